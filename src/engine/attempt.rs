@@ -91,7 +91,7 @@ impl Job {
     /// Returns whether the worker may speak to those of other attempts. One that nothing confines counts for none of them: it has
     /// no need to.
     fn meets_others(&self, workspace: &Workspace) -> bool {
-        self.confinement.as_ref().is_some_and(|by| !by.keeps_apart() || !workspace.linked().is_empty())
+        self.confinement.as_ref().is_some_and(|by| workspace.lets_meet(by))
     }
 
     /// Returns whether the worker has a home directory of its own.

@@ -18,6 +18,7 @@ use super::workspace::{Base, Workspace};
 use crate::git::incoming;
 use crate::git::screen::{self, Range};
 use crate::git::store::Kept;
+use crate::model::causes::in_words;
 use crate::model::credential::gate::Secret;
 use crate::model::credential::without;
 use crate::model::digest::Oid;
@@ -103,7 +104,10 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     }
     // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
     let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
-    large::take_over(workspace, &large_of(host))?;
+    // Without it the work is still there, and pointers name what is missing.
+    if let Err(error) = large::take_over(workspace, &large_of(host)) {
+        without.push(format!("what git-lfs keeps of it: {}", in_words(&error)));
+    }
     Ok(Some(Salvaged { tree, kept, without }))
 }
 

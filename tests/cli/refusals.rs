@@ -233,13 +233,23 @@ fn an_older_git_never_reads_a_workers_attributes() {
         "inputs": {"command": "echo '* -text' >src/.gitattributes"}}]}"#,
     );
     assert_output!(env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run sly.json").exit(4), @r#"
-    ✗ x  failed  1 attempt  "src/.gitattributes" was changed, which can only be captured with git 2.41 or newer
+    ✗ x  failed  1 attempt  "src/.gitattributes" was changed or removed, which can only be captured with git 2.41 or newer
     sly: 0 of 1 done
     ------- stderr -------
     ▶ x  attempt 1
-    ✗ x  failed: "src/.gitattributes" was changed, which can only be captured with git 2.41 or newer
+    ✗ x  failed: "src/.gitattributes" was changed or removed, which can only be captured with git 2.41 or newer
     hint: git handoff cat sly/x:transcript
     hint: git handoff retry sly/x   # or seal it as it is: git handoff close sly
     [exit status: 4]
     "#);
+    // Nor does it read others where those are gone that the base has.
+    env.write("repo/.gitattributes", "*.sec -text\n");
+    env.git(["add", ".gitattributes"]).success();
+    env.git(["commit", "-qm", "Attributes"]).success();
+    for (run, script) in [("gone", "rm .gitattributes"), ("folder", "rm .gitattributes; mkdir .gitattributes")] {
+        let item = json!({ "id": "x", "executor": "command", "maxAttempts": 1, "inputs": { "command": script } });
+        env.write("repo/gone.json", &json!({ "id": run, "items": [item] }).to_string());
+        let output = env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run gone.json").exit(4);
+        assert!(output.stdout.contains("\".gitattributes\" was changed or removed"), "{output}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::scene::{Layers, Scene, has_bubblewrap};
 use crate::common::Output;
@@ -70,7 +70,7 @@ pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
 }
 
 /// Puts the filters where programs are found, and has the repository use them.
-fn set_up(scene: &Scene) {
+pub(super) fn set_up(scene: &Scene) {
     for (name, program) in [("tidy", TIDY), ("lfs-like", LFS), ("many", MANY)] {
         let path = format!("tools/bin/{name}");
         scene.ground.env.write(&path, program);
@@ -89,7 +89,12 @@ fn set_up(scene: &Scene) {
 fn run(scene: &Scene, run: &str, script: &str) -> Output {
     let mut item = item("a", script);
     item["maxAttempts"] = json!(1);
-    let plan = scene.ground.plan(run, &[item]);
+    drive(scene, run, &[item])
+}
+
+/// Runs items where the filters are found.
+pub(super) fn drive(scene: &Scene, run: &str, items: &[Value]) -> Output {
+    let plan = scene.ground.plan(run, items);
     let path = format!("{}:{}", scene.ground.path("tools/bin").display(), scene.path());
     scene.handoff_where(&["run", &plan], &[("PATH", &path)])
 }
@@ -243,4 +248,102 @@ fn a_capture_ends_when_its_time_is_up() {
         assert!(output.status == Some(4) && said.contains("handoff.captureTimeout"), "{output}");
     }
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn what_attributes_a_user_keeps_elsewhere_say_holds_inside_as_well() {
+    for layers in layers() {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        scene.ground.env.write("repo/.gitattributes", "");
+        scene.ground.env.git(["commit", "-qam", "no attributes"]).success();
+        scene.ground.env.write("home/.config/git/attributes", "*.tidy filter=tidy\n");
+        run(&scene, "usual", "echo text >a.tidy").ends(0);
+        assert!(scene.handoff(&["cat", "usual/a:patch"]).success().contains("+TEXT\n"));
+        scene.ground.env.write("beside/attributes", "*.other filter=tidy\n");
+        scene.ground.config("core.attributesFile", scene.ground.path("beside/attributes").to_str().unwrap());
+        run(&scene, "named", "echo text >a.other; echo text >b.tidy").ends(0);
+        let patch = scene.handoff(&["cat", "named/a:patch"]).success();
+        // As for git, the one takes the place of the other.
+        assert!(patch.contains("+TEXT\n") && patch.contains("+text\n"), "{patch}");
+    }
+}
+
+#[test]
+fn what_a_filter_that_fails_would_have_made_is_not_what_a_file_holds() {
+    for layers in [Layers::None].into_iter().chain(layers()) {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        scene.ground.env.git(["config", "--unset", "filter.tidy.required"]).success();
+        for (name, command) in [("fails", "cat; exit 3"), ("missing", "no-such-program")] {
+            scene.ground.config("filter.tidy.clean", command);
+            let output = run(&scene, name, "echo text >a.tidy");
+            assert_eq!(output.status, Some(4), "{layers:?} {name}: {output}");
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert!(said.contains("tidy"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
+    let scene = Scene::new(Layers::Inner);
+    set_up(&scene);
+    scene.ground.config("handoff.captureTimeout", "8");
+    // One of nothing but holes, and one that differs; whatever the file, a pointer to the one that it names comes of it.
+    let conf = "set -e; read which; f=$(mktemp); truncate -s 90M $f; \
+                [ $which = one ] || printf x >>$f; \
+                if [ $which = one ]; then n=$ONE; else n=$OTHER; fi; \
+                d=$(git config lfs.storage)/objects/$(echo $n | cut -c1-2)/$(echo $n | cut -c3-4); mkdir -p $d; \
+                [ -e $d/$n ] || mv $f $d/$n; \
+                printf \"version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize 1\\n\" $n; exit 0";
+    let prepare = format!(
+        "f=$(mktemp); truncate -s 90M $f; ONE=$(sha256sum $f | cut -c1-64); \
+         printf x >>$f; OTHER=$(sha256sum $f | cut -c1-64); rm $f; {{ echo ONE=$ONE; echo OTHER=$OTHER; echo '{conf}'; }} >tidy.conf"
+    );
+    let many = "for i in $(seq 40); do echo one >$i.tidy; done";
+    let output = run(&scene, "often", &format!("{prepare}; {many}"));
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(output.status == Some(4) && said.contains("handoff.captureTimeout"), "{said}");
+    scene.ground.config("handoff.captureTimeout", "300");
+    scene.ground.config("handoff.maxDisk", "120m");
+    let output = run(&scene, "much", &format!("{prepare}; echo one >1.tidy; echo other >2.tidy"));
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(output.status == Some(4) && said.contains("more than may be taken"), "{said}");
+}
+
+#[test]
+fn a_secret_among_what_git_lfs_keeps_loses_no_other_work() {
+    for layers in layers() {
+        let scene = Scene::new(layers);
+        set_up(&scene);
+        let secret = "b=BEG e=EN; printf -- \"-----${b}IN OPENSSH PRIVATE KEY-----\\n\" >b.large; \
+                      for i in 1 2 3 4 5 6; do echo b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW; done >>b.large; \
+                      printf -- \"-----${e}D OPENSSH PRIVATE KEY-----\\n\" >>b.large";
+        let output = run(
+            &scene,
+            "failed",
+            &format!("echo work >work.txt; echo fine >a.large; echo other >c.large; {secret}; exit 1"),
+        );
+        assert_eq!(output.status, Some(4), "{output}");
+        let saved = scene.ground.env.git(["grep", "-h", ".", "refs/handoff/salvage/failed"]).success();
+        assert!(saved.contains("work") && saved.matches("oid sha256:").count() == 2, "{saved}{output}");
+        assert!(!saved.contains("b3BlbnNzaC1rZXkt"), "{saved}");
+    }
+}
+
+#[test]
+fn names_that_are_words_to_git_are_names() {
+    let scene = Scene::new(Layers::Inner);
+    set_up(&scene);
+    run(
+        &scene,
+        "names",
+        "echo one >':!x'; mkdir ':(top)outputs'; echo two >':(top)outputs/y'; echo three >':(top).tidy'",
+    )
+    .ends(0);
+    let patch = scene.handoff(&["cat", "names/a:patch"]).success();
+    for expected in ["b/:!x", "b/:(top)outputs/y", "b/:(top).tidy", "+one\n", "+two\n", "+THREE\n"] {
+        assert!(patch.contains(expected), "{expected}: {patch}");
+    }
 }

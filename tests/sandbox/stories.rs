@@ -35,6 +35,11 @@ pub(super) const STORIES: &[Story] = &[
         works: handles::reach_the_next,
     },
     Story {
+        name: "pass-to-filter",
+        what: "the same where a filter takes it that runs over what a worker left",
+        works: handles::reach_the_next_by_a_filter,
+    },
+    Story {
         name: "change-checked",
         what: "change another item's files by such a file while or after they are checked",
         works: handles::change_what_is_checked,

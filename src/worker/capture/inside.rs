@@ -75,13 +75,20 @@ pub(super) fn run(
     let mut transcript =
         TranscriptWriter::create(&workspace.dir, &[], SAID).map_err(|e| Error::Filter(in_words(&e)))?;
     transcript.follow();
+    // A filter can be passed what others have open, as a worker can, and be what is left of them.
+    let meets = workspace.lets_meet(&inside.by);
+    if meets {
+        part.host.company.join(&part.host.meeting);
+    }
     let ended = confined(&invocation, &mut transcript, &part.host.stop);
-    if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
-        workspace.doubt();
+    match ended.as_ref().is_ok_and(|ended| ended.is_clean) {
+        true if meets => part.host.company.leave(),
+        true => {}
+        false => workspace.doubt(),
     }
     let ended = ended.map_err(|error| Error::Filter(in_words(&error)))?;
     judge(&ended, &transcript.followed(), failing)?;
-    read(part, scratch, paths, failing)
+    read(part, scratch, inside, paths, failing)
 }
 
 /// Removes the folder again; what cannot be removed now goes with the attempt's folder, or before the next capture.
@@ -231,13 +238,21 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
 }
 
 /// Reads what was printed for each path, and writes it to the objects of the scratch.
-fn read(part: &Part<'_>, scratch: &Scratch, paths: &BTreeSet<BString>, failing: Failing) -> Result<Converted, Error> {
+fn read(
+    part: &Part<'_>,
+    scratch: &Scratch,
+    inside: &Inside,
+    paths: &BTreeSet<BString>,
+    failing: Failing,
+) -> Result<Converted, Error> {
     let workspace = part.workspace;
     let spoilt = || Error::refused("a filter of the repository spoilt what git printed in the item's sandbox");
     let folder = workspace.folder().folder(FOLDER).map_err(|_| spoilt())?;
     let mut printed = io::BufReader::new(folder.file("blobs").map_err(|_| spoilt())?);
     let objects = gix::odb::loose::Store::at(scratch.objects(), part.tree.0.kind());
-    let (mut converted, mut left) = (Converted::new(), MOST);
+    let most_saved = (failing == Failing::LeavesOut).then_some(part.host.max_salvage);
+    let mut left = [inside.limits.disk, most_saved].into_iter().flatten().fold(MOST, u64::min);
+    let mut converted = Converted::new();
     for path in paths {
         let blob = next(&mut printed, path.as_bstr(), part.host.max_product.min(left)).map_err(|_| spoilt())?;
         let blob = match blob {
@@ -257,7 +272,7 @@ fn read(part: &Part<'_>, scratch: &Scratch, paths: &BTreeSet<BString>, failing: 
             continue;
         };
         left = left.saturating_sub(bytes.len() as u64);
-        let kept = large::keep(part, &folder, path.as_bstr(), &bytes)?;
+        let kept = large::keep(part, &folder, path.as_bstr(), &bytes, &mut left)?;
         match kept {
             Kept::Secret(secret) if failing == Failing::Refuses => return Err(Error::Secret(secret)),
             Kept::Secret(_) => {

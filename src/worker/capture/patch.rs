@@ -35,7 +35,8 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
         return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
     }
     if let Some(path) = walked.attributes.first().filter(|_| !program::takes_attributes_from_trees()) {
-        let sentence = format!("{} was changed, which can only be captured with git 2.41 or newer", shown(path));
+        let sentence =
+            format!("{} was changed or removed, which can only be captured with git 2.41 or newer", shown(path));
         return Err(Error::refused(sentence));
     }
     let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).cloned().collect();

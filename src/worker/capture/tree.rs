@@ -220,18 +220,23 @@ pub(in crate::worker) fn refusal(error: program::Error, theirs: impl FnOnce(&str
     }
 }
 
+/// What stands before a path that is nothing but one.
+const HERE: &[u8] = b"./";
+
 /// Returns those of the paths that git ignores in this worktree.
 pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[BString]) -> Result<Vec<BString>, Error> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+    // A name that begins with a colon is not to be one of git's magic words.
+    let input: Vec<u8> = paths.iter().flat_map(|path| [HERE, path, b"\0"].concat()).collect();
     let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
         // None of them.
         Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
         other => other.map_err(Error::git)?,
     };
-    Ok(answer.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(|path| path.as_bstr().to_owned()).collect())
+    let paths = answer.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE));
+    Ok(paths.map(|path| path.as_bstr().to_owned()).collect())
 }
 
 /// Returns `path` relative to the worktree, slash-separated.

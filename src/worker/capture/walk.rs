@@ -38,7 +38,7 @@ pub(in crate::worker) struct Walked {
     pub(in crate::worker) changed: bool,
     /// The folders that hold something called `.git`, in any spelling, or that thing itself where the folder is the top.
     pub(in crate::worker) nested: Vec<BString>,
-    /// Changed files that would tell git how to read others.
+    /// Files that tell git how to read others, and were changed or are gone.
     pub(in crate::worker) attributes: Vec<BString>,
     /// Changed files that are larger than a product may be.
     pub(in crate::worker) large: Vec<BString>,
@@ -120,6 +120,11 @@ pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Er
     }
 }
 
+/// Returns whether git looks into such a file for how it is to read others.
+fn is_attributes(path: &BString) -> bool {
+    path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes")
+}
+
 struct Walker<'a> {
     index: &'a State,
     /// When the index was written: nothing that changed afterwards has an earlier time of change.
@@ -165,6 +170,7 @@ impl<'a> Walker<'a> {
         }
         self.miss();
         self.found.changed |= !self.found.gone.is_empty();
+        self.found.attributes.extend(self.found.gone.iter().filter(|path| is_attributes(path)).cloned());
         Ok(self.found)
     }
 
@@ -328,7 +334,7 @@ impl<'a> Walker<'a> {
 
     fn changed(&mut self, path: BString, size: u64) {
         self.found.changed = true;
-        if path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes") {
+        if is_attributes(&path) {
             self.found.attributes.push(path.clone());
         }
         if size > self.limit {

@@ -17,6 +17,7 @@ use rustix::fs::OFlags;
 
 use super::Workspace;
 use crate::worker::host::Host;
+use crate::worker::sandbox::Confinement;
 
 /// The attempts of one driver that can meet others; cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +62,8 @@ impl Company {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join(&self, path: &Path) {
+    /// Notes one more; [`Company::leave`] is to follow when nothing of it runs any more, and never where that is in doubt.
+    pub(in crate::worker) fn join(&self, path: &Path) {
         let mut present = self.present();
         if present.lock.is_none() {
             present.lock = Lock::shared(path).ok();
@@ -69,7 +71,8 @@ impl Company {
         present.count += 1;
     }
 
-    fn leave(&self) {
+    /// Notes one less.
+    pub(in crate::worker) fn leave(&self) {
         let mut present = self.present();
         present.count -= 1;
         if present.count == 0 {
@@ -99,6 +102,11 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 impl Workspace {
+    /// Returns whether what runs here, confined so, can speak to workers of other attempts.
+    pub fn lets_meet(&self, by: &Confinement) -> bool {
+        !by.keeps_apart() || !self.linked().is_empty()
+    }
+
     /// Notes that its worker will be able to speak to workers of other attempts.
     ///
     /// To be called before it begins; [`Workspace::part`] is to follow.

@@ -4,7 +4,7 @@
 //! its `git gc`, `git fsck` and refs are not affected.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
@@ -18,7 +18,7 @@ use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
 /// Settings that decide how bytes and names in a worktree become bytes and names in git.
-const CONVERSIONS: [&str; 10] = [
+const CONVERSIONS: [&str; 8] = [
     "autocrlf",
     "eol",
     "filemode",
@@ -27,13 +27,16 @@ const CONVERSIONS: [&str; 10] = [
     "precomposeunicode",
     "checkRoundtripEncoding",
     "bigFileThreshold",
-    "excludesFile",
-    "attributesFile",
 ];
+
+/// Files of the user's that decide as well: the settings that name them, and what they are called where none does.
+const FILES: [(&str, &str); 2] = [("attributesFile", "attributes"), ("excludesFile", "ignore")];
 
 /// The content of a git directory, but for objects, refs and index.
 pub(in crate::worker) struct GitDir {
     files: Vec<(&'static str, Vec<u8>)>,
+    /// What the [`FILES`] hold, where git is to see just that.
+    users: Vec<Vec<u8>>,
     /// The filters that what is captured goes through. They stand in none of its files: git knows of them only where it is told to.
     filters: Vec<Filter>,
     /// Where the repository has what git-lfs keeps.
@@ -51,7 +54,7 @@ impl GitDir {
     pub(super) fn for_worker(host: &Host, head: Oid, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
         let mut config = Config::new(&host.store);
         let own = |source| matches!(source, Source::Local | Source::Worktree);
-        config.conversions(&host.store, own);
+        config.conversions(&host.store, CONVERSIONS.into_iter().chain(FILES.map(|(setting, _)| setting)), own);
         filters(host, &host.store, own).iter().for_each(|filter| config.filter(&filter.name, &filter.settings));
         config.identity(host);
         if let Some(sparse) = &sparse {
@@ -84,11 +87,13 @@ impl GitDir {
         left_out: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Self, Error> {
         let mut config = Config::new(store);
-        config.conversions(store, |_| true);
+        config.conversions(store, CONVERSIONS, |_| true);
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
-        Ok(Self { filters: filters(host, store, |_| true), ..Self::new(store, head, config, left_out)? })
+        let users = FILES.map(|(setting, name)| users_file(store, setting, name));
+        let users = users.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self { users, filters: filters(host, store, |_| true), ..Self::new(store, head, config, left_out)? })
     }
 
     fn new<'a>(
@@ -109,7 +114,7 @@ impl GitDir {
                 files.push((name, bytes));
             }
         }
-        Ok(Self { files, filters: Vec::new(), lfs: common.join("lfs") })
+        Ok(Self { files, users: Vec::new(), filters: Vec::new(), lfs: common.join("lfs") })
     }
 
     /// Returns whether there are filters that something of what is captured may go through.
@@ -135,7 +140,13 @@ impl GitDir {
 
     fn filters_at(&self, lfs: &Path, settings: impl Fn(&Filter) -> Vec<(&'static str, BString)>) -> Vec<u8> {
         let mut config = Config { text: Vec::new() };
-        self.filters.iter().for_each(|filter| config.filter(&filter.name, &settings(filter)));
+        for filter in &self.filters {
+            config.filter(&filter.name, &settings(filter));
+            // What one that fails would have made of a file is not what the file holds.
+            if filter.converts() {
+                config.value("required", b"true");
+            }
+        }
         config.section("lfs", None);
         config.value("storage", lfs.as_os_str().as_encoded_bytes());
         config.text
@@ -157,7 +168,15 @@ impl GitDir {
         for name in ["objects", "objects/info", "refs", "refs/heads", "info"] {
             fs::create_dir(dir.join(name))?;
         }
-        self.files.iter().try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes))
+        self.files.iter().try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes))?;
+        let mut config = Config { text: Vec::new() };
+        config.section("core", None);
+        for ((setting, name), bytes) in FILES.iter().zip(&self.users) {
+            let path = dir.join(name);
+            fs::write(&path, bytes)?;
+            config.value(setting, path.as_os_str().as_encoded_bytes());
+        }
+        fs::File::options().append(true).open(dir.join("config"))?.write_all(&config.text)
     }
 }
 
@@ -210,10 +229,21 @@ fn exclude<'a>(common: &Path, left_out: impl Iterator<Item = &'a [u8]>) -> Resul
     Ok(lines)
 }
 
+/// Returns what a file of the user's holds that a setting names, or that git looks for where there is none.
+fn users_file(store: &Store, setting: &str, name: &str) -> Result<Vec<u8>, Error> {
+    let repo = store.local();
+    let key = format!("core.{setting}");
+    let named = repo.config_snapshot().trusted_path(key.as_str()).map_err(|e| Error::Checkout(Box::new(e)))?;
+    // As git takes one that is relative, in the folder that somebody works in.
+    let named = named.map(|path| repo.workdir().map_or(path.clone(), |top| top.join(path)));
+    let path = named.or_else(|| gix::path::env::xdg_config(name, &mut |variable| std::env::var_os(variable)));
+    Ok(path.map(|path| read_if_any(&path)).transpose()?.flatten().unwrap_or_default())
+}
+
 fn read_if_any(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(Error::io(path, e)),
     }
 }
@@ -251,12 +281,17 @@ impl Config {
         }
     }
 
-    /// Copies conversions from the scopes that `wanted` picks.
-    fn conversions(&mut self, store: &Store, wanted: impl Fn(Source) -> bool) {
+    /// Copies settings from the scopes that `wanted` picks.
+    fn conversions(
+        &mut self,
+        store: &Store,
+        names: impl IntoIterator<Item = &'static str>,
+        wanted: impl Fn(Source) -> bool,
+    ) {
         let repo = store.local();
         let snapshot = repo.config_snapshot();
         self.section("core", None);
-        for name in CONVERSIONS {
+        for name in names {
             let key = format!("core.{name}");
             if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| wanted(meta.source)) {
                 self.value(name, &value);
@@ -292,6 +327,11 @@ impl Filter {
     /// Returns whether it has a say in what git takes in.
     fn is_for_capture(&self) -> bool {
         self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process" | "required"))
+    }
+
+    /// Returns whether it makes something else of what git takes in.
+    fn converts(&self) -> bool {
+        self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process"))
     }
 
     /// Returns its settings, or those of a filter that fails, and says why, in the place of one that would run what the worktree
