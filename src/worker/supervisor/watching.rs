@@ -134,7 +134,7 @@ impl Watch {
             return None;
         }
         let folders = self.folders.clone();
-        self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most)).ok();
+        self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most, walk::size_in_motion)).ok();
         self.disk = Instant::now() + if self.walking.is_some() { OFTEN } else { DISK };
         // Where no thread is to be had, it is looked at later.
         if self.walking.is_some() { None } else { self.seen(false, most) }
@@ -146,7 +146,7 @@ impl Watch {
         if self.blind < BLIND {
             return None;
         }
-        let Measured { size, is_whole, .. } = at_rest(|| measure(&self.folders, most));
+        let Measured { size, is_whole, .. } = at_rest(|| measure(&self.folders, most, walk::size));
         self.blind = 0;
         if size > most { Some(Exceeded::Disk(most)) } else { (!is_whole).then_some(Exceeded::Hidden(most)) }
     }
@@ -278,11 +278,11 @@ fn kilobytes(text: &str, words: &[&str]) -> u64 {
 
 /// Finds out what folders take on the disk, with what is open or mapped there and has no name any more. It ends once that is more than
 /// `most`.
-fn measure(folders: &[PathBuf], most: u64) -> Measured {
+fn measure(folders: &[PathBuf], most: u64, size: fn(&[PathBuf], u64) -> (u64, bool)) -> Measured {
     let began = Instant::now();
     let on_disk = |handle: &Path, meta: &fs::Metadata| !is_in_memory(handle, meta);
     let below = all_below_us();
     let nameless = held(&below, below.iter().copied().flat_map(mapped).collect(), on_disk);
-    let (named, is_whole) = most.checked_sub(nameless).map_or((0, true), |left| walk::size(folders, left));
+    let (named, is_whole) = most.checked_sub(nameless).map_or((0, true), |left| size(folders, left));
     Measured { size: nameless.saturating_add(named), is_whole, took: began.elapsed() }
 }
