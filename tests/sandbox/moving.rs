@@ -115,3 +115,51 @@ fn what_goes_where_it_was_looked_for_already_counts() {
         }
     }
 }
+
+/// The first thread of a process is held by somebody who traces it, and another goes on.
+const TRACED: &str = "child = os.fork()
+if child:
+    time.sleep(.5)
+    assert libc.ptrace(0x4206, child, 0, 0) == 0 and libc.ptrace(0x4207, child, 0, 0) == 0
+    os.waitpid(child, 0x40000000)
+    time.sleep(60)
+    os._exit(0)
+threading.Thread(target=lambda: exec(shifts, globals())).start()
+time.sleep(60)
+";
+
+/// A clock of the process's own wakes it whenever it is stopped.
+const WOKEN: &str = "signal.signal(signal.SIGCONT, lambda *_: None)
+event, timer = (ctypes.c_char * 64)(), ctypes.c_void_p()
+struct.pack_into('qii', event, 0, 0, signal.SIGCONT, 0)
+assert libc.timer_create(1, event, ctypes.byref(timer)) == 0
+assert libc.timer_settime(timer, 0, struct.pack('qqqq', 0, 5000000, 0, 5000000), None) == 0
+exec(shifts)
+";
+
+/// Returns how an attempt ends that goes on like this where it was to stand still.
+fn ends_by_going_on(layers: Layers, how: &str) -> String {
+    let begin = "import ctypes, os, signal, struct, threading, time\nlibc = ctypes.CDLL(None)\n";
+    let script = format!("{begin}{RENAMES}shifts = {SHIFTS:?}\n{how}");
+    ends_by(&Scene::new(layers), &[("maxDisk", "50m")], &script)
+}
+
+#[test]
+fn a_process_of_which_one_thread_is_stopped_does_not_stand_still() {
+    for layers in [Layers::None, Layers::Inner] {
+        let reason = ends_by_going_on(layers, TRACED);
+        assert_eq!(reason, "filled more than 52428800 bytes of the disk", "{layers:?}");
+    }
+}
+
+#[test]
+fn whoever_is_woken_while_all_stand_still_is_found_or_ended() {
+    let reasons = [
+        "filled more than 52428800 bytes of the disk",
+        "kept what it has on the disk from being counted, of which it may fill 52428800 bytes",
+    ];
+    for layers in [Layers::None, Layers::Inner] {
+        let reason = ends_by_going_on(layers, WOKEN);
+        assert!(reasons.contains(&reason.as_str()), "{layers:?}: {reason}");
+    }
+}
