@@ -8,7 +8,7 @@
 mod proc;
 
 #[cfg(target_os = "linux")]
-pub(super) use proc::{all_below, is_stopped, kill_all_below, threads};
+pub(super) use proc::{all_below, kill_all_below, run, threads};
 
 use std::collections::BTreeSet;
 use std::path::Path;

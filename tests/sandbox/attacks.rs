@@ -143,6 +143,18 @@ const ATTACKS: &[Attack] = &[
         Yes,
     ),
     attack(
+        "change-flags-by-path",
+        "change them by the newer call (Linux 6.17), which takes a path",
+        "python3 -c 'import ctypes,glob,struct,sys; l=ctypes.CDLL(None); sys.exit(l.syscall(469, -100, glob.glob(\"{repo}/.git/objects/[0-9a-p][0-9a-p]*/*\")[0].encode(), struct.pack(\"QIIII\", 0x80, 0, 0, 0, 0), 24, 0)!=0)'",
+        Yes,
+    ),
+    attack(
+        "change-attributes",
+        "give a file outside an attribute of its own (`setxattr`)",
+        "python3 -c 'import os; os.setxattr(\"{beside}/file\", \"user.planted\", b\"x\")'",
+        Yes,
+    ),
+    attack(
         "lease",
         "keep others from opening a file that may be read",
         "python3 -c 'import fcntl,glob,os; fcntl.fcntl(os.open(glob.glob(\"{repo}/.git/objects/[0-9a-p][0-9a-p]*/*\")[0], 0), 1024, 0)'",
@@ -344,11 +356,23 @@ fn the_document_shows_every_attack() {
 
 /// Says loudly what this file system does not know.
 fn can_be_tried(attack: &Attack) -> bool {
-    let is_there = !matches!(attack.name, "keep-times" | "change-flags") || is_ext4(Path::new("/tmp"));
+    let is_there = !matches!(attack.name, "keep-times" | "change-flags" | "change-flags-by-path" | "change-attributes")
+        || is_ext4(Path::new("/tmp"));
     if !is_there {
         skipped(attack.what, "/tmp lies on another file system");
     }
-    is_there
+    let is_known = attack.name != "change-flags-by-path" || is_linux(6, 17);
+    if !is_known {
+        skipped(attack.what, "Linux is older than 6.17");
+    }
+    is_there && is_known
+}
+
+/// Returns whether the kernel is of this version, or a newer one.
+fn is_linux(major: u32, minor: u32) -> bool {
+    let system = rustix::system::uname();
+    let mut numbers = system.release().to_str().unwrap().split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
 }
 
 fn only_the_named_are_open(layers: Layers, user: Option<u32>) {

@@ -36,6 +36,11 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
         "python3 -c 'import os\nfor top in (\".\", os.environ[\"TMPDIR\"]):\n os.chdir(top); os.makedirs(\"p/d\"); os.mkdir(\"q\"); open(\"p/f\", \"w\").close(); os.rename(\"p/f\", \"q/f\"); os.rename(\"p/d\", \"q/d\"); os.link(\"q/f\", \"p/g\")'",
     ),
     ("make", "make", "printf 'all: a b c d\\n%%:\\n\\techo $@ >$@\\n' >Makefile && make -j4 && test -e d"),
+    (
+        "tar",
+        "attributes",
+        "python3 -c 'import tarfile, io\nwith tarfile.open(\"x.tar\", \"w\", format=tarfile.PAX_FORMAT) as t:\n i = tarfile.TarInfo(\"f\"); i.size = 2; i.pax_headers = {\"SCHILY.xattr.user.x\": \"y\", \"SCHILY.acl.access\": \"user::rw-,user:1:r--,group::r--,mask::r--,other::r--\"}; t.addfile(i, io.BytesIO(b\"x\\n\"))' && tar --xattrs --acls -xf x.tar && cp -a f g && python3 -c 'import shutil; shutil.copy2(\"g\", \"h\")' && install -m 0755 h i && mv i $TMPDIR/i && grep -q x $TMPDIR/i",
+    ),
     ("gcc", "gcc", "echo 'int main(void){return 0;}' >x.c && gcc -pipe -o x x.c && ./x"),
     (
         "ssh-keygen",

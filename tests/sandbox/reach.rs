@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use git_handoff::worker::workspace::size;
+use rustix::fs::{CWD, RenameFlags};
 use serde_json::json;
 
 use super::scene::{Layers, Scene, skipped};
@@ -203,4 +206,35 @@ fn a_command_line_may_name_what_the_kernel_makes_up() {
     scene.ground.config("handoff.subagent.w.command", "grep Seccomp: /proc/self/status");
     let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "w" }, "maxAttempts": 1 });
     scene.drive("status", &[item]).ends(0);
+}
+
+#[test]
+fn a_link_that_takes_a_folders_place_while_that_is_measured_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    let [folders, links] =
+        ["q", "l"].map(|kind| (0..50).map(|at| place(&format!("in/{kind}{at}"))).collect::<Vec<_>>());
+    fs::create_dir_all(place("outside")).unwrap();
+    fs::write(place("outside/big"), vec![1; 32 << 20]).unwrap();
+    for (folder, link) in folders.iter().zip(&links) {
+        fs::create_dir_all(folder).unwrap();
+        symlink(place("outside"), link).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for (folder, link) in folders.iter().zip(&links) {
+                    rustix::fs::renameat_with(CWD, folder, CWD, link, RenameFlags::EXCHANGE).unwrap();
+                }
+            }
+        });
+        let until = Instant::now() + Duration::from_secs(5);
+        let mut most = 0;
+        while Instant::now() < until {
+            most = most.max(size(&place("in")));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(most > 0 && most < 32 << 20, "{most}");
+    });
 }

@@ -32,6 +32,9 @@ const X32_OWN: [(c_long, i64); 3] = [(libc::SYS_ioctl, 514), (libc::SYS_kexec_lo
 const OPEN_TREE_ATTR: c_long = 467;
 const QUOTACTL_FD: c_long = 443;
 const MEMFD_SECRET: c_long = 447;
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const FILE_SETATTR: c_long = 469;
 
 /// Calls that are refused whatever is asked of them.
 const REFUSED: &[c_long] = &[
@@ -140,6 +143,19 @@ const OF_THE_USER: [c_long; 10] = [
     libc::SYS_mq_unlink,
 ];
 
+/// What gives a file attributes of a name, whichever file may be found by a path: no other layer of the kernel's looks at them. Where no
+/// layer hides the files of others, there are none, as on many a file system.
+const ATTRIBUTES: [c_long; 8] = [
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+];
+
 /// Keeping others from opening a file for as long as the kernel lets one, which takes no more than to read it.
 const LEASE: u64 = 1024;
 
@@ -172,10 +188,17 @@ const NETLINK: [libc::c_int; 2] = [libc::NETLINK_ROUTE, libc::NETLINK_SOCK_DIAG]
 
 /// Makes the filters that refuse calls; `alone` says that no other layer hides the processes that some calls are about.
 pub(super) fn filters(network: Network, alone: bool) -> Result<Vec<BpfProgram>, Error> {
-    // Its flags lie in memory, where no filter looks; libraries go on with the older call.
-    let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    // The flags of both lie in memory, where no filter looks; libraries go on with the older calls.
+    let unknown = rules([libc::SYS_clone3, FILE_SETATTR]);
+    let unsupported = rules(ATTRIBUTES.into_iter().filter(|_| alone));
     let refused = refused(network, alone)?;
-    [(unknown, libc::ENOSYS), (refused, libc::EPERM)].into_iter().map(|(rules, errno)| program(rules, errno)).collect()
+    let all = [(unknown, libc::ENOSYS), (unsupported, libc::EOPNOTSUPP), (refused, libc::EPERM)];
+    all.into_iter().filter(|(rules, _)| !rules.is_empty()).map(|(rules, errno)| program(rules, errno)).collect()
+}
+
+/// Refuses calls whatever is asked of them.
+fn rules(calls: impl IntoIterator<Item = c_long>) -> Rules {
+    calls.into_iter().map(|call| (call, Vec::new())).collect()
 }
 
 /// Refuses calls to this process, and to all that it starts, for good. Nothing is allocated.
@@ -200,7 +223,7 @@ fn by_all_numbers((call, rules): (i64, Vec<SeccompRule>)) -> impl Iterator<Item 
 }
 
 fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut rules = rules(REFUSED.iter().copied());
     let has =
         |bit: libc::c_int| one(0, SeccompCmpOp::MaskedEq(u64::from(bit.unsigned_abs())), bit.unsigned_abs().into());
     for call in [libc::SYS_unshare, libc::SYS_clone] {

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, MemfdFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
@@ -37,27 +38,60 @@ impl Drop for Level {
 }
 
 /// Returns what folders take, in bytes, and whether all of it was seen; links are not followed, nor is another disk gone to. It ends
-/// once that is more than `most`.
+/// once that is more than `most`. To be asked while nobody changes them.
 pub(super) fn size(folders: &[PathBuf], most: u64) -> (u64, bool) {
-    let mut walk = Walk { sum: 0, most, is_whole: true, seen: BTreeSet::new() };
-    for folder in folders {
-        let walked = open(CWD, folder).map_err(io::Error::from).and_then(|top| top.map_or(Ok(()), |top| walk.all(top)));
-        walk.is_whole &= walked.is_ok();
-    }
+    let key = RandomState::new();
+    let walk = Walk::of(folders, most, &key);
     (walk.sum, walk.is_whole)
+}
+
+/// Returns the same of folders that somebody may change meanwhile: all of it was seen only where it lay there at one moment.
+///
+/// Whoever is quick moves what has not been looked at to where that was done, and nothing is missing then. So all is looked at twice,
+/// and where nothing has another time of change, it all was as it was seen between the two.
+pub(super) fn size_in_motion(folders: &[PathBuf], most: u64) -> (u64, bool) {
+    let key = RandomState::new();
+    let first = Walk::of(folders, most, &key);
+    // What is too much, or was not seen whole, no second look makes any better.
+    let is_whole = first.sum > most
+        || first.is_whole && !first.is_fresh && {
+            let second = Walk::of(folders, most, &key);
+            second.is_whole && second.times == first.times
+        };
+    (first.sum, is_whole)
 }
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-struct Walk {
+struct Walk<'a> {
     sum: u64,
     most: u64,
     /// Whether nothing was there that could not be looked at.
     is_whole: bool,
     seen: BTreeSet<(u64, u64)>,
+    /// What all that was seen comes to with its times of change, by a key that nobody knows.
+    times: u64,
+    key: &'a RandomState,
+    /// The time that a file got which was made just before.
+    began: Option<(i64, i64)>,
+    /// Whether something bears that time or a later one: changed once more, it might bear the same.
+    is_fresh: bool,
 }
 
-impl Walk {
+impl<'a> Walk<'a> {
+    /// Looks at some folders and all below them.
+    fn of(folders: &[PathBuf], most: u64, key: &'a RandomState) -> Self {
+        let began = now();
+        let seen = BTreeSet::new();
+        let mut walk = Self { sum: 0, most, is_whole: true, seen, times: 0, key, began, is_fresh: false };
+        for folder in folders {
+            let walked =
+                open(CWD, folder).map_err(io::Error::from).and_then(|top| top.map_or(Ok(()), |top| walk.all(top)));
+            walk.is_whole &= walked.is_ok();
+        }
+        walk
+    }
+
     /// Looks at all below an open folder.
     fn all(&mut self, top: (OwnedFd, Option<Mode>)) -> io::Result<()> {
         let mut above: Vec<Level> = Vec::new();
@@ -109,6 +143,7 @@ impl Walk {
     /// Counts what is in a folder.
     fn enter(&mut self, above: &mut [Level], (dir, mode): (OwnedFd, Option<Mode>)) -> io::Result<Level> {
         let own = rustix::fs::fstat(&dir)?;
+        self.note(&own);
         let mut left = Vec::new();
         let mut level = Level { dir: Some(dir), mode, id: id(&own), left: Vec::new() };
         let dir = level.dir.as_ref().expect("it is open");
@@ -133,6 +168,9 @@ impl Walk {
                 continue;
             };
             let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            if !is_folder {
+                self.note(&stat);
+            }
             if is_folder || stat.st_nlink < 2 || self.seen.insert(id(&stat)) {
                 self.sum = self.sum.saturating_add((stat.st_blocks.unsigned_abs() * 512).max(LEAST));
             }
@@ -142,6 +180,15 @@ impl Walk {
         }
         level.left = left;
         Ok(level)
+    }
+
+    /// Notes when something was changed last; of a folder before what is in it is read.
+    fn note(&mut self, stat: &Stat) {
+        let (seconds, nanoseconds) = changed(stat);
+        self.times = self.times.wrapping_add(self.key.hash_one((id(stat), seconds, nanoseconds)));
+        // Some file systems count whole seconds.
+        let latest = (seconds, if nanoseconds == 0 { i64::MAX } else { nanoseconds });
+        self.is_fresh |= self.began.is_none_or(|began| latest >= began);
     }
 }
 
@@ -192,4 +239,21 @@ fn is_gone(dir: BorrowedFd<'_>, name: &CString) -> bool {
 fn id(stat: &Stat) -> (u64, u64) {
     #[allow(clippy::useless_conversion, reason = "the numbers are narrower on some machines")]
     (u64::from(stat.st_dev), u64::from(stat.st_ino))
+}
+
+/// Returns the time of change, in seconds and nanoseconds, which nobody but the kernel sets.
+fn changed(stat: &Stat) -> (i64, i64) {
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        clippy::cast_possible_wrap,
+        reason = "the numbers are others on some machines"
+    )]
+    (i64::from(stat.st_ctime), stat.st_ctime_nsec as i64)
+}
+
+/// Returns the time that the kernel gives to what is changed now: it has its clock in steps, and what follows can bear the same.
+fn now() -> Option<(i64, i64)> {
+    let file = rustix::fs::memfd_create(c"now", MemfdFlags::CLOEXEC).ok()?;
+    rustix::fs::fstat(file).ok().map(|stat| changed(&stat))
 }

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
-
 use super::cgroup::Cgroup;
+use super::rest::at_rest;
 use super::walk;
 use crate::model::limits::{Exceeded, Limits};
 use crate::worker::survivors;
@@ -33,6 +32,9 @@ const REST: u32 = 10;
 /// So often in a row the disk may not be looked at whole: what changes under us is looked at the next time, and somebody who sees to it
 /// that there is always something may be taking what they like. Then it is looked at while all of them stand still.
 const BLIND: u32 = 5;
+
+/// So often in a row more they may not be brought to stand still, as where one is in a single call that takes the kernel long.
+const RESTLESS: u32 = 2;
 
 /// So often processes that came meanwhile are looked for.
 const PASSES: usize = 20;
@@ -134,7 +136,7 @@ impl Watch {
             return None;
         }
         let folders = self.folders.clone();
-        self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most)).ok();
+        self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most, walk::size_in_motion)).ok();
         self.disk = Instant::now() + if self.walking.is_some() { OFTEN } else { DISK };
         // Where no thread is to be had, it is looked at later.
         if self.walking.is_some() { None } else { self.seen(false, most) }
@@ -146,7 +148,10 @@ impl Watch {
         if self.blind < BLIND {
             return None;
         }
-        let Measured { size, is_whole, .. } = at_rest(|| measure(&self.folders, most));
+        let Some(Measured { size, is_whole, .. }) = at_rest(|| measure(&self.folders, most, walk::size)) else {
+            // Who cannot be brought to stand still keeps it from us as well.
+            return (self.blind >= BLIND + RESTLESS).then_some(Exceeded::Hidden(most));
+        };
         self.blind = 0;
         if size > most { Some(Exceeded::Disk(most)) } else { (!is_whole).then_some(Exceeded::Hidden(most)) }
     }
@@ -162,30 +167,8 @@ struct Measured {
     took: Duration,
 }
 
-fn all_below_us() -> BTreeSet<i32> {
+pub(super) fn all_below_us() -> BTreeSet<i32> {
     survivors::all_below(rustix::process::getpid())
-}
-
-/// Has none of the attempt's processes run meanwhile.
-fn at_rest<T>(look: impl FnOnce() -> T) -> T {
-    let (mut known, mut stopped) = (BTreeSet::new(), Vec::new());
-    let signal = |pid: i32, signal| Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, signal));
-    for _ in 0..PASSES {
-        let new: Vec<i32> = all_below_us().into_iter().filter(|pid| known.insert(*pid)).collect();
-        if new.is_empty() {
-            break;
-        }
-        // What stands still already is not to go on because of this.
-        for pid in new.into_iter().filter(|pid| !survivors::is_stopped(*pid)) {
-            signal(pid, Signal::STOP);
-            stopped.push(pid);
-        }
-    }
-    let seen = look();
-    for pid in stopped {
-        signal(pid, Signal::CONT);
-    }
-    seen
 }
 
 /// Puts an attempt's processes into its control group, and those that they start meanwhile.
@@ -278,11 +261,11 @@ fn kilobytes(text: &str, words: &[&str]) -> u64 {
 
 /// Finds out what folders take on the disk, with what is open or mapped there and has no name any more. It ends once that is more than
 /// `most`.
-fn measure(folders: &[PathBuf], most: u64) -> Measured {
+fn measure(folders: &[PathBuf], most: u64, size: fn(&[PathBuf], u64) -> (u64, bool)) -> Measured {
     let began = Instant::now();
     let on_disk = |handle: &Path, meta: &fs::Metadata| !is_in_memory(handle, meta);
     let below = all_below_us();
     let nameless = held(&below, below.iter().copied().flat_map(mapped).collect(), on_disk);
-    let (named, is_whole) = most.checked_sub(nameless).map_or((0, true), |left| walk::size(folders, left));
+    let (named, is_whole) = most.checked_sub(nameless).map_or((0, true), |left| size(folders, left));
     Measured { size: nameless.saturating_add(named), is_whole, took: began.elapsed() }
 }

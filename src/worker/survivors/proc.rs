@@ -174,9 +174,25 @@ pub(in crate::worker) fn threads(pid: i32) -> impl Iterator<Item = i32> {
     tasks.filter_map(|task| task.file_name().to_str()?.parse().ok())
 }
 
-/// Returns whether somebody stopped a process.
-pub(in crate::worker) fn is_stopped(pid: i32) -> bool {
-    state(pid, pid).is_some_and(|state| matches!(state.as_str(), "T" | "t"))
+/// Whether a thread runs, as the kernel tells it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::worker) struct Run {
+    /// Whether it was stopped, or has ended.
+    pub(in crate::worker) is_stopped: bool,
+    /// Whether it waits for something that no signal interrupts, as for a child that is about to be another program.
+    pub(in crate::worker) waits: bool,
+    /// How often it gave up a processor.
+    pub(in crate::worker) switches: u64,
+}
+
+/// Looks at a thread; none where it is gone.
+pub(in crate::worker) fn run(pid: i32, thread: i32) -> Option<Run> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
+    let values = |word: &'static str| status.lines().filter_map(move |line| line.strip_prefix(word)?.split_once(':'));
+    let state = values("State").next()?.1.trim_start().chars().next()?;
+    let count = |word| values(word).filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>();
+    let switches = count("voluntary_ctxt_switches") + count("nonvoluntary_ctxt_switches");
+    Some(Run { is_stopped: matches!(state, 'T' | 't' | 'Z' | 'X'), waits: state == 'D', switches })
 }
 
 fn state(pid: i32, thread: i32) -> Option<String> {

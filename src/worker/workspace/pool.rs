@@ -5,14 +5,15 @@
 //! The pool's place on the disk is `<root>/@pool/<name>/`, held by a lock as long as this process lives; what has no holder is
 //! swept away by whoever comes next.
 
+use std::ffi::CString;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::RenameFlags;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags};
 
 use super::reset::Pristine;
 use super::{Base, Error, Workspace};
@@ -252,22 +253,53 @@ impl Workspace {
     }
 }
 
-/// Returns how many bytes a folder takes on the disk; links are not followed, and what cannot be read counts nothing.
+/// So deep below a folder, what is there counts nothing: each one above stays open meanwhile.
+const DEEPEST: usize = 128;
+
+/// Returns how many bytes a folder takes on the disk; links in it are not followed, and what cannot be read counts nothing.
+///
+/// It is walked by handles: a worker may put a link in the place of a folder at any time.
 pub fn size(folder: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt as _;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut total = 0;
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(meta) = entry.metadata() else { continue };
-            // What has two names is not counted twice, as far as that can be told without remembering all of them.
-            total += meta.blocks() * 512 / if meta.is_dir() { 1 } else { meta.nlink().max(1) };
-            if meta.is_dir() {
-                folders.push(entry.path());
-            }
+    let mut above: Vec<(OwnedFd, Vec<CString>)> = Vec::new();
+    above.extend(rustix::fs::openat(CWD, folder, flags, Mode::empty()).ok().map(|top| counted(top, &mut total)));
+    while let Some((dir, left)) = above.last_mut() {
+        let Some(name) = left.pop() else {
+            above.pop();
+            continue;
+        };
+        let inner = rustix::fs::openat(&*dir, &name, flags | OFlags::NOFOLLOW, Mode::empty());
+        if let Ok(inner) = inner
+            && above.len() < DEEPEST
+        {
+            above.push(counted(inner, &mut total));
         }
     }
     total
+}
+
+/// Adds what is in a folder, and returns it with the names of the folders in it.
+fn counted(dir: OwnedFd, total: &mut u64) -> (OwnedFd, Vec<CString>) {
+    let mut folders = Vec::new();
+    for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        let Some(stat) = stat.ok().filter(|_| !matches!(name.to_bytes(), b"." | b"..")) else { continue };
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        #[allow(
+            clippy::useless_conversion,
+            clippy::cast_lossless,
+            reason = "the numbers are narrower on some machines"
+        )]
+        let names = if is_folder { 1 } else { u64::from(stat.st_nlink).max(1) };
+        // What has two names is not counted twice, as far as that can be told without remembering all of them.
+        *total += stat.st_blocks.unsigned_abs() * 512 / names;
+        if is_folder {
+            folders.push(name.to_owned());
+        }
+    }
+    (dir, folders)
 }
 
 impl Folder {
