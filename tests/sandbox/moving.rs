@@ -57,13 +57,13 @@ time.sleep(200)
 }
 
 /// Has two folders of many, and what takes 60 MiB go from the one that is listed last to the other as soon as that was listed, and back
-/// after the look.
+/// as soon as this one was.
 const SHIFTS: &str = "import ctypes, os, select, struct, time
 watch = ctypes.CDLL(None).inotify_init1(0o4000)
 names = {}
 for folder in 'AB':
     os.mkdir(folder)
-    for i in range(800): os.mkdir('%s/%d' % (folder, i))
+    for i in range(2000): os.mkdir('%s/%d' % (folder, i))
     names[ctypes.CDLL(None).inotify_add_watch(watch, folder.encode(), 0x20)] = folder
 def opened(wait):
     if not select.select([watch], [], [], wait)[0]: return []
@@ -83,9 +83,9 @@ end = time.time() + 60
 while time.time() < end:
     if first in opened(1):
         shift(second, first)
-        while opened(.3): pass
+        while second not in opened(1): pass
         shift(first, second)
-        while opened(0): pass
+        while opened(.02): pass
 ";
 
 const RENAMES: &str = "def fill(folder):
