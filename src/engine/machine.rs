@@ -125,12 +125,18 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.gate = config.gate();
     host.user.clone_from(&config.user);
     host.path.clone_from(&environment.path);
+    host.user_files = user_folder(environment, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("git"));
     Ok(host)
 }
 
 fn cache(environment: &Environment) -> Option<PathBuf> {
+    user_folder(environment, "XDG_CACHE_HOME", ".cache")
+}
+
+/// Returns the folder that a variable names, or else that of the home directory.
+fn user_folder(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
     let absolute = |name: &str| environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))
+    absolute(variable).or_else(|| Some(absolute("HOME")?.join(usual)))
 }
 
 /// There is nowhere to make worktrees.

@@ -74,6 +74,8 @@ pub struct Host {
     /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
     /// none leaves it as it is.
     pub path: Option<OsString>,
+    /// The folder in which git looks for files of the user's that no setting names; none where there is no such.
+    pub user_files: Option<PathBuf>,
     /// Tells what works on worktrees that the driver is to end.
     pub stop: Stop,
     /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
@@ -111,6 +113,7 @@ impl Host {
             filters: Filters::default(),
             capture_time: CAPTURE_TIME,
             path: None,
+            user_files: None,
             stop: Stop::never(),
             user: None,
             gate: Gate::default(),

@@ -91,7 +91,7 @@ impl GitDir {
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
-        let users = FILES.map(|(setting, name)| users_file(store, setting, name));
+        let users = FILES.map(|(setting, name)| users_file(host, store, setting, name));
         let users = users.into_iter().collect::<Result<_, _>>()?;
         Ok(Self { users, filters: filters(host, store, |_| true), ..Self::new(store, head, config, left_out)? })
     }
@@ -169,6 +169,9 @@ impl GitDir {
             fs::create_dir(dir.join(name))?;
         }
         self.files.iter().try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes))?;
+        if self.users.is_empty() {
+            return Ok(());
+        }
         let mut config = Config { text: Vec::new() };
         config.section("core", None);
         for ((setting, name), bytes) in FILES.iter().zip(&self.users) {
@@ -230,13 +233,13 @@ fn exclude<'a>(common: &Path, left_out: impl Iterator<Item = &'a [u8]>) -> Resul
 }
 
 /// Returns what a file of the user's holds that a setting names, or that git looks for where there is none.
-fn users_file(store: &Store, setting: &str, name: &str) -> Result<Vec<u8>, Error> {
+fn users_file(host: &Host, store: &Store, setting: &str, name: &str) -> Result<Vec<u8>, Error> {
     let repo = store.local();
     let key = format!("core.{setting}");
     let named = repo.config_snapshot().trusted_path(key.as_str()).map_err(|e| Error::Checkout(Box::new(e)))?;
     // As git takes one that is relative, in the folder that somebody works in.
     let named = named.map(|path| repo.workdir().map_or(path.clone(), |top| top.join(path)));
-    let path = named.or_else(|| gix::path::env::xdg_config(name, &mut |variable| std::env::var_os(variable)));
+    let path = named.or_else(|| Some(host.user_files.as_ref()?.join(name)));
     Ok(path.map(|path| read_if_any(&path)).transpose()?.flatten().unwrap_or_default())
 }
 
