@@ -99,7 +99,7 @@ pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Resu
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
     let (mut named, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
-        let is_fetched = Place::fetched(&name).is_some_and(|(_, place)| place.kind == place::Kind::Log);
+        let is_fetched = Place::fetched_of(&name, place::Kind::Log).is_some();
         let log = name.rsplit('/').next().and_then(LogName::decode).filter(|log| log.key() == fingerprint);
         if log.is_none() || !(is_fetched || name.starts_with(format::LOG_REFS)) {
             continue;

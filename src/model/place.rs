@@ -93,6 +93,11 @@ impl Place {
         Some((&rest[..at], Self::parse(&rest[at + 1..])?))
     }
 
+    /// Returns the place of what a ref that was fetched holds, if it is of this kind.
+    pub fn fetched_of(reference: &str, kind: Kind) -> Option<Self> {
+        Self::fetched(reference).map(|(_, place)| place).filter(|place| place.kind == kind)
+    }
+
     /// Returns the place of what a ref of ours, or one that was fetched, holds.
     pub fn of_ref(reference: &str) -> Option<Self> {
         Self::fetched(reference).map(|(_, place)| place).or_else(|| Self::parse(reference.strip_prefix(REFS)?))

@@ -38,7 +38,7 @@ impl Target {
 
     fn fetched_among(listed: Vec<(String, Oid)>) -> Vec<Self> {
         let run = |(reference, _): (String, Oid)| {
-            let place = Place::fetched(&reference).map(|(_, place)| place).filter(|place| place.kind == Kind::Run)?;
+            let place = Place::fetched_of(&reference, Kind::Run)?;
             Some(Self { run: RunId::parse(&place.name).ok()?, reference })
         };
         listed.into_iter().filter_map(run).collect()

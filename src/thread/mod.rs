@@ -206,7 +206,7 @@ pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, Error> {
 /// Returns the threads that were fetched, each with its ref.
 pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, Error> {
     let thread = |(reference, _): (String, Oid)| {
-        let place = Place::fetched(&reference).map(|(_, place)| place).filter(|place| place.kind == Kind::Thread)?;
+        let place = Place::fetched_of(&reference, Kind::Thread)?;
         Some((ThreadId::parse(&place.name).ok()?, reference))
     };
     Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().filter_map(thread).collect())

@@ -41,7 +41,7 @@ impl Used {
             }
         }
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
-            if Place::fetched(&name).is_some_and(|(_, place)| place.kind == place::Kind::Thread) {
+            if Place::fetched_of(&name, place::Kind::Thread).is_some() {
                 // A stranger's thread that is broken keeps nobody from working.
                 used.add(store, tip).unwrap_or_default();
             }

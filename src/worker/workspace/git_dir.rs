@@ -238,7 +238,7 @@ fn users_file(host: &Host, store: &Store, setting: &str, name: &str) -> Result<V
     let key = format!("core.{setting}");
     let named = repo.config_snapshot().trusted_path(key.as_str()).map_err(|e| Error::Checkout(Box::new(e)))?;
     // As git takes one that is relative, in the folder that somebody works in.
-    let named = named.map(|path| repo.workdir().map_or(path.clone(), |top| top.join(path)));
+    let named = named.map(|path| repo.workdir().map(|top| top.join(&path)).unwrap_or(path));
     let path = named.or_else(|| Some(host.user_files.as_ref()?.join(name)));
     Ok(path.map(|path| read_if_any(&path)).transpose()?.flatten().unwrap_or_default())
 }
