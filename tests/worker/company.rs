@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use git_handoff::worker::host::Host;
 use git_handoff::worker::workspace::{Held, Workspace};
 
 use super::harness::{Repo, item, run};
-use super::pool::{host, is_pooled, skipped};
+use super::pool::{host, identity, is_pooled, skipped};
 use crate::common::alone;
 
 /// Makes a worktree whose worker can meet others.
@@ -20,10 +19,6 @@ fn meeting(repo: &Repo, host: &Host, attempt: u32) -> Workspace {
     let mut workspace = Workspace::create(host, &run(), &item("edit/a"), attempt, repo.head()).unwrap();
     workspace.meet(host);
     workspace
-}
-
-fn number(workspace: &Workspace) -> u64 {
-    fs::metadata(workspace.tree()).unwrap().ino()
 }
 
 /// Ends an attempt; returns whether its folder is kept.
@@ -41,20 +36,20 @@ fn a_folder_waits_until_nobody_is_left_who_can_have_a_handle_of_it() {
     let (host, _dir) = host(&repo);
     let [first, second] = [1, 2].map(|attempt| meeting(&repo, &host, attempt));
     let mut handle = OpenOptions::new().write(true).open(first.tree().join("a.txt")).unwrap();
-    let spent = [number(&first), number(&second)];
+    let spent = [identity(&first), identity(&second)];
     assert!(ends(first, &host));
     // It lives while the second does, which may have it from the first; and hands it on to the third.
     let third = meeting(&repo, &host, 3);
     handle.write_all(b"evil").unwrap();
     assert_eq!(fs::read_to_string(third.tree().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
-    assert!(!spent.contains(&number(&third)));
+    assert!(!spent.contains(&identity(&third)));
     assert!(ends(second, &host));
     let fourth = meeting(&repo, &host, 4);
-    assert!(!spent.contains(&number(&fourth)));
-    let last = number(&fourth);
+    assert!(!spent.contains(&identity(&fourth)));
+    let last = identity(&fourth);
     ends(third, &host);
     assert!(ends(fourth, &host));
-    let again = [5, 6, 7].map(|attempt| number(&meeting(&repo, &host, attempt)));
+    let again = [5, 6, 7].map(|attempt| identity(&meeting(&repo, &host, attempt)));
     assert_eq!(BTreeSet::from(again), BTreeSet::from([spent[0], spent[1], last]));
 }
 
@@ -67,9 +62,9 @@ fn who_meets_nobody_gets_and_leaves_folders_at_once() {
     let (host, _dir) = host(&repo);
     let other = meeting(&repo, &host, 1);
     let alone = Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap();
-    let spent = number(&alone);
+    let spent = identity(&alone);
     assert!(!alone.could_meet() && ends(alone, &host));
-    assert_eq!(number(&meeting(&repo, &host, 3)), spent);
+    assert_eq!(identity(&meeting(&repo, &host, 3)), spent);
     drop(other);
 }
 
@@ -85,18 +80,18 @@ fn other_drivers_and_what_could_not_be_ended_count_as_well() {
     assert_eq!((elsewhere.root != host.root, &elsewhere.meeting), (true, &host.meeting));
     let theirs = meeting(&repo, &elsewhere, 1);
     let ours = meeting(&repo, &host, 1);
-    let spent = number(&ours);
+    let spent = identity(&ours);
     assert!(ends(ours, &host));
-    assert_ne!(number(&Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap()), spent);
+    assert_ne!(identity(&Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap()), spent);
     theirs.part();
     let again = meeting(&repo, &host, 3);
-    assert_eq!(number(&again), spent);
+    assert_eq!(identity(&again), spent);
     // Nobody knows what is left of this one, nor for how long.
     let lost = meeting(&repo, &host, 4);
     lost.doubt();
     lost.part();
     assert!(ends(again, &host));
-    assert_ne!(number(&meeting(&repo, &host, 5)), spent);
+    assert_ne!(identity(&meeting(&repo, &host, 5)), spent);
     assert!(!ends(lost, &host));
 }
 

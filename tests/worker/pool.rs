@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
+use std::time::SystemTime;
 
 use git_handoff::worker::capture::capture;
 use git_handoff::worker::host::Host;
@@ -40,19 +41,27 @@ fn look(dir: &Path) -> BTreeMap<String, String> {
     seen
 }
 
-/// The next attempt after one in which a script ran, and the number of the folder that the script had.
-fn next(repo: &Repo, host: &Host, script: &str, number: u32) -> (Workspace, u64) {
+/// Tells a folder from another that was made after it was gone, which may be given the same number.
+type Identity = (u64, Option<SystemTime>);
+
+pub(super) fn identity(workspace: &Workspace) -> Identity {
+    let meta = fs::metadata(workspace.tree()).unwrap();
+    (meta.ino(), meta.created().ok())
+}
+
+/// The next attempt after one in which a script ran, and the folder that the script had.
+fn next(repo: &Repo, host: &Host, script: &str, number: u32) -> (Workspace, Identity) {
     let workspace = Workspace::create(host, &run(), &item("edit/a"), number, repo.head()).unwrap();
     workspace.mark_started().unwrap();
     fs::write(workspace.task(), "task").unwrap();
-    let inode = fs::metadata(workspace.tree()).unwrap().ino();
+    let spent = identity(&workspace);
     // A folder of the worker's own beside its worktree, which nothing confines it to.
     repo.script(&workspace, &format!("mkdir ../tmp; {script}"));
     // What cannot be used again is removed, as the driver does it.
     if let Err(workspace) = workspace.recycle(host) {
         workspace.remove().unwrap();
     }
-    (Workspace::create(host, &run(), &item("edit/a"), number + 1, repo.head()).unwrap(), inode)
+    (Workspace::create(host, &run(), &item("edit/a"), number + 1, repo.head()).unwrap(), spent)
 }
 
 /// A host on the file system that the tests were built on: where the others are, the time of change does not tell of all.
@@ -61,10 +70,6 @@ pub(super) fn host(repo: &Repo) -> (Host, tempfile::TempDir) {
     let mut host = repo.host();
     host.root = dir.path().join("cache");
     (host, dir)
-}
-
-fn is_reused(workspace: &Workspace, inode: u64) -> bool {
-    fs::metadata(workspace.tree()).unwrap().ino() == inode
 }
 
 #[expect(clippy::print_stderr, reason = "what is not tested is said aloud")]
@@ -76,8 +81,8 @@ pub(super) fn skipped(what: &str) {
 pub(super) fn is_pooled() -> bool {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
-    let (workspace, inode) = next(&repo, &host, "true", 1);
-    let reused = is_reused(&workspace, inode);
+    let (workspace, spent) = next(&repo, &host, "true", 1);
+    let reused = identity(&workspace) == spent;
     if !reused {
         skipped("worktrees are not used again on this file system, and the tests show less");
     }
@@ -165,14 +170,14 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
         for (what, script) in LEFTOVERS {
             // Twice, so that what was mended once is looked at again.
             let (host, _dir) = host(&repo);
-            let (workspace, inode) = next(&repo, &host, script, number);
+            let (workspace, spent) = next(&repo, &host, script, number);
             assert_eq!(look(&workspace.dir), expected, "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain", "--ignored"]), "", "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["ls-files", "-v"]), listed, "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["for-each-ref"]), "", "{what}");
             workspace.mark_started().unwrap();
             assert!(capture(&workspace, &host).unwrap().patch.is_none(), "{what}");
-            let again = is_reused(&workspace, inode);
+            let again = identity(&workspace) == spent;
             assert!(pooled || !again, "{what}");
             repo.script(&workspace, "echo more >>a.txt; rm dir/b.txt; echo x >new");
             let patch = capture(&workspace, &host).unwrap().patch.expect("there is a change");
@@ -207,7 +212,6 @@ fn worktrees_of_attempts_that_began_at_once_are_used_again_all_of_them() {
     let (host, _dir) = host(&repo);
     let begin = Barrier::new(4);
     let create = |number| Workspace::create(&host, &run(), &item("edit/a"), number, repo.head()).unwrap();
-    let inode = |workspace: &Workspace| fs::metadata(workspace.tree()).unwrap().ino();
     let first: Vec<Workspace> = thread::scope(|scope| {
         let begins = |number| {
             scope.spawn({
@@ -221,10 +225,10 @@ fn worktrees_of_attempts_that_began_at_once_are_used_again_all_of_them() {
         let threads = [1, 2, 3, 4].map(begins);
         threads.map(|thread| thread.join().unwrap()).into()
     });
-    let spent: BTreeSet<u64> = first.iter().map(inode).collect();
+    let spent: BTreeSet<Identity> = first.iter().map(identity).collect();
     first.into_iter().for_each(|workspace| assert!(workspace.recycle(&host).is_ok()));
     let again: Vec<Workspace> = [5, 6, 7, 8].map(create).into();
-    assert_eq!(again.iter().map(inode).collect::<BTreeSet<_>>(), spent);
+    assert_eq!(again.iter().map(identity).collect::<BTreeSet<_>>(), spent);
 }
 
 #[test]
@@ -240,8 +244,8 @@ fn harmless_work_does_not_cost_the_worktree() {
             .enumerate()
     {
         let number = u32::try_from(number).unwrap() * 2 + 1;
-        let (workspace, inode) = next(&repo, &host, script, number);
-        assert!(is_reused(&workspace, inode), "{script}");
+        let (workspace, spent) = next(&repo, &host, script, number);
+        assert_eq!(identity(&workspace), spent, "{script}");
         workspace.recycle(&host).unwrap();
     }
 }
@@ -311,16 +315,16 @@ fn spent_worktrees_give_way_to_the_cap_and_nothing_else_does() {
     let [one, two] = [1, 2].map(|n| Workspace::create(&host, &run(), &item("edit/a"), n, repo.head()).unwrap());
     let live = Workspace::create(&host, &run(), &item("edit/a"), 3, repo.head()).unwrap();
     let spent = [one, two].map(|workspace| {
-        let inode = fs::metadata(workspace.tree()).unwrap().ino();
+        let spent = identity(&workspace);
         workspace.recycle(&host).unwrap();
-        inode
+        spent
     });
     assert_eq!(host.bound().unwrap(), None);
     // Room for two of the three.
     host.cap = git_handoff::worker::workspace::size(&host.root) - 1;
     assert_eq!(host.bound().unwrap(), None);
     let next = Workspace::create(&host, &run(), &item("edit/a"), 4, repo.head()).unwrap();
-    assert!(is_reused(&next, spent[1]), "the oldest goes first");
+    assert_eq!(identity(&next), spent[1], "the oldest goes first");
     host.cap = 1;
     assert!(host.bound().unwrap().is_some_and(|used| used > 1));
     assert!(live.tree().exists() && next.tree().exists());
@@ -330,13 +334,13 @@ fn spent_worktrees_give_way_to_the_cap_and_nothing_else_does() {
 fn another_base_and_another_configuration_get_a_worktree_of_their_own() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
-    let (workspace, inode) = next(&repo, &host, "true", 1);
+    let (workspace, spent) = next(&repo, &host, "true", 1);
     // On some file systems none is used again.
     workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
     repo.write("a.txt", "other\n");
     repo.commit();
     let other = Workspace::create(&host, &run(), &item("edit/a"), 5, repo.head()).unwrap();
-    assert!(!is_reused(&other, inode));
+    assert_ne!(identity(&other), spent);
     assert_eq!(fs::read_to_string(other.tree().join("a.txt")).unwrap(), "other\n");
 }
 
@@ -377,7 +381,7 @@ fn where_times_do_not_tell_everything_is_looked_at_and_nothing_is_used_again() {
     let repo = Repo::new("sha1");
     let (host, _dir) = host(&repo);
     let mut workspace = Workspace::create(&host, &run(), &item("edit/a"), 1, repo.head()).unwrap();
-    let inode = fs::metadata(workspace.tree()).unwrap().ino();
+    let spent = identity(&workspace);
     workspace.distrust_times();
     assert!(capture(&workspace, &host).unwrap().patch.is_none());
     repo.script(&workspace, &format!("{KEEPS_TIMES} || echo evil >a.txt"));
@@ -385,6 +389,6 @@ fn where_times_do_not_tell_everything_is_looked_at_and_nothing_is_used_again() {
     assert!(capture(&workspace, &host).unwrap().patch.is_some());
     workspace.recycle(&host).unwrap_err().remove().unwrap();
     let next = Workspace::create(&host, &run(), &item("edit/a"), 2, repo.head()).unwrap();
-    assert!(!is_reused(&next, inode));
+    assert_ne!(identity(&next), spent);
     assert_eq!(fs::read_to_string(next.tree().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
 }
