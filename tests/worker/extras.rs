@@ -220,9 +220,11 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         let patch = host.store.read_blob(capture(&workspace, &host).unwrap().patch.unwrap().oid).unwrap();
         let patch = String::from_utf8_lossy(&patch).into_owned();
         assert!(patch.contains("b/a.txt") && !patch.contains("libs"), "{patch}");
-        // A submodule that is gone as a whole has lost nothing.
-        repo.script(&workspace, "rm -r libs/sub");
-        capture(&workspace, &host).unwrap();
+        for script in ["rm -r libs/sub", "rm -r libs"] {
+            repo.script(&workspace, script);
+            let refused = capture(&workspace, &host).unwrap_err().to_string();
+            assert!(refused.starts_with("\"libs/sub\" was changed"), "{script}: {refused}");
+        }
         workspace.recycle(&host).unwrap_or_else(|workspace| workspace.remove().unwrap());
     }
     // Nothing is checked out, and nothing can be handed over from there either.

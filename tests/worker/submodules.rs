@@ -260,10 +260,10 @@ fn nothing_is_looked_at_where_a_link_above_leads() {
             };
             assert!(refused.contains("\"libs/sub\"") && !refused.contains("private"), "{script}: {refused}");
         }
-        // What is gone has lost nothing, unless it was to be taken.
+        // An empty folder that is gone has lost nothing.
         let workspace = modules.repo.workspace(host);
         modules.repo.script(&workspace, "rm -r libs");
-        assert_eq!(capture(&workspace, host).is_ok(), !host.capture_submodules);
+        assert_eq!(capture(&workspace, host).is_ok(), !host.submodules);
         workspace.remove().unwrap();
     }
 }

@@ -124,7 +124,7 @@ fn output(path: &BString) -> Result<FilePath, Error> {
 
 /// Refuses a worktree in which the files of a submodule are not as they were checked out, or in which there are any where none was.
 ///
-/// What the repository or the submodule ignores does not count. A folder of a submodule that is gone has lost nothing.
+/// What the repository or the submodule ignores does not count.
 fn check<'a>(
     workspace: &Workspace,
     host: &Host,
@@ -137,6 +137,10 @@ fn check<'a>(
             (workspace.tree(), submodule.map(Submodule::index), submodule.map(|submodule| &submodule.store));
         // What a link above leads to is not the worker's, and not even its names are to be told.
         if !is_reached(&tree, &path)? {
+            // An empty folder that is gone has lost nothing.
+            if submodule.is_some() {
+                return Err(refused(&path));
+            }
             continue;
         }
         let mut look = Look { tree: &tree, top: &path, index, store, seen: BTreeSet::new(), new: Vec::new() };
@@ -161,7 +165,7 @@ fn check<'a>(
     }
 }
 
-/// Returns whether there is anything at a path of the worktree to look at; refuses it where something above is no folder, as a link that
+/// Returns whether there is anything at a path of the worktree; refuses it where something above is no folder, as a link that
 /// leads elsewhere.
 fn is_reached(tree: &Path, path: &BString) -> Result<bool, Error> {
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
@@ -173,7 +177,12 @@ fn is_reached(tree: &Path, path: &BString) -> Result<bool, Error> {
             Err(error) => return Err(Error::Io(above, error)),
         }
     }
-    Ok(true)
+    let dir = tree.join(OsStr::from_bytes(path));
+    match fs::symlink_metadata(&dir) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::Io(dir, error)),
+    }
 }
 
 fn refused(path: &BString) -> Error {
@@ -274,9 +283,7 @@ impl Look<'_> {
 
     /// Refuses where some of the files are gone, and not all of them.
     fn missing(&self) -> Result<(), Error> {
-        let Some(index) = self.index.filter(|_| is_folder(self.tree, self.top)) else {
-            return Ok(());
-        };
+        let Some(index) = self.index else { return Ok(()) };
         let gone = index
             .entries()
             .iter()
