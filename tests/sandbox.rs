@@ -8,6 +8,7 @@ mod handles;
 mod layers;
 mod limits;
 mod links;
+mod looks;
 mod moving;
 mod programs;
 mod reach;

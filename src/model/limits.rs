@@ -34,7 +34,7 @@ pub enum Exceeded {
     Processes(u64),
     /// Room on the disk.
     Disk(u64),
-    /// Nobody knows how much room on the disk, of so much: it could not be looked at, time and again.
+    /// Nobody knows how much room on the disk or memory, of so much: it could not be looked at, time and again.
     Hidden(u64),
     /// Standard output and error.
     Output(u64),
@@ -63,7 +63,10 @@ impl fmt::Display for Exceeded {
             Self::Processes(most) => write!(f, "had more than {most} processes"),
             Self::Disk(most) => write!(f, "filled more than {most} bytes of the disk"),
             Self::Hidden(most) => {
-                write!(f, "kept what it has on the disk from being counted, of which it may fill {most} bytes")
+                write!(
+                    f,
+                    "kept what it has on the disk or in memory from being counted, of which it may have {most} bytes"
+                )
             }
             Self::Output(most) => write!(f, "wrote more than {most} bytes to its output"),
         }

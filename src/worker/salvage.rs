@@ -120,12 +120,11 @@ fn converted(
     skip: &BTreeSet<BString>,
 ) -> Result<Converted, Error> {
     let small = walked.sizes.iter().map(|(_, path)| path).filter(|path| !ahead::is_left_out(path, skip));
-    let small: Vec<BString> = small.cloned().collect();
-    let found = filtered::which(part, scratch, &small.iter().map(|path| path.as_bstr()).collect())?;
+    let found = filtered::which(part, scratch, &small.map(|path| path.as_bstr()).collect())?;
     if found.is_empty() {
         return Ok(Converted::new());
     }
-    let ignored = ignored(scratch, &found.iter().cloned().collect::<Vec<_>>())?;
+    let ignored = ignored(scratch, &found.iter().collect::<Vec<_>>())?;
     let taken: BTreeSet<BString> = found.into_iter().filter(|path| !ignored.contains(path)).collect();
     match filtered::convert(part, scratch, &taken, Failing::LeavesOut) {
         // All else is saved.
@@ -234,7 +233,7 @@ fn add(scratch: &Scratch, options: &[&str], paths: &Paths) -> Result<(), Error> 
 fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Error> {
     let asked = walked.nested.iter().chain(&walked.closed).chain(&walked.large).chain(&walked.odd);
     let asked: BTreeSet<BString> = asked.cloned().collect();
-    let ignored = ignored(scratch, &asked.iter().cloned().collect::<Vec<_>>())?;
+    let ignored = ignored(scratch, &asked.iter().collect::<Vec<_>>())?;
     Ok(asked.into_iter().filter(|path| !ignored.contains(path)).collect())
 }
 
@@ -251,8 +250,8 @@ fn beyond(
     if all(&sizes) <= limit {
         return Ok((BTreeSet::new(), all(&sizes)));
     }
-    let paths: Vec<BString> = sizes.iter().map(|(_, path)| path.clone()).collect();
-    let ignored: BTreeSet<BString> = ignored(scratch, &paths)?.into_iter().collect();
+    let paths: Vec<&BString> = sizes.iter().map(|(_, path)| path).collect();
+    let ignored = ignored(scratch, &paths)?;
     sizes.retain(|(_, path)| !ignored.contains(path));
     sizes.sort_by(|a, b| b.cmp(a));
     let mut left = all(&sizes);

@@ -164,6 +164,11 @@ impl Inner {
     pub(in crate::worker) fn is_by_landlock(&self) -> bool {
         self.landlock.is_some()
     }
+
+    /// Returns whether no thread has other files open than its process: no call is let through that gives it a table of its own.
+    pub(in crate::worker) fn has_threads_share_files(&self) -> bool {
+        self.seccomp
+    }
 }
 
 impl Sandbox {

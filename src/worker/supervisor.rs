@@ -21,6 +21,8 @@ mod cgroup;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
+mod nameless;
+#[cfg(target_os = "linux")]
 mod rest;
 #[cfg(target_os = "linux")]
 pub(super) mod serving;

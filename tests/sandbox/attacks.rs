@@ -227,6 +227,18 @@ const ATTACKS: &[Attack] = &[
         Yes,
     ),
     attack(
+        "layout",
+        "have one's environment be as large as one likes for whoever reads it",
+        "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(l.prctl(35,15,ctypes.byref(ctypes.c_uint()),0,0)!=0)'",
+        Yes,
+    ),
+    attack(
+        "own-files",
+        "have a thread open files that its process has not",
+        "python3 -c 'import ctypes,sys; sys.exit(ctypes.CDLL(None).unshare(0x400)!=0)'",
+        Yes,
+    ),
+    attack(
         "keyring",
         "read the keys of the user's session",
         "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); sys.exit(0 if l.syscall(250,0,-3,1)>=0 or ctypes.get_errno() not in (1,38) else 1)'",

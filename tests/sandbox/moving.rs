@@ -156,7 +156,7 @@ fn a_process_of_which_one_thread_is_stopped_does_not_stand_still() {
 fn whoever_is_woken_while_all_stand_still_is_found_or_ended() {
     let reasons = [
         "filled more than 52428800 bytes of the disk",
-        "kept what it has on the disk from being counted, of which it may fill 52428800 bytes",
+        "kept what it has on the disk or in memory from being counted, of which it may have 52428800 bytes",
     ];
     for layers in [Layers::None, Layers::Inner] {
         let reason = ends_by_going_on(layers, WOKEN);

@@ -117,6 +117,20 @@ fn conversions_of_the_repository_hold() {
 }
 
 #[test]
+fn more_paths_than_we_keep_are_refused_whether_ignored_or_not() {
+    let repo = Repo::new("sha1");
+    let long = "python3 -c \"import os
+for i in range(14):
+    os.mkdir('d' * 250)
+    os.chdir('d' * 250)
+for i in range(39000): os.close(os.open('x' * 200 + str(i), os.O_CREAT))\"";
+    for ignores in [":", "echo 'd*' >.gitignore"] {
+        let refused = repo.refused(&format!("{ignores}; {long}"));
+        assert_eq!(refused, "it left so many files that their paths take more than 128 MiB");
+    }
+}
+
+#[test]
 fn submodules_are_left_as_they_are_and_what_is_put_into_one_is_refused() {
     let repo = Repo::new("sha1");
     let head = repo.head().to_string();

@@ -1,6 +1,7 @@
 //! Nothing that a worker started outlives its attempt. Each test runs in a process of its own.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -153,4 +154,39 @@ fn a_fork_bomb_in_new_sessions_is_ended() {
     };
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
     assert_eq!(pids.filter(|pid| pid.parse::<i32>().is_ok() && ours(pid)).count(), 0);
+}
+
+/// Says of itself that its environment is 600 MiB large, and lies where nothing is.
+const LARGE: &str = "import ctypes, struct, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+size = 600 << 20
+at = libc.mmap(None, size, 1, 0x4022, -1, 0)
+stat = [0, 0, 0] + [int(field) for field in open('/proc/self/stat').read().rsplit(')', 1)[1].split()[1:]]
+stat = [0] + stat
+fields = [stat[26], stat[27], stat[45], stat[46], stat[47], libc.sbrk(0), stat[28], stat[48], stat[49], at, at + size, 0]
+layout = ctypes.create_string_buffer(struct.pack('12QII', *fields, 0, 0xffffffff))
+print(libc.prctl(35, 14, layout, 104, 0), flush=True)
+time.sleep(100)
+";
+
+#[test]
+fn an_environment_is_read_up_to_what_one_can_be() {
+    if !common::alone("worker::survivors::an_environment_is_read_up_to_what_one_can_be") {
+        return;
+    }
+    let (_guard, dir) = dir();
+    let mut large = Command::new("python3").args(["-c", LARGE]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(large.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "0\n");
+    let claimed = fs::File::open(format!("/proc/{}/environ", large.id())).unwrap();
+    assert_eq!(std::io::copy(&mut claimed.take(5 << 20), &mut std::io::sink()).unwrap(), 5 << 20);
+    assert!(!survivors::are_left(&dir));
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    assert!(peak.is_some_and(|peak: u64| peak < 200_000), "{peak:?}");
+    large.kill().unwrap();
+    large.wait().unwrap();
 }

@@ -27,13 +27,13 @@ pub(in crate::worker) fn write(
     left_out: &BTreeSet<BString>,
 ) -> Result<(), Error> {
     let small = walked.sizes.iter().filter(|(size, path)| *size <= SMALL && !is_left_out(path, left_out));
-    let small: Vec<BString> = small.map(|(_, path)| path.clone()).collect();
+    let small: Vec<&BString> = small.map(|(_, path)| path).collect();
     if small.len() < MANY {
         return Ok(());
     }
-    let ignored: BTreeSet<BString> = ignored(scratch, &small)?.into_iter().collect();
+    let ignored = ignored(scratch, &small)?;
     let tree = part.open().map_err(Error::at(&part.dir()))?;
-    let taken = small.iter().filter(|path| !ignored.contains(*path));
+    let taken = small.into_iter().filter(|path| !ignored.contains(*path));
     let blobs = taken.filter_map(|path| tree.read(path.to_str().ok()?, SMALL).ok());
     ahead::write(&scratch.objects(), part.store, blobs).map_err(Error::at(&scratch.objects()))
 }

@@ -27,13 +27,13 @@ pub(super) fn scratch(part: &Part<'_>, walked: &Walked) -> Result<Scratch, Error
 /// Writes the tree as it stands into the scratch, and returns its name.
 pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Result<Oid, Error> {
     let tracked = tracked(walked);
-    let new: Vec<BString> =
-        walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).cloned().collect();
-    let ignored: BTreeSet<BString> = ignored(scratch, &new)?.into_iter().collect();
+    let new: Vec<&BString> =
+        walked.sizes.iter().map(|(_, path)| path).filter(|path| !tracked.contains(path.as_bstr())).collect();
+    let ignored = ignored(scratch, &new)?;
     let taken: BTreeSet<&BStr> = tracked
         .iter()
         .copied()
-        .chain(new.iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()))
+        .chain(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()))
         .collect();
     if !taken.is_empty() {
         ahead::write(part, scratch, walked, &ignored)?;

@@ -1,6 +1,5 @@
 //! The change to a worktree as one patch.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write as _};
 
@@ -39,8 +38,8 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
             format!("{} was changed or removed, which can only be captured with git 2.41 or newer", shown(path));
         return Err(Error::refused(sentence));
     }
-    let asked: Vec<BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).cloned().collect();
-    let ignored: BTreeSet<BString> = ignored(scratch, &asked)?.into_iter().collect();
+    let asked: Vec<&BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).collect();
+    let ignored = ignored(scratch, &asked)?;
     let kept = |path: &&BString| !ignored.contains(*path);
     if let Some(path) = walked.nested.iter().find(kept) {
         let sentence =

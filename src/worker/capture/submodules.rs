@@ -158,7 +158,7 @@ fn check<'a>(
     }
     let part = Part::of(workspace, host, base);
     let scratch = Scratch::of(&part, &State::new(base.tree.0.kind()), &BTreeSet::new())?;
-    let ignored: BTreeSet<BString> = ignored(&scratch, &new)?.into_iter().collect();
+    let ignored = ignored(&scratch, &new)?;
     match new.iter().find(|path| !ignored.contains(*path)) {
         Some(path) => Err(refused(path)),
         None => Ok(()),

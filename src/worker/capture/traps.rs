@@ -23,6 +23,11 @@ pub(super) fn is_read_by_git(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| READ_BY_GIT.contains(&name))
 }
 
+/// Returns whether git looks into a file of that name for how it is to read others.
+pub(super) fn is_attributes(path: &[u8]) -> bool {
+    path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes")
+}
+
 /// Returns whether there is a folder at a path of the worktree, no part of which is a link.
 pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
     let mut path = tree.to_owned();

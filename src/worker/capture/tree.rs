@@ -223,20 +223,27 @@ pub(in crate::worker) fn refusal(error: program::Error, theirs: impl FnOnce(&str
 /// What stands before a path that is nothing but one.
 const HERE: &[u8] = b"./";
 
+/// So many paths git is asked about at once.
+const AT_ONCE: usize = 50_000;
+
 /// Returns those of the paths that git ignores in this worktree.
-pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[BString]) -> Result<Vec<BString>, Error> {
-    if paths.is_empty() {
-        return Ok(Vec::new());
+pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[impl AsRef<[u8]>]) -> Result<BTreeSet<BString>, Error> {
+    let mut ignored = BTreeSet::new();
+    for paths in paths.chunks(AT_ONCE) {
+        // A name that begins with a colon is not to be one of git's magic words.
+        let mut input = Vec::new();
+        paths
+            .iter()
+            .for_each(|path| [HERE, path.as_ref(), b"\0"].iter().for_each(|part| input.extend_from_slice(part)));
+        let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
+            // None of them.
+            Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
+            other => other.map_err(Error::git)?,
+        };
+        let found = answer.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE));
+        ignored.extend(found.map(|path| path.as_bstr().to_owned()));
     }
-    // A name that begins with a colon is not to be one of git's magic words.
-    let input: Vec<u8> = paths.iter().flat_map(|path| [HERE, path, b"\0"].concat()).collect();
-    let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
-        // None of them.
-        Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
-        other => other.map_err(Error::git)?,
-    };
-    let paths = answer.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE));
-    Ok(paths.map(|path| path.as_bstr().to_owned()).collect())
+    Ok(ignored)
 }
 
 /// Returns `path` relative to the worktree, slash-separated.

@@ -18,7 +18,7 @@ use gix::objs::compute_stream_hash;
 use rustix::fs::OFlags;
 
 use super::part::Part;
-use super::traps::{is_folder, is_read_by_git, is_strange, traps};
+use super::traps::{is_attributes, is_folder, is_read_by_git, is_strange, traps};
 use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::digest::Oid;
@@ -30,6 +30,11 @@ use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
 const REHASH_BELOW: u64 = 1 << 20;
+
+/// What is new may take so much with its paths, in bytes, ignored files too, each with what it takes to keep one: they are held in
+/// memory, and cost the worker little.
+const MOST: usize = 128 << 20;
+const KEPT: usize = 32;
 
 /// What a walk over a worktree found.
 #[derive(Debug, Default)]
@@ -120,11 +125,6 @@ pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Er
     }
 }
 
-/// Returns whether git looks into such a file for how it is to read others.
-fn is_attributes(path: &BString) -> bool {
-    path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes")
-}
-
 struct Walker<'a> {
     index: &'a State,
     /// When the index was written: nothing that changed afterwards has an earlier time of change.
@@ -140,6 +140,8 @@ struct Walker<'a> {
     unknown: Vec<BString>,
     /// The places in the index of the tracked files that are there in those.
     visited: BTreeSet<usize>,
+    /// What the paths take that are no tracked files.
+    new: usize,
     found: Walked,
 }
 
@@ -155,6 +157,7 @@ impl<'a> Walker<'a> {
             folders: Vec::new(),
             unknown: Vec::new(),
             visited: BTreeSet::new(),
+            new: 0,
             found: Walked::default(),
         }
     }
@@ -201,6 +204,7 @@ impl<'a> Walker<'a> {
             }
         }
         for name in record::names(handle.as_fd()).map_err(Error::at(&dir))? {
+            let name = name.map_err(Error::at(&dir))?;
             let is_known = known.is_some_and(|known| known.nodes.contains_key(&name));
             if is_known && !left.remove(&name) {
                 continue;
@@ -304,6 +308,13 @@ impl<'a> Walker<'a> {
         if tracked.is_some_and(|entry| entry.mode == Mode::COMMIT) {
             return Ok(());
         }
+        if tracked.is_none() {
+            self.new += relative.len() + KEPT;
+        }
+        if self.new > MOST {
+            let sentence = format!("it left so many files that their paths take more than {} MiB", MOST >> 20);
+            return Err(Error::refused(sentence));
+        }
         if kind.is_dir() {
             self.folders.push((relative, None));
             return Ok(());
@@ -355,7 +366,8 @@ impl<'a> Walker<'a> {
             return false;
         }
         let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
-        changed < self.written || same_bytes(path, entry, meta)
+        // Of one that is as new as the index a change right afterwards may show no other time.
+        changed < self.written || meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
     }
 }
 
@@ -366,11 +378,6 @@ fn below(folder: &BString, name: &[u8]) -> BString {
     }
     path.extend_from_slice(name);
     path
-}
-
-/// Compares by content, for a file that is as new as the index, so that a change right afterwards may show no other time.
-fn same_bytes(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
-    meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
 }
 
 /// Returns whether a file has the bytes that an index names; however many they are, few are held at a time.

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
+use super::nameless::Tables;
 use super::watching::Watch;
 use super::{ASK, END, NOTHING, PATIENCE, Report, confined};
 use crate::model::entry::Exit;
@@ -62,7 +63,9 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let Told { layers, starting, folders } = told;
-    let watch = Watch::new(starting.limits, folders);
+    let is_one = layers.as_ref().is_some_and(|layers| layers.inner.has_threads_share_files());
+    let tables = if is_one { Tables::OfProcesses } else { Tables::OfThreads };
+    let watch = Watch::new(starting.limits, folders, tables);
     let report = match &layers {
         None => {
             let command = starting.command(&program, arguments, stdin);

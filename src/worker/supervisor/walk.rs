@@ -7,6 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, MemfdFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -14,6 +15,10 @@ use rustix::path::Arg;
 
 /// Each file takes this much at least, in bytes: where nothing else of it does, its number does, of which a disk has only so many.
 const LEAST: u64 = 4096;
+
+/// The names of folders that were not looked at yet may take so much, in bytes, each with what it takes to keep one.
+const PENDING: usize = 64 << 20;
+const KEPT: usize = 32;
 
 /// So many folders above one that is looked at stay open; below that depth one gets back through `..`.
 const OPEN: usize = 128;
@@ -37,11 +42,14 @@ impl Drop for Level {
     }
 }
 
+/// Returns what folders take, and whether all of it was seen, up to a size and a time.
+pub(super) type Size = fn(&[PathBuf], u64, Instant) -> (u64, bool);
+
 /// Returns what folders take, in bytes, and whether all of it was seen; links are not followed, nor is another disk gone to. It ends
-/// once that is more than `most`. To be asked while nobody changes them.
-pub(super) fn size(folders: &[PathBuf], most: u64) -> (u64, bool) {
+/// once that is more than `most`, or at `until`. To be asked while nobody changes them.
+pub(super) fn size(folders: &[PathBuf], most: u64, until: Instant) -> (u64, bool) {
     let key = RandomState::new();
-    let walk = Walk::of(folders, most, &key);
+    let walk = Walk::of(folders, (most, until), &key);
     (walk.sum, walk.is_whole)
 }
 
@@ -49,13 +57,13 @@ pub(super) fn size(folders: &[PathBuf], most: u64) -> (u64, bool) {
 ///
 /// Whoever is quick moves what has not been looked at to where that was done, and nothing is missing then. So all is looked at twice,
 /// and where nothing has another time of change, it all was as it was seen between the two.
-pub(super) fn size_in_motion(folders: &[PathBuf], most: u64) -> (u64, bool) {
+pub(super) fn size_in_motion(folders: &[PathBuf], most: u64, until: Instant) -> (u64, bool) {
     let key = RandomState::new();
-    let first = Walk::of(folders, most, &key);
+    let first = Walk::of(folders, (most, until), &key);
     // What is too much, or was not seen whole, no second look makes any better.
     let is_whole = first.sum > most
         || first.is_whole && !first.is_fresh && {
-            let second = Walk::of(folders, most, &key);
+            let second = Walk::of(folders, (most, until), &key);
             second.is_whole && second.times == first.times
         };
     (first.sum, is_whole)
@@ -66,6 +74,9 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFO
 struct Walk<'a> {
     sum: u64,
     most: u64,
+    until: Instant,
+    /// What the names take that are kept for later, in bytes.
+    pending: usize,
     /// Whether nothing was there that could not be looked at.
     is_whole: bool,
     seen: BTreeSet<(u64, u64)>,
@@ -80,10 +91,11 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// Looks at some folders and all below them.
-    fn of(folders: &[PathBuf], most: u64, key: &'a RandomState) -> Self {
+    fn of(folders: &[PathBuf], (most, until): (u64, Instant), key: &'a RandomState) -> Self {
         let began = now();
         let seen = BTreeSet::new();
-        let mut walk = Self { sum: 0, most, is_whole: true, seen, times: 0, key, began, is_fresh: false };
+        let mut walk =
+            Self { sum: 0, most, until, pending: 0, is_whole: true, seen, times: 0, key, began, is_fresh: false };
         for folder in folders {
             let walked =
                 open(CWD, folder).map_err(io::Error::from).and_then(|top| top.map_or(Ok(()), |top| walk.all(top)));
@@ -96,9 +108,10 @@ impl<'a> Walk<'a> {
     fn all(&mut self, top: (OwnedFd, Option<Mode>)) -> io::Result<()> {
         let mut above: Vec<Level> = Vec::new();
         let mut here = self.enter(&mut above, top)?;
-        while self.sum <= self.most {
+        while self.goes_on() {
             let dir = here.dir.as_ref().expect("where we are is open").as_fd();
             if let Some(name) = here.left.pop() {
+                self.pending = self.pending.saturating_sub(name.count_bytes() + KEPT);
                 let inner = match with_room(&mut above, || open(dir, name.as_c_str())) {
                     Ok(Some(inner)) => self.enter(&mut above, inner),
                     // Another's, or not where it was listed: it may have gone where it was not looked for.
@@ -123,6 +136,16 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether more is to be looked at; where there is no time or room for it, not all was seen.
+    fn goes_on(&mut self) -> bool {
+        if self.sum > self.most {
+            return false;
+        }
+        let has_room = self.pending <= PENDING && Instant::now() <= self.until;
+        self.is_whole &= has_room;
+        has_room
     }
 
     /// Goes back to the folder above, or where that was moved meanwhile to the nearest that is open; none where there is none.
@@ -158,6 +181,9 @@ impl<'a> Walk<'a> {
             entries = with_room(above, || Dir::read_from(dir));
         }
         for entry in entries? {
+            if !self.goes_on() {
+                break;
+            }
             let entry = entry?;
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
@@ -175,6 +201,7 @@ impl<'a> Walk<'a> {
                 self.sum = self.sum.saturating_add((stat.st_blocks.unsigned_abs() * 512).max(LEAST));
             }
             if is_folder && stat.st_dev == own.st_dev {
+                self.pending += name.count_bytes() + KEPT;
                 left.push(name.to_owned());
             }
         }

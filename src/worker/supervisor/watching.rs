@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::cgroup::Cgroup;
+use super::nameless::{self, Tables};
 use super::rest::at_rest;
-use super::walk;
+use super::walk::{self, Size};
 use crate::model::limits::{Exceeded, Limits};
 use crate::worker::survivors;
 
@@ -29,6 +29,13 @@ const LONGEST_REST: Duration = Duration::from_secs(3);
 /// So many times as long as a look took, nothing is looked at.
 const REST: u32 = 10;
 
+/// How long a look at the disk may take while somebody changes it; whoever has so much there that it takes longer is looked at while they
+/// stand still.
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+
+/// How long it may take then: nobody who means well has so much that it is not seen.
+const LONGEST_AT_REST: Duration = Duration::from_secs(30);
+
 /// So often in a row the disk may not be looked at whole: what changes under us is looked at the next time, and somebody who sees to it
 /// that there is always something may be taking what they like. Then it is looked at while all of them stand still.
 const BLIND: u32 = 5;
@@ -46,6 +53,7 @@ pub(super) const OURS: u64 = 3;
 pub(super) struct Watch {
     limits: Limits,
     folders: Vec<PathBuf>,
+    tables: Tables,
     /// Whether a first look was taken, which most attempts do not live to see: joining a control group takes the kernel longer than
     /// starting a program.
     looked: bool,
@@ -54,26 +62,33 @@ pub(super) struct Watch {
     gathered: BTreeSet<i32>,
     processes: Instant,
     disk: Instant,
-    walking: Option<JoinHandle<Measured>>,
+    walking: Option<JoinHandle<Look>>,
+    /// When the look was begun that goes on.
+    began: Instant,
     /// How often in a row it was not looked at whole.
     blind: u32,
+    /// How often in a row not all that is held in memory was looked at.
+    late: u32,
 }
 
 impl Watch {
     /// Begins, before the command is started, which bounds itself as far as the kernel does so for each process.
-    pub(super) fn new(limits: Limits, folders: Vec<OsString>) -> Self {
+    pub(super) fn new(limits: Limits, folders: Vec<OsString>, tables: Tables) -> Self {
         let now = Instant::now();
         let folders = folders.into_iter().map(PathBuf::from).collect();
         Self {
             limits,
             folders,
+            tables,
             looked: false,
             cgroup: None,
             gathered: BTreeSet::new(),
             processes: now + OFTEN,
             disk: now + DISK,
             walking: None,
+            began: now,
             blind: 0,
+            late: 0,
         }
     }
 
@@ -114,11 +129,14 @@ impl Watch {
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
-        let (upper, hidden) =
-            (below.iter().map(|pid| memory(*pid, false)).sum::<u64>(), held(&below, Vec::new(), is_in_memory));
+        let (held, is_whole) = nameless::in_memory(&below, self.tables, Instant::now() + SELDOM);
+        let upper = below.iter().map(|pid| memory(*pid, false)).sum::<u64>();
         // What several share counts once, which takes longer to find out.
-        let above = upper + hidden > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + hidden > most;
-        above.then_some(Exceeded::Memory(most))
+        if upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most {
+            return Some(Exceeded::Memory(most));
+        }
+        self.late = if is_whole { 0 } else { self.late + 1 };
+        (self.late >= BLIND).then_some(Exceeded::Hidden(most))
     }
 
     fn look_at_disk(&mut self, now: Instant) -> Option<Exceeded> {
@@ -127,34 +145,56 @@ impl Watch {
             return None;
         }
         if let Some(walk) = self.walking.take_if(|walk| walk.is_finished()) {
-            let Measured { size, is_whole, took } = walk.join().unwrap_or_default();
-            self.disk = Instant::now() + (took * REST).clamp(DISK, LONGEST_REST);
-            return if size > most { Some(Exceeded::Disk(most)) } else { self.seen(is_whole, most) };
+            self.disk = Instant::now() + (self.began.elapsed() * REST).clamp(DISK, LONGEST_REST);
+            return self.seen(walk.join().unwrap_or(Look::Moving(Measured::default())), most);
+        }
+        self.disk = Instant::now() + OFTEN;
+        if self.walking.is_none() {
+            self.began = Instant::now();
+            // Apart, so that the driver is listened to meanwhile, and time goes on for those who stand still.
+            self.walking = std::thread::Builder::new().spawn(self.looking(most)).ok();
         }
         if self.walking.is_some() {
-            self.disk = Instant::now() + OFTEN;
             return None;
         }
-        let folders = self.folders.clone();
-        self.walking = std::thread::Builder::new().spawn(move || measure(&folders, most, walk::size_in_motion)).ok();
-        self.disk = Instant::now() + if self.walking.is_some() { OFTEN } else { DISK };
-        // Where no thread is to be had, it is looked at later.
-        if self.walking.is_some() { None } else { self.seen(false, most) }
+        // Where no thread is to be had, it is looked at all the same.
+        let look = self.looking(most)();
+        self.disk = Instant::now() + LONGEST_REST;
+        self.seen(look, most)
     }
 
-    /// Notes whether all that lies on the disk was seen; whoever keeps it from us is ended as who takes too much.
-    fn seen(&mut self, is_whole: bool, most: u64) -> Option<Exceeded> {
-        self.blind = if is_whole { 0 } else { self.blind + 1 };
-        if self.blind < BLIND {
-            return None;
+    /// Returns what looks at the disk once: while all stand still where it was not seen whole too often.
+    fn looking(&self, most: u64) -> impl FnOnce() -> Look + Send + use<> {
+        let (folders, tables, at_once) = (self.folders.clone(), self.tables, self.blind >= BLIND);
+        move || {
+            if at_once {
+                Look::AtRest(at_rest(|| measure((&folders, most), tables, walk::size, LONGEST_AT_REST)))
+            } else {
+                Look::Moving(measure((&folders, most), tables, walk::size_in_motion, LONGEST_LOOK))
+            }
         }
-        let Some(Measured { size, is_whole, .. }) = at_rest(|| measure(&self.folders, most, walk::size)) else {
-            // Who cannot be brought to stand still keeps it from us as well.
-            return (self.blind >= BLIND + RESTLESS).then_some(Exceeded::Hidden(most));
-        };
-        self.blind = 0;
-        if size > most { Some(Exceeded::Disk(most)) } else { (!is_whole).then_some(Exceeded::Hidden(most)) }
     }
+
+    /// Notes what was seen; whoever keeps what lies on the disk from us is ended as who takes too much.
+    fn seen(&mut self, look: Look, most: u64) -> Option<Exceeded> {
+        match look {
+            Look::Moving(seen) | Look::AtRest(Some(seen)) if seen.size > most => return Some(Exceeded::Disk(most)),
+            Look::Moving(seen) | Look::AtRest(Some(seen)) if seen.is_whole => self.blind = 0,
+            Look::Moving(seen) if seen.is_late => self.blind = BLIND,
+            Look::Moving(_) | Look::AtRest(None) => self.blind += 1,
+            Look::AtRest(Some(_)) => return Some(Exceeded::Hidden(most)),
+        }
+        // Who cannot be brought to stand still keeps it from us as well.
+        (self.blind >= BLIND + RESTLESS).then_some(Exceeded::Hidden(most))
+    }
+}
+
+/// A look at the disk.
+enum Look {
+    /// While all went on.
+    Moving(Measured),
+    /// While they stood still; none where they could not be brought to that.
+    AtRest(Option<Measured>),
 }
 
 /// What was found on the disk.
@@ -164,7 +204,8 @@ struct Measured {
     size: u64,
     /// Whether that is all there was.
     is_whole: bool,
-    took: Duration,
+    /// Whether it took longer than it may.
+    is_late: bool,
 }
 
 pub(super) fn all_below_us() -> BTreeSet<i32> {
@@ -214,42 +255,6 @@ fn memory(pid: i32, shared: bool) -> u64 {
     (tables + pages + swapped) << 10
 }
 
-/// Returns what files without a name take that processes hold open, in bytes, of those that are looked for.
-fn held(processes: &BTreeSet<i32>, more: Vec<PathBuf>, wanted: fn(&Path, &fs::Metadata) -> bool) -> u64 {
-    let mut seen = BTreeSet::new();
-    // Each thread can have its own table.
-    let tasks = processes
-        .iter()
-        .flat_map(|pid| survivors::threads(*pid).map(move |thread| format!("/proc/{pid}/task/{thread}/fd")));
-    let handles = tasks.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-    let found = handles.map(|handle| handle.path()).chain(more).filter_map(|handle| {
-        let meta = fs::metadata(&handle).ok().filter(|meta| meta.is_file() && meta.nlink() == 0)?;
-        (wanted(&handle, &meta) && seen.insert((meta.dev(), meta.ino()))).then(|| meta.blocks() * 512)
-    });
-    found.sum()
-}
-
-/// Returns the handles of files that a process has mapped and that have no name any more. The kernel lets only who may do as root does
-/// look at what they lead to.
-fn mapped(pid: i32) -> Vec<PathBuf> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let nameless = maps.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b" (deleted)"));
-    let handle = |line: &[u8]| {
-        let range = std::str::from_utf8(line.split(|byte| *byte == b' ').next()?).ok()?;
-        let (from, to) = range.split_once('-')?;
-        let [from, to] = [from, to].map(|number| u64::from_str_radix(number, 16).ok());
-        Some(PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", from?, to?)))
-    };
-    nameless.filter_map(handle).collect()
-}
-
-/// Whether a handle leads to a file that lies in memory (`memfd_create`, or what is shared without a file).
-fn is_in_memory(handle: &Path, _: &fs::Metadata) -> bool {
-    let is_memory =
-        |name: &[u8]| [&b"/memfd:"[..], b"/dev/zero (", b"/SYSV"].iter().any(|start| name.starts_with(start));
-    fs::read_link(handle).is_ok_and(|target| is_memory(target.as_os_str().as_encoded_bytes()))
-}
-
 /// Returns the sum of some lines of a process's file.
 fn kilobytes(text: &str, words: &[&str]) -> u64 {
     let value = |line: &str| {
@@ -260,12 +265,10 @@ fn kilobytes(text: &str, words: &[&str]) -> u64 {
 }
 
 /// Finds out what folders take on the disk, with what is open or mapped there and has no name any more. It ends once that is more than
-/// `most`.
-fn measure(folders: &[PathBuf], most: u64, size: fn(&[PathBuf], u64) -> (u64, bool)) -> Measured {
-    let began = Instant::now();
-    let on_disk = |handle: &Path, meta: &fs::Metadata| !is_in_memory(handle, meta);
-    let below = all_below_us();
-    let nameless = held(&below, below.iter().copied().flat_map(mapped).collect(), on_disk);
-    let (named, is_whole) = most.checked_sub(nameless).map_or((0, true), |left| size(folders, left));
-    Measured { size: nameless.saturating_add(named), is_whole, took: began.elapsed() }
+/// `most`, or has taken `longest`.
+fn measure((folders, most): (&[PathBuf], u64), tables: Tables, size: Size, longest: Duration) -> Measured {
+    let until = Instant::now() + longest;
+    let (nameless, is_whole) = nameless::on_disk(&all_below_us(), tables, until);
+    let (named, all_named) = most.checked_sub(nameless).map_or((0, true), |left| size(folders, left, until));
+    Measured { size: nameless.saturating_add(named), is_whole: is_whole && all_named, is_late: Instant::now() > until }
 }

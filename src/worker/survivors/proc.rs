@@ -1,8 +1,8 @@
 //! Finding escaped processes in `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,6 +16,10 @@ use crate::worker::workspace::task_file;
 
 /// [`VARIABLE`](super::VARIABLE) as environments have it.
 const MARK: &[u8] = b"HANDOFF_TASK=";
+
+/// Of an environment so much is read, in bytes, which is what Linux gives one at most by default: a process can say that its own is as
+/// large as it likes. One that is larger says nothing.
+const LONGEST: u64 = 2 << 20;
 
 /// What is known of a process.
 struct Process {
@@ -152,7 +156,7 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
         is_over(&fields.next()?) && threads(pid).all(|thread| state(pid, thread).is_none_or(|state| is_over(&state)));
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environ = environment(pid).unwrap_or_default();
     let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
     let variables = || environ.split(|byte| *byte == 0);
     let marked = variables().any(|variable| variable == mark) || cwd.starts_with(attempt_dir);
@@ -161,6 +165,13 @@ fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let elsewhere =
         variables().any(|variable| variable.starts_with(MARK)) || all.is_some_and(|all| cwd.starts_with(all));
     Some(Process { parent, group, zombie, marked, elsewhere: elsewhere && !marked })
+}
+
+fn environment(pid: i32) -> Option<Vec<u8>> {
+    let mut environ = Vec::new();
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    file.take(LONGEST + 1).read_to_end(&mut environ).ok()?;
+    (environ.len() as u64 <= LONGEST).then_some(environ)
 }
 
 /// Whether a thread in this state runs no more. Of a process the kernel tells that of the first thread, which others outlive.

@@ -86,6 +86,7 @@ impl Recorded {
     pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Self> {
         let mut nodes = BTreeMap::new();
         for name in names(dir)? {
+            let name = name?;
             let seen = look(dir, &name)?;
             let node = if seen.is_folder() {
                 Node::Folder(Self::read(open(dir, &name)?.as_fd())?)
@@ -121,16 +122,10 @@ impl Recorded {
     }
 }
 
-/// Lists what is in a folder.
-pub(in crate::worker) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(dir)? {
-        let entry = entry?;
-        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            names.push(entry.file_name().to_owned());
-        }
-    }
-    Ok(names)
+/// Lists what is in a folder, name after name: there may be more than memory holds.
+pub(in crate::worker) fn names(dir: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = io::Result<CString>> + use<>> {
+    let names = Dir::read_from(dir)?.map(|entry| Ok(entry?.file_name().to_owned()));
+    Ok(names.filter(|name| !matches!(name, Ok(name) if matches!(name.to_bytes(), b"." | b".."))))
 }
 
 /// Opens a folder in a folder; no link is followed.

@@ -202,6 +202,7 @@ impl Found<'_> {
                 return Err(Spoilt);
             }
             for name in record::names(dir)? {
+                let name = name?;
                 if !known.nodes.contains_key(&name) {
                     removal::remove(dir, &name)?;
                 }
