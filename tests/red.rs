@@ -72,6 +72,16 @@ fn a_check_that_fails_fails_the_attempt_which_is_tried_again() {
     assert_output!("red_flaky_log", ground.env.handoff(["log", "r"]));
     ground.env.handoff(["verify", "r"]).ends(0);
 
+    // What is said of a failure comes last also where both streams have something at once.
+    ground.config("handoff.executor.says.command", EDIT);
+    ground.config("handoff.executor.says.verify", "seq 9; echo why >&2; exit 1");
+    let says: Vec<_> =
+        (0..8).map(|at| json!({ "id": at.to_string(), "executor": "says", "inputs": {}, "maxAttempts": 1 })).collect();
+    ground.drive("s", &says).ends(4);
+    for at in 0..8 {
+        assert_eq!(ground.item("s", &at.to_string()).reason, "verify-failed: exited with 1: 6 | 7 | 8 | 9 | why");
+    }
+
     ground.drive("f", &[item("a", "fails")]).ends(4);
     let failed = ground.item("f", "a");
     let reason = "verify-failed: exited with 1: running 3 tests | test greets ... FAILED";

@@ -5,10 +5,15 @@ use tokio::process::Child;
 
 use crate::worker::transcript::Stream;
 
+/// So often one is read before the other when both have something.
+const AT_ONCE: u32 = 16;
+
 /// Our ends of the pipes that a command writes to.
 pub(super) struct Pipes {
     out: Pipe,
     err: Pipe,
+    /// How often in a row the output was read.
+    in_a_row: u32,
 }
 
 struct Pipe {
@@ -18,17 +23,25 @@ struct Pipe {
 
 impl Pipes {
     pub(super) fn of(child: &mut Child) -> Self {
-        Self { out: Pipe::new(child.stdout.take()), err: Pipe::new(child.stderr.take()) }
+        Self { out: Pipe::new(child.stdout.take()), err: Pipe::new(child.stderr.take()), in_a_row: 0 }
     }
 
     /// Reads from whichever has something; none when both are at their end. Dropping this loses nothing.
+    ///
+    /// Where both have, the output comes first: what a program says of its failure it says last, and the order of the two is not known.
     pub(super) async fn read(&mut self) -> Option<(Stream, usize)> {
         loop {
+            let (mut first, mut second) = ((Stream::Out, &mut self.out), (Stream::Err, &mut self.err));
+            if self.in_a_row >= AT_ONCE {
+                std::mem::swap(&mut first, &mut second);
+            }
             let (stream, count) = tokio::select! {
-                count = self.out.read(), if self.out.from.is_some() => (Stream::Out, count),
-                count = self.err.read(), if self.err.from.is_some() => (Stream::Err, count),
+                biased;
+                count = first.1.read(), if first.1.from.is_some() => (first.0, count),
+                count = second.1.read(), if second.1.from.is_some() => (second.0, count),
                 else => return None,
             };
+            self.in_a_row = if matches!(stream, Stream::Out) { self.in_a_row.saturating_add(1) } else { 0 };
             if count > 0 {
                 return Some((stream, count));
             }
