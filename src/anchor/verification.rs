@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 
 use crate::model::digest::{Digest, Oid};
+use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::problems::Problems;
 use crate::model::proof::Proof;
-use crate::repository::{Repository, Trust, shown, trust};
+use crate::repository::shown::{self, Vanished};
+use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
     self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report, Witness,
@@ -84,15 +86,12 @@ impl<'r> Verification<'r> {
         let mut fetched = Target::all_fetched(&self.repository.store).map_err(target::Error::from)?;
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
-        let (mut missed, mut cautions) = (held.missed, Vec::new());
         let vanished = shown::vanished(&self.repository.store, &logs)?.into_iter();
-        for vanished in vanished.filter(|vanished| vanished.place.kind != Kind::Thread) {
-            if vanished.is_missed() {
-                missed.push(Missed::Deleted(vanished.sentence()));
-            } else {
-                cautions.push(vanished.sentence());
-            }
-        }
+        let vanished = vanished.filter(|vanished| vanished.place.kind != Kind::Thread);
+        let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
+        let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
+        let missed = held.missed.into_iter().chain(deleted).collect();
+        let cautions = cautions.iter().map(Vanished::sentence).collect();
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
     }
 
@@ -103,9 +102,9 @@ impl<'r> Verification<'r> {
         RunsToVerify::of(self, logs, Vec::new()).report(&target)
     }
 
-    /// Takes the runs of some names. One whose ref is gone may still be one that a log names.
+    /// Takes the runs of some names. One whose ref is gone may still be one that a log names; what is known of refs that are gone is told.
     pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
-        self.found_by(names, |logs, name, unknown| {
+        let mut runs = self.found_by(names, |logs, name, unknown| {
             let fetched = || {
                 let (remote, id) = name.rsplit_once('/')?;
                 let run = RunId::parse(id).ok()?;
@@ -113,7 +112,28 @@ impl<'r> Verification<'r> {
                 Some(Target { run, reference })
             };
             RunId::parse(name).map(Target::own).ok().or_else(fetched).ok_or(unknown)
-        })
+        })?;
+        let store = &runs.with.repository.store;
+        let (own, held) = (target::own_runs(store)?, runs.logs.held(None));
+        // In the place of a run of ours that is gone a copy of it was found.
+        let named = runs.targets.iter().filter(|target| names.iter().any(|name| *name == target.run.as_str()));
+        let gone = named.filter(|target| !target.is_own() && !own.contains(&target.run));
+        let gone = gone.filter_map(|target| {
+            let holder = format!("the log {}", held.get(&target.run)?);
+            Some(Missed::Gone { reference: format::run_ref(&target.run), holder })
+        });
+        let missed = gone.collect();
+        let is_named = |vanished: &&Vanished| {
+            let is_it = |target: &Target| {
+                vanished.place == Place::of_run(&target.run)
+                    && (target.is_own() || target.reference == vanished.reference)
+            };
+            runs.targets.iter().any(is_it)
+        };
+        let vanished = shown::vanished(store, &runs.logs)?;
+        let cautions = vanished.iter().filter(is_named).map(Vanished::sentence).collect();
+        (runs.missed, runs.cautions) = (missed, cautions);
+        Ok(runs)
     }
 
     /// Takes the runs of some names, each of which must be there.

@@ -166,10 +166,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if let Some(range) = &arguments.commits {
         return commits::run(range, repository, &with, output);
     }
-    if !arguments.all {
-        return report(&with.named(&arguments.runs)?, arguments, repository, output);
-    }
-    let runs = with.all()?;
+    let runs = if arguments.all { with.all()? } else { with.named(&arguments.runs)? };
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }

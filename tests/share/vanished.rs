@@ -47,7 +47,10 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
     let kept = format!("run {RUN} true {FETCHED}");
     assert!(vanished(&env, &[]).contains(&kept), "{:?}", vanished(&env, &[]));
     assert_eq!(refs(&env, "clone"), before, "fetch deletes nothing");
-    env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
+    for name in ["origin/handoff-dag-1", RUN] {
+        let said = env.handoff_in("clone", ["verify", name]).exit(0).stderr;
+        assert!(said.contains(&line), "{said}");
+    }
     assert_eq!(vanished_findings(&env, 0), ["note", "note"]);
     let restore = format!("git push origin {FETCHED}:{RUN_REF}");
     assert!(env.handoff_in("clone", ["doctor"]).success().contains(&restore));
@@ -58,6 +61,19 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
     // What comes back is not missed any more.
     env.handoff(["push", "--all"]).success();
     assert_eq!(vanished(&env, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_that_was_fetched_does_not_hide_that_ours_is_gone() {
+    let env = shared();
+    env.handoff(["push", "--all"]).success();
+    env.handoff(["fetch"]).success();
+    env.git(["update-ref", "-d", RUN_REF]).success();
+    let said = env.handoff(["verify", RUN]).exit(3);
+    assert!(said.stdout.contains("INTACT"), "{said}");
+    assert!(said.stderr.contains(&format!("the ref {RUN_REF} is gone, but the log")), "{said}");
+    // Who asks for the copy is told of the copy.
+    env.handoff(["verify", &format!("origin/{RUN}")]).success();
 }
 
 #[test]
