@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let three_way = arguments.three_way.then(|| target.name());
         let (allow_red, dry_run) = (arguments.allow_red, arguments.dry_run);
         let request = Request { item, onto, allow_red, message, hooks, three_way, dry_run };
-        stage::apply(&repository.store, &view, &request)?
+        stage::apply(&repository.store, &view, &request).map_err(|error| refused(error, &target.name()))?
     };
     for line in applied.said.iter().flat_map(|said| said.lines()) {
         output.note(line);
@@ -99,6 +99,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.value(&Answer::of(&view.run, &applied));
     } else {
         print(&view, &applied, output);
+        let could_stop = !arguments.three_way && arguments.branch.is_none();
+        if let Some(name) = arguments.target.as_deref().filter(|_| could_stop && !applied.conflicts.is_empty()) {
+            output.hint(&hints::three_way(name));
+        }
         if applied.steps.is_empty() && applied.conflicts.is_empty() && !arguments.go_on {
             output.note("no item that is done has a patch; there is nothing to apply");
         }
@@ -123,6 +127,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
     }
     Ok(Ending::Done)
+}
+
+/// Says why nothing is applied, and what to do about it by the name of the run.
+fn refused(error: stage::Error, run: &str) -> Failure {
+    let hint = match &error {
+        stage::Error::Red(items) => items.first().map(|item| hints::allow_red(format_args!("{run}/{item}"))),
+        stage::Error::Commits(_) => Some(hints::one_item(run)),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// Gives up what stopped for a conflict.

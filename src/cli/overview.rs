@@ -1,5 +1,7 @@
 //! `git handoff`, without a command
 
+use git_handoff::apply;
+use git_handoff::apply::underway::Underway;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::repository::Repository;
 use git_handoff::run::list::RunSummary;
@@ -19,6 +21,9 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
         &overview.waiting.iter().map(|one| vec![one.target.clone()]).collect::<Vec<_>>(),
         output,
     );
+    let underway = Underway::read(&repository.store).map_err(apply::Error::from)?;
+    let conflicts = underway.as_ref().map(|one| vec![one.name.clone(), "conflicts to resolve".to_owned()]);
+    section("being applied", &Vec::from_iter(conflicts), output);
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
     let nothing = overview.open.is_empty() && overview.not_green.is_empty() && overview.waiting.is_empty();
@@ -26,7 +31,7 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
         0 if nothing => "there are no runs here yet".to_owned(),
         green => format!("{} sealed, done and green", table::many(green, "run")),
     });
-    output.hint(&next(&overview));
+    output.hint(&underway.map_or_else(|| next(&overview), |_| hints::resolve()));
     Ok(Ending::Done)
 }
 

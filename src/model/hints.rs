@@ -88,7 +88,7 @@ hints! {
     /// No pipeline is called so.
     pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
     /// Items whose check did not pass are in the way.
-    allow_red() => "git handoff show RUN/ITEM   # to apply it all the same: --allow-red";
+    allow_red(item) => "git handoff show {item}   # to apply it all the same: --allow-red";
     /// The bytes of a product, a manifest or a transcript.
     cat(what) => "git handoff cat {what}";
     /// A change to a submodule is to be applied there.

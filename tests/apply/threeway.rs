@@ -57,6 +57,19 @@ fn subjects(place: &Place) -> String {
 }
 
 #[test]
+fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
+    let place = ready();
+    let (exit, _, stderr) = place.handoff(&["apply", "r"]);
+    assert!(exit == 1 && stderr.contains("hint: git handoff apply r --commit --3way"), "{stderr}");
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    let (_, stdout, stderr) = place.handoff(&[]);
+    assert!(stdout.starts_with("being applied\n  r  conflicts to resolve\n"), "{stdout}");
+    assert!(stderr.contains("apply --continue") && stderr.contains("apply --abort"), "{stderr}");
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    assert!(!place.handoff(&[]).1.contains("being applied"));
+}
+
+#[test]
 fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     let place = ready();
     let (exit, stdout, stderr) = place.handoff(&APPLY);

@@ -12,7 +12,7 @@ impl From<Error> for Failure {
         match &error {
             Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
             Error::NoPatch(_) => Self { code: "no-patch", ..failure },
-            Error::Red(_) => Self { code: "red", ..failure }.hint(hints::allow_red()),
+            Error::Red(_) => Self { code: "red", ..failure },
             Error::NotDone(..) => Self { code: "not-done", ..failure },
             Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
             Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
@@ -44,7 +44,7 @@ impl From<Error> for Failure {
             Error::Underway(underway::Error::Underway(_)) => {
                 Self { code: "underway", ..failure }.hint(hints::resolve())
             }
-            Error::Commits(_) => Self { code: "several-commits", ..failure }.hint(hints::one_item()),
+            Error::Commits(_) => Self { code: "several-commits", ..failure },
             Error::Message(_) => Self { code: "bad-message", ..failure },
             Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
                 failure.hint(hints::identity())

@@ -12,7 +12,9 @@ hints! {
     /// Which branch is meant cannot be told.
     branch() => "say which branch: --branch NAME";
     /// What is applied would be several commits, and there is one message.
-    one_item() => "git handoff apply RUN/ITEM --commit -m MESSAGE   # one item after the other";
+    one_item(run) => "git handoff apply {run}/ITEM --commit -m MESSAGE   # one item after the other";
+    /// Patches do not apply, and a person can resolve that in the work tree.
+    three_way(what) => "git handoff apply {what} --commit --3way   # to resolve the conflicts in the work tree";
     /// A hook is in the way of a commit.
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
     /// Conflicts are to be resolved before anything else is applied.
