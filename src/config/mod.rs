@@ -13,6 +13,7 @@ mod pager;
 mod registration;
 mod secret_env;
 mod table;
+mod trust;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
+use trust::Counts;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -251,15 +253,19 @@ impl Config {
         let mut config = Self::default();
         let mut user = (None, None);
         let mut gpg_format = String::new();
-        let (mut user_key, mut silenced) = (None, Vec::new());
+        let (mut user_key, mut silenced, mut stricter) = (None, Vec::new(), Vec::new());
         for setting in parse_list(&listed) {
             let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
-            if is_trust_root(&setting.key, &setting.value) && tracked() {
-                config.warnings.push(format!(
-                    "`{}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust",
-                    setting.key
-                ));
-                continue;
+            match Counts::of(&setting.key) {
+                Counts::Outside if tracked() => {
+                    config.ignore(&setting);
+                    continue;
+                }
+                Counts::WhereStricter if tracked() => {
+                    stricter.push(setting);
+                    continue;
+                }
+                _ => {}
             }
             // Those of the command line reach git by themselves.
             if is_of_reaching(&setting.key) && setting.origin.is_some() {
@@ -284,6 +290,7 @@ impl Config {
                 _ => config.take(&setting)?,
             }
         }
+        config.take_stricter(&stricter)?;
         if gpg_format == "ssh" && config.signing_key.is_none() {
             config.signing_key = user_key;
         }
@@ -329,17 +336,6 @@ impl Config {
     fn set_anchor(&mut self, given: &Given<'_>, value: String) {
         self.anchors.entry(given.name()).or_default().insert(given.key.field.to_owned(), value);
     }
-}
-
-/// Returns whether a setting decides whom or what to trust.
-fn is_trust_root(key: &str, value: &str) -> bool {
-    const OF_GIT: [&str; 3] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.format"];
-    OF_GIT.contains(&key)
-        || Key::parse(key).is_some_and(|key| {
-            // One of an anchor's that nobody knows decides no more than the others.
-            key.section == Some("anchor")
-                || key.entry().is_some_and(|entry| !entry.tracked && !entry.anywhere.contains(&value))
-        })
 }
 
 /// Returns whether a setting of git's own says how others are reached.

@@ -26,12 +26,12 @@ const NETWORKS: Choice<Network> =
 const CHECKS: Choice<OnVerifyFail> = Choice(&[("fail", OnVerifyFail::Fail), ("keep", OnVerifyFail::Keep)]);
 
 /// Makes the table. An entry reads: what it does, its names, the kind of its value, its default; `outside` where it decides whom
-/// or what to trust, so that it does not count in a file inside the work tree, unless its value is one of those named behind it; and how
-/// its value is taken.
+/// or what to trust, so that it does not count in a file inside the work tree, but for a value that is no less strict than what holds
+/// without it, as what stands behind `unless_below` says; and how its value is taken.
 macro_rules! settings {
     ($($title:literal: { $(
         $(#[doc = $sentence:literal])+
-        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $([$($anywhere:literal)|+])?)?
+        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $(unless_below $held:ident)?)?
             => |$config:pat_param, $given:pat_param, $value:pat_param| $take:expr;
     )+ })+) => {
         /// Every setting, in the order in which they are documented.
@@ -40,7 +40,7 @@ macro_rules! settings {
             sentence: concat!($($sentence),+).trim_ascii(),
             default: $default,
             tracked: settings!(tracked $($outside)?),
-            anywhere: &[$($($($anywhere),+)?)?],
+            asks_no_less: settings!(stricter $kind $($(, $held)?)?),
             says: || $kind.says(),
             set: |config, given| {
                 let $value = $kind.read(given.setting)?;
@@ -49,6 +49,11 @@ macro_rules! settings {
                 Ok(())
             },
         }),+] }),+];
+    };
+    (stricter $kind:expr) => { None };
+    (stricter $kind:expr, $held:ident) => {
+        // What makes no sense asks for nothing.
+        Some(|config, given| $kind.read(given.setting).is_ok_and(|value| value >= config.$held(given)))
     };
     (tracked) => { true };
     (tracked outside) => { false };
@@ -104,13 +109,13 @@ settings! {
     "What it may reach": {
         /// What confines workers: whatever this machine can enforce, all of it or nothing runs, all of it and of files only what programs
         /// need to run, nothing. What one attempt had is in its manifest.
-        "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside["require" | "strict"]
+        "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside unless_below sandbox_of
             => |config, given, asked| match given.key.section {
                 None => config.sandbox = asked,
                 Some(_) => config.executor(given).sandbox = Some(asked),
             };
         /// Whom workers may speak to: everybody, only themselves, nobody.
-        "handoff.network" | "handoff.executor.<name>.network" | "handoff.subagent.<name>.network": NETWORKS, "`any`", outside["loopback" | "none"]
+        "handoff.network" | "handoff.executor.<name>.network" | "handoff.subagent.<name>.network": NETWORKS, "`any`", outside unless_below network_of
             => |config, given, network| match given.key.section {
                 None => config.network = network,
                 Some(_) => config.executor(given).network = Some(network),

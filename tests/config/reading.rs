@@ -183,7 +183,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         place.write("team.config", "");
         place.git(&["config", "--file", "team.config", &own(name), value]);
         let mut config = read(&place).unwrap();
-        if tracked(name) || asks_for_more(name, value) {
+        if tracked(name) || asks_for_no_less(name) {
             assert!(holds(&config), "{name}");
             continue;
         }
@@ -206,10 +206,9 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// Returns whether a value counts wherever it stands, because it asks for more than nothing does.
-fn asks_for_more(name: &str, value: &str) -> bool {
-    let mut entries = SETTINGS.iter().flat_map(|group| group.entries);
-    entries.any(|entry| entry.names.contains(&name) && entry.anywhere.contains(&value))
+/// Returns whether the sample of a setting counts wherever it stands, because it asks for no less than nothing does.
+fn asks_for_no_less(name: &str) -> bool {
+    name.ends_with("network")
 }
 
 #[test]
