@@ -98,12 +98,12 @@ settings! {
         "handoff.executor.<name>.env" | "handoff.subagent.<name>.env": Variable, "none"
             => |config, given, (name, value)| drop(config.executor(given).env.insert(name, value));
         /// The environment variables of yours that it sees besides the few that all see.
-        "handoff.executor.<name>.passEnv" | "handoff.subagent.<name>.passEnv": Words, "none"
+        "handoff.executor.<name>.passEnv" | "handoff.subagent.<name>.passEnv": Words, "none", outside
             => |config, given, names| config.executor(given).pass_env.extend(names);
         /// The same for secrets: their values are taken out of transcripts before those are hashed, and no product may have one in
         /// it. A value can also come from a command, run once by `sh -c` with your environment, or from a file; `~/` is your home,
         /// and a relative path starts from the top of the work tree. The last line end is no part of it.
-        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Secrets, "none"
+        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Secrets, "none", outside
             => |config, given, names| config.executor(given).secret_env.extend(names);
     }
     "What it may reach": {

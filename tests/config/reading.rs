@@ -196,8 +196,14 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         SETTINGS.iter().find(|group| group.title == "What it may reach").unwrap().entries.iter().collect();
     let reach = reach.iter().flat_map(|entry| entry.names).copied();
     let trust = ["handoff.signingKey", "handoff.signers", "handoff.revoked"];
+    let given = [
+        "handoff.executor.<name>.passEnv",
+        "handoff.subagent.<name>.passEnv",
+        "handoff.executor.<name>.secretEnv",
+        "handoff.subagent.<name>.secretEnv",
+    ];
     let others = ["handoff.secrets.allow", "handoff.mcp.drive", "handoff.mcp.executors", "handoff.mcp.remotes"];
-    assert_eq!(sorted(outside), sorted(trust.into_iter().chain(reach).chain(others).collect()));
+    assert_eq!(sorted(outside), sorted(trust.into_iter().chain(given).chain(reach).chain(others).collect()));
     assert!(names().all(|name| !name.starts_with("handoff.anchor.") || !tracked(name)));
 }
 
