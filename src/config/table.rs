@@ -180,7 +180,7 @@ settings! {
     }
     "Worktrees and what comes out of them": {
         /// The folder that worktrees are made in: outside the work tree, or ignored in it.
-        "handoff.workspace.root": File, "`git-handoff` in `$XDG_CACHE_HOME` or `~/.cache`"
+        "handoff.workspace.root": File, "`git-handoff` in `$XDG_CACHE_HOME` or `~/.cache`", outside
             => |config, _, folder| config.workspace_root = Some(folder);
         /// Whether the worktrees of attempts that failed are left where they are.
         "handoff.workspace.keep": Boolean, "`false`"

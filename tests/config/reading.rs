@@ -201,6 +201,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         "handoff.subagent.<name>.passEnv",
         "handoff.executor.<name>.secretEnv",
         "handoff.subagent.<name>.secretEnv",
+        "handoff.workspace.root",
     ];
     let others = ["handoff.secrets.allow", "handoff.mcp.drive", "handoff.mcp.executors", "handoff.mcp.remotes"];
     assert_eq!(sorted(outside), sorted(trust.into_iter().chain(given).chain(reach).chain(others).collect()));
