@@ -24,6 +24,7 @@ use crate::git::store::{Durability, Store};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::credential::allow::Allowed;
 use crate::model::limits::Limits;
+use crate::model::name::fold;
 use crate::model::schema::Schema;
 
 pub use colors::{Colors, When};
@@ -37,7 +38,7 @@ pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
-use trust::Counts;
+use trust::{Counts, is_of_reaching};
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -291,6 +292,9 @@ impl Config {
             }
         }
         config.take_stricter(&stricter)?;
+        if fold(&config.inputs) == fold(&config.outputs) {
+            return Err(Error::OneFolder(config.inputs, config.outputs));
+        }
         if gpg_format == "ssh" && config.signing_key.is_none() {
             config.signing_key = user_key;
         }
@@ -338,16 +342,6 @@ impl Config {
     }
 }
 
-/// Returns whether a setting of git's own says how others are reached.
-fn is_of_reaching(key: &str) -> bool {
-    const SECTIONS: [&str; 6] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe."];
-    let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
-    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
-    SECTIONS.iter().any(|section| key.starts_with(section))
-        || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
-        || of_remote()
-}
-
 /// What can go wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -366,6 +360,12 @@ pub enum Error {
         /// What is wrong with it.
         why: Cow<'static, str>,
     },
+    /// What an item consumes would lie among what it hands over.
+    #[error(
+        "`handoff.workspace.inputs` = {0:?} and `handoff.workspace.outputs` = {1:?} name one folder: what an item consumes would be taken \
+         for what it made"
+    )]
+    OneFolder(String, String),
     /// Nobody knows the setting: whoever misspelt it believes that it holds.
     #[error("the setting `{key}`{} is not known{}", place(.origin.as_deref()), meant(.nearest.as_deref()))]
     Unknown {

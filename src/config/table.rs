@@ -215,7 +215,7 @@ settings! {
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;
-        /// The folder in a worktree that an item writes what it hands over to.
+        /// The folder in a worktree that an item writes what it hands over to; not the one that holds what it needs.
         "handoff.workspace.outputs": Folder, "`outputs`"
             => |config, _, folder| config.outputs = folder;
         /// How large a product may be.

@@ -75,3 +75,13 @@ impl Config {
         executors.get(given.key.name?)
     }
 }
+
+/// Returns whether a setting of git's own says how others are reached.
+pub(super) fn is_of_reaching(key: &str) -> bool {
+    const SECTIONS: [&str; 6] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe."];
+    let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
+    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
+    SECTIONS.iter().any(|section| key.starts_with(section))
+        || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
+        || of_remote()
+}
