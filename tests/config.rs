@@ -5,6 +5,7 @@
 mod page;
 mod reading;
 mod refusing;
+mod tracked;
 
 use git_handoff::config::{Config, Error, SETTINGS};
 use git_handoff::git::store::Store;

@@ -23,8 +23,9 @@ pub struct Entry {
     pub default: &'static str,
     /// Whether it counts where it stands in a file inside the work tree, which a commit can change.
     pub tracked: bool,
-    /// The values that count there all the same, because they ask for more than nothing does.
-    pub anywhere: &'static [&'static str],
+    /// Whether a value that stands there asks for no less than what holds without it, and so counts all the same; none where no value
+    /// does.
+    pub(super) asks_no_less: Option<fn(&Config, &Given<'_>) -> bool>,
     pub(super) says: fn() -> String,
     pub(super) set: fn(&mut Config, &Given<'_>) -> Result<(), Error>,
 }

@@ -13,6 +13,7 @@ mod pager;
 mod registration;
 mod secret_env;
 mod table;
+mod trust;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use crate::git::store::{Durability, Store};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::credential::allow::Allowed;
 use crate::model::limits::Limits;
+use crate::model::name::fold;
 use crate::model::schema::Schema;
 
 pub use colors::{Colors, When};
@@ -36,6 +38,7 @@ pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
+use trust::{Counts, is_of_reaching};
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -251,15 +254,19 @@ impl Config {
         let mut config = Self::default();
         let mut user = (None, None);
         let mut gpg_format = String::new();
-        let (mut user_key, mut silenced) = (None, Vec::new());
+        let (mut user_key, mut silenced, mut stricter) = (None, Vec::new(), Vec::new());
         for setting in parse_list(&listed) {
             let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
-            if is_trust_root(&setting.key, &setting.value) && tracked() {
-                config.warnings.push(format!(
-                    "`{}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust",
-                    setting.key
-                ));
-                continue;
+            match Counts::of(&setting.key) {
+                Counts::Outside if tracked() => {
+                    config.ignore(&setting);
+                    continue;
+                }
+                Counts::WhereStricter if tracked() => {
+                    stricter.push(setting);
+                    continue;
+                }
+                _ => {}
             }
             // Those of the command line reach git by themselves.
             if is_of_reaching(&setting.key) && setting.origin.is_some() {
@@ -283,6 +290,10 @@ impl Config {
                 }
                 _ => config.take(&setting)?,
             }
+        }
+        config.take_stricter(&stricter)?;
+        if fold(&config.inputs) == fold(&config.outputs) {
+            return Err(Error::OneFolder(config.inputs, config.outputs));
         }
         if gpg_format == "ssh" && config.signing_key.is_none() {
             config.signing_key = user_key;
@@ -331,27 +342,6 @@ impl Config {
     }
 }
 
-/// Returns whether a setting decides whom or what to trust.
-fn is_trust_root(key: &str, value: &str) -> bool {
-    const OF_GIT: [&str; 3] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.format"];
-    OF_GIT.contains(&key)
-        || Key::parse(key).is_some_and(|key| {
-            // One of an anchor's that nobody knows decides no more than the others.
-            key.section == Some("anchor")
-                || key.entry().is_some_and(|entry| !entry.tracked && !entry.anywhere.contains(&value))
-        })
-}
-
-/// Returns whether a setting of git's own says how others are reached.
-fn is_of_reaching(key: &str) -> bool {
-    const SECTIONS: [&str; 6] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe."];
-    let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
-    let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
-    SECTIONS.iter().any(|section| key.starts_with(section))
-        || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass")
-        || of_remote()
-}
-
 /// What can go wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -370,6 +360,12 @@ pub enum Error {
         /// What is wrong with it.
         why: Cow<'static, str>,
     },
+    /// What an item consumes would lie among what it hands over.
+    #[error(
+        "`handoff.workspace.inputs` = {0:?} and `handoff.workspace.outputs` = {1:?} name one folder: what an item consumes would be taken \
+         for what it made"
+    )]
+    OneFolder(String, String),
     /// Nobody knows the setting: whoever misspelt it believes that it holds.
     #[error("the setting `{key}`{} is not known{}", place(.origin.as_deref()), meant(.nearest.as_deref()))]
     Unknown {

@@ -26,12 +26,12 @@ const NETWORKS: Choice<Network> =
 const CHECKS: Choice<OnVerifyFail> = Choice(&[("fail", OnVerifyFail::Fail), ("keep", OnVerifyFail::Keep)]);
 
 /// Makes the table. An entry reads: what it does, its names, the kind of its value, its default; `outside` where it decides whom
-/// or what to trust, so that it does not count in a file inside the work tree, unless its value is one of those named behind it; and how
-/// its value is taken.
+/// or what to trust, so that it does not count in a file inside the work tree, but for a value that is no less strict than what holds
+/// without it, as what stands behind `unless_below` says; and how its value is taken.
 macro_rules! settings {
     ($($title:literal: { $(
         $(#[doc = $sentence:literal])+
-        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $([$($anywhere:literal)|+])?)?
+        $($name:literal)|+: $kind:expr, $default:literal $(, $outside:ident $(unless_below $held:ident)?)?
             => |$config:pat_param, $given:pat_param, $value:pat_param| $take:expr;
     )+ })+) => {
         /// Every setting, in the order in which they are documented.
@@ -40,7 +40,7 @@ macro_rules! settings {
             sentence: concat!($($sentence),+).trim_ascii(),
             default: $default,
             tracked: settings!(tracked $($outside)?),
-            anywhere: &[$($($($anywhere),+)?)?],
+            asks_no_less: settings!(stricter $kind $($(, $held)?)?),
             says: || $kind.says(),
             set: |config, given| {
                 let $value = $kind.read(given.setting)?;
@@ -49,6 +49,11 @@ macro_rules! settings {
                 Ok(())
             },
         }),+] }),+];
+    };
+    (stricter $kind:expr) => { None };
+    (stricter $kind:expr, $held:ident) => {
+        // What makes no sense asks for nothing.
+        Some(|config, given| $kind.read(given.setting).is_ok_and(|value| value >= config.$held(given)))
     };
     (tracked) => { true };
     (tracked outside) => { false };
@@ -93,24 +98,24 @@ settings! {
         "handoff.executor.<name>.env" | "handoff.subagent.<name>.env": Variable, "none"
             => |config, given, (name, value)| drop(config.executor(given).env.insert(name, value));
         /// The environment variables of yours that it sees besides the few that all see.
-        "handoff.executor.<name>.passEnv" | "handoff.subagent.<name>.passEnv": Words, "none"
+        "handoff.executor.<name>.passEnv" | "handoff.subagent.<name>.passEnv": Words, "none", outside
             => |config, given, names| config.executor(given).pass_env.extend(names);
         /// The same for secrets: their values are taken out of transcripts before those are hashed, and no product may have one in
         /// it. A value can also come from a command, run once by `sh -c` with your environment, or from a file; `~/` is your home,
         /// and a relative path starts from the top of the work tree. The last line end is no part of it.
-        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Secrets, "none"
+        "handoff.executor.<name>.secretEnv" | "handoff.subagent.<name>.secretEnv": Secrets, "none", outside
             => |config, given, names| config.executor(given).secret_env.extend(names);
     }
     "What it may reach": {
         /// What confines workers: whatever this machine can enforce, all of it or nothing runs, all of it and of files only what programs
         /// need to run, nothing. What one attempt had is in its manifest.
-        "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside["require" | "strict"]
+        "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside unless_below sandbox_of
             => |config, given, asked| match given.key.section {
                 None => config.sandbox = asked,
                 Some(_) => config.executor(given).sandbox = Some(asked),
             };
         /// Whom workers may speak to: everybody, only themselves, nobody.
-        "handoff.network" | "handoff.executor.<name>.network" | "handoff.subagent.<name>.network": NETWORKS, "`any`", outside["loopback" | "none"]
+        "handoff.network" | "handoff.executor.<name>.network" | "handoff.subagent.<name>.network": NETWORKS, "`any`", outside unless_below network_of
             => |config, given, network| match given.key.section {
                 None => config.network = network,
                 Some(_) => config.executor(given).network = Some(network),
@@ -175,7 +180,7 @@ settings! {
     }
     "Worktrees and what comes out of them": {
         /// The folder that worktrees are made in: outside the work tree, or ignored in it.
-        "handoff.workspace.root": File, "`git-handoff` in `$XDG_CACHE_HOME` or `~/.cache`"
+        "handoff.workspace.root": File, "`git-handoff` in `$XDG_CACHE_HOME` or `~/.cache`", outside
             => |config, _, folder| config.workspace_root = Some(folder);
         /// Whether the worktrees of attempts that failed are left where they are.
         "handoff.workspace.keep": Boolean, "`false`"
@@ -210,7 +215,7 @@ settings! {
         /// The folder in a worktree that holds what an item needs.
         "handoff.workspace.inputs": Folder, "`inputs`"
             => |config, _, folder| config.inputs = folder;
-        /// The folder in a worktree that an item writes what it hands over to.
+        /// The folder in a worktree that an item writes what it hands over to; not the one that holds what it needs.
         "handoff.workspace.outputs": Folder, "`outputs`"
             => |config, _, folder| config.outputs = folder;
         /// How large a product may be.

@@ -15,8 +15,12 @@ pub const BWRAP: &str = "bwrap";
 pub const NONE: &str = "none";
 
 /// How much is asked for: `handoff.sandbox`.
+///
+/// Each asks for more than the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
+    /// Nothing.
+    None,
     /// Whatever this machine can enforce.
     #[default]
     Auto,
@@ -24,11 +28,11 @@ pub enum Asked {
     Require,
     /// All layers, and of files only what is needed to run programs, or nothing runs.
     Strict,
-    /// Nothing.
-    None,
 }
 
 /// Whom a worker may speak to: `handoff.network`.
+///
+/// Each lets it speak to fewer than the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {

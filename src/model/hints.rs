@@ -85,6 +85,8 @@ hints! {
     refs() => "git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say";
     /// Where a setting stands, in all files.
     setting(key) => "git config --show-origin --get-all {key}";
+    /// What items need and what they hand over would lie in one folder.
+    folders() => "git config --show-origin --get-regexp '^handoff[.]workspace[.](inputs|outputs)$'";
     /// No pipeline is called so.
     pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
     /// Items whose check did not pass are in the way.

@@ -91,6 +91,42 @@ fn values_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn what_an_item_needs_and_what_it_hands_over_lie_in_two_folders() {
+    let place = Place::new();
+    let untouched = place.read(".git/config");
+    for (settings, refused) in [
+        (&[("outputs", "inputs")][..], true),
+        (&[("inputs", "outputs")], true),
+        (&[("inputs", "Outputs")], true),
+        (&[("inputs", "\u{e4}x"), ("outputs", "\u{c4}X")], true),
+        (&[("inputs", "outputs"), ("outputs", "inputs")], false),
+        (&[("inputs", "outputs.d")], false),
+    ] {
+        place.write(".git/config", &untouched);
+        for (name, folder) in settings {
+            place.git(&["config", &format!("handoff.workspace.{name}"), folder]);
+        }
+        let found = read(&place);
+        assert_eq!(matches!(found, Err(Error::OneFolder(..))), refused, "{settings:?}: {found:?}");
+        assert_eq!(found.is_ok(), !refused, "{settings:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_refusal_of_one_folder_says_where_it_is_set() {
+    let env = Environment::example("handoff-dag");
+    env.git(["config", "handoff.workspace.outputs", "INPUTS"]).success();
+    let said = env.handoff(["runs"]).exit(1).stderr;
+    assert!(
+        said.contains(
+            "`handoff.workspace.inputs` = \"inputs\" and `handoff.workspace.outputs` = \"INPUTS\" name one folder"
+        ),
+        "{said}"
+    );
+    assert!(env.shell("repo", &hint(&env, &said)).exit(0).stdout.contains("INPUTS"), "{said}");
+}
+
+#[test]
 fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
     let env = Environment::example("handoff-dag");
     for (file, shown) in [

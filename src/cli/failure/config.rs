@@ -10,6 +10,7 @@ impl From<Error> for Failure {
         let failure = Self::of("config", &error);
         match &error {
             Error::Value { key, .. } => failure.hint(hints::setting(key)),
+            Error::OneFolder(..) => failure.hint(hints::folders()),
             Error::Unknown { key, origin, nearest } => {
                 failure.hint(hints::rename_setting(key, origin.as_deref(), nearest.as_deref()))
             }

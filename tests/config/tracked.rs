@@ -1,0 +1,89 @@
+//! What a tracked file says that the configuration includes: what tightens counts, what loosens does not, whatever the order of files.
+
+use git_handoff::config::Config;
+use git_handoff::model::confinement::{Asked, Network};
+
+use super::read;
+use crate::common::place::Place;
+
+/// What stands outside, what stands in the tracked file, what of that is ignored, and what holds for all and for the subagent `w`.
+type Case<T> =
+    (&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)], &'static [&'static str], T, T);
+
+const ALL: [&str; 2] = ["handoff.sandbox", "handoff.network"];
+const OF_W: [&str; 2] = ["handoff.subagent.w.sandbox", "handoff.subagent.w.network"];
+
+const SANDBOX: &[Case<Asked>] = &[
+    (&[(ALL[0], "strict")], &[(ALL[0], "require")], &[ALL[0]], Asked::Strict, Asked::Strict),
+    (&[(ALL[0], "strict")], &[(OF_W[0], "require")], &[OF_W[0]], Asked::Strict, Asked::Strict),
+    (&[(OF_W[0], "strict")], &[(OF_W[0], "auto")], &[OF_W[0]], Asked::Auto, Asked::Strict),
+    (&[(OF_W[0], "strict")], &[(ALL[0], "require")], &[], Asked::Require, Asked::Strict),
+    (&[(ALL[0], "require")], &[(OF_W[0], "strict")], &[], Asked::Require, Asked::Strict),
+    (&[(ALL[0], "require")], &[(ALL[0], "require")], &[], Asked::Require, Asked::Require),
+    (&[(ALL[0], "none")], &[(OF_W[0], "auto")], &[], Asked::None, Asked::Auto),
+    (&[(ALL[0], "strict"), (OF_W[0], "none")], &[(OF_W[0], "require")], &[], Asked::Strict, Asked::Require),
+    (&[], &[(ALL[0], "none"), (OF_W[0], "none")], &[ALL[0], OF_W[0]], Asked::Auto, Asked::Auto),
+    // What one tracked setting asks for is no reason for another to count, or not to.
+    (&[(ALL[0], "require")], &[(OF_W[0], "strict"), (OF_W[0], "auto")], &[OF_W[0]], Asked::Require, Asked::Strict),
+    (&[(ALL[0], "require")], &[(ALL[0], "strict"), (OF_W[0], "require")], &[], Asked::Strict, Asked::Require),
+    (&[], &[(ALL[0], "bogus")], &[ALL[0]], Asked::Auto, Asked::Auto),
+];
+
+const NETWORK: &[Case<Network>] = &[
+    (&[(ALL[1], "none")], &[(ALL[1], "loopback")], &[ALL[1]], Network::None, Network::None),
+    (&[(ALL[1], "none")], &[(OF_W[1], "loopback")], &[OF_W[1]], Network::None, Network::None),
+    (&[(OF_W[1], "none")], &[(OF_W[1], "loopback")], &[OF_W[1]], Network::Any, Network::None),
+    (&[(ALL[1], "none"), (OF_W[1], "none")], &[(OF_W[1], "any")], &[OF_W[1]], Network::None, Network::None),
+    (&[(ALL[1], "none"), (OF_W[1], "any")], &[(OF_W[1], "loopback")], &[], Network::None, Network::Loopback),
+    (&[(ALL[1], "loopback")], &[(ALL[1], "none")], &[], Network::None, Network::None),
+    (&[], &[(OF_W[1], "any")], &[], Network::Any, Network::Any),
+];
+
+#[test]
+fn it_confines_more_and_never_less() {
+    each(SANDBOX, |config| {
+        (config.sandbox, config.subagents.get("w").and_then(|own| own.sandbox).unwrap_or(config.sandbox))
+    });
+}
+
+#[test]
+fn it_shuts_the_network_and_never_opens_it() {
+    each(NETWORK, |config| {
+        (config.network, config.subagents.get("w").and_then(|own| own.network).unwrap_or(config.network))
+    });
+}
+
+fn each<T: Copy + PartialEq + std::fmt::Debug>(cases: &[Case<T>], held: fn(&Config) -> (T, T)) {
+    for case in cases {
+        for is_included_first in [true, false] {
+            let place = Place::new();
+            let include = || place.git(&["config", "include.path", "../team.config"]);
+            place.git(&["config", "--file", "team.config", "handoff.maxItems", "7"]);
+            if is_included_first {
+                include();
+            }
+            let (outside, tracked, ignored, all, own) = case;
+            for (key, value) in *outside {
+                place.git(&["config", key, value]);
+            }
+            for (key, value) in *tracked {
+                place.git(&["config", "--file", "team.config", "--add", key, value]);
+            }
+            if !is_included_first {
+                include();
+            }
+            let config = read(&place).unwrap();
+            assert_eq!(config.max_items, 7);
+            assert_eq!(held(&config), (*all, *own), "{case:?}");
+            let warned: Vec<_> = ignored
+                .iter()
+                .map(|key| {
+                    format!(
+                        "`{key}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust"
+                    )
+                })
+                .collect();
+            assert_eq!(config.warnings, warned, "{case:?}");
+        }
+    }
+}
