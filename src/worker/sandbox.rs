@@ -306,14 +306,32 @@ impl Confinement {
             if map.hidden_by(&real).is_some_and(|place| !self.reach.apart.iter().any(|apart| apart == place)) {
                 return said(format!("leads to {}, which no worker reaches", real.display()));
             }
-            if map.access(&real) == Access::Hidden {
-                map.set(&real, Access::Read);
-                let mut parts = Vec::new();
-                map.give(&real, Access::Read, &mut parts);
-                given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
+            if map.access(&real) == Access::Hidden
+                && let Err(why) = self.give(&real, map, given)
+            {
+                return said(format!("leads to {}, {why}", real.display()));
             }
         }
         None
+    }
+
+    /// Gives what nothing gives yet as `readable` would: what is secret below it stays hidden. Says why it may not be given.
+    fn give(&self, real: &Path, map: &mut Map, given: &mut Vec<(OsString, Access)>) -> Result<(), &'static str> {
+        let secrets = &self.reach.secrets;
+        if secrets.iter().any(|secret| real.starts_with(secret)) {
+            return Err("which is secret: only `readable` gives it, by its name");
+        }
+        // What workers have by the word of a setting, they keep.
+        let below = secrets.iter().filter(|secret| secret.starts_with(real));
+        let below: Vec<_> = below.filter(|secret| map.access(secret) == Access::Hidden).collect();
+        map.set(real, Access::Read);
+        for secret in below {
+            map.set(secret, Access::Hidden);
+        }
+        let mut parts = Vec::new();
+        map.give(real, Access::Read, &mut parts);
+        given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
+        Ok(())
     }
 }
 
