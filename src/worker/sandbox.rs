@@ -221,6 +221,11 @@ impl Sandbox {
             return Ok(Arc::clone(reach));
         }
         let reach = Arc::new(Reach::of(&self.around, more)?);
+        if self.bwrap.is_some()
+            && let Some(folder) = mounts::laid_over(&reach.map)
+        {
+            return Err(Refused::LaidOver { setting: more.giver(&folder), folder });
+        }
         known.insert(more.clone(), Arc::clone(&reach));
         Ok(reach)
     }
@@ -328,6 +333,9 @@ impl Confinement {
         for secret in below {
             map.set(secret, Access::Hidden);
         }
+        if self.bwrap.is_some() && mounts::laid_over(map).is_some() {
+            return Err("where what is made anew for each worker lies");
+        }
         let mut parts = Vec::new();
         map.give(real, Access::Read, &mut parts);
         given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
@@ -357,6 +365,16 @@ pub enum Refused {
     /// What they are to write is not there.
     #[error(transparent)]
     Writable(#[from] Missing),
+    /// What bubblewrap makes for each of them would be hidden, or made on the machine itself.
+    #[error(
+        "`{setting}` gives workers {}, where what is made anew for each of them lies (/run, /dev, /proc); name folders below it", .folder.display()
+    )]
+    LaidOver {
+        /// The last part of the setting's name.
+        setting: &'static str,
+        /// What it gives.
+        folder: PathBuf,
+    },
     /// What they are to read or write may be whatever some worker likes.
     #[error(
         "{} is to be reached by workers and leads through {}, a link in what workers may write, which one of them may have put there",

@@ -1,6 +1,7 @@
-//! What settings give that holds more than anybody means: secrets below what a link leads to.
+//! What settings give that holds more than anybody means: secrets below what a link leads to, and where others lay things.
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -64,5 +65,33 @@ fn a_secret_that_is_asked_for_by_its_name_can_be_linked() {
         scene.drive("asked", &[item]).ends(0);
         let said = scene.handoff(&["cat", "asked/a:transcript"]).stdout;
         assert_eq!(said.matches("SECRET").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_folder_over_what_is_made_for_each_worker_is_refused_by_the_name_of_its_setting() {
+    if !has_bubblewrap("folders over what it makes") {
+        return;
+    }
+    let is_untouched = || assert!(!Path::new("/run/git-handoff").exists(), "it was made on the machine itself");
+    for (setting, folder) in [("readable", "/"), ("readable", "/run"), ("writable", "/"), ("writable", "/run")] {
+        let scene = Scene::new(Layers::All);
+        scene.ground.config(&format!("handoff.subagent.x.{setting}"), folder);
+        scene.ground.config("handoff.subagent.x.command", "true");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        let output = scene.drive("over", &[item]);
+        assert!(output.stderr.contains(&format!("`{setting}` gives workers {folder}, ")), "{output}");
+        assert_ne!(output.status, Some(0), "{output}");
+        is_untouched();
+    }
+    for folder in ["/", "/run"] {
+        let scene = Scene::new(Layers::All);
+        symlink(folder, scene.ground.path("repo/over")).unwrap();
+        scene.ground.env.shell("repo", "echo /over >>.git/info/exclude").success();
+        scene.ground.config("handoff.workspace.link", "over");
+        let output = scene.drive("over", &[item("a", "true")]);
+        let said = format!("{output}{}", scene.handoff(&["cat", "over/a:transcript"]));
+        assert!(said.contains(&format!("leads to {folder}, where what is made anew for each worker lies")), "{said}");
+        is_untouched();
     }
 }

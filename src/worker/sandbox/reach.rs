@@ -63,6 +63,19 @@ pub struct More {
     pub named: Vec<PathBuf>,
 }
 
+impl More {
+    /// Returns which setting gives a folder, which leads through no links.
+    pub(super) fn giver(&self, folder: &Path) -> &'static str {
+        let leads = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| real == folder);
+        match self {
+            _ if self.writable.iter().any(leads) => "writable",
+            _ if self.readable.iter().any(leads) => "readable",
+            _ if self.home == Home::Real => "home",
+            _ => "PATH",
+        }
+    }
+}
+
 /// What an executor's workers reach, but for the files of the attempt itself.
 #[derive(Clone, Debug)]
 pub(in crate::worker) struct Reach {
