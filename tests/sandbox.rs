@@ -4,6 +4,7 @@
 
 mod attacks;
 mod filters;
+mod given;
 mod handles;
 mod layers;
 mod limits;

@@ -108,7 +108,7 @@ settings! {
     }
     "What it may reach": {
         /// What confines workers: whatever this machine can enforce, all of it or nothing runs, all of it and of files only what programs
-        /// need to run, nothing. What one attempt had is in its manifest.
+        /// need to run and what `readable`, `writable` and `handoff.workspace.link` name, nothing. What one attempt had is in its manifest.
         "handoff.sandbox" | "handoff.executor.<name>.sandbox" | "handoff.subagent.<name>.sandbox": SANDBOXES, "`auto`", outside unless_below sandbox_of
             => |config, given, asked| match given.key.section {
                 None => config.sandbox = asked,
@@ -192,7 +192,8 @@ settings! {
         /// is part of a patch.
         "handoff.workspace.copy": Pattern, "none"
             => |config, _, pattern| config.workspace_copy.push(pattern);
-        /// What every worktree has a symbolic link to instead of a copy; where nothing confines a worker, it writes through it.
+        /// What every worktree has a symbolic link to instead of a copy; where nothing confines a worker, it writes through it,
+        /// and where something does, it finds there what it would by `readable`: no secret.
         "handoff.workspace.link": Pattern, "none"
             => |config, _, pattern| config.workspace_link.push(pattern);
         /// Whether the filter `lfs` runs: without it worktrees hold the pointers of git-lfs.

@@ -49,6 +49,8 @@ hints! {
     make_folder(path) => "mkdir -p {path}   # or, for a file: touch";
     /// What workers are to reach is named by a path that one of them may change.
     reached() => "git config --show-origin --get-regexp 'handoff.*able'   # name where it really lies, if that is what you mean";
+    /// A folder that workers are to reach holds what is made anew for each of them.
+    laid_over() => "git config --show-origin --get-regexp '^handoff[.].*[.](readable|writable|home)$'   # name folders below it instead";
     /// No run, or no settled one, is called so.
     runs() => "git handoff runs";
     /// No thread is called so.

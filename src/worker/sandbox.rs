@@ -226,6 +226,11 @@ impl Sandbox {
             return Ok(Arc::clone(reach));
         }
         let reach = Arc::new(Reach::of(&self.around, more)?);
+        if self.bwrap.is_some()
+            && let Some(folder) = mounts::laid_over(&reach.map)
+        {
+            return Err(Refused::LaidOver { setting: more.giver(&folder), folder });
+        }
         known.insert(more.clone(), Arc::clone(&reach));
         Ok(reach)
     }
@@ -311,14 +316,35 @@ impl Confinement {
             if map.hidden_by(&real).is_some_and(|place| !self.reach.apart.iter().any(|apart| apart == place)) {
                 return said(format!("leads to {}, which no worker reaches", real.display()));
             }
-            if map.access(&real) == Access::Hidden {
-                map.set(&real, Access::Read);
-                let mut parts = Vec::new();
-                map.give(&real, Access::Read, &mut parts);
-                given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
+            if map.access(&real) == Access::Hidden
+                && let Err(why) = self.give(&real, map, given)
+            {
+                return said(format!("leads to {}, {why}", real.display()));
             }
         }
         None
+    }
+
+    /// Gives what nothing gives yet as `readable` would: what is secret below it stays hidden. Says why it may not be given.
+    fn give(&self, real: &Path, map: &mut Map, given: &mut Vec<(OsString, Access)>) -> Result<(), &'static str> {
+        let secrets = &self.reach.secrets;
+        if secrets.iter().any(|secret| real.starts_with(secret)) {
+            return Err("which is secret: only `readable` gives it, by its name");
+        }
+        // What workers have by the word of a setting, they keep.
+        let below = secrets.iter().filter(|secret| secret.starts_with(real));
+        let below: Vec<_> = below.filter(|secret| map.access(secret) == Access::Hidden).collect();
+        map.set(real, Access::Read);
+        for secret in below {
+            map.set(secret, Access::Hidden);
+        }
+        if self.bwrap.is_some() && mounts::laid_over(map).is_some() {
+            return Err("where what is made anew for each worker lies");
+        }
+        let mut parts = Vec::new();
+        map.give(real, Access::Read, &mut parts);
+        given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
+        Ok(())
     }
 }
 
@@ -344,6 +370,16 @@ pub enum Refused {
     /// What they are to write is not there.
     #[error(transparent)]
     Writable(#[from] Missing),
+    /// What bubblewrap makes for each of them would be hidden, or made on the machine itself.
+    #[error(
+        "`{setting}` gives workers {}, where what is made anew for each of them lies (/run, /dev, /proc); name folders below it", .folder.display()
+    )]
+    LaidOver {
+        /// The last part of the setting's name.
+        setting: &'static str,
+        /// What it gives.
+        folder: PathBuf,
+    },
     /// What they are to read or write may be whatever some worker likes.
     #[error(
         "{} is to be reached by workers and leads through {}, a link in what workers may write, which one of them may have put there",

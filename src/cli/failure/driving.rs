@@ -16,6 +16,7 @@ impl From<operations::Error> for Failure {
                 let hint = match refused {
                     Refused::Writable(missing) => hints::make_folder(missing.path().display()),
                     Refused::Planted { .. } => hints::reached(),
+                    Refused::LaidOver { .. } => hints::laid_over(),
                     Refused::Unconfined(_) => hints::confine(),
                     Refused::Missing(..) | Refused::Network(..) => hints::sandbox(),
                 };

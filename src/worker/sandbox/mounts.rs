@@ -109,6 +109,13 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<OsString>, Vec<Seen>) {
     (say.0, held)
 }
 
+/// Returns the folder of the machine that would lie over the place of this program inside, if workers are given one: nothing could be
+/// mounted there, or it would be made on the machine itself.
+pub(super) fn laid_over(map: &Map) -> Option<PathBuf> {
+    let given = Path::new(PROGRAM).ancestors().skip(1).filter(|folder| map.access(folder) != Access::Hidden);
+    given.last().map(Path::to_owned)
+}
+
 struct Words(Vec<OsString>);
 
 impl Words {

@@ -63,6 +63,19 @@ pub struct More {
     pub named: Vec<PathBuf>,
 }
 
+impl More {
+    /// Returns which setting gives a folder, which leads through no links.
+    pub(super) fn giver(&self, folder: &Path) -> &'static str {
+        let leads = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| real == folder);
+        match self {
+            _ if self.writable.iter().any(leads) => "writable",
+            _ if self.readable.iter().any(leads) => "readable",
+            _ if self.home == Home::Real => "home",
+            _ => "PATH",
+        }
+    }
+}
+
 /// What an executor's workers reach, but for the files of the attempt itself.
 #[derive(Clone, Debug)]
 pub(in crate::worker) struct Reach {
@@ -75,6 +88,8 @@ pub(in crate::worker) struct Reach {
     pub(super) home: Option<PathBuf>,
     /// What is hidden as a whole, and of which a part may be linked into worktrees: homes and work trees.
     pub(super) apart: Vec<PathBuf>,
+    /// What is secret in home directories and was not asked for by its own name, whether it is there or not.
+    pub(super) secrets: Vec<PathBuf>,
     /// Whether others may write somewhere in it, or it was given places that anybody may write.
     pub(super) shares: bool,
 }
@@ -127,8 +142,10 @@ impl Reach {
         };
         let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Refused>>()?;
         let own_home = home.as_ref();
+        let mut secrets = Vec::new();
         for home in &homes {
-            secrets_of(&mut map, (home, around.home.as_deref().filter(|_| Some(home) == own_home)), more, &writable);
+            let called = around.home.as_deref().filter(|_| Some(home) == own_home);
+            secrets.extend(secrets_of(&mut map, (home, called), more, &writable));
         }
         // By where it leads to as well: a link can be whoever's.
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
@@ -161,7 +178,7 @@ impl Reach {
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        Ok(Self { map, given, at_home, home, apart, shares })
+        Ok(Self { map, given, at_home, home, apart, secrets, shares })
     }
 }
 
@@ -193,11 +210,17 @@ fn holds_objects(folder: &Path) -> bool {
 }
 
 /// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
-/// what only a link leads to does not. `called` is what the configuration calls the directory, where that is another name.
+/// what only a link leads to does not. `called` is what the configuration calls the directory, where that is another name. Returns
+/// what is secret there, also where nothing gives it yet.
 ///
 /// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
 /// for a secret that is not there, because nothing new could be made beside it.
-fn secrets_of(map: &mut Map, (home, called): (&Path, Option<&Path>), more: &More, writable: &[PathBuf]) {
+fn secrets_of(
+    map: &mut Map,
+    (home, called): (&Path, Option<&Path>),
+    more: &More,
+    writable: &[PathBuf],
+) -> Vec<PathBuf> {
     let below = |path: &PathBuf| {
         [Some(home), called].iter().flatten().find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned))
     };
@@ -207,10 +230,10 @@ fn secrets_of(map: &mut Map, (home, called): (&Path, Option<&Path>), more: &More
         unasked.filter_map(|name| map.resolve(&home.join(name))).map(|led| (led.real, led.is_there)).collect()
     };
     let (secrets, started) = (places(&SECRETS), places(&STARTED));
-    for (secret, is_there) in secrets {
+    for (secret, is_there) in &secrets {
         let is_given = writable.iter().any(|folder| secret.starts_with(folder));
-        if (is_there || !is_given) && map.access(&secret) != Access::Hidden {
-            map.set(&secret, Access::Hidden);
+        if (*is_there || !is_given) && map.access(secret) != Access::Hidden {
+            map.set(secret, Access::Hidden);
         }
     }
     for (started, is_there) in started {
@@ -218,6 +241,7 @@ fn secrets_of(map: &mut Map, (home, called): (&Path, Option<&Path>), more: &More
             map.set(&started, if is_there { Access::Read } else { Access::Hidden });
         }
     }
+    secrets.into_iter().map(|(secret, _)| secret).collect()
 }
 
 /// Adds the folders of programs and tools.

@@ -1,0 +1,97 @@
+//! What settings give that holds more than anybody means: secrets below what a link leads to, and where others lay things.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene, has_bubblewrap};
+use crate::common::ground::item;
+
+/// How workers are confined, and how much is asked for.
+const WAYS: [(Layers, &str); 3] = [(Layers::Inner, "auto"), (Layers::All, "auto"), (Layers::All, "strict")];
+
+/// Makes scenes in which links of the work tree lead somewhere and are linked into worktrees.
+fn linked(links: &[(&str, &str)]) -> Vec<Scene> {
+    let can = |layers: &Layers| *layers != Layers::All || has_bubblewrap("links to what is secret");
+    let scene = |(layers, asked): (Layers, &str)| {
+        let scene = Scene::new(layers);
+        scene.ground.config("handoff.sandbox", asked);
+        scene.ground.env.write("home/.config/gh/hosts.yml", "SECRET");
+        scene.ground.env.write("home/.config/tool/settings", "fine\n");
+        for (link, target) in links {
+            symlink(scene.ground.path(target), scene.ground.path("repo").join(link)).unwrap();
+            scene.ground.env.shell("repo", &format!("echo /{link} >>.git/info/exclude")).success();
+            scene.ground.env.git(["config", "--add", "handoff.workspace.link", link]).success();
+        }
+        scene
+    };
+    WAYS.into_iter().filter(|(layers, _)| can(layers)).map(scene).collect()
+}
+
+#[test]
+fn a_link_gives_no_secret_below_what_it_leads_to() {
+    for links in [&[("cfg", "home/.config"), ("all", "home")], &[("all", "home"), ("cfg", "home/.config")]] {
+        for scene in linked(links) {
+            let said = scene.says(
+                "below",
+                "cat cfg/tool/settings all/.config/tool/settings; cat cfg/gh/* all/.ssh/* all/.config/gh/* all/.netrc all/.aws/*; \
+                 ls all; true",
+            );
+            assert_eq!((said.matches("fine\n").count(), said.matches("SECRET").count()), (2, 0), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_link_to_a_secret_itself_is_refused_with_words() {
+    for link in [("keys", "home/.ssh"), ("key", "home/.ssh/id_ed25519"), ("hosts", "home/.config/gh/hosts.yml")] {
+        for scene in linked(&[link]) {
+            let output = scene.drive("itself", &[item("a", &format!("cat {0} {0}/*; true", link.0))]);
+            let said = format!("{output}{}", scene.handoff(&["cat", "itself/a:transcript"]));
+            assert!(said.contains("which is secret: only `readable` gives it, by its name"), "{said}");
+            assert!(!said.contains("SECRET"), "{said}");
+            assert_ne!(output.status, Some(0), "{output}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_that_is_asked_for_by_its_name_can_be_linked() {
+    for scene in linked(&[("keys", "home/.ssh"), ("all", "home")]) {
+        scene.ground.config("handoff.subagent.x.readable", "~/.ssh");
+        scene.ground.config("handoff.subagent.x.command", "cat keys/id_ed25519; cat all/.netrc; true");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        scene.drive("asked", &[item]).ends(0);
+        let said = scene.handoff(&["cat", "asked/a:transcript"]).stdout;
+        assert_eq!(said.matches("SECRET").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_folder_over_what_is_made_for_each_worker_is_refused_by_the_name_of_its_setting() {
+    if !has_bubblewrap("folders over what it makes") {
+        return;
+    }
+    let is_untouched = || assert!(!Path::new("/run/git-handoff").exists(), "it was made on the machine itself");
+    for (setting, folder) in [("readable", "/"), ("readable", "/run"), ("writable", "/"), ("writable", "/run")] {
+        let scene = Scene::new(Layers::All);
+        scene.ground.config(&format!("handoff.subagent.x.{setting}"), folder);
+        scene.ground.config("handoff.subagent.x.command", "true");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        let output = scene.drive("over", &[item]);
+        assert!(output.stderr.contains(&format!("`{setting}` gives workers {folder}, ")), "{output}");
+        assert_ne!(output.status, Some(0), "{output}");
+        is_untouched();
+    }
+    for folder in ["/", "/run"] {
+        let scene = Scene::new(Layers::All);
+        symlink(folder, scene.ground.path("repo/over")).unwrap();
+        scene.ground.env.shell("repo", "echo /over >>.git/info/exclude").success();
+        scene.ground.config("handoff.workspace.link", "over");
+        let output = scene.drive("over", &[item("a", "true")]);
+        let said = format!("{output}{}", scene.handoff(&["cat", "over/a:transcript"]));
+        assert!(said.contains(&format!("leads to {folder}, where what is made anew for each worker lies")), "{said}");
+        is_untouched();
+    }
+}
