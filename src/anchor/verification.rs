@@ -113,26 +113,9 @@ impl<'r> Verification<'r> {
             };
             RunId::parse(name).map(Target::own).ok().or_else(fetched).ok_or(unknown)
         })?;
-        let store = &runs.with.repository.store;
-        let (own, held) = (target::own_runs(store)?, runs.logs.held(None));
-        // In the place of a run of ours that is gone a copy of it was found.
-        let named = runs.targets.iter().filter(|target| names.iter().any(|name| *name == target.run.as_str()));
-        let gone = named.filter(|target| !target.is_own() && !own.contains(&target.run));
-        let gone = gone.filter_map(|target| {
-            let holder = format!("the log {}", held.get(&target.run)?);
-            Some(Missed::Gone { reference: format::run_ref(&target.run), holder })
-        });
-        let missed = gone.collect();
-        let is_named = |vanished: &&Vanished| {
-            let is_it = |target: &Target| {
-                vanished.place == Place::of_run(&target.run)
-                    && (target.is_own() || target.reference == vanished.reference)
-            };
-            runs.targets.iter().any(is_it)
-        };
-        let vanished = shown::vanished(store, &runs.logs)?;
-        let cautions = vanished.iter().filter(is_named).map(Vanished::sentence).collect();
-        (runs.missed, runs.cautions) = (missed, cautions);
+        runs.missed = runs.covered(names);
+        let vanished = shown::vanished(&runs.with.repository.store, &runs.logs)?;
+        runs.cautions = vanished.iter().filter(|vanished| runs.has(vanished)).map(Vanished::sentence).collect();
         Ok(runs)
     }
 
@@ -211,6 +194,24 @@ impl<'r> RunsToVerify<'r> {
     /// Returns whether there is no run, and none that is missed.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.missed.is_empty()
+    }
+
+    /// Returns what of ours is gone although a log of ours holds it, and a copy was found by its name, each of which has its target.
+    fn covered(&self, names: &[String]) -> Vec<Missed> {
+        let copies = names.iter().zip(&self.targets).filter(|(name, at)| *name == at.run.as_str() && !at.is_own());
+        let held = self.logs.held(None);
+        let gone = copies.filter_map(|(_, copy)| {
+            let holder = format!("the log {}", held.get(&copy.run)?);
+            Some(Missed::Gone { reference: format::run_ref(&copy.run), holder })
+        });
+        gone.collect()
+    }
+
+    /// Returns whether one of the runs is what a remote does not show: what was fetched from there, or ours.
+    fn has(&self, vanished: &Vanished) -> bool {
+        self.targets.iter().any(|target| {
+            vanished.place == Place::of_run(&target.run) && (target.is_own() || target.reference == vanished.reference)
+        })
     }
 
     /// Verifies one run after the other.

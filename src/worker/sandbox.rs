@@ -166,7 +166,7 @@ impl Inner {
     }
 
     /// Returns whether no thread has other files open than its process: no call is let through that gives it a table of its own.
-    pub(in crate::worker) fn has_threads_share_files(&self) -> bool {
+    pub(in crate::worker) fn keeps_files_together(&self) -> bool {
         self.seccomp
     }
 }

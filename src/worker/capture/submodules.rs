@@ -137,11 +137,11 @@ fn check<'a>(
             (workspace.tree(), submodule.map(Submodule::index), submodule.map(|submodule| &submodule.store));
         // What a link above leads to is not the worker's, and not even its names are to be told.
         if !is_reached(&tree, &path)? {
-            // An empty folder that is gone has lost nothing.
-            if submodule.is_some() {
-                return Err(refused(&path));
+            match submodule {
+                Some(_) => return Err(refused(&path)),
+                // An empty folder that is gone has lost nothing.
+                None => continue,
             }
-            continue;
         }
         let mut look = Look { tree: &tree, top: &path, index, store, seen: BTreeSet::new(), new: Vec::new() };
         look.at(&path, find(workspace.recorded(), &path))?;
@@ -281,7 +281,7 @@ impl Look<'_> {
         header.is_some_and(|(_, most)| size <= most)
     }
 
-    /// Refuses where some of the files are gone, and not all of them.
+    /// Refuses where some of the files are gone.
     fn missing(&self) -> Result<(), Error> {
         let Some(index) = self.index else { return Ok(()) };
         let gone = index
