@@ -2,6 +2,7 @@
 //! the format shows.
 
 mod answers;
+mod colouring;
 mod completing;
 mod day;
 mod everyday;

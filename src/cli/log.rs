@@ -1,14 +1,15 @@
 //! `git handoff log`
 
 use git_handoff::ledger::chain::Link;
-use git_handoff::model::entry::Event;
+use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 use git_handoff::run::following::Following;
 
-use super::{Ending, Failure, Output, progress, table};
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, progress, shade};
 
 /// Show a run's entries, oldest first
 #[derive(clap::Args)]
@@ -54,16 +55,29 @@ fn print(links: &[Link], output: &mut Output) {
     }
     let row = |link: &Link| {
         let entry = &link.entry;
-        let about = match &entry.event {
-            Event::RunExtended(e) => format!("{} {}", entry.event.kind(), progress::added(e, &entry.actor)),
-            event => format!("{}{}{}{}", entry.subject(), fell_short(event), taken(event), blocks(event)),
-        };
-        vec![entry.seq.to_string(), link.hash.short(), entry.at.to_string(), entry.actor.clone(), about]
+        let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
+        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about(entry)]
     };
-    table::lines(&links.iter().map(row).collect::<Vec<_>>()).iter().for_each(|line| output.line(line));
+    table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
 }
 
-/// Returns what is said of an attempt whose check did not pass; nothing of any other.
+/// Returns what an entry is about: its subject, in which the word for how things stand has its colour, and what is said besides.
+fn about(entry: &Entry) -> Cell {
+    let (event, subject) = (&entry.event, entry.subject());
+    let stands = match event {
+        Event::RunExtended(e) => return format!("{} {}", event.kind(), progress::added(e, &entry.actor)).into(),
+        Event::RunConcluded(e) => Some(e.outcome.as_str()),
+        event => event.shown_status(),
+    };
+    let red = if matches!(event, Event::ItemReconciled(e) if e.is_red()) { ", red" } else { "" };
+    let cell = match stands.and_then(|word| Some((subject.strip_suffix(word)?, word))) {
+        Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),
+        None => Cell::from(format!("{subject}{red}")),
+    };
+    cell.and(format!("{}{}{}", fell_short(event), taken(event), blocks(event)), None)
+}
+
+/// Returns why the check of an attempt did not pass; nothing of any other.
 fn fell_short(event: &Event) -> String {
     let (red, reason) = match event {
         Event::ItemReconciled(e) => (e.is_red(), e.reason.as_deref()),
@@ -71,8 +85,7 @@ fn fell_short(event: &Event) -> String {
         _ => return String::new(),
     };
     let reason = reason.filter(|reason| red || reason.starts_with(VERIFY_FAILED) || reason.starts_with(GATE_FAILED));
-    let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    if red { format!(", red{said}") } else { said }
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 /// Returns where the products come from of an item that was not run; nothing of any other.

@@ -9,6 +9,7 @@ mod interrupt;
 mod output;
 mod pager;
 mod progress;
+mod shade;
 mod table;
 
 mod adopt;

@@ -31,7 +31,8 @@ pub(crate) struct Output {
     pub(crate) json: bool,
     /// Whether stdout takes colour.
     pub(crate) color: bool,
-    stderr_color: bool,
+    /// Whether stderr does.
+    pub(crate) stderr_color: bool,
     pager: Option<Pager>,
 }
 

@@ -7,7 +7,8 @@ use git_handoff::repository::Repository;
 use git_handoff::run::list::RunSummary;
 use git_handoff::run::overview::Overview;
 
-use super::{Ending, Failure, Output, runs, table};
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, runs};
 
 /// Prints where things stand here, and what to do next.
 pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
@@ -18,11 +19,11 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     }
     section(
         "waiting for you",
-        &overview.waiting.iter().map(|one| vec![one.target.clone()]).collect::<Vec<_>>(),
+        &overview.waiting.iter().map(|one| vec![one.target.as_str().into()]).collect::<Vec<_>>(),
         output,
     );
     let underway = Underway::read(&repository.store).map_err(apply::Error::from)?;
-    let conflicts = underway.as_ref().map(|one| vec![one.name.clone(), "conflicts to resolve".to_owned()]);
+    let conflicts = underway.as_ref().map(|one| vec![one.name.as_str().into(), "conflicts to resolve".into()]);
     section("being applied", &Vec::from_iter(conflicts), output);
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
@@ -35,16 +36,18 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     Ok(Ending::Done)
 }
 
-fn rows(summaries: &[RunSummary]) -> Vec<Vec<String>> {
+fn rows(summaries: &[RunSummary]) -> Vec<Vec<Cell>> {
     summaries.iter().map(runs::row).collect()
 }
 
-fn section(title: &str, rows: &[Vec<String>], output: &mut Output) {
+fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
     if rows.is_empty() {
         return;
     }
     output.line(title);
-    table::lines(rows).iter().for_each(|line| output.line(&format!("  {line}")));
+    // A column without words sets the others in.
+    let set_in = |row: &Vec<Cell>| std::iter::once(Cell::default()).chain(row.iter().cloned()).collect();
+    table::print(&rows.iter().map(set_in).collect::<Vec<_>>(), output);
 }
 
 /// Returns the next command: what nobody else can do comes first.

@@ -12,12 +12,12 @@ use git_handoff::engine::event::Progress;
 use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
-use git_handoff::model::printable;
+use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::worker::live::{Live, Lives};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
-use super::table;
+use super::{shade, table};
 
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(120);
@@ -36,6 +36,8 @@ pub(crate) struct Display {
     lives: Option<Arc<Lives>>,
     /// What stands before each line.
     named: String,
+    /// Whether lines are in colour.
+    color: bool,
     items: usize,
     done: usize,
     red: usize,
@@ -59,12 +61,19 @@ struct Terminal {
 
 impl Display {
     /// Starts with what the run has come to; a pinned clock shows no elapsed time. A run that is driven beside others is named in each line.
-    pub(crate) fn new(state: &RunState, clock: Clock, beside: Option<&RunId>, lives: Option<Arc<Lives>>) -> Self {
+    pub(crate) fn new(
+        state: &RunState,
+        clock: Clock,
+        beside: Option<&RunId>,
+        lives: Option<Arc<Lives>>,
+        color: bool,
+    ) -> Self {
         let live = io::stderr().is_terminal() && !clock.is_pinned() && beside.is_none();
         let mut display = Self {
             terminal: live.then(Terminal::new),
             lives,
             named: beside.map(|run| format!("{run}: ")).unwrap_or_default(),
+            color,
             items: state.items.len(),
             done: 0,
             red: 0,
@@ -86,7 +95,7 @@ impl Display {
     /// Shows what happened.
     pub(crate) fn tell(&mut self, progress: &Progress<'_>) {
         match progress {
-            Progress::Note(text) => self.line(text),
+            Progress::Note(text) => self.line(&Painted::from(self.named.as_str()).words(text)),
             Progress::Recorded(link) => self.recorded(link),
         }
     }
@@ -125,7 +134,9 @@ impl Display {
         let is_folded = self.terminal.is_some()
             && matches!(&entry.event, Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red());
         if !is_folded {
-            self.line(&describe(entry));
+            let (mark, said) = describe(entry);
+            let shade = shade::of_event(&entry.event).filter(|_| self.color);
+            self.line(&Painted::from(self.named.as_str()).painted(mark, shade).words(&said));
         }
         self.show_counts();
     }
@@ -151,12 +162,11 @@ impl Display {
         }
     }
 
-    fn line(&self, text: &str) {
-        let text = printable::line(&format!("{}{text}", self.named));
+    fn line(&self, line: &Painted) {
         match &self.terminal {
             // A terminal that cannot be written to shows nothing; the run goes on.
-            Some(terminal) => drop(terminal.bars.println(&text)),
-            None => drop(writeln!(io::stderr().lock(), "{text}")),
+            Some(terminal) => drop(terminal.bars.println(line.as_str())),
+            None => drop(writeln!(io::stderr().lock(), "{}", line.as_str())),
         }
     }
 
@@ -253,9 +263,9 @@ pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
     }
 }
 
-/// Returns one line about an entry.
-fn describe(entry: &Entry) -> String {
-    let line = |mark: &str, item: &ItemId, rest: String| format!("{mark} {item}  {rest}");
+/// Returns one line about an entry: the mark at its beginning, and what follows.
+fn describe(entry: &Entry) -> (&'static str, String) {
+    let line = |mark: &'static str, item: &ItemId, rest: String| (mark, format!(" {item}  {rest}"));
     match &entry.event {
         Event::ItemFired(e) => line("▶", &e.item, format!("attempt {}", e.attempt)),
         Event::ItemReconciled(e) if e.status == Outcome::Done => {
@@ -295,12 +305,12 @@ fn describe(entry: &Entry) -> String {
         }
         Event::ItemSkipped(e) => line("─", &e.item, format!("skipped: {}", e.reason)),
         Event::ItemCancelled(e) => line("─", &e.item, format!("cancelled: {}", e.reason)),
-        Event::RunExtended(e) => format!("+ {}", added(e, &entry.actor)),
+        Event::RunExtended(e) => ("+", format!(" {}", added(e, &entry.actor))),
         Event::RunConcluded(e) => {
-            let said = format!("! {}  {}", e.rule, e.outcome);
-            e.detail.iter().fold(said, |said, detail| said + ": " + detail)
+            let said = format!(" {}  {}", e.rule, e.outcome);
+            ("!", e.detail.iter().fold(said, |said, detail| said + ": " + detail))
         }
-        _ => entry.subject(),
+        _ => ("", entry.subject()),
     }
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
             Ok(one) => {
                 unenforced = unenforced.or_else(|| one.unenforced());
                 let beside = (runs.len() > 1).then_some(*run);
-                let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()));
+                let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()), output.stderr_color);
                 lives.push(one.lives());
                 is_timed = !one.clock().is_pinned();
                 drivable.push((*run, one, display));

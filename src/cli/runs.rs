@@ -4,7 +4,8 @@ use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::{Besides, RunSummary};
 
-use super::{Ending, Failure, Output, table};
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, shade};
 
 /// List the runs of this repository
 #[derive(clap::Args)]
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.value(&answer);
     } else {
         let rows: Vec<_> = answer.runs.iter().map(row).collect();
-        table::lines(&rows).iter().for_each(|line| output.line(line));
+        table::print(&rows, output);
         let archived = if arguments.archived { 0 } else { repository.count_archived()? };
         if archived > 0 {
             output.note(&format!("{} archived and not listed", table::many(archived, "run")));
@@ -37,19 +38,27 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Returns the line about a run.
-pub(crate) fn row(run: &RunSummary) -> Vec<String> {
+pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
     let (state, said) = if let Some(error) = &run.error {
-        ("unreadable", error.clone())
+        ("unreadable", Cell::from(error.as_str()))
     } else {
-        let counts = run.counts.iter().map(|(status, n)| format!("{n} {status}"));
-        let said: Vec<String> = counts.chain(run.said.iter().cloned()).collect();
         let state = match (run.archived, run.sealed) {
             (true, _) => "archived",
             (false, true) => "sealed",
             (false, false) => "open",
         };
-        (state, said.join(", "))
+        (state, counts(run))
     };
     let name = run.remote.as_ref().map_or_else(|| run.run.to_string(), |remote| format!("{remote}/{}", run.run));
-    vec![name, run.queue.clone().unwrap_or_else(|| "?".into()), state.into(), said]
+    let queue = run.queue.as_deref().unwrap_or("?");
+    vec![name.into(), queue.into(), Cell::default().and(state, shade::of(state)), said]
+}
+
+/// Returns how many items stand how, and what rules had the run say.
+fn counts(run: &RunSummary) -> Cell {
+    let counts = run.counts.iter().map(|(status, n)| (format!("{n} {status}"), shade::of(status)));
+    let said = run.said.iter().map(|word| (word.clone(), shade::SAID));
+    counts.chain(said).enumerate().fold(Cell::default(), |cell, (at, (words, shade))| {
+        cell.and(if at == 0 { "" } else { ", " }, None).and(words, shade)
+    })
 }

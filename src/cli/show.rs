@@ -5,12 +5,14 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
+use git_handoff::model::printable::Painted;
 use git_handoff::model::quote::quoted;
 use git_handoff::repository::Repository;
 use git_handoff::run::show::{ItemShown, Record, RunShown, Step, seal};
 use git_handoff::run::{Target, View, document, target};
 
-use super::{Ending, Failure, Output, progress, status, table};
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, progress, shade, status};
 
 /// Show a run, or everything that is recorded about one of its items
 #[derive(clap::Args)]
@@ -74,7 +76,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     status::print_table(view, output);
 }
 
-fn row(step: &Step<'_>) -> Vec<String> {
+fn row(step: &Step<'_>) -> Vec<Cell> {
     let kind = match &step.link.entry.event {
         Event::ItemReconciled(e) if e.status == Outcome::Failed => "failed",
         event if event.is_red() => status::RED,
@@ -82,26 +84,26 @@ fn row(step: &Step<'_>) -> Vec<String> {
         other => other.kind().rsplit('.').next().unwrap_or_default(),
     };
     vec![
-        format!("  #{}", step.attempt),
-        step.link.entry.at.to_string(),
-        kind.to_owned(),
-        ended(step.exit),
-        step.duration_ms.map(table::duration).unwrap_or_default(),
-        step.said.clone().unwrap_or_default(),
+        format!("  #{}", step.attempt).into(),
+        step.link.entry.at.to_string().into(),
+        Cell::default().and(kind, shade::of_event(&step.link.entry.event)),
+        ended(step.exit).into(),
+        step.duration_ms.map(table::duration).unwrap_or_default().into(),
+        step.said.as_deref().unwrap_or_default().into(),
     ]
 }
 
 /// Returns what became of each block of an attempt.
-fn block_rows(step: &Step<'_>) -> Vec<Vec<String>> {
+fn block_rows(step: &Step<'_>) -> Vec<Vec<Cell>> {
     let row = |block: &BlockEnded| {
         let found = block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
         vec![
-            format!("  #{} [{}]", step.attempt, block.ordinal),
-            block.kind.to_string(),
-            block.status.word().to_owned(),
-            ended(block.exit),
-            table::duration(block.duration_ms),
-            found.unwrap_or_default().to_owned(),
+            format!("  #{} [{}]", step.attempt, block.ordinal).into(),
+            block.kind.to_string().into(),
+            Cell::default().and(block.status.word(), shade::of(block.status.word())),
+            ended(block.exit).into(),
+            table::duration(block.duration_ms).into(),
+            found.unwrap_or_default().into(),
         ]
     };
     step.blocks.iter().map(row).collect()
@@ -130,12 +132,10 @@ impl Shown<'_> {
             let ids: Vec<_> = at.iter().map(|on| self.record.view.state.graph.item(*on).id.as_str()).collect();
             ids.join(", ")
         };
-        let mut lines = vec![
-            format!("item       {}/{}", self.record.view.run, item.id),
-            format!("status     {}{reason}", status::word(self.record.view, self.record.at)),
-            format!("attempts   {}", state.attempts),
-            format!("executor   {}", item.executor),
-        ];
+        output.line(&format!("item       {}/{}", self.record.view.run, item.id));
+        let (word, shade) = status::shaded(self.record.view, self.record.at);
+        output.line(Painted::from("status     ").painted(word, shade.filter(|_| output.color)).words(&reason));
+        let mut lines = vec![format!("attempts   {}", state.attempts), format!("executor   {}", item.executor)];
         if let Some(summary) = self.record.steps.iter().rev().find_map(|step| step.summary) {
             let mut said = summary.lines().map(str::trim_end);
             lines.push(format!("summary    {}", said.next().unwrap_or_default()));
@@ -153,12 +153,12 @@ impl Shown<'_> {
         if !dependencies.is_empty() {
             lines.push(format!("after      {}", names(dependencies)));
         }
-        lines.extend(section("needs", &self.needs()));
-        lines.extend(section("products", &self.product_rows()));
-        lines.extend(section("manifest", &self.manifest_rows()));
-        lines.extend(section("attempts", &self.record.steps.iter().map(row).collect::<Vec<_>>()));
-        lines.extend(section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>()));
         lines.iter().for_each(|line| output.line(line));
+        section("needs", &table::plain(&self.needs()), output);
+        section("products", &table::plain(&self.product_rows()), output);
+        section("manifest", &table::plain(&self.manifest_rows()), output);
+        section("attempts", &self.record.steps.iter().map(row).collect::<Vec<_>>(), output);
+        section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>(), output);
         self.hints().iter().for_each(|hint| output.hint(hint));
     }
 
@@ -220,11 +220,11 @@ impl Shown<'_> {
     }
 }
 
-fn section(title: &str, rows: &[Vec<String>]) -> Vec<String> {
+fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
     if rows.is_empty() {
-        return Vec::new();
+        return;
     }
-    let mut lines = vec![String::new(), title.to_owned()];
-    lines.extend(table::lines(rows));
-    lines
+    output.line("");
+    output.line(title);
+    table::print(rows, output);
 }

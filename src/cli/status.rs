@@ -1,20 +1,22 @@
 //! `git handoff status`
 
 use git_handoff::model::name::ItemId;
+use git_handoff::model::printable::Color;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::{ItemStatus, Status};
 use git_handoff::run::{Target, View};
 
-use super::{Ending, Failure, Output, table};
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, shade};
 
 /// What people read of an item that is done although its check did not pass.
 pub(crate) const RED: &str = "done, red";
 
 /// What people read of an item that was not run, because another run had its products.
-const REUSED: &str = "done, reused";
+pub(crate) const REUSED: &str = "done, reused";
 
 /// What people read of an item that waits for somebody's decision.
-const AWAITED: &str = "awaits approval";
+pub(crate) const AWAITED: &str = "awaits approval";
 
 /// Show where each item of a run stands
 #[derive(clap::Args)]
@@ -34,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         if output.json {
             output.value(&status);
         } else {
-            table::lines(&status.items.iter().map(row).collect::<Vec<_>>()).iter().for_each(|line| output.line(line));
+            table::print(&status.items.iter().map(row).collect::<Vec<_>>(), output);
             if status.items.is_empty() {
                 output.note("nothing waits, and nothing is in the way");
             }
@@ -48,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 }
 
 /// Returns the line about an item that waits, or that is in the way of others.
-fn row(item: &ItemStatus) -> Vec<String> {
+fn row(item: &ItemStatus) -> Vec<Cell> {
     let waits = match (item.blocked_by.is_empty(), item.awaits_approval, &item.reason) {
         (false, ..) => {
             let on: Vec<&str> = item.blocked_by.iter().map(ItemId::as_str).collect();
@@ -59,48 +61,67 @@ fn row(item: &ItemStatus) -> Vec<String> {
         (true, false, None) => String::new(),
     };
     let status = if item.red { RED } else { item.status };
-    vec![item.id.to_string(), status.to_owned(), waits]
+    vec![item.id.as_str().into(), Cell::default().and(status, shade::of(status)), waits.into()]
 }
 
 /// Prints one line an item, then one about the run.
 pub(crate) fn print_table(view: &View, output: &mut Output) {
-    let mut rows = Vec::new();
-    for (at, state) in view.state.items.iter().enumerate() {
-        let status = view.state.status(at);
-        let mark = match status {
-            "done" if state.red => "!",
-            "done" => "✓",
-            "failed" => "✗",
-            "running" => "▶",
-            "skipped" | "cancelled" => "─",
-            _ => "·",
-        };
-        let counted = |count: u32, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-        let mut attempts = counted(state.attempts, "attempt", "attempts");
-        if state.crashes > 0 {
-            attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
-        }
-        let said = match &state.reason {
-            Some(reason) => reason.clone(),
-            None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        };
-        let id = &view.state.graph.item(at).id;
-        let said = match &state.reused {
-            Some((run, item)) => format!("from {run}/{item}; {said}"),
-            None => said,
-        };
-        let said = match view.state.replaced_by(at) {
-            Some(by) => format!("superseded by {by}; {said}"),
-            None => said,
-        };
-        rows.push(vec![format!("{mark} {id}"), word(view, at).to_owned(), attempts, said]);
+    let rows: Vec<_> = (0..view.state.items.len()).map(|at| table_row(view, at)).collect();
+    table::print(&rows, output);
+    let total = total(view).painted(output.color);
+    output.line(total);
+}
+
+/// Returns the line about an item: its mark and name, how it stands, its attempts, and what is said of it.
+fn table_row(view: &View, at: usize) -> Vec<Cell> {
+    let state = &view.state.items[at];
+    let mark = match view.state.status(at) {
+        "done" if state.red => "!",
+        "done" => "✓",
+        "failed" => "✗",
+        "running" => "▶",
+        "skipped" | "cancelled" => "─",
+        _ => "·",
+    };
+    let counted = |count: u32, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let mut attempts = counted(state.attempts, "attempt", "attempts");
+    if state.crashes > 0 {
+        attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
     }
-    table::lines(&rows).iter().for_each(|line| output.line(line));
-    let sealed = if view.state.sealed { ", sealed" } else { "" };
+    let said = match &state.reason {
+        Some(reason) => reason.clone(),
+        None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let said = match &state.reused {
+        Some((run, item)) => format!("from {run}/{item}; {said}"),
+        None => said,
+    };
+    let said = match view.state.replaced_by(at) {
+        Some(by) => format!("superseded by {by}; {said}"),
+        None => said,
+    };
+    let (word, shade) = shaded(view, at);
+    let name = Cell::default().and(mark, shade).and(format!(" {}", view.state.graph.item(at).id), None);
+    vec![name, Cell::default().and(word, shade), attempts.into(), said.into()]
+}
+
+/// Returns the line about a run.
+fn total(view: &View) -> Cell {
     let outcomes = view.state.outcomes();
-    let red = if outcomes.red == 0 { String::new() } else { format!(", {} red", outcomes.red) };
-    let said = outcomes.said.iter().fold(String::new(), |said, word| said + ", " + word);
-    output.line(&format!("{}: {} of {} done{red}{said}{sealed}", view.run, outcomes.done, outcomes.total));
+    let green = shade::of("done").filter(|_| outcomes.done == outcomes.total);
+    let mut line = Cell::from(format!("{}: ", view.run));
+    line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
+    if outcomes.red > 0 {
+        line = line.and(", ", None).and(format!("{} red", outcomes.red), shade::of("red"));
+    }
+    line = outcomes.said.iter().fold(line, |line, word| line.and(", ", None).and(word, shade::SAID));
+    line.and(if view.state.sealed { ", sealed" } else { "" }, None)
+}
+
+/// Returns the status of an item as people are shown it, and its colour: what does not count any more is in nobody's way.
+pub(crate) fn shaded(view: &View, at: usize) -> (&'static str, Option<Color>) {
+    let word = word(view, at);
+    (word, shade::of(if view.state.is_superseded(at) { "superseded" } else { word }))
 }
 
 /// Returns the status of an item as people are shown it: one that is red is never just done.

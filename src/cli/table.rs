@@ -1,6 +1,8 @@
 //! Columns of text.
 
-use git_handoff::model::printable;
+use git_handoff::model::printable::{self, Color, Painted};
+
+use super::Output;
 
 /// The widest cell that others are lined up with: one that is longer stands out, and makes no other line long.
 const WIDEST: usize = 200;
@@ -8,28 +10,102 @@ const WIDEST: usize = 200;
 /// The most letters of a cell. No name and no path has as many; what somebody says of himself may.
 const LONGEST: usize = 2048;
 
+/// What stands in a row and a column: words one after another, each in a colour, if there is any for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell(Vec<(String, Option<Color>)>);
+
+impl Cell {
+    /// Adds words in a colour, if there is any.
+    #[must_use]
+    pub(crate) fn and(mut self, words: impl Into<String>, color: Option<Color>) -> Self {
+        self.0.push((words.into(), color));
+        self
+    }
+
+    /// Returns it as it may be printed.
+    fn printable(&self) -> Self {
+        let (mut cell, mut left) = (Self::default(), LONGEST);
+        for (words, color) in &self.0 {
+            let words = printable::line(words).replace('\t', " ");
+            let letters = words.chars().count();
+            cell = cell.and(printable::cut_to(words, left), *color);
+            if letters > left {
+                break;
+            }
+            left -= letters;
+        }
+        cell
+    }
+
+    /// Returns how wide it is: colours take no room.
+    fn width(&self) -> usize {
+        self.0.iter().map(|(words, _)| console::measure_text_width(words)).sum()
+    }
+
+    /// Takes the spaces off that nobody sees.
+    fn trimmed(mut self) -> Self {
+        while let Some((words, _)) = self.0.last_mut() {
+            words.truncate(words.trim_end().len());
+            if !words.is_empty() {
+                break;
+            }
+            self.0.pop();
+        }
+        self
+    }
+
+    /// Returns it as a line, or a part of one.
+    pub(crate) fn painted(&self, color: bool) -> Painted {
+        self.0.iter().fold(Painted::default(), |line, (words, of)| line.painted(words, of.filter(|_| color)))
+    }
+}
+
+impl From<String> for Cell {
+    fn from(words: String) -> Self {
+        Self::default().and(words, None)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(words: &str) -> Self {
+        Self::from(words.to_owned())
+    }
+}
+
 /// Returns rows as lines with columns two spaces apart, each cell as it may be printed; the last column is left as wide as it is.
 pub(crate) fn lines(rows: &[Vec<String>]) -> Vec<String> {
-    let cell = |cell: &String| printable::cut_to(printable::line(cell).replace('\t', " "), LONGEST);
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    painted(&plain(rows), false).into_iter().map(String::from).collect()
+}
+
+/// Returns rows without a colour as cells.
+pub(crate) fn plain(rows: &[Vec<String>]) -> Vec<Vec<Cell>> {
+    rows.iter().map(|row| row.iter().map(|cell| Cell::from(cell.as_str())).collect()).collect()
+}
+
+/// Returns rows as [`lines`] does, in colour where that is wanted.
+pub(crate) fn painted(rows: &[Vec<Cell>], color: bool) -> Vec<Painted> {
+    let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(Cell::printable).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        let widths = rows.iter().filter_map(|row| row.get(column)).map(|cell| console::measure_text_width(cell));
+        let widths = rows.iter().filter_map(|row| row.get(column)).map(Cell::width);
         widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| {
-                let pad = width.saturating_sub(console::measure_text_width(cell));
-                format!("{cell}{}", " ".repeat(pad))
-            })
-            .collect();
-        cells.join("  ").trim_end().to_owned()
+    let line = |row: &Vec<Cell>| {
+        let mut line = Cell::default();
+        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            line.0.extend((at > 0).then(|| ("  ".to_owned(), None)));
+            line.0.extend(cell.0.iter().cloned());
+            line = line.and(" ".repeat(width.saturating_sub(cell.width())), None);
+        }
+        line.trimmed().painted(color)
     };
     rows.iter().map(line).collect()
+}
+
+/// Prints rows, in colour where stdout takes it.
+pub(crate) fn print(rows: &[Vec<Cell>], output: &mut Output) {
+    painted(rows, output.color).into_iter().for_each(|line| output.line(line));
 }
 
 /// Returns a number of things, whose word takes an `s`.
@@ -61,5 +137,30 @@ mod tests {
         let told = lines(&[row("a"), row(&"x".repeat(WIDEST)), row(&"y".repeat(1 << 20))]);
         assert_eq!(told[0], format!("a{}b", " ".repeat(WIDEST + 1)));
         assert_eq!(told[2], format!("{}…  b", "y".repeat(LONGEST)));
+    }
+
+    #[test]
+    fn colours_move_no_column_and_nobodys_words_end_one() {
+        let (green, red) = (Some(Color::Green), Some(Color::Red));
+        let told = |color| {
+            let rows = [
+                vec![Cell::default().and("✓", green).and(" a", None), Cell::default().and("done", green), "".into()],
+                vec![
+                    Cell::default().and("✗", red).and(" bcd", None),
+                    Cell::default().and("fai\x1b[0mled", red),
+                    "x ".into(),
+                ],
+            ];
+            painted(&rows, color).into_iter().map(String::from).collect::<Vec<_>>()
+        };
+        assert_eq!(told(false), ["✓ a    done", "✗ bcd  fai\u{fffd}[0mled  x"]);
+        let first = "\x1b[32m✓\x1b[0m a    \x1b[32mdone\x1b[0m";
+        assert_eq!(told(true), [first, "\x1b[31m✗\x1b[0m bcd  \x1b[31mfai\u{fffd}[0mled\x1b[0m  x"]);
+    }
+
+    #[test]
+    fn a_cell_of_several_words_is_cut_as_one() {
+        let cell = Cell::default().and("x".repeat(LONGEST - 1), None).and("yz", Some(Color::Red)).and("more", None);
+        assert_eq!(String::from(painted(&[vec![cell]], false).remove(0)), format!("{}y…", "x".repeat(LONGEST - 1)));
     }
 }

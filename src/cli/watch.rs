@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
     let (mut following, mut view) = Following::begin(&repository.store, target)?;
-    let mut display = Display::new(&view.state, repository.environment.clock, None, None);
+    let mut display = Display::new(&view.state, repository.environment.clock, None, None, output.stderr_color);
     while let Some(next) = following.next(&view)? {
         next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link));
         view = next;

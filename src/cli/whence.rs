@@ -136,7 +136,7 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
         _ => format!(": {}", commit.detail),
     };
     let (sign, of) = match commit.verdict {
-        Verdict::Product if commit.is_red() => ("!", Color::Yellow),
+        Verdict::Product if commit.is_red() => ("!", Color::Red),
         Verdict::Product => ("✓", Color::Green),
         Verdict::Person => ("·", Color::Dim),
         _ => ("✗", Color::Red),
@@ -146,7 +146,7 @@ pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
 
 fn mark(commit: &CommitShown, output: &Output) -> Painted {
     let (sign, of) = match commit.verdict {
-        Verdict::Product if commit.is_red() => ("!", Color::Yellow),
+        Verdict::Product if commit.is_red() => ("!", Color::Red),
         Verdict::Product => ("✓", Color::Green),
         Verdict::Unproven | Verdict::Changed => ("✗", Color::Red),
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => ("?", Color::Yellow),

@@ -348,7 +348,7 @@ impl Event {
     }
 
     /// Returns the status that the subject line shows.
-    pub(super) fn shown_status(&self) -> Option<&'static str> {
+    pub fn shown_status(&self) -> Option<&'static str> {
         match self {
             Event::ItemFired(_) => Some("running"),
             Event::ItemReconciled(e) => Some(if e.status == Outcome::Done { "done" } else { "failed" }),

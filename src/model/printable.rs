@@ -101,15 +101,15 @@ pub struct Painted(String);
 /// A colour of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// For what holds.
+    /// For what holds, and what is done.
     Green,
-    /// For what does not.
+    /// For what does not, and what failed.
     Red,
-    /// For what somebody should see.
+    /// For what somebody should see, and what is still to be done.
     Yellow,
     /// For what can be pasted.
     Cyan,
-    /// For what could not be checked.
+    /// For what could not be checked, and what does not count.
     Dim,
 }
 
@@ -121,10 +121,10 @@ impl Painted {
         self
     }
 
-    /// Adds words in a colour, if there is any.
+    /// Adds words in a colour, if there are any and there is one.
     #[must_use]
     pub fn painted(mut self, words: &str, color: Option<Color>) -> Self {
-        let Some(color) = color else { return self.words(words) };
+        let Some(color) = color.filter(|_| !words.is_empty()) else { return self.words(words) };
         let code = match color {
             Color::Green => "32",
             Color::Red => "31",
@@ -213,5 +213,6 @@ mod tests {
     fn colours_are_ours_alone() {
         let painted = Painted::default().painted("x\x1b[31m", Some(Color::Green)).words("\x1b[0m\ny").end();
         assert_eq!(painted.as_str(), "\x1b[32mx\u{fffd}[31m\x1b[0m\u{fffd}[0m\u{fffd}y\n");
+        assert_eq!(Painted::default().painted("", Some(Color::Red)).as_str(), "", "no words, no colour");
     }
 }

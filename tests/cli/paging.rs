@@ -11,7 +11,7 @@ use crate::common::{Environment, finished};
 const MARKS: &str = "sed 's/^/> /'";
 
 /// Runs a line of shell on a terminal; returns what the terminal showed, and the exit code.
-fn on_terminal(env: &Environment, line: &str, variables: &[(&str, &str)]) -> (String, i32) {
+pub(super) fn on_terminal(env: &Environment, line: &str, variables: &[(&str, &str)]) -> (String, i32) {
     let mut command: Command = env.command("script", "repo");
     command.env("TERM", "xterm").envs(variables.iter().copied());
     let output = command.args(["--quiet", "--return", "--command", line, "/dev/null"]).output().unwrap();

@@ -169,6 +169,15 @@ fn every_screen_counts_what_counts() {
         let shown = ground.env.handoff(screen.iter().copied()).success();
         assert!(shown.contains("attempts-used-up"), "{shown}");
     }
+    ground.config("color.ui", "always");
+    let shown = ground.env.handoff(["status", "r"]).success();
+    assert!(shown.contains("\u{1b}[2m!\u{1b}[0m review "), "it is in nobody's way any more: {shown}");
+    assert!(shown.contains("\u{1b}[31m!\u{1b}[0m review~2 "), "{shown}");
+    for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
+        let shown = ground.env.handoff(screen.iter().copied()).success();
+        assert!(shown.contains("\u{1b}[31mattempts-used-up\u{1b}[0m"), "{shown}");
+    }
+    ground.config("color.ui", "auto");
     let verified = ground.env.handoff(["verify", "r"]).exit(3);
     assert!(verified.stdout.contains("2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up"), "{verified}");
     let refused = ground.env.handoff(["retry", "r/ship"]).exit(1);
