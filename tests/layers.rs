@@ -43,7 +43,10 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("apply", &["git", "model", "run"]),
     // What was applied is held against what is recorded.
     ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),
-    ("upkeep", &["clock", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"]),
+    (
+        "upkeep",
+        &["clock", "config", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"],
+    ),
 ];
 
 /// What may stand only in some files: a name for the effect, the words that betray it, the files.

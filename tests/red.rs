@@ -260,6 +260,11 @@ fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
     assert!(summary("token").as_str().unwrap().contains("[redacted:"), "{}", summary("token"));
     assert_eq!(summary("long").as_str().unwrap().chars().count(), 4_001);
     assert_eq!(summary("blank"), Value::Null);
+    let status = answer(&ground, &["status", "r"], 0);
+    assert_eq!(status["items"][0]["summary"], "Fixed the parser.\n\n- and its tests\u{1b}[31m");
+    assert_eq!(status["items"][3].get("summary"), None, "{status}");
+    let log = ground.env.handoff(["log", "r"]).success();
+    assert!(log.contains("item.reconciled two #1: done: Fixed the parser.\n"), "{log}");
     assert!(!summary("tells").as_str().unwrap().contains("a-secret-value"), "{}", summary("tells"));
     let shown = ground.env.handoff(["show", "r/two"]).exit(0).stdout;
     assert!(shown.contains("summary    Fixed the parser.\n           \n           - and its tests"), "{shown}");
@@ -328,6 +333,11 @@ fn a_run_that_is_open_ended_and_red_ends_with_four_and_can_go_on() {
     ground.env.handoff(["submit", "../r.json"]).success();
     let said = ground.env.handoff(["run", "r"]).exit(4);
     assert!(said.stderr.contains("close r") && said.stderr.contains("cat r/a:transcript"), "{}", said.stderr);
+    let refused = ground.env.handoff(["retry", "r/a"]).exit(1).stderr;
+    assert!(
+        refused.contains("error: \"a\" is red, which is done: ") && refused.contains("hint: git handoff show r/a   #"),
+        "{refused}"
+    );
     ground.ends_intact("r");
     ground.env.handoff(["verify", "r"]).ends(4);
 }

@@ -2,9 +2,10 @@
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
-use git_handoff::upkeep::archive::{ArchiveAnswer, Counted, Request};
+use git_handoff::upkeep::archive::{ArchiveAnswer, Counted, PutAway, Request};
 
-use super::{Ending, Failure, Output, table};
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, status};
 
 /// Put sealed runs away, so that they need no refs of their own
 ///
@@ -62,13 +63,7 @@ pub(crate) fn unarchive(
 }
 
 fn print(answer: &ArchiveAnswer, output: &mut Output) {
-    let row = |(word, run, rest): (&str, String, String)| vec![word.to_owned(), run, rest];
-    let put = answer.runs.iter().map(|put| {
-        let word = if put.already { "in there" } else { "archived" };
-        (word, put.run.to_string(), format!("sealed {}", put.sealed_at))
-    });
-    let rows: Vec<_> = put.map(row).collect();
-    table::lines(&rows).iter().for_each(|line| output.line(line));
+    table::print(&answer.runs.iter().map(row).collect::<Vec<_>>(), output);
     for left in &answer.left {
         output.warn(&format!("{} was left where it is: {}", left.run, left.reason));
     }
@@ -82,6 +77,13 @@ fn print(answer: &ArchiveAnswer, output: &mut Output) {
     };
     output.note(&format!("{} in {archive}; {}", table::many(answer.runs.len(), "run"), counted(answer.refs)));
     output.hint(&hints::push_archive());
+}
+
+/// Returns the line about a run: `git handoff` alone does not tell any more how it came out.
+fn row(put: &PutAway) -> Vec<Cell> {
+    let word = if put.already { "in there" } else { "archived" };
+    let sealed = format!("sealed {}", put.sealed_at);
+    vec![word.into(), put.run.as_str().into(), sealed.into(), status::came_out(Cell::default(), &put.outcome)]
 }
 
 /// Says how many refs there were and are.

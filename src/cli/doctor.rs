@@ -1,7 +1,7 @@
 //! `git handoff doctor`
 
-use git_handoff::repository::Repository;
-use git_handoff::upkeep::doctor::{Finding, Severity};
+use git_handoff::repository::{Environment, Repository};
+use git_handoff::upkeep::doctor::{Diagnosis, Finding, Severity};
 
 use super::{Ending, Failure, Output};
 
@@ -13,18 +13,26 @@ pub(crate) struct Arguments {
     fix: bool,
 }
 
+/// Prints what is wrong with the settings, if anything is: no repository can be opened with them.
+pub(crate) fn settings(environment: &Environment, output: &mut Output) -> Result<Option<Ending>, Failure> {
+    Ok(environment.diagnose_settings()?.map(|diagnosis| tell(&diagnosis, output)))
+}
+
 /// Prints what was found.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let diagnosis = repository.diagnose(arguments.fix)?;
+    Ok(tell(&repository.diagnose(arguments.fix)?, output))
+}
+
+fn tell(diagnosis: &Diagnosis, output: &mut Output) -> Ending {
     if output.json {
-        output.value(&diagnosis);
+        output.value(diagnosis);
     } else {
         diagnosis.findings.iter().for_each(|finding| print(finding, output));
         if diagnosis.findings.is_empty() {
             output.note("nothing to complain about");
         }
     }
-    Ok(if diagnosis.findings.iter().any(Finding::needs_attention) { Ending::CheckFailed } else { Ending::Done })
+    if diagnosis.findings.iter().any(Finding::needs_attention) { Ending::CheckFailed } else { Ending::Done }
 }
 
 fn print(finding: &Finding, output: &mut Output) {

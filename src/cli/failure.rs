@@ -241,6 +241,9 @@ impl From<steer::Error> for Failure {
             steer::Error::Sealed(ref run) => Self::of("sealed", &error).hint(hints::verify(run)),
             steer::Error::Ended { .. } => Self::of("not-cancellable", &error),
             steer::Error::NotLost { .. } | steer::Error::Superseded { .. } => Self::of("not-retriable", &error),
+            steer::Error::Red { ref run, ref item } => {
+                Self::of("not-retriable", &error).hint(hints::red_again(format_args!("{run}/{item}")))
+            }
             steer::Error::Blocked { ref run, ref on, .. } => {
                 Self::of("not-retriable", &error).hint(hints::retry(format_args!("{run}/{on}")))
             }
@@ -365,6 +368,7 @@ impl From<doctor::Error> for Failure {
             doctor::Error::Ref(inner) => inner.into(),
             doctor::Error::Git(inner) => inner.into(),
             doctor::Error::Logs(inner) => inner.into(),
+            doctor::Error::Config(inner) => inner.into(),
             doctor::Error::Log(_) | doctor::Error::Hold(_) | doctor::Error::Workspace(_) => Self::of("doctor", &error),
         }
     }

@@ -1,8 +1,7 @@
 //! `git handoff log`
 
 use git_handoff::ledger::chain::Link;
-use git_handoff::model::entry::{Entry, Event};
-use git_handoff::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
+use git_handoff::model::entry::{Entry, Event, Outcome};
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
@@ -74,18 +73,22 @@ fn about(entry: &Entry) -> Cell {
         Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),
         None => Cell::from(format!("{subject}{red}")),
     };
-    cell.and(format!("{}{}{}", fell_short(event), taken(event), blocks(event)), None)
+    cell.and(format!("{}{}{}", said(event), taken(event), blocks(event)), None)
 }
 
-/// Returns why the check of an attempt did not pass; nothing of any other.
-fn fell_short(event: &Event) -> String {
-    let (red, reason) = match event {
-        Event::ItemReconciled(e) => (e.is_red(), e.reason.as_deref()),
-        Event::ItemRetried(e) => (false, e.detail.as_deref()),
-        _ => return String::new(),
+/// Returns why something ended as it did, or goes round again; of an item that is done, the first line of what its worker says of it.
+fn said(event: &Event) -> String {
+    let said = match event {
+        Event::ItemReconciled(e) => {
+            let claimed = e.summary.as_deref().filter(|_| e.status == Outcome::Done);
+            e.reason.as_deref().or_else(|| claimed.and_then(|said| said.lines().next()))
+        }
+        Event::ItemRetried(e) | Event::ItemRequeued(e) => e.detail.as_deref(),
+        Event::ItemSkipped(e) | Event::ItemCancelled(e) => Some(e.reason.as_str()),
+        Event::RunClosed(e) | Event::RunCancelled(e) => Some(e.reason.as_str()),
+        _ => None,
     };
-    let reason = reason.filter(|reason| red || reason.starts_with(VERIFY_FAILED) || reason.starts_with(GATE_FAILED));
-    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+    said.map(|said| format!(": {said}")).unwrap_or_default()
 }
 
 /// Returns where the products come from of an item that was not run; nothing of any other.

@@ -258,6 +258,11 @@ pub(crate) fn main() -> ExitCode {
                 if !command.hears_signals() {
                     temporary::before_the_first(interrupt::tidy);
                 }
+                if matches!(command, Command::Doctor(_))
+                    && let Some(ending) = doctor::settings(&environment, &mut output)?
+                {
+                    return Ok(ending);
+                }
                 let repository = context::open(environment, command.works_anywhere())?;
                 output.color_as(repository.config.colors, context::colors_reach_a_pager);
                 if !output.json

@@ -27,13 +27,22 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     section("being applied", &Vec::from_iter(conflicts), output);
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
-    let nothing = overview.open.is_empty() && overview.not_green.is_empty() && overview.waiting.is_empty();
-    output.line(&match overview.green {
-        0 if nothing => "there are no runs here yet".to_owned(),
-        green => format!("{} sealed, done and green", table::many(green, "run")),
-    });
+    output.line(&rest(&overview));
     output.hint(&underway.map_or_else(|| next(&overview), |_| hints::resolve()));
     Ok(Ending::Done)
+}
+
+/// Says how many runs there are besides those that were listed.
+fn rest(overview: &Overview) -> String {
+    let listed = overview.open.len() + overview.not_green.len() + overview.waiting.len();
+    let mut said = Vec::new();
+    if overview.green > 0 || listed > 0 {
+        said.push(format!("{} sealed, done and green by what they record", table::many(overview.green, "run")));
+    }
+    let others = [(overview.archived, "archived"), (overview.fetched, "fetched")];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    said.extend(others.map(|(count, how)| format!("{} {how} and not looked at", table::many(count, "run"))));
+    if said.is_empty() { "there are no runs here yet".to_owned() } else { said.join("; ") }
 }
 
 fn rows(summaries: &[RunSummary]) -> Vec<Vec<Cell>> {
@@ -60,6 +69,8 @@ fn next(overview: &Overview) -> Hint {
         (Some(run), ..) | (None, None, Some(run)) => hints::status_blocked(&run.run),
         (None, Some(_), _) => hints::run_all(),
         (None, None, None) if overview.green > 0 => hints::verify_all(),
+        (None, None, None) if overview.archived > 0 => hints::archived_runs(),
+        (None, None, None) if overview.fetched > 0 => hints::fetched_runs(),
         (None, None, None) => hints::first_plan(),
     }
 }

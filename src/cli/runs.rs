@@ -31,10 +31,22 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.note(&format!("{} archived and not listed", table::many(archived, "run")));
             output.hint(&hints::archived_runs());
         } else if rows.is_empty() {
-            output.note("there are no runs here");
+            nothing(arguments, repository, output)?;
         }
     }
     Ok(Ending::Done)
+}
+
+/// Says that there are no runs, and where others are.
+fn nothing(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<(), Failure> {
+    let fetched = if arguments.all { 0 } else { repository.count_fetched()? };
+    if fetched == 0 {
+        output.note("there are no runs here");
+    } else {
+        output.note(&format!("no run was submitted here; {} fetched and not listed", table::many(fetched, "run")));
+        output.hint(&hints::fetched_runs());
+    }
+    Ok(())
 }
 
 /// Returns the line about a run.

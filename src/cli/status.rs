@@ -1,6 +1,7 @@
 //! `git handoff status`
 
 use git_handoff::model::name::ItemId;
+use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::Color;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::{ItemStatus, Status};
@@ -107,15 +108,17 @@ fn table_row(view: &View, at: usize) -> Vec<Cell> {
 
 /// Returns the line about a run.
 fn total(view: &View) -> Cell {
-    let outcomes = view.state.outcomes();
-    let green = shade::of("done").filter(|_| outcomes.done == outcomes.total);
-    let mut line = Cell::from(format!("{}: ", view.run));
-    line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
-    if outcomes.red > 0 {
-        line = line.and(", ", None).and(format!("{} red", outcomes.red), shade::of("red"));
-    }
-    line = outcomes.said.iter().fold(line, |line, word| line.and(", ", None).and(word, shade::SAID));
+    let line = came_out(format!("{}: ", view.run).into(), &view.state.outcomes());
     line.and(if view.state.sealed { ", sealed" } else { "" }, None)
+}
+
+/// Adds how many items of a run stand how, in the words of the report of `verify`.
+pub(crate) fn came_out(line: Cell, outcomes: &Outcomes) -> Cell {
+    let green = shade::of("done").filter(|_| outcomes.done == outcomes.total);
+    let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
+    let others = outcomes.others().map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
+    let said = outcomes.said.iter().map(|word| (word.clone(), shade::SAID));
+    others.chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
 }
 
 /// Returns the status of an item as people are shown it, and its colour: what does not count any more is in nobody's way.

@@ -215,13 +215,10 @@ fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Fa
 
 fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<&str>, output: &mut Output) -> Ending {
     let layers: Vec<&str> = arguments.require_sandbox.iter().map(String::as_str).collect();
-    let unmet = report.require(arguments.claim(), &layers);
+    report.require(arguments.claim(), &layers);
     match snapshot {
         Some(items) => (report.snapshot() + items).lines().for_each(|line| output.line(line)),
         None => output.report(at, || report.to_json(), |color| report.painted(color)),
-    }
-    if let Some(unmet) = unmet {
-        output.note(&unmet);
     }
     match report.intact {
         false => Ending::CheckFailed,

@@ -10,6 +10,7 @@ mod kind;
 mod listed;
 mod origin;
 mod pager;
+mod read;
 mod registration;
 mod secret_env;
 mod table;
@@ -20,25 +21,23 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::git::program;
-use crate::git::store::{Durability, Store};
+use crate::git::store::Durability;
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::credential::allow::Allowed;
+use crate::model::hints::{self, Hint};
 use crate::model::limits::Limits;
-use crate::model::name::fold;
 use crate::model::schema::Schema;
 
 pub use colors::{Colors, When};
 pub use entry::{Entry, Group};
 use entry::{Given, Key};
-use listed::{Setting, parse_list};
-use origin::WorkTrees;
+use listed::Setting;
 pub use origin::{is_in_work_tree, work_trees};
 pub use pager::Paging;
 pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
-use trust::{Counts, is_of_reaching};
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -246,69 +245,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the configuration that holds for a repository.
-    pub fn read(store: &Store) -> Result<Self, Error> {
-        let listed = store.git().args(["config", "--list", "-z", "--show-origin", "--includes"]).run();
-        let listed = String::from_utf8_lossy(&listed.map_err(Error::Git)?).into_owned();
-        let work_trees = WorkTrees::of(store);
-        let mut config = Self::default();
-        let mut user = (None, None);
-        let mut gpg_format = String::new();
-        let (mut user_key, mut silenced, mut stricter) = (None, Vec::new(), Vec::new());
-        for setting in parse_list(&listed) {
-            let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
-            match Counts::of(&setting.key) {
-                Counts::Outside if tracked() => {
-                    config.ignore(&setting);
-                    continue;
-                }
-                Counts::WhereStricter if tracked() => {
-                    stricter.push(setting);
-                    continue;
-                }
-                _ => {}
-            }
-            // Those of the command line reach git by themselves.
-            if is_of_reaching(&setting.key) && setting.origin.is_some() {
-                if tracked() {
-                    silenced.push(setting.key.clone());
-                } else {
-                    config.reaching.push((setting.key.clone(), setting.value.clone()));
-                }
-            }
-            match setting.key.as_str() {
-                "color.ui" | "color.handoff" | "color.pager" => config.colors.take(&setting.key, &setting.value),
-                "pager.handoff" => config.paging = Paging::parse(&setting.value),
-                "user.name" => user.0 = Some(setting.value),
-                "user.email" => user.1 = Some(setting.value),
-                "gpg.format" => gpg_format = setting.value,
-                "user.signingkey" => user_key = Some(setting.value),
-                "gpg.ssh.allowedsignersfile" => config.allowed_signers = Some(setting.value.into()),
-                // Our own calls of git say no on their command line, which is not what the user says.
-                "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
-                    config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
-                }
-                _ => config.take(&setting)?,
-            }
-        }
-        config.take_stricter(&stricter)?;
-        if fold(&config.inputs) == fold(&config.outputs) {
-            return Err(Error::OneFolder(config.inputs, config.outputs));
-        }
-        if gpg_format == "ssh" && config.signing_key.is_none() {
-            config.signing_key = user_key;
-        }
-        silenced.retain(|_| !config.anchors.is_empty());
-        config.warnings.extend(silenced.iter().map(|key| {
-            format!("`{key}` has no say in how anchors are reached: it stands in a file inside the work tree")
-        }));
-        // An empty one asks for the repository's own, whatever else is configured.
-        config.signing_key = config.signing_key.filter(|key| !key.is_empty());
-        config.user_name.clone_from(&user.0);
-        config.user = user.0.zip(user.1);
-        Ok(config)
-    }
-
     /// Takes in a setting of ours; one of anybody else's is none of our business.
     fn take(&mut self, setting: &Setting) -> Result<(), Error> {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
@@ -382,6 +318,18 @@ impl Error {
     fn bad(setting: &Setting, why: impl Into<Cow<'static, str>>) -> Self {
         let why = why.into();
         Self::Value { key: setting.key.clone(), value: setting.value.clone(), origin: setting.origin.clone(), why }
+    }
+
+    /// Returns what to do about it.
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Value { key, .. } => Some(hints::setting(key)),
+            Self::OneFolder(..) => Some(hints::folders()),
+            Self::Unknown { key, origin, nearest } => {
+                Some(hints::rename_setting(key, origin.as_deref(), nearest.as_deref()))
+            }
+            Self::Git(_) => None,
+        }
     }
 
     fn unknown(key: &Key<'_>, setting: &Setting) -> Self {

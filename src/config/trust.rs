@@ -48,7 +48,7 @@ impl Config {
     /// that they are ignored.
     ///
     /// Each is held against what stands outside alone, wherever git lists it: what one tracked file says excuses no other.
-    pub(super) fn take_stricter(&mut self, tracked: &[Setting]) -> Result<(), Error> {
+    pub(super) fn take_stricter(&mut self, tracked: &[Setting]) -> Vec<Error> {
         let asks_no_less = |setting: &&Setting| {
             Key::parse(&setting.key).is_some_and(|key| {
                 let judge = key.entry().and_then(|entry| entry.asks_no_less);
@@ -57,7 +57,7 @@ impl Config {
         };
         let (counting, ignored): (Vec<_>, Vec<_>) = tracked.iter().partition(asks_no_less);
         ignored.into_iter().for_each(|setting| self.ignore(setting));
-        counting.into_iter().try_for_each(|setting| self.take(setting))
+        counting.into_iter().filter_map(|setting| self.take(setting).err()).collect()
     }
 
     /// Returns how much confines the workers that a setting is about.

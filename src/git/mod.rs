@@ -9,6 +9,7 @@ pub mod batch;
 pub mod checked;
 pub mod codec;
 pub mod conflict;
+mod discover;
 pub mod edit;
 pub mod folder;
 mod gather;

@@ -13,13 +13,13 @@ use gix::odb::store::init::Slots;
 
 use super::archives;
 pub use super::batch::Batch;
+use super::discover;
 pub use super::edit::{Durability, Edit};
 use super::folder::absolute;
 use super::gather;
 use super::kept;
 pub use super::kept::Kept;
 use super::midx;
-use super::ownership;
 use super::program::{self, Git};
 use super::whole::{self, Whole};
 use crate::model::bounds;
@@ -66,14 +66,7 @@ impl Store {
     ///
     /// Nothing that its settings name runs as us if it is somebody else's: it is refused where git refuses it.
     pub fn discover(dir: &Path) -> Result<Self, Error> {
-        // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
-        let options = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
-        let trust = gix::sec::trust::Mapping::<gix::open::Options>::default();
-        let trust = gix::sec::trust::Mapping { full: bounded(trust.full), reduced: bounded(trust.reduced) };
-        let repo = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(dir, options, trust)
-            .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
-        ownership::check(&repo.to_thread_local(), dir)?;
-        Self::accept(repo)
+        Self::accept(discover::discover(dir)?)
     }
 
     /// Opens the git directory at `dir`, and no other, whatever the environment says.
@@ -310,7 +303,7 @@ impl Store {
 }
 
 /// Returns the same options for a repository that a chain is read from.
-fn bounded(options: gix::open::Options) -> gix::open::Options {
+pub(super) fn bounded(options: gix::open::Options) -> gix::open::Options {
     options.object_store_slots(SLOTS).config_overrides([whole::setting(), midx::SETTING.to_owned()])
 }
 
@@ -342,8 +335,11 @@ fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
 /// What can go wrong with objects.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No repository could be opened.
+    /// There is none.
     #[error("not in a git repository: {}", .0.display())]
+    Nowhere(PathBuf),
+    /// One is there, and cannot be opened.
+    #[error("no git repository could be opened from {}", .0.display())]
     Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// It is somebody else's, and git would not open it.
     #[error("{} belongs to somebody else, and what its settings name would run as you; it is not opened", .0.display())]

@@ -93,6 +93,8 @@ hints! {
     pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
     /// Items whose check did not pass are in the way.
     allow_red(item) => "git handoff show {item}   # to apply it all the same: --allow-red";
+    /// An item whose check did not pass is done.
+    red_again(item) => "git handoff show {item}   # for another try: submit the plan with another id; `onVerifyFail = fail` tries again by itself";
     /// The bytes of a product, a manifest or a transcript.
     cat(what) => "git handoff cat {what}";
     /// A change to a submodule is to be applied there.

@@ -66,6 +66,8 @@ pub struct ItemState {
     pub reason: Option<String>,
     /// Whether it is done although its check did not pass. No part of `state.json`: the entry that ends the item says so.
     pub red: bool,
+    /// What the worker says that it did, as the entry that ends the item has it; no part of `state.json`.
+    pub summary: Option<String>,
     /// Who decided, where that is for people; no part of `state.json`.
     pub decided_by: Option<String>,
     /// The item of another run that its products are taken from; no part of `state.json`.
@@ -100,6 +102,7 @@ impl ItemState {
             not_before: None,
             reason: None,
             red: false,
+            summary: None,
             decided_by: None,
             reused: None,
             products: BTreeMap::new(),

@@ -65,6 +65,21 @@ impl Outcomes {
         self.total += 1;
     }
 
+    /// Returns how many items there are of each kind that is not done and green, in the order and the words in which people are told; none
+    /// of a kind of which there are none.
+    pub fn others(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let others = [
+            (self.red, "red"),
+            (self.failed, "failed"),
+            (self.skipped, "skipped"),
+            (self.cancelled, "cancelled"),
+            (self.running, "running"),
+            (self.pending, "pending"),
+            (self.superseded, "superseded"),
+        ];
+        others.into_iter().filter(|(count, _)| *count > 0)
+    }
+
     /// Returns whether every item is done and none is red, and no rule had the run say otherwise.
     pub fn is_green(&self) -> bool {
         self.done == self.total && self.said.is_empty()
@@ -80,16 +95,7 @@ fn is_zero(count: &u64) -> bool {
 impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} done", self.done, self.total)?;
-        let others = [
-            (self.red, "red"),
-            (self.failed, "failed"),
-            (self.skipped, "skipped"),
-            (self.cancelled, "cancelled"),
-            (self.running, "running"),
-            (self.pending, "pending"),
-            (self.superseded, "superseded"),
-        ];
-        others.iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
+        self.others().try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
         self.said.iter().try_for_each(|word| write!(f, ", {word}"))
     }
 }

@@ -257,6 +257,7 @@ impl RunState {
         self.settle(at, if done { Phase::Done } else { Phase::Failed }, e.reason.clone());
         self.items[at].products.clone_from(&e.products);
         self.items[at].red = e.is_red();
+        self.items[at].summary.clone_from(&e.summary);
         self.items[at].reused = e.reused.as_ref().map(|reused| (reused.run.clone(), reused.item.clone()));
         Ok(())
     }

@@ -125,7 +125,7 @@ impl Repository {
     /// nothing else.
     pub fn open_anywhere(environment: Environment) -> Result<Self, Error> {
         match Store::discover(&environment.directory) {
-            Err(store::Error::Open(..)) => {
+            Err(store::Error::Nowhere(_) | store::Error::Open(..)) => {
                 let scratch = Scratch::new("sha1")?;
                 Self::of(scratch.store().clone(), Some(scratch), environment)
             }

@@ -115,6 +115,9 @@ pub struct ItemStatus {
     /// Why it ended as it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the worker says that it did: a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
@@ -145,6 +148,11 @@ impl Repository {
     /// Returns how many runs of this repository are archived.
     pub fn count_archived(&self) -> Result<usize, target::Error> {
         Ok(own_runs(&self.store)?.len() - unarchived_runs(&self.store)?.len())
+    }
+
+    /// Returns how many runs that were fetched have a ref of their own here.
+    pub fn count_fetched(&self) -> Result<usize, target::Error> {
+        Ok(Target::unarchived_fetched(&self.store)?.len())
     }
 
     /// Says where a run stands, ours or a fetched one.
@@ -250,6 +258,7 @@ impl ItemStatus {
             decided_by: state.decided_by.clone(),
             reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),
             reason: state.reason.clone(),
+            summary: state.summary.clone(),
         };
         for (key, product) in &state.products {
             match key {

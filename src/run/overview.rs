@@ -17,19 +17,31 @@ pub struct Overview {
     pub open: Vec<RunSummary>,
     /// Our sealed runs that are not all done and green.
     pub not_green: Vec<RunSummary>,
-    /// How many of our runs are sealed, done and green.
+    /// How many of our runs are sealed, done and green, by what they record: nothing is verified here.
     pub green: usize,
+    /// How many of our runs are archived; how they came out is not looked at here.
+    pub archived: usize,
+    /// How many runs that were fetched have a ref of their own here; how they came out is not looked at either.
+    pub fetched: usize,
     /// What waits for our key to decide.
     pub waiting: Vec<Waits>,
 }
 
 impl Repository {
-    /// Looks at all runs of this repository.
+    /// Looks at all runs of this repository that have refs of their own.
     pub fn overview(&self) -> Result<Overview, target::Error> {
         let runs = self.runs(Besides::default())?.runs;
         let (sealed, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.sealed);
         let (good, not_green): (Vec<_>, Vec<_>) = sealed.into_iter().partition(RunSummary::is_green);
         let waiting = self.waiting(false)?.items;
-        Ok(Overview { schema: "git-handoff.overview/1", open, not_green, green: good.len(), waiting })
+        Ok(Overview {
+            schema: "git-handoff.overview/1",
+            open,
+            not_green,
+            green: good.len(),
+            archived: self.count_archived()?,
+            fetched: self.count_fetched()?,
+            waiting,
+        })
     }
 }

@@ -153,6 +153,9 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
         return Err(Error::Superseded { item: item(), by: by.clone() });
     }
     let phase = open.state.items[at].phase;
+    if open.state.items[at].red {
+        return Err(Error::Red { run: open.id().clone(), item: item() });
+    }
     if !matches!(phase, Phase::Failed | Phase::Skipped | Phase::Cancelled) {
         return Err(Error::NotLost { item: item(), status: open.state.status(at) });
     }
@@ -269,6 +272,14 @@ pub enum Error {
         item: ItemId,
         /// How it stands.
         status: &'static str,
+    },
+    /// It is done, although its check did not pass.
+    #[error("{:?} is red, which is done: what it made is handed over, and only what failed, was skipped or was cancelled can be retried", item.as_str())]
+    Red {
+        /// The run.
+        run: RunId,
+        /// The item.
+        item: ItemId,
     },
     /// Something that the item waits for is to be asked for first.
     #[error("{item:?} depends on {on:?}, which is {status}")]

@@ -21,6 +21,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::Event;
 use crate::model::format::{self, REFS};
 use crate::model::name::RunId;
+use crate::model::outcomes::Outcomes;
 use crate::model::time::Moment;
 use crate::repository::{self, Repository};
 use crate::run::target::{self, Target, unarchived_runs};
@@ -68,6 +69,8 @@ pub struct PutAway {
     pub sealed_at: Moment,
     /// Whether it has no ref of its own any more already.
     pub already: bool,
+    /// How its items came out: what is put away need not be done and green.
+    pub outcome: Outcomes,
     #[serde(skip)]
     held: ArchivedRun,
 }
@@ -209,7 +212,8 @@ fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
     let stamps = refs::read(store, &format::stamps_ref(run))?;
     let held = ArchivedRun { commit, seal: decoded.hash, stamps };
     let already = !refs::is_stored(store, &reference)?;
-    Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, held }))
+    let outcome = Target::own(run.clone()).view(store)?.state.outcomes();
+    Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, outcome, held }))
 }
 
 /// Says why nobody who fetches the archive would take it with this run in it.

@@ -7,11 +7,13 @@ mod registered;
 mod remotes;
 mod repository;
 mod runs;
+mod settings;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::config;
 use crate::engine::hold;
 use crate::git::store::Store;
 use crate::git::{program, refs, store};
@@ -168,6 +170,9 @@ pub enum Error {
     /// A run could not be held.
     #[error(transparent)]
     Hold(#[from] hold::Error),
+    /// The configuration could not be listed.
+    #[error(transparent)]
+    Config(#[from] config::Error),
     /// The worktrees could not be listed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),

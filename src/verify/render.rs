@@ -55,6 +55,9 @@ impl Report {
         if let Some(remote) = &self.remote {
             report["remote"] = json!(remote);
         }
+        if let Some(unmet) = &self.unmet {
+            report["unmet"] = json!(unmet);
+        }
         if let Some(rules) = self.rules {
             report["rules"] = json!(rules);
         }
@@ -105,6 +108,10 @@ impl Report {
         let text =
             if self.is_partial() { text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow)) } else { text };
         let mut text = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
+        if let Some(unmet) = &self.unmet {
+            let state = State::Failed;
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {unmet}", "required")).end();
+        }
         if let Some(outcome) = &self.outcome {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {outcome}", "outcome")).end();

@@ -106,20 +106,19 @@ impl Report {
 }
 
 impl Report {
-    /// Holds the report against what is required of it, the claim and the layers that confined each attempt; what is not met is a failure
-    /// of something that is intact otherwise, and is said in a sentence.
-    pub fn require(&mut self, claim: Claim, layers: &[&str]) -> Option<String> {
+    /// Holds the report against what is required of it, the claim and the layers that confined each attempt. What is not met is said in the
+    /// report, and a failure of something that is intact otherwise.
+    pub fn require(&mut self, claim: Claim, layers: &[&str]) {
         let less = self.less_than(layers).map(|(sandbox, layer)| {
             format!("{layer} was required, and there are attempts whose sandbox was `{sandbox}`")
         });
         let unproven = (self.intact && !self.proves(claim)).then(|| {
             "tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite".to_owned()
         });
-        let unmet = less.or(unproven)?;
-        if self.intact {
+        self.unmet = less.or(unproven);
+        if self.intact && self.unmet.is_some() {
             (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
         }
-        Some(unmet)
     }
 
     /// Returns whether every signature is by a key that the verifier trusts.
@@ -184,6 +183,8 @@ pub struct Report {
     pub failure: Option<Failure>,
     /// The verdict in two words, without its mark.
     pub headline: &'static str,
+    /// What is required of it beyond being intact, and is not met, in a sentence; none where nothing is, or nobody asked.
+    pub unmet: Option<String>,
     /// How many entries could be read.
     pub entries: u64,
     /// The Merkle root over the entries before the seal, recomputed; none for a run that is not sealed.
@@ -274,6 +275,7 @@ impl Verdicts {
             guarantee,
             failure,
             headline,
+            unmet: None,
             entries: facts.entries,
             root: facts.root,
             so_far: facts.so_far,

@@ -31,7 +31,7 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
       open   default  open  1 ready
     not all done and green
       gone  default  sealed  1 failed
-    1 run sealed, done and green
+    1 run sealed, done and green by what they record
     ------- stderr -------
     hint: git handoff approve asked/sign   # or: git handoff reject asked/sign -m WHY
     ");
@@ -47,13 +47,54 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
 }
 
 #[test]
+fn what_it_does_not_look_into_is_not_called_green() {
+    let ground = Ground::new();
+    ground.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true"), item("c", "true")]).ends(4);
+    let said = ground.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
+    assert_eq!(said.stdout, "bad: 2 entries, sealed\n");
+    let log = ground.env.handoff(["log", "bad"]).success();
+    assert!(log.contains("item.reconciled a #1: failed: exited with 1\n"), "{log}");
+    assert!(log.contains("item.skipped b #0: skipped: it depends on \"a\", which did not get done\n"), "{log}");
+    assert!(log.contains("run.closed bad: good enough\n"), "{log}");
+    let archived = ground.env.handoff(["archive", "bad"]).exit(0);
+    assert!(archived.stdout.ends_with("  1 of 3 done, 1 failed, 1 skipped\n"), "{archived}");
+    assert_output!(ground.env.handoff(NOTHING), @r"
+    1 run archived and not looked at
+    ------- stderr -------
+    hint: git handoff runs --archived
+    ");
+
+    let other = Ground::new();
+    other.env.git_in(".", ["init", "--quiet", "--bare", "hub"]).success();
+    other.env.git(["remote", "add", "origin", "../hub"]).success();
+    other.drive("r", &[item("a", "true")]).ends(0);
+    other.env.handoff(["push", "origin", "r"]).success();
+    other.env.handoff(["fetch", "origin"]).success();
+    let own = other.env.git(["for-each-ref", "--format=delete %(refname)", "refs/handoff/runs"]).success();
+    own.lines().for_each(|line| drop(other.env.git(["update-ref", "-d", &line["delete ".len()..]]).success()));
+    assert_output!(other.env.handoff(["runs"]), @r"
+    ------- stderr -------
+    no run was submitted here; 1 run fetched and not listed
+    hint: git handoff runs --all
+    ");
+    assert_output!(other.env.handoff(NOTHING), @r"
+    1 run fetched and not looked at
+    ------- stderr -------
+    hint: git handoff runs --all
+    ");
+    let said: Value = serde_json::from_str(&other.env.handoff(["--json"]).success()).unwrap();
+    assert_eq!((&said["archived"], &said["fetched"]), (&0.into(), &1.into()), "{said}");
+}
+
+#[test]
 fn a_run_that_nobody_wants_is_closed_and_sealed_and_says_why() {
     let ground = Ground::new();
     ground.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);
     assert_eq!(ground.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
     assert!(ground.is_sealed("r"));
     let said = ground.env.handoff(["log", "r"]).success();
-    assert!(said.contains("run.cancelled"), "{said}");
+    assert!(said.contains("run.cancelled r: the idea was wrong\n"), "{said}");
+    assert!(said.contains("item.cancelled a #0: cancelled: the idea was wrong\n"), "{said}");
     let entries = ground.entries("r");
     assert!(entries.iter().any(|entry| entry.to_string().contains("the idea was wrong")));
     ground.env.handoff(["verify", "--allow-partial", "r"]).success();

@@ -12,7 +12,7 @@ fn handoff_dag_from_plan_to_proof() {
     assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
     · edit-a       ready    0 attempts
     · apply-patch  pending  0 attempts
-    handoff-dag-1: 0 of 2 done
+    handoff-dag-1: 0 of 2 done, 2 pending
     ");
     assert_output!(env.handoff(["run", "handoff-dag-1"]), @r"
     ✓ edit-a       done  1 attempt  patch
@@ -35,7 +35,7 @@ fn handoff_dag_from_plan_to_proof() {
     1  a6993fa5  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running
     2  97804f0f  2026-06-04T02:00:07.000Z  human:ada  item.reconciled edit-a #1: done
     3  9b39aa44  2026-06-04T02:00:07.000Z  human:ada  item.fired apply-patch #1: running
-    4  63ac7255  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done
+    4  63ac7255  2026-06-04T02:00:07.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
     5  738ff441  2026-06-04T02:00:07.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("handoff_dag_show", env.handoff(["show", "handoff-dag-1"]));

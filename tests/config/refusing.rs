@@ -1,6 +1,7 @@
 //! What is misspelt, and values that make no sense.
 
 use git_handoff::config::Error;
+use serde_json::Value;
 
 use super::read;
 use crate::common::Environment;
@@ -154,7 +155,7 @@ fn the_hint_mends_what_was_misspelt_in_the_file_that_it_stands_in() {
 fn the_hint_takes_away_what_nobody_knows() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.jail", "bubblewrap"]).success();
-    let said = env.handoff(["doctor"]).exit(1).stderr;
+    let said = env.handoff(["show", "r"]).exit(1).stderr;
     assert!(said.contains("/repo/.git/config is not known\n"), "{said}");
     let _ = env.shell("repo", &hint(&env, &said)).exit(0);
     assert_eq!(env.handoff(["runs"]).success(), "");
@@ -203,4 +204,32 @@ fn a_hint_runs_nothing_that_a_name_says() {
 fn hint(env: &Environment, said: &str) -> String {
     let hint = said.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
     hint.replace("$TEST", env.path().to_str().unwrap())
+}
+
+#[test]
+fn the_doctor_says_of_every_setting_what_is_wrong_with_it() {
+    let env = Environment::example("handoff-dag");
+    let wrong =
+        [("jail", "bubblewrap"), ("network", "everything"), ("workspace.inputs", "outputs"), ("sandbox", "auto")];
+    for (key, value) in wrong {
+        env.git(["config", &format!("handoff.{key}"), value]).success();
+    }
+    // A file inside the work tree that counts where it is stricter.
+    env.write("repo/tracked.cfg", "[handoff]\n\tsandbox = strikt\n");
+    env.git(["config", "include.path", "../tracked.cfg"]).success();
+    let said: Value = serde_json::from_str(&env.handoff(["--json", "doctor"]).exit(3).stdout).unwrap();
+    let findings = said["findings"].as_array().unwrap();
+    let has = |words: &str| findings.iter().any(|finding| finding["message"].as_str().unwrap().contains(words));
+    for words in
+        ["`handoff.jail`", "`handoff.network` = \"everything\"", "name one folder", "nothing else was looked at"]
+    {
+        assert!(has(words), "{words}: {said}");
+    }
+    assert!(findings.iter().filter(|it| it["severity"] == "problem").all(|it| it["hint"].is_string()), "{said}");
+    let text = env.handoff(["doctor"]).exit(3).stdout;
+    assert_eq!(text.matches("problem: ").count(), 3, "{text}");
+    env.git(["config", "--unset", "handoff.jail"]).success();
+    env.git(["config", "--unset", "handoff.network"]).success();
+    env.git(["config", "--unset", "handoff.workspace.inputs"]).success();
+    assert!(!env.handoff(["doctor"]).stdout.contains("nothing else"), "it looks at all else again");
 }

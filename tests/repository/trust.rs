@@ -29,7 +29,10 @@ fn signers_decide_whom_verify_trusts() {
     env.git(["config", "handoff.signers", "../signers"]).success();
     let _ = verify(&["--require-trusted"]).success();
     let claim = verify(&["--require", "tamper-evident"]).exit(3);
-    assert!(claim.stdout.contains("✗ MISMATCH") && claim.stderr.contains("tamper-evident was required"), "{claim}");
+    assert!(
+        claim.stdout.contains("✗ MISMATCH") && claim.stdout.contains("✗ required   tamper-evident was required"),
+        "{claim}"
+    );
     let _ = verify(&["--require", "tamper-detecting"]).success();
     let _ = verify(&["--require", "everything"]).exit(2);
 }

@@ -56,13 +56,13 @@ fn what_had_less_than_is_required_fails() {
     scene.handoff(&["verify", "inner"]).ends(0);
     scene.handoff(&["verify", "--require-sandbox=landlock,seccomp", "inner"]).ends(0);
     let less = scene.handoff(&["verify", "--require-sandbox", "inner"]).exit(3);
-    assert!(less.stderr.contains("bwrap was required"), "{less}");
+    assert!(less.stdout.contains("bwrap was required"), "{less}");
     scene.ground.config("handoff.sandbox", "none");
     scene.drive("none", &[item("a", "true")]).ends(0);
     assert_eq!(scene.manifest("none/a")["sandbox"], "none");
     assert_eq!(scene.manifest("none/a").get("network"), None);
     let less = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
-    assert!(less.stderr.contains("seccomp was required"), "{less}");
+    assert!(less.stdout.contains("seccomp was required"), "{less}");
     scene.handoff(&["verify", "--require-sandbox=everything", "none"]).ends(2);
 }
 

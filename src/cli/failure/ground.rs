@@ -13,7 +13,8 @@ impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         let failure = Self::of("store", &error);
         match error {
-            store::Error::Open(..) => Self { code: "no-repository", ..failure }.hint(hints::init()),
+            store::Error::Nowhere(_) => Self { code: "no-repository", ..failure }.hint(hints::init()),
+            store::Error::Open(..) => Self { code: "no-repository", ..failure },
             store::Error::Foreign(ref place) => {
                 let hint = hints::safe_directory(place.display());
                 Self { code: "foreign-repository", ..failure }.hint(hint)

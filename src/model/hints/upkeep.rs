@@ -29,4 +29,6 @@ hints! {
     look_into_archive(reference) => "git log --first-parent {reference}   # its runs, one by one: git handoff verify --all";
     /// A run has a ref of its own.
     archived_runs() => "git handoff runs --archived";
+    /// Runs that were fetched are not listed.
+    fetched_runs() => "git handoff runs --all";
 }

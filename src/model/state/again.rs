@@ -54,6 +54,7 @@ impl RunState {
         state.phase = Phase::Waiting;
         state.not_before = e.not_before;
         state.reason.clone_from(&e.detail);
+        state.summary = None;
         state.touched = true;
     }
 }

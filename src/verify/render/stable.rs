@@ -10,6 +10,7 @@ impl Report {
         let partial = if self.is_partial() { format!(" {PARTIAL}") } else { String::new() };
         let mut lines = vec![format!("{} {}{partial}", self.standing().mark(), line(self.headline))];
         lines.extend(self.rows.iter().map(|row| format!("{} {}", row.state.mark(), row.name)));
+        lines.extend(self.unmet.iter().map(|unmet| format!("{} required: {unmet}", State::Failed.mark())));
         lines.extend(self.outcome.iter().map(|outcome| {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             format!("{} outcome: {outcome}", state.mark())

@@ -1,0 +1,85 @@
+//! Reads what `git config` lists into the configuration.
+
+use super::listed::parse_list;
+use super::origin::WorkTrees;
+use super::trust::{Counts, is_of_reaching};
+use super::{Config, Error, Paging};
+use crate::git::store::Store;
+use crate::model::name::fold;
+
+impl Config {
+    /// Reads the configuration that holds for a repository; fails of the first setting that makes no sense.
+    pub fn read(store: &Store) -> Result<Self, Error> {
+        let (config, faults) = Self::read_with_faults(store)?;
+        faults.into_iter().next().map_or(Ok(config), Err)
+    }
+
+    /// Returns everything that is wrong with the configuration, in the order in which git lists it: the first is what [`read`](Self::read)
+    /// fails of.
+    pub fn faults(store: &Store) -> Result<Vec<Error>, Error> {
+        Ok(Self::read_with_faults(store)?.1)
+    }
+
+    fn read_with_faults(store: &Store) -> Result<(Self, Vec<Error>), Error> {
+        let listed = store.git().args(["config", "--list", "-z", "--show-origin", "--includes"]).run();
+        let listed = String::from_utf8_lossy(&listed.map_err(Error::Git)?).into_owned();
+        let work_trees = WorkTrees::of(store);
+        let mut config = Self::default();
+        let mut user = (None, None);
+        let mut gpg_format = String::new();
+        let (mut user_key, mut silenced, mut stricter) = (None, Vec::new(), Vec::new());
+        let mut faults = Vec::new();
+        for setting in parse_list(&listed) {
+            let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
+            match Counts::of(&setting.key) {
+                Counts::Outside if tracked() => {
+                    config.ignore(&setting);
+                    continue;
+                }
+                Counts::WhereStricter if tracked() => {
+                    stricter.push(setting);
+                    continue;
+                }
+                _ => {}
+            }
+            // Those of the command line reach git by themselves.
+            if is_of_reaching(&setting.key) && setting.origin.is_some() {
+                if tracked() {
+                    silenced.push(setting.key.clone());
+                } else {
+                    config.reaching.push((setting.key.clone(), setting.value.clone()));
+                }
+            }
+            match setting.key.as_str() {
+                "color.ui" | "color.handoff" | "color.pager" => config.colors.take(&setting.key, &setting.value),
+                "pager.handoff" => config.paging = Paging::parse(&setting.value),
+                "user.name" => user.0 = Some(setting.value),
+                "user.email" => user.1 = Some(setting.value),
+                "gpg.format" => gpg_format = setting.value,
+                "user.signingkey" => user_key = Some(setting.value),
+                "gpg.ssh.allowedsignersfile" => config.allowed_signers = Some(setting.value.into()),
+                // Our own calls of git say no on their command line, which is not what the user says.
+                "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
+                    config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
+                }
+                _ => faults.extend(config.take(&setting).err()),
+            }
+        }
+        faults.extend(config.take_stricter(&stricter));
+        if fold(&config.inputs) == fold(&config.outputs) {
+            faults.push(Error::OneFolder(config.inputs.clone(), config.outputs.clone()));
+        }
+        if gpg_format == "ssh" && config.signing_key.is_none() {
+            config.signing_key = user_key;
+        }
+        silenced.retain(|_| !config.anchors.is_empty());
+        config.warnings.extend(silenced.iter().map(|key| {
+            format!("`{key}` has no say in how anchors are reached: it stands in a file inside the work tree")
+        }));
+        // An empty one asks for the repository's own, whatever else is configured.
+        config.signing_key = config.signing_key.filter(|key| !key.is_empty());
+        config.user_name.clone_from(&user.0);
+        config.user = user.0.zip(user.1);
+        Ok((config, faults))
+    }
+}

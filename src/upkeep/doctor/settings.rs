@@ -1,0 +1,25 @@
+//! Settings that make no sense: nothing else can be looked at before they do.
+
+use super::{Diagnosis, Error, Finding};
+use crate::config::{self, Config};
+use crate::git::store::Store;
+use crate::model::causes::in_words;
+use crate::repository::Environment;
+
+impl Environment {
+    /// Returns what is wrong with the settings of the repository around the directory, all of it; none where it can be opened with them.
+    pub fn diagnose_settings(&self) -> Result<Option<Diagnosis>, Error> {
+        let faults = Config::faults(&Store::discover(&self.directory)?)?;
+        if faults.is_empty() {
+            return Ok(None);
+        }
+        let mut findings: Vec<Finding> = faults.iter().map(finding).collect();
+        findings
+            .push(Finding::note("not-examined", "nothing else was looked at, which takes settings that can be read"));
+        Ok(Some(Diagnosis::of(findings)))
+    }
+}
+
+fn finding(fault: &config::Error) -> Finding {
+    Finding { hint: fault.hint(), ..Finding::problem("setting", in_words(fault)) }
+}
