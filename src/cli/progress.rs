@@ -12,6 +12,7 @@ use git_handoff::engine::event::Progress;
 use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::worker::live::{Live, Lives};
@@ -38,10 +39,8 @@ pub(crate) struct Display {
     named: String,
     /// Whether lines are in colour.
     color: bool,
-    items: usize,
-    done: usize,
-    red: usize,
-    lost: usize,
+    /// How many items there are, and how many ended how.
+    outcomes: Outcomes,
     ended: HashMap<ItemId, End>,
 }
 
@@ -50,7 +49,9 @@ pub(crate) struct Display {
 enum End {
     Done,
     Red,
-    Lost,
+    Failed,
+    Skipped,
+    Cancelled,
 }
 
 struct Terminal {
@@ -74,17 +75,17 @@ impl Display {
             lives,
             named: beside.map(|run| format!("{run}: ")).unwrap_or_default(),
             color,
-            items: state.items.len(),
-            done: 0,
-            red: 0,
-            lost: 0,
+            outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
             ended: HashMap::new(),
         };
-        for (at, item) in state.items.iter().enumerate().filter(|(_, item)| item.phase.is_terminal()) {
+        for (at, item) in state.items.iter().enumerate() {
             let end = match item.phase {
                 Phase::Done if item.red => End::Red,
                 Phase::Done => End::Done,
-                _ => End::Lost,
+                Phase::Failed => End::Failed,
+                Phase::Skipped => End::Skipped,
+                Phase::Cancelled => End::Cancelled,
+                Phase::Waiting | Phase::Running => continue,
             };
             display.count(&state.graph.item(at).id, Some(end));
         }
@@ -112,17 +113,19 @@ impl Display {
     pub(crate) fn recorded(&mut self, link: &Link) {
         let entry = &link.entry;
         if let Event::RunExtended(e) = &entry.event {
-            self.items += e.items.len();
+            self.outcomes.total += e.items.len() as u64;
         }
         if let (Event::ItemFired(fired), Some(terminal)) = (&entry.event, &mut self.terminal) {
             terminal.start(&fired.item, fired.attempt, self.lives.clone());
             return;
         }
         if let Some((item, _)) = entry.event.item() {
-            let outcome = match &entry.event {
-                Event::ItemReconciled(e) if e.is_red() => Some(End::Red),
-                Event::ItemReconciled(e) if e.status == Outcome::Done => Some(End::Done),
-                Event::ItemReconciled(_) | Event::ItemSkipped(_) | Event::ItemCancelled(_) => Some(End::Lost),
+            let outcome = match entry.event.shown_status() {
+                Some("done") if entry.event.is_red() => Some(End::Red),
+                Some("done") => Some(End::Done),
+                Some("failed") => Some(End::Failed),
+                Some("skipped") => Some(End::Skipped),
+                Some("cancelled") => Some(End::Cancelled),
                 _ => None,
             };
             self.count(item, outcome);
@@ -154,11 +157,13 @@ impl Display {
         }
     }
 
-    fn counted(&mut self, end: End) -> &mut usize {
+    fn counted(&mut self, end: End) -> &mut u64 {
         match end {
-            End::Done => &mut self.done,
-            End::Red => &mut self.red,
-            End::Lost => &mut self.lost,
+            End::Done => &mut self.outcomes.done,
+            End::Red => &mut self.outcomes.red,
+            End::Failed => &mut self.outcomes.failed,
+            End::Skipped => &mut self.outcomes.skipped,
+            End::Cancelled => &mut self.outcomes.cancelled,
         }
     }
 
@@ -172,9 +177,7 @@ impl Display {
 
     fn show_counts(&self) {
         if let Some(terminal) = &self.terminal {
-            let also = |count: usize, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
-            let (red, lost) = (also(self.red, "red"), also(self.lost, "not"));
-            terminal.counts.set_message(format!("{} of {} done{red}{lost}", self.done, self.items));
+            terminal.counts.set_message(self.outcomes.to_string());
         }
     }
 }

@@ -38,7 +38,7 @@ fn a_sha256_repository_is_like_any_other() {
     1  03dab57c  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
     2  095eb6a1  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
     3  1c57200d  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
-    4  934ba7b8  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done
+    4  934ba7b8  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
     5  f0aff214  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
