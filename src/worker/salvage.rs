@@ -67,13 +67,14 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         Err(Error::Refused(_)) => return Ok(None),
         other => other?,
     };
-    for trap in &walked.traps {
+    for trap in walked.traps.paths() {
         let path = workspace.tree().join(std::ffi::OsStr::from_bytes(trap));
         fs::remove_file(&path).map_err(Error::at(&path))?;
     }
     remove_extras(workspace, &base)?;
     // Each is made in the place of the scratch.
     let (patches, mut without) = of_submodules(workspace, host, &base)?;
+    without.extend(walked.traps.paths().iter().map(traps::in_words));
     let limit = patches.values().fold(host.max_salvage, |left, patch| left.saturating_sub(patch.len() as u64));
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());

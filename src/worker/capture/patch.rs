@@ -16,9 +16,7 @@ use crate::worker::host::Host;
 
 /// Returns the difference from the base's tree to the worktree in a file of ours, without a secret in it; none where there is none.
 pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Option<File>, Error> {
-    if let Some(path) = walked.traps.first() {
-        return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(path))));
-    }
+    walked.traps.refuse()?;
     let scratch = changed::scratch(part, walked)?;
     check(part.host, walked, &scratch)?;
     let tree = changed::write(part, walked, &scratch)?;

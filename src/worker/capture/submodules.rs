@@ -146,10 +146,8 @@ fn check<'a>(
         let mut look = Look { tree: &tree, top: &path, index, store, seen: BTreeSet::new(), new: Vec::new() };
         look.at(&path, find(workspace.recorded(), &path))?;
         look.missing()?;
-        if !look.new.is_empty()
-            && let Some(trap) = traps(&tree, path.clone())?.first()
-        {
-            return Err(Error::refused(format!("{} is no plain file, and git would read it", shown(trap))));
+        if !look.new.is_empty() {
+            traps(&tree, path.clone())?.refuse()?;
         }
         new.extend(look.new);
     }

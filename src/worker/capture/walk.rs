@@ -18,7 +18,7 @@ use gix::objs::compute_stream_hash;
 use rustix::fs::OFlags;
 
 use super::part::Part;
-use super::traps::{is_attributes, is_folder, is_read_by_git, is_strange, traps};
+use super::traps::{Traps, is_attributes, is_folder, is_strange, traps};
 use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::digest::Oid;
@@ -51,8 +51,8 @@ pub(in crate::worker) struct Walked {
     pub(in crate::worker) odd: Vec<BString>,
     /// Folders that cannot be read.
     pub(in crate::worker) closed: Vec<BString>,
-    /// What git would open by its name to learn something, and is no plain file: a pipe there would hold git up for ever.
-    pub(in crate::worker) traps: Vec<BString>,
+    /// What git would open by its name to learn something, and be held up by.
+    pub(in crate::worker) traps: Traps,
     /// How many bytes the changed files have, each of them once, those of ignored files included.
     pub(in crate::worker) sizes: Vec<(u64, BString)>,
     /// Tracked files that are not there any more, as files.
@@ -172,7 +172,7 @@ impl<'a> Walker<'a> {
             self.folder(&folder, known)?;
         }
         self.miss();
-        self.found.changed |= !self.found.gone.is_empty();
+        self.found.changed |= !self.found.gone.is_empty() || !self.found.traps.paths().is_empty();
         self.found.attributes.extend(self.found.gone.iter().filter(|path| is_attributes(path)).cloned());
         Ok(self.found)
     }
@@ -320,9 +320,8 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         let strange = is_strange(kind);
-        if strange && is_read_by_git(&relative) {
-            self.found.changed = true;
-            self.found.traps.push(relative.clone());
+        if strange {
+            self.found.traps.strange(&relative);
         }
         match tracked {
             Some(_) if strange => {
@@ -345,6 +344,7 @@ impl<'a> Walker<'a> {
 
     fn changed(&mut self, path: BString, size: u64) {
         self.found.changed = true;
+        self.found.traps.file(&path, size);
         if is_attributes(&path) {
             self.found.attributes.push(path.clone());
         }
