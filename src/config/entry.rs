@@ -52,6 +52,8 @@ pub(super) struct Key<'a> {
 pub(super) struct Given<'a> {
     pub(super) key: Key<'a>,
     pub(super) setting: &'a Setting,
+    /// Whether it stands in a file inside the work tree.
+    pub(super) tracked: bool,
 }
 
 impl<'a> Key<'a> {

@@ -17,7 +17,7 @@ mod table;
 mod trust;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::git::program;
@@ -72,6 +72,10 @@ pub struct Executor {
     pub writable: Vec<PathBuf>,
     /// How much of this machine one attempt may use.
     pub limits: Limits,
+    /// What files inside the work tree say of that, which only lowers it.
+    pub tracked_limits: Limits,
+    /// The command lines that stand in such files: what they name is not given for it.
+    pub tracked_lines: BTreeSet<String>,
 }
 
 /// What it means for an attempt that its verify command does not pass.
@@ -139,6 +143,8 @@ pub struct Config {
     pub network: Network,
     /// `handoff.max…`: how much of this machine one attempt may use.
     pub limits: Limits,
+    /// What files inside the work tree say of that, which only lowers it.
+    pub tracked_limits: Limits,
     /// `handoff.maxCrashes`: how many attempts of an item a crash of the driver may take before the item fails.
     pub max_crashes: u32,
     /// The seconds that it may take to take what one attempt left.
@@ -213,6 +219,7 @@ impl Default for Config {
             sandbox: Asked::default(),
             network: Network::default(),
             limits: Limits { processes: Some(4096), disk: Some(20 << 30), output: Some(1 << 30), ..Limits::default() },
+            tracked_limits: Limits::default(),
             max_items: 10_000,
             max_product_size: 100 << 20,
             max_crashes: 10,
@@ -246,10 +253,10 @@ impl Default for Config {
 
 impl Config {
     /// Takes in a setting of ours; one of anybody else's is none of our business.
-    fn take(&mut self, setting: &Setting) -> Result<(), Error> {
+    fn take(&mut self, setting: &Setting, tracked: bool) -> Result<(), Error> {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
         let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
-        (entry.set)(self, &Given { key, setting })
+        (entry.set)(self, &Given { key, setting, tracked })
     }
 
     fn executor(&mut self, given: &Given<'_>) -> &mut Executor {
@@ -260,11 +267,24 @@ impl Config {
         executors.entry(given.name()).or_default()
     }
 
-    /// Returns the limits that a setting is about: those of one executor, or of all.
+    /// Takes in a command line of an executor.
+    fn set_line(&mut self, given: &Given<'_>, place: fn(&mut Executor) -> &mut Option<String>, line: String) {
+        let executor = self.executor(given);
+        if given.tracked {
+            executor.tracked_lines.insert(line.clone());
+        } else {
+            executor.tracked_lines.remove(&line);
+        }
+        *place(executor) = Some(line);
+    }
+
+    /// Returns the limits that a setting is about: those of one executor, or of all, where they stand.
     fn limits(&mut self, given: &Given<'_>) -> &mut Limits {
-        match given.key.section {
-            None => &mut self.limits,
-            Some(_) => &mut self.executor(given).limits,
+        match (given.key.section, given.tracked) {
+            (None, false) => &mut self.limits,
+            (None, true) => &mut self.tracked_limits,
+            (Some(_), false) => &mut self.executor(given).limits,
+            (Some(_), true) => &mut self.executor(given).tracked_limits,
         }
     }
 

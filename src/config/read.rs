@@ -62,7 +62,7 @@ impl Config {
                 "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
                     config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
                 }
-                _ => faults.extend(config.take(&setting).err()),
+                _ => faults.extend(config.take(&setting, tracked()).err()),
             }
         }
         faults.extend(config.take_stricter(&stricter));

@@ -74,16 +74,17 @@ settings! {
             => |config, _, file| config.revoked = Some(file);
     }
     "Who does the work": {
-        /// The command line that does an item, run in the item's worktree by `sh -c`.
+        /// The command line that does an item, run in the item's worktree by `sh -c`. Files that a command line names by an absolute path may be
+        /// read, unless it stands in a file inside the work tree.
         "handoff.executor.<name>.command" | "handoff.subagent.<name>.command": Text("command"), "none"
-            => |config, given, line| config.executor(given).command = Some(line);
+            => |config, given, line| config.set_line(given, |executor| &mut executor.command, line);
         /// The command line that runs before it; where it fails, the attempt fails.
         "handoff.executor.<name>.setup" | "handoff.subagent.<name>.setup": Text("command"), "none"
-            => |config, given, line| config.executor(given).setup = Some(line);
+            => |config, given, line| config.set_line(given, |executor| &mut executor.setup, line);
         /// The command line that runs after it; its end is recorded as `verify.passed`. Where it does not pass, the attempt fails.
         "handoff.executor.<name>.verify" | "handoff.subagent.<name>.verify": Text("command"),
             "none: what the worker says of itself"
-            => |config, given, line| config.executor(given).verify = Some(line);
+            => |config, given, line| config.set_line(given, |executor| &mut executor.verify, line);
         /// What it means that this does not pass: `fail` fails the attempt, which is tried again like any other; `keep` keeps the
         /// product and marks the item red.
         "handoff.executor.<name>.onVerifyFail" | "handoff.subagent.<name>.onVerifyFail": CHECKS, "`fail`"

@@ -52,12 +52,12 @@ impl Config {
         let asks_no_less = |setting: &&Setting| {
             Key::parse(&setting.key).is_some_and(|key| {
                 let judge = key.entry().and_then(|entry| entry.asks_no_less);
-                judge.is_some_and(|judge| judge(self, &Given { key, setting }))
+                judge.is_some_and(|judge| judge(self, &Given { key, setting, tracked: true }))
             })
         };
         let (counting, ignored): (Vec<_>, Vec<_>) = tracked.iter().partition(asks_no_less);
         ignored.into_iter().for_each(|setting| self.ignore(setting));
-        counting.into_iter().filter_map(|setting| self.take(setting).err()).collect()
+        counting.into_iter().filter_map(|setting| self.take(setting, true).err()).collect()
     }
 
     /// Returns how much confines the workers that a setting is about.

@@ -107,13 +107,15 @@ pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<C
     let config = &machine.config;
     let home = machine.home.as_deref();
     let place = |path: &PathBuf| place(path, &machine.top, home);
-    let lines = [&settings.command, &settings.setup, &settings.verify];
+    // A commit changes what stands in the work tree, and gives nobody a file.
+    let lines = [&settings.command, &settings.setup, &settings.verify].into_iter().flatten();
+    let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
     let more = More {
         asked: settings.sandbox.unwrap_or(config.sandbox),
         home: settings.home,
         readable: settings.readable.iter().map(place).collect(),
         writable: settings.writable.iter().map(place).collect(),
-        named: lines.into_iter().flatten().flat_map(|line| named_in(line, home)).collect(),
+        named: lines.flat_map(|line| named_in(line, home)).collect(),
     };
     machine.sandbox.confine(&more, settings.network.unwrap_or(config.network))
 }
@@ -127,11 +129,12 @@ fn place(path: &Path, top: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 /// Returns how much one attempt of an executor may use: its own word counts before that for all; of memory, half of the machine's where
-/// nobody says anything.
+/// nobody says anything. What stands in files inside the work tree lowers it, and raises nothing.
 pub(super) fn limits(machine: &Machine, settings: &Executor) -> Limits {
     let memory = machine_memory() / 2;
     let half = Limits { memory: Some(memory), ..Limits::default() };
-    settings.limits.or(machine.config.limits).or(half)
+    let all = &machine.config;
+    settings.limits.or(all.limits).or(half).at_most(settings.tracked_limits).at_most(all.tracked_limits)
 }
 
 /// Returns how much memory this machine has, in bytes.

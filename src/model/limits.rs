@@ -56,6 +56,23 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// Returns these, each no higher than others have it.
+    #[must_use]
+    pub fn at_most(self, others: Self) -> Self {
+        let lower = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
+        Self {
+            memory: lower(self.memory, others.memory),
+            processes: lower(self.processes, others.processes),
+            cpu_time: lower(self.cpu_time, others.cpu_time),
+            open_files: lower(self.open_files, others.open_files),
+            file_size: lower(self.file_size, others.file_size),
+            disk: lower(self.disk, others.disk),
+            output: lower(self.output, others.output),
+        }
+    }
+}
+
 impl fmt::Display for Exceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -184,6 +184,10 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         place.git(&["config", "--file", "team.config", &own(name), value]);
         let mut config = read(&place).unwrap();
         if tracked(name) || asks_for_no_less(name) {
+            // What it says of limits stands apart, since it raises none.
+            let executors = config.executors.values_mut().chain(config.subagents.values_mut());
+            executors.for_each(|own| own.limits = own.tracked_limits.or(own.limits));
+            config.limits = config.tracked_limits.or(config.limits);
             assert!(holds(&config), "{name}");
             continue;
         }

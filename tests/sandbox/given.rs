@@ -95,3 +95,43 @@ fn a_folder_over_what_is_made_for_each_worker_is_refused_by_the_name_of_its_sett
         is_untouched();
     }
 }
+
+#[test]
+fn a_tracked_file_gives_no_file_by_naming_it_and_raises_no_limit() {
+    for (layers, asked) in WAYS {
+        if layers == Layers::All && !has_bubblewrap("what a tracked command line names") {
+            continue;
+        }
+        let scene = Scene::new(layers);
+        scene.ground.config("handoff.sandbox", asked);
+        scene.ground.config("handoff.subagent.x.maxFileSize", "1m");
+        scene.ground.env.write("mine/diary", "SECRET");
+        let line = format!("cat {}; echo; ulimit -f", scene.ground.path("mine/diary").display());
+        let item =
+            |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        // Whoever says so himself is heard.
+        scene.ground.config("handoff.subagent.x.command", &line);
+        scene.drive("own", &[item("a")]).ends(0);
+        let said = scene.handoff(&["cat", "own/a:transcript"]).stdout;
+        assert!(said.contains("SECRET") && (said.contains("\n1024\n") || said.contains("\n2048\n")), "{said}");
+        scene.ground.env.git(["config", "--unset", "handoff.subagent.x.command"]).success();
+        for (key, value) in
+            [("command", line.as_str()), ("maxFileSize", "9g"), ("maxMemory", "900g"), ("maxProcesses", "900000")]
+        {
+            scene
+                .ground
+                .env
+                .git(["config", "--file", "team.config", &format!("handoff.subagent.x.{key}"), value])
+                .success();
+        }
+        scene.ground.env.git(["config", "include.path", "../team.config"]).success();
+        scene.drive("theirs", &[item("a")]).ends(0);
+        let said = scene.handoff(&["cat", "theirs/a:transcript"]).stdout;
+        assert!(!said.contains("SECRET") && (said.contains("\n1024\n") || said.contains("\n2048\n")), "{said}");
+        // It may ask for less.
+        scene.ground.env.git(["config", "--file", "team.config", "handoff.maxFileSize", "512k"]).success();
+        scene.drive("less", &[item("a")]).ends(0);
+        let said = scene.handoff(&["cat", "less/a:transcript"]).stdout;
+        assert!(said.contains("\n512\n") || said.contains("\n1024\n"), "{said}");
+    }
+}
