@@ -8,10 +8,36 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, DirEntry, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::removal;
+
+/// What the paths of what a worker left may take, in bytes, each with what it takes to keep one: they are held in memory, and cost the
+/// worker little.
+const MOST_PATHS: usize = 128 << 20;
+const KEPT: usize = 32;
+
+/// The room that there is for paths of what a worker left.
+#[derive(Debug)]
+pub(in crate::worker) struct Room(usize);
+
+/// There are too many paths.
+#[derive(Debug, thiserror::Error)]
+#[error("it left so many files that their paths take more than {} MiB", MOST_PATHS >> 20)]
+pub(in crate::worker) struct Crowded;
+
+impl Room {
+    pub(in crate::worker) fn new() -> Self {
+        Self(MOST_PATHS)
+    }
+
+    /// Takes what a path of so many bytes takes.
+    pub(in crate::worker) fn take(&mut self, path: usize) -> Result<(), Crowded> {
+        self.0 = self.0.checked_sub(path + KEPT).ok_or(Crowded)?;
+        Ok(())
+    }
+}
 
 /// An open folder.
 #[derive(Debug)]
@@ -69,15 +95,14 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Lists what is in it, with what each is.
-    pub(in crate::worker) fn entries(&self) -> io::Result<Vec<(Vec<u8>, FileType)>> {
-        let mut found = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.0)? {
+    /// Lists what is in it, with what each is, one after the other: a worker's may be more than one wants to hold.
+    pub(in crate::worker) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(Vec<u8>, FileType)>>> {
+        let entries = rustix::fs::Dir::read_from(&self.0)?;
+        let is_own = |entry: &rustix::io::Result<DirEntry>| {
+            entry.as_ref().is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+        };
+        Ok(entries.filter(move |entry| !is_own(entry)).map(|entry| {
             let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b"..") {
-                continue;
-            }
             let kind = match entry.file_type() {
                 // Some file systems do not say.
                 FileType::Unknown => {
@@ -86,9 +111,13 @@ impl Folder {
                 }
                 known => known,
             };
-            found.push((name.to_owned(), kind));
-        }
-        Ok(found)
+            Ok((entry.file_name().to_bytes().to_owned(), kind))
+        }))
+    }
+
+    /// Returns whether something of that name is in it, whatever it is.
+    pub(in crate::worker) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Returns whether a path leads to this very folder, other than through a link at its end.

@@ -13,6 +13,7 @@ use super::capture::part::Part;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked, shown};
 use super::capture::{Error, ahead, large, submodules, traps};
+use super::folder::Room;
 use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
@@ -89,9 +90,13 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let (before, converted) = (scratch.read_index(&part)?, converted(&part, &scratch, &walked, &skip)?);
     add(&scratch, &["-A", "--sparse", "--ignore-errors"], &except(all))?;
     filtered::put(&part, &scratch, &converted, &before)?;
-    if let Some(skip) = outputs_left_out(workspace, host, room) {
-        let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
-        add(&scratch, &["-A", "-f", "--sparse", "--ignore-errors"], &paths)?;
+    match outputs_left_out(workspace, host, room) {
+        Ok(Some(skip)) => {
+            let paths = skip.iter().fold(Paths::default().with(outputs), |paths, path| paths.without(path));
+            add(&scratch, &["-A", "-f", "--sparse", "--ignore-errors"], &paths)?;
+        }
+        Ok(None) => {}
+        Err(why) => without.push(format!("all below {}: {why}", shown(outputs))),
     }
     put(&scratch, outputs, &patches)?;
     let mut tree = scratch.write()?;
@@ -271,13 +276,13 @@ fn beyond(
     Ok((out, left))
 }
 
-/// What to leave out of the outputs; none where there is nothing to take.
-fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Option<Vec<Vec<u8>>> {
+/// What to leave out of the outputs; none where there is nothing to take. Fails where that is too much to be told.
+fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result<Option<Vec<Vec<u8>>>, String> {
     let root = workspace.outputs();
     let mut folders = vec![root.to_owned()];
-    let (mut skip, mut any) = (Vec::new(), false);
+    let (mut skip, mut any, mut paths) = (Vec::new(), false, Room::new());
     if !traps::is_folder(&workspace.tree(), relative(workspace, root)) {
-        return None;
+        return Ok(None);
     }
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else {
@@ -285,23 +290,24 @@ fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Option
             continue;
         };
         for entry in entries.flatten() {
+            if skip.len() > MOST_LEFT_OUT {
+                return Err(format!("more than {MOST_LEFT_OUT} of it would be left out"));
+            }
             let path = entry.path();
             let Ok(meta) = entry.metadata() else { continue };
             if is_dot_git(&entry.file_name().to_string_lossy()) {
                 let nested = if folder == root { &path } else { &folder };
                 skip.push(relative(workspace, nested).to_owned());
             } else if meta.is_dir() {
+                paths.take(path.as_os_str().len()).map_err(|crowded| crowded.to_string())?;
                 folders.push(path);
             } else if meta.len() > host.max_product.min(room) {
                 skip.push(relative(workspace, &path).to_owned());
-                if skip.len() > MOST_LEFT_OUT {
-                    return None;
-                }
             } else {
                 room -= meta.len();
                 any = true;
             }
         }
     }
-    any.then_some(skip)
+    Ok(any.then_some(skip))
 }

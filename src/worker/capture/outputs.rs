@@ -10,7 +10,7 @@ use super::{Error, store};
 use crate::git::store::Batch;
 use crate::model::entry::Product;
 use crate::model::name::{FilePath, clashes};
-use crate::worker::folder::{Folder, is_no_folder};
+use crate::worker::folder::{Folder, Room, is_no_folder};
 use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
 
@@ -63,11 +63,13 @@ fn root(workspace: &Workspace, host: &Host) -> Result<Option<Folder>, Error> {
 fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
     let mut names = Vec::new();
     let mut folders = vec![String::new()];
+    let mut room = Room::new();
     while let Some(prefix) = folders.pop() {
         let opened = if prefix.is_empty() { None } else { Some(root.folder(prefix.trim_end_matches('/'))) };
         let opened = opened.transpose().map_err(|e| refusal(folder, &prefix, e))?;
         let entries = opened.as_ref().unwrap_or(root).entries().map_err(|e| refusal(folder, &prefix, e))?;
-        for (name, kind) in entries {
+        for entry in entries {
+            let (name, kind) = entry.map_err(|e| refusal(folder, &prefix, e))?;
             let Ok(text) = std::str::from_utf8(&name) else {
                 let text = String::from_utf8_lossy(&name);
                 return Err(Error::refused(format!(
@@ -80,7 +82,10 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
                 Error::refused(format!("the output {:?} cannot be taken: {e}", format!("{folder}/{text}")))
             })?;
             match kind {
-                FileType::Directory => folders.push(text + "/"),
+                FileType::Directory => {
+                    room.take(text.len()).map_err(|crowded| Error::refused(crowded.to_string()))?;
+                    folders.push(text + "/");
+                }
                 FileType::RegularFile => names.push(name),
                 FileType::Symlink => {
                     return Err(Error::refused(format!("the output `{folder}/{text}` is a symbolic link")));

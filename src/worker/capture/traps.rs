@@ -9,7 +9,8 @@ use std::path::Path;
 use gix::bstr::BString;
 
 use super::Error;
-use super::walk::shown;
+use super::walk::{below, shown};
+use crate::worker::folder::Room;
 
 /// The files of a worktree that git reads while it adds others.
 const READ_BY_GIT: [&[u8]; 3] = [b".gitignore", b".gitattributes", b".gitmodules"];
@@ -94,16 +95,17 @@ pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
 
 /// Looks below a folder that is not compared with anything for what git would be held up by.
 pub(super) fn traps(tree: &Path, folder: BString) -> Result<Traps, Error> {
-    let (mut found, mut folders) = (Traps::default(), vec![folder]);
+    let (mut found, mut folders, mut room) = (Traps::default(), vec![folder], Room::new());
     while let Some(folder) = folders.pop() {
         // What cannot be read is not read by git either.
         for entry in fs::read_dir(tree.join(OsStr::from_bytes(&folder))).into_iter().flatten() {
             let entry = entry.map_err(Error::at(tree))?;
-            let mut path = folder.clone();
-            path.push(b'/');
-            path.extend_from_slice(entry.file_name().as_bytes());
+            let path = below(&folder, entry.file_name().as_bytes());
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if kind.is_dir() => {
+                    room.take(path.len()).map_err(|crowded| Error::refused(crowded.to_string()))?;
+                    folders.push(path);
+                }
                 Ok(kind) if is_strange(kind) => found.strange(&path),
                 Ok(kind) if kind.is_file() => found.file(&path, entry.metadata().map_or(0, |meta| meta.len())),
                 _ => {}

@@ -23,18 +23,13 @@ use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
-use crate::worker::folder::open_regular;
+use crate::worker::folder::{Room, open_regular};
 use crate::worker::host::Host;
 use crate::worker::workspace::record::{self, Node, Recorded};
 use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
 const REHASH_BELOW: u64 = 1 << 20;
-
-/// What is new may take so much with its paths, in bytes, ignored files too, each with what it takes to keep one: they are held in
-/// memory, and cost the worker little.
-const MOST: usize = 128 << 20;
-const KEPT: usize = 32;
 
 /// What a walk over a worktree found.
 #[derive(Debug, Default)]
@@ -140,8 +135,8 @@ struct Walker<'a> {
     unknown: Vec<BString>,
     /// The places in the index of the tracked files that are there in those.
     visited: BTreeSet<usize>,
-    /// What the paths take that are no tracked files.
-    new: usize,
+    /// For the paths that are no tracked files, ignored ones too.
+    room: Room,
     found: Walked,
 }
 
@@ -157,7 +152,7 @@ impl<'a> Walker<'a> {
             folders: Vec::new(),
             unknown: Vec::new(),
             visited: BTreeSet::new(),
-            new: 0,
+            room: Room::new(),
             found: Walked::default(),
         }
     }
@@ -309,11 +304,7 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         if tracked.is_none() {
-            self.new += relative.len() + KEPT;
-        }
-        if self.new > MOST {
-            let sentence = format!("it left so many files that their paths take more than {} MiB", MOST >> 20);
-            return Err(Error::refused(sentence));
+            self.room.take(relative.len()).map_err(|crowded| Error::refused(crowded.to_string()))?;
         }
         if kind.is_dir() {
             self.folders.push((relative, None));
@@ -371,8 +362,11 @@ impl<'a> Walker<'a> {
     }
 }
 
-fn below(folder: &BString, name: &[u8]) -> BString {
-    let mut path = folder.clone();
+/// Returns the path of what is in a folder.
+pub(super) fn below(folder: &BString, name: &[u8]) -> BString {
+    // Just as long as it gets: many are held.
+    let mut path = BString::new(Vec::with_capacity(folder.len() + 1 + name.len()));
+    path.extend_from_slice(folder);
     if !path.is_empty() {
         path.push(b'/');
     }

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use super::Workspace;
 use super::result::RESULTS;
+use crate::worker::folder::Room;
 
 /// How long is waited for whoever only looks, as an indexer does, and how often it is looked again.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -56,20 +57,23 @@ impl Workspace {
 
     fn look(&self) -> Result<(), Held> {
         let tree = self.folder.folder("tree").map_err(|_| unread(Path::new(".")))?;
-        let (mut open, mut named) = (Vec::new(), NamedFiles::new());
+        let (mut open, mut named, mut room) = (Vec::new(), NamedFiles::new(), Room::new());
         each(tree.as_fd(), true, &mut |dir, name, path, kind| {
             if kind != FileType::RegularFile {
                 return Ok(());
             }
             let file = regular(dir, name).map_err(|_| unread(path))?;
             let stat = rustix::fs::fstat(&file).map_err(|_| unread(path))?;
+            let mut keep = || room.take(path.as_os_str().len()).map_err(|_| crowded(path));
             if stat.st_nlink > 1 {
                 #[expect(clippy::useless_conversion, reason = "the number is narrower on other machines")]
                 let all = u64::from(stat.st_nlink);
+                keep()?;
                 let named = named.entry(number(&stat)).or_insert(Named { path: path.to_owned(), missing: all });
                 named.missing = named.missing.saturating_sub(1);
             }
             if is_open_elsewhere(&file)? {
+                keep()?;
                 open.push(path.to_owned());
             }
             Ok(())
@@ -118,6 +122,10 @@ fn unread(path: &Path) -> Held {
     Held::Somebody(path.to_owned(), "cannot be read")
 }
 
+fn crowded(path: &Path) -> Held {
+    Held::Somebody(path.to_owned(), "lies among more than can be looked at")
+}
+
 fn number(stat: &Stat) -> (u64, u64) {
     #[expect(clippy::useless_conversion, reason = "the number is narrower on other machines")]
     (u64::try_from(stat.st_dev).unwrap_or_default(), u64::from(stat.st_ino))
@@ -125,7 +133,7 @@ fn number(stat: &Stat) -> (u64, u64) {
 
 /// Does something with everything below a folder that is none itself.
 fn each(top: BorrowedFd<'_>, is_tree: bool, look: &mut Looking<'_>) -> Result<(), Held> {
-    let mut left = vec![PathBuf::new()];
+    let (mut left, mut room) = (vec![PathBuf::new()], Room::new());
     while let Some(folder) = left.pop() {
         let unread = |_| unread(&folder);
         let dir = open(top, &folder).map_err(unread)?;
@@ -145,6 +153,7 @@ fn each(top: BorrowedFd<'_>, is_tree: bool, look: &mut Looking<'_>) -> Result<()
                 known => known,
             };
             if kind == FileType::Directory {
+                room.take(path.as_os_str().len()).map_err(|_| crowded(&path))?;
                 left.push(path);
             } else {
                 look(dir.as_fd(), name, &path, kind)?;

@@ -56,7 +56,8 @@ fn parse((item, attempt): (&str, &str)) -> Option<(ItemId, u32)> {
 fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
     let Some((dir, folder)) = open_run(host, run)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    for (name, _) in folder.entries().map_err(Error::at(&dir))? {
+    for entry in folder.entries().map_err(Error::at(&dir))? {
+        let (name, _) = entry.map_err(Error::at(&dir))?;
         let Ok(name) = std::str::from_utf8(&name) else { continue };
         if let Some((item, attempt)) = split(name).and_then(parse) {
             found.push(Leftover { item, attempt, dir: dir.join(name) });

@@ -212,7 +212,8 @@ pub fn sweep(root: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
-    for (name, _) in pools.entries()? {
+    for entry in pools.entries()?.collect::<Vec<_>>() {
+        let (name, _) = entry?;
         let Ok(name) = std::str::from_utf8(&name) else { continue };
         // Held until it is gone, so that nobody begins to use it meanwhile.
         let lock = File::open(root.join(POOL).join(name));

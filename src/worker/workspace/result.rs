@@ -29,7 +29,6 @@ impl Workspace {
 
     /// Returns whether something lies where that is read, whatever it is.
     pub fn has_result(&self) -> bool {
-        let lies = |entries: Vec<(Vec<u8>, _)>| entries.iter().any(|(name, _)| name == RESULT.as_bytes());
-        self.folder.folder(RESULTS).and_then(|folder| folder.entries()).is_ok_and(lies)
+        self.folder.folder(RESULTS).is_ok_and(|folder| folder.has(RESULT))
     }
 }
