@@ -71,6 +71,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             // The pager of whoever sits at the terminal.
             "cli/pager.rs",
             "git/program.rs",
+            "git/limits.rs",
             // As the person runs it, hooks and all.
             "git/hook.rs",
             "plan/schemas/apart.rs",

@@ -245,6 +245,12 @@ fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
     refused(&["checkpoint", "t", "--state", "../state.json", "--summary", &token()], "summary:1");
     ground.env.write("repo/sub/left.txt", &format!("one\n{}\n", token()));
     refused(&["checkpoint", "t", "--state", "../state.json", "--worktree"], "sub/left.txt:2");
+    // What names and reasons are given, too, and in whose name.
+    refused(&["doc", "put", "open", &token(), "../state.json"], "document name:1");
+    refused(&["checkpoint", &token(), "--state", "../state.json"], "thread name:1");
+    refused(&["cancel", "open", "--reason", &token()], "reason:1");
+    refused(&["abandon", "open", "-m", &token()], "reason:1");
+    refused(&["--actor", &format!("agent:{}", token()), "cancel", "open"], "actor:1");
     // One that is let through is stored; a setting in a file of the work tree lets nothing through.
     ground.env.write("repo/.handoff", "[handoff \"secrets\"]\n\tallow = github-pat\n");
     ground.env.git(["config", "include.path", "../.handoff"]).success();

@@ -84,6 +84,7 @@ impl<'r> Verification<'r> {
         let held = held::look_up((&self.repository.store, own_key), &logs, (&self.anchors, &self.means))?;
         let mut targets = held.targets;
         let mut fetched = Target::all_fetched(&self.repository.store).map_err(target::Error::from)?;
+        fetched.extend(Target::unreadable(&self.repository.store).map_err(target::Error::from)?);
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
         let vanished = shown::vanished(&self.repository.store, &logs)?.into_iter();

@@ -18,6 +18,7 @@ pub mod history;
 pub mod hook;
 pub mod incoming;
 pub mod kept;
+mod limits;
 pub mod marks;
 pub mod merge;
 pub mod midx;

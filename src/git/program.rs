@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
+use super::limits::{OUT_OF_MEMORY, bound_memory, limited};
 use super::room;
 use super::stop::{self, Stop};
 use super::variables::REPOSITORY_VARIABLES;
@@ -46,6 +47,7 @@ pub struct Git {
     shown: Vec<OsString>,
     stdin: Option<File>,
     largest_file: Option<u64>,
+    most_memory: Option<u64>,
     within: Option<Duration>,
     stop: Option<Stop>,
 }
@@ -79,6 +81,7 @@ impl Git {
             shown: Vec::new(),
             stdin: None,
             largest_file: None,
+            most_memory: None,
             within: None,
             stop: None,
         }
@@ -149,6 +152,13 @@ impl Git {
         self
     }
 
+    /// Has the system refuse git more memory than this, in bytes, that is its own: what it maps of files does not count. Only on Linux.
+    #[must_use]
+    pub fn most_memory(mut self, bytes: Option<u64>) -> Self {
+        self.most_memory = bytes;
+        self
+    }
+
     /// Ends it, and every program that it started, unless it is done in this time.
     ///
     /// It then runs in a process group of its own, so that nobody can be asked for a password on the terminal.
@@ -215,6 +225,9 @@ impl Git {
         } else {
             (self.command.spawn().map_err(Error::Spawn)?, Group::default())
         };
+        if let Some(bytes) = self.most_memory {
+            bound_memory(child.id(), bytes);
+        }
         let late = AtomicBool::new(false);
         let (done, over) = mpsc::channel::<()>();
         let input = std::mem::take(&mut self.input);
@@ -270,12 +283,12 @@ impl Git {
         if status.success() {
             return Ok(());
         }
+        let said = String::from_utf8_lossy(&said.unwrap_or_default()).trim_end().to_owned();
+        if let Some(bytes) = self.most_memory.filter(|_| said.contains(OUT_OF_MEMORY)) {
+            return Err(Error::Memory(bytes));
+        }
         let shown: Vec<_> = self.shown.iter().map(|arg| arg.to_string_lossy()).collect();
-        Err(Error::Failed {
-            call: format!("git {}", shown.join(" ")),
-            code: status.code(),
-            said: String::from_utf8_lossy(&said.unwrap_or_default()).trim_end().to_owned(),
-        })
+        Err(Error::Failed { call: format!("git {}", shown.join(" ")), code: status.code(), said })
     }
 }
 
@@ -323,25 +336,6 @@ impl Group {
     }
 }
 
-/// Returns the same call under a shell that sets the limit first; a write beyond it fails instead of killing.
-fn limited(command: &Command, bytes: u64) -> Command {
-    const SCRIPT: &str = r#"trap '' XFSZ; ulimit -f "$0"; exec "$@""#;
-    let mut shell = Command::new("sh");
-    // POSIX counts in blocks of 512 bytes.
-    shell.arg("-c").arg(SCRIPT).arg((bytes / 512).to_string()).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    if let Some(dir) = command.get_current_dir() {
-        shell.current_dir(dir);
-    }
-    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    shell
-}
-
 /// What can go wrong with a call of `git`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -354,6 +348,9 @@ pub enum Error {
     /// It was not done in time.
     #[error("git was not done after {0} seconds")]
     Late(u64),
+    /// It was to have no more memory.
+    #[error("git needs more than {0} bytes of memory for it")]
+    Memory(u64),
     /// It was ended because we are to end.
     #[error("git was ended, because the program was told to end")]
     Stopped,

@@ -163,6 +163,10 @@ fn check_run_id(name: &str) -> Result<(), NameError> {
     if name.contains('/') {
         return Err(NameError::Slash);
     }
+    // It stands alone on command lines, those of hints among them.
+    if name.starts_with('-') {
+        return Err(NameError::Dash);
+    }
     Ok(())
 }
 
@@ -255,6 +259,9 @@ pub enum NameError {
     /// An `@` at the beginning.
     #[error("names that begin with `@` are reserved")]
     Reserved,
+    /// A `-` at the beginning, by which a command line would take it for an option.
+    #[error("this name must not begin with `-`, as options do")]
+    Dash,
     /// A segment that is more than a file's name.
     #[error("a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`")]
     Segment(String),

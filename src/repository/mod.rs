@@ -160,8 +160,9 @@ impl Repository {
 
     /// Returns what appending takes, making the repository's key on first use.
     pub fn writer(&self) -> Result<Writer, Error> {
-        let clock = self.environment.clock;
-        Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock, actor: self.actor()? })
+        let (clock, actor) = (self.environment.clock, self.actor()?);
+        self.free_of_secrets("actor", &actor)?;
+        Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock, actor })
     }
 
     /// Returns the signing key: the configured one, else the repository's own.
@@ -237,6 +238,11 @@ impl Repository {
         let values: BTreeSet<&OsString> = values.collect();
         let values: Vec<Vec<u8>> = values.into_iter().map(|value| value.as_encoded_bytes().to_vec()).collect();
         self.config.gate().with(&values)
+    }
+
+    /// Refuses a text with a credential in it that somebody gives to be recorded; `what` is what people call it.
+    pub fn free_of_secrets(&self, what: &str, text: &str) -> Result<(), Error> {
+        Ok(self.gate().check(what, text.as_bytes())?)
     }
 
     /// Writes a file into the repository and keeps it until this is over; `name` is what people call the file.

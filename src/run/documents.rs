@@ -168,7 +168,7 @@ impl Repository {
         asked: &NewRevision<'_>,
         bytes: impl FnOnce() -> Result<Product, E>,
     ) -> Result<DocumentPut, E> {
-        let name = name(asked.name)?;
+        let name = self.new_name(asked.name)?;
         let schema: Option<Schema> = asked.schema.map(str::parse).transpose().map_err(Error::from)?;
         let instead_of = asked.if_match.map(read_match).transpose()?;
         let (target, rest) = Target::with_rest(&self.store, asked.run).map_err(Error::from)?;
@@ -194,7 +194,7 @@ impl Repository {
         asked: &NewRevision<'_>,
         bytes: impl FnOnce() -> Result<Product, E>,
     ) -> Result<DocumentSaid, E> {
-        let name = name(asked.name)?;
+        let name = self.new_name(asked.name)?;
         let schema: Option<Schema> = asked.schema.map(str::parse).transpose().map_err(Error::from)?;
         let previous = match asked.if_match.map(read_match).transpose()? {
             Some(InsteadOf::Nothing) => return Err(Error::NothingElsewhere.into()),
@@ -246,6 +246,12 @@ impl Repository {
     pub fn give_document(&self, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
         document::give(&self.store, run, change, out)
             .map_err(|source| Error::of(run.run.as_str(), change.name.as_str(), source))
+    }
+
+    /// Reads the name of a document that is to be recorded.
+    fn new_name(&self, text: &str) -> Result<FilePath, Error> {
+        self.free_of_secrets("document name", text).map_err(people::Error::from)?;
+        name(text)
     }
 
     fn view(&self, run: &str) -> Result<View, Error> {

@@ -142,6 +142,9 @@ impl Repository {
                 }
             }
         }
+        let unreadable = Target::unreadable(&self.store)?.into_iter();
+        let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
+        runs.extend(unreadable.map(|target| summary(&self.store, &target)));
         Ok(Runs { schema: "git-handoff.runs/1", runs })
     }
 

@@ -15,6 +15,9 @@ use crate::repository::{self, Repository};
 use super::target::{self, Target};
 use super::{Denied, NewEntry, OpenRun, View, closed};
 
+/// What people are told of a reason that cannot be recorded.
+const REASON: &str = "reason";
+
 /// What was recorded: what `cancel`, `retry` and `close` print.
 #[derive(Clone, Debug, Serialize)]
 pub struct Steered {
@@ -51,6 +54,7 @@ impl Repository {
 
     /// Cancels a run, which seals it, or one item of it with all that waits for it.
     pub fn cancel(&self, text: &str, reason: &str) -> Result<Steered, Error> {
+        self.free_of_secrets(REASON, reason)?;
         let (mut open, item) = self.open_run(text)?;
         let Some(at) = item else { return cancel_run(&mut open, reason) };
         loop {
@@ -76,6 +80,7 @@ impl Repository {
 
     /// Closes and seals a run that nobody wants, whatever of it is still open.
     pub fn abandon(&self, run: &str, reason: &str) -> Result<Steered, Error> {
+        self.free_of_secrets(REASON, reason)?;
         match self.open_run(run)? {
             (mut open, None) => cancel_run(&mut open, reason),
             (_, Some(_)) => Err(Error::WholeRun),
@@ -98,6 +103,7 @@ impl Repository {
 
     /// Seals a run that has settled as it is.
     pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
+        self.free_of_secrets(REASON, reason)?;
         let (mut open, item) = self.open_run(run)?;
         if item.is_some() {
             return Err(Error::WholeRun);

@@ -36,6 +36,20 @@ impl Target {
         Ok(Self::fetched_among(refs::list(store, format::FETCHED_REFS)?))
     }
 
+    /// Returns the runs, ours and fetched ones, in whose places there is a ref that nobody can read: a symbolic one, or a file of anything
+    /// else. What lists refs passes over them.
+    pub fn unreadable(store: &Store) -> Result<Vec<Self>, refs::Error> {
+        let names = |prefix: &str| refs::unreadable(store, prefix, &refs::list(store, prefix)?);
+        let own = names(format::RUN_REFS)?.into_iter();
+        let own = own.filter_map(|name| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).map(Self::own);
+        let fetched = names(format::FETCHED_REFS)?.into_iter();
+        let fetched = fetched.filter_map(|reference| {
+            let place = Place::fetched_of(&reference, Kind::Run)?;
+            Some(Self { run: RunId::parse(&place.name).ok()?, reference })
+        });
+        Ok(own.chain(fetched).collect())
+    }
+
     fn fetched_among(listed: Vec<(String, Oid)>) -> Vec<Self> {
         let run = |(reference, _): (String, Oid)| {
             let place = Place::fetched_of(&reference, Kind::Run)?;

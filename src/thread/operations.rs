@@ -34,6 +34,9 @@ pub struct Besides<'a> {
     pub worktree: bool,
 }
 
+/// What people are told of a name that cannot be recorded.
+const THREAD: &str = "thread name";
+
 /// How a thread is gone on from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GoingOn {
@@ -146,8 +149,9 @@ impl Repository {
             return Err(Error::Summary.into());
         }
         if let Some(summary) = besides.summary {
-            self.gate().check("summary", summary.as_bytes()).map_err(repository::Error::from).map_err(Error::from)?;
+            self.free_of_secrets("summary", summary).map_err(Error::from)?;
         }
+        self.free_of_secrets(THREAD, thread.as_str()).map_err(Error::from)?;
         let run = besides.run.map(|run| self.tie(run)).transpose()?;
         let writer = self.writer().map_err(Error::from)?;
         let base = work_tree::head(&self.store).map_err(Error::from)?;
@@ -186,6 +190,7 @@ impl Repository {
         whose: Source,
         warn: &mut dyn FnMut(&str),
     ) -> Result<MadeCheckpoint, Error> {
+        self.free_of_secrets(THREAD, new.as_str())?;
         let target = ThreadTarget::find(&self.store, source)?;
         let vouched = target.vouched(self, whose == Source::Any, warn)?;
         if whose == Source::Known {
@@ -237,6 +242,7 @@ impl Repository {
     pub fn adopt(&self, request: &Request) -> Result<AdoptedCheckpoint, Error> {
         // Whether an unknown key will do is for the request to say.
         let options = Options { strict_signers: false, ..request.options.clone() };
+        self.free_of_secrets(THREAD, request.new.as_str())?;
         let adopted = adopt::adopt(&self.writer()?, &Request { options, ..request.clone() })?;
         Ok(AdoptedCheckpoint::of(&adopted, request.checkout))
     }

@@ -180,6 +180,8 @@ impl Error {
     pub(super) fn git(error: program::Error) -> Self {
         match error {
             program::Error::Late(_) => Self::Late,
+            // What a worker left is to cost no more than the worker may.
+            program::Error::Memory(_) => Self::Refused(error.to_string()),
             error => Self::Git(Box::new(error)),
         }
     }

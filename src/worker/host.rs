@@ -30,6 +30,9 @@ pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
 /// The name of the file by which drivers tell one another of attempts that can meet others, beside the folders of all repositories.
 pub const MEETING: &str = "@meeting";
 
+/// What git may have however little an attempt may: the index of a large repository has its place in it.
+const LEAST_MEMORY: u64 = 512 << 20;
+
 /// How many bases are kept prepared; a driver works on few commits at a time.
 const KEPT_BASES: usize = 8;
 
@@ -140,6 +143,14 @@ impl Host {
     #[must_use]
     pub fn filtering(&self, filters: Filters) -> Self {
         Self { filters, ..self.clone() }
+    }
+
+    /// Returns how much memory a call of git may have that looks at what an attempt left, in bytes; none where nobody bounds it.
+    pub(super) fn most_memory(&self) -> Option<u64> {
+        match &self.filters {
+            Filters::Inside(inside) => Some(inside.limits.memory?.max(LEAST_MEMORY)),
+            Filters::Outside | Filters::Nowhere => None,
+        }
     }
 
     /// Returns it for one look at what an attempt left, whose time runs from now on.

@@ -17,6 +17,7 @@ use super::folder::Room;
 use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
+use crate::git::program;
 use crate::git::screen::{self, Range};
 use crate::git::store::Kept;
 use crate::model::causes::in_words;
@@ -228,10 +229,13 @@ fn remove_extras(workspace: &Workspace, base: &Base) -> Result<(), Error> {
 
 /// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.
 fn add(scratch: &Scratch, options: &[&str], paths: &Paths) -> Result<(), Error> {
-    match scratch.add(options, paths).map_err(|error| refusal(error, |said| Error::Refused(said.to_owned()))) {
+    match scratch.add(options, paths) {
         // What git could not add it has told of; the rest is added all the same.
-        Err(Error::Refused(_)) => Ok(()),
-        other => other,
+        Err(error @ program::Error::Failed { .. }) => match refusal(error, |said| Error::Refused(said.to_owned())) {
+            Error::Refused(_) => Ok(()),
+            other => Err(other),
+        },
+        other => other.map_err(Error::git),
     }
 }
 

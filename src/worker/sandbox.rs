@@ -19,6 +19,7 @@ pub(in crate::worker) mod domain;
 mod files;
 mod map;
 mod mounts;
+mod named;
 mod outside;
 mod places;
 pub mod probe;
@@ -33,8 +34,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+pub use named::named_in;
 pub use places::LOGINS;
-pub use reach::{Missing, More, Surroundings, folders, named_in};
+pub use reach::{Missing, More, Surroundings, folders};
 
 pub(in crate::worker) use mounts::PROGRAM;
 

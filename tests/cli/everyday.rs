@@ -87,6 +87,20 @@ fn what_it_does_not_look_into_is_not_called_green() {
 }
 
 #[test]
+fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("a", "true")]).ends(0);
+    ground.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
+    let said = ground.env.handoff(["verify", "--all"]).exit(3).stdout;
+    assert!(said.contains("verify · s ") && said.contains("✗ TAMPERED"), "{said}");
+    let said = ground.env.handoff(["runs"]).success();
+    assert!(said.contains("s  ?        unreadable  refs/handoff/runs/s is a symbolic ref"), "{said}");
+    ground.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
+    ground.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
+    assert!(ground.env.handoff(["verify", "--all"]).exit(3).stdout.contains("verify · hub/s "));
+}
+
+#[test]
 fn a_run_that_nobody_wants_is_closed_and_sealed_and_says_why() {
     let ground = Ground::new();
     ground.submit("r", &[item("a", "true"), after("b", &["a"], "true")]);

@@ -127,3 +127,26 @@ fn a_changed_product_is_found_out() {
     env.git(["update-ref", RUN, &commit]).success();
     assert_output!("verify_tampered", env.handoff(["verify", "handoff-dag-1"]).exit(3));
 }
+
+#[test]
+fn a_call_of_git_has_no_more_memory_than_it_is_given() {
+    use git_handoff::git::program::{Error, Git};
+    use std::fmt::Write as _;
+
+    let env = finished();
+    let lines = (0..800_000).fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{line}");
+        text
+    });
+    env.write("repo/lines", &lines);
+    env.git(["add", "lines"]).success();
+    let tree = env.git(["write-tree"]).success();
+    let git_dir = env.repo().join(".git");
+    let diff = |most| {
+        let call = Git::new(&git_dir).args(["diff-tree", "-p", "HEAD", tree.trim()]);
+        call.most_memory(most).run()
+    };
+    let refused = diff(Some(16 << 20)).map(|diff| diff.len());
+    assert!(matches!(refused, Err(Error::Memory(most)) if most == 16 << 20), "{refused:?}");
+    assert_eq!(diff(None).unwrap(), diff(Some(1 << 30)).unwrap());
+}

@@ -34,7 +34,7 @@ fn the_encoding_is_the_documented_one() {
 
 #[test]
 fn ids_hold_only_what_an_id_may_hold() {
-    for good in ["a", "x y", "été", "a.lock", "..", "-rf", "日本", &"x".repeat(128)] {
+    for good in ["a", "x y", "été", "a.lock", "..", "a-rf", "日本", &"x".repeat(128)] {
         assert_eq!(RunId::decode(&RunId::parse(good).unwrap().encoded()).unwrap().as_str(), good);
         assert!(ItemId::parse(good).is_ok());
     }
@@ -54,6 +54,9 @@ fn ids_hold_only_what_an_id_may_hold() {
         assert_eq!(ItemId::parse(bad), Err(error), "{bad:?}");
     }
     assert_eq!(RunId::parse("a/b"), Err(NameError::Slash));
+    // A hint that is pasted would have it for an option.
+    assert_eq!(RunId::parse("--all"), Err(NameError::Dash));
+    assert!(ItemId::parse("--all").is_ok());
     assert_eq!(ItemId::parse("a/../b").unwrap().encoded(), "a%2F.%2E%2Fb");
 }
 

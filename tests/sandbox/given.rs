@@ -128,6 +128,13 @@ fn a_tracked_file_gives_no_file_by_naming_it_and_raises_no_limit() {
         scene.drive("theirs", &[item("a")]).ends(0);
         let said = scene.handoff(&["cat", "theirs/a:transcript"]).stdout;
         assert!(!said.contains("SECRET") && (said.contains("\n1024\n") || said.contains("\n2048\n")), "{said}");
+        // Nor is a link followed that a commit made of a file which is named.
+        symlink(scene.ground.path("mine/diary"), scene.ground.path("repo/check")).unwrap();
+        let check = format!("cat {}", scene.ground.path("repo/check").display());
+        scene.ground.config("handoff.subagent.y.command", &check);
+        let item_of_y = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
+        scene.drive("link", &[item_of_y]).ends(4);
+        assert!(!scene.handoff(&["cat", "link/a:transcript"]).stdout.contains("SECRET"));
         // It may ask for less.
         scene.ground.env.git(["config", "--file", "team.config", "handoff.maxFileSize", "512k"]).success();
         scene.drive("less", &[item("a")]).ends(0);

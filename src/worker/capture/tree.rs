@@ -140,6 +140,7 @@ impl Scratch {
             .work_tree(&self.tree)
             .within(Some(self.host.time_left()))
             .unless(self.stop.clone())
+            .most_memory(self.host.most_memory())
             .env("GIT_INDEX_FILE", self.index())
             // Every call is to know of the filters that one knows of: where there are none, git takes a file's bytes for what it took
             // of them.

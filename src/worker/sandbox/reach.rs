@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Led, Map};
+use super::named::is_led_away;
 use super::places::{SECRETS, SETTINGS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
 use super::{Refused, outside};
 use crate::model::confinement::{Asked, Home};
@@ -150,7 +151,10 @@ impl Reach {
         // By where it leads to as well: a link can be whoever's.
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
             let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
-            if !is_secret(&real, &homes) && map.access(&real) == Access::Hidden {
+            if !is_secret(&real, &homes)
+                && map.access(&real) == Access::Hidden
+                && !is_led_away(path, &real, &around.work_trees)
+            {
                 map.set(&real, Access::Read);
             }
         }
@@ -358,23 +362,6 @@ fn at_home(map: &Map, home: &Path) -> Vec<(PathBuf, PathBuf)> {
     let tops: Vec<PathBuf> = found.iter().map(|(below, _)| below.clone()).collect();
     found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));
     found
-}
-
-/// Returns the absolute paths, and those of the home directory, that a command line names and that are files.
-///
-/// Whoever configured the command named them; nobody who merely wrote a plan did.
-pub fn named_in(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
-    let words = command.split(|c: char| c.is_whitespace() || "\"';|&()<>`=".contains(c));
-    let path = |word: &str| {
-        let below = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
-        match (below, home) {
-            (Some(below), Some(home)) => Some(home.join(below)),
-            _ => Some(PathBuf::from(word)).filter(|path| path.is_absolute()),
-        }
-    };
-    // What the kernel makes up is each process's own.
-    let made_up = |path: &PathBuf| ["/proc", "/sys", "/dev"].iter().any(|top| path.starts_with(top));
-    words.filter_map(path).filter(|path| !made_up(path) && path.is_file()).collect()
 }
 
 /// Returns the value of `PATH` as folders, without those that are relative to where a program runs.
