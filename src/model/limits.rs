@@ -38,6 +38,8 @@ pub enum Exceeded {
     Hidden(u64),
     /// Standard output and error.
     Output(u64),
+    /// Files that it has open.
+    OpenFiles(u64),
 }
 
 impl Limits {
@@ -84,6 +86,9 @@ impl fmt::Display for Exceeded {
                     f,
                     "kept what it has on the disk or in memory from being counted, of which it may have {most} bytes"
                 )
+            }
+            Self::OpenFiles(most) => {
+                write!(f, "had more than {most} files open")
             }
             Self::Output(most) => write!(f, "wrote more than {most} bytes to its output"),
         }

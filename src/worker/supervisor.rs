@@ -20,6 +20,7 @@
 mod cgroup;
 #[cfg(target_os = "linux")]
 mod confined;
+mod handles;
 #[cfg(target_os = "linux")]
 mod nameless;
 #[cfg(target_os = "linux")]

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::cgroup::Cgroup;
+use super::handles;
 use super::nameless::{self, Tables};
 use super::rest::at_rest;
 use super::walk::{self, Size};
@@ -121,6 +122,10 @@ impl Watch {
         if let Some(most) = self.limits.processes.filter(|most| number > most.saturating_add(OURS)) {
             return Some(Exceeded::Processes(most));
         }
+        let open = handles::count(&below);
+        if open > handles::most() {
+            return Some(Exceeded::OpenFiles(handles::most()));
+        }
         if !std::mem::replace(&mut self.looked, true) {
             self.cgroup = Cgroup::make(self.limits);
         }
@@ -130,6 +135,7 @@ impl Watch {
         }
         let most = self.limits.memory?;
         let (held, is_whole) = nameless::in_memory(&below, self.tables, Instant::now() + SELDOM);
+        let held = held + handles::memory(open);
         let upper = below.iter().map(|pid| memory(*pid, false)).sum::<u64>();
         // What several share counts once, which takes longer to find out.
         if upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most {
