@@ -1,9 +1,9 @@
 //! The outer layer: what bubblewrap is told.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::Word;
 use super::map::{Access, Map};
 use super::places::{SETTINGS, SHARED_MEMORY};
 use super::seen::Seen;
@@ -32,7 +32,7 @@ pub(super) struct Mounts<'a> {
 
 /// Returns the arguments up to the command, and what is to lie inside at the places that they name: bubblewrap looks each up again,
 /// and follows links.
-pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<OsString>, Vec<Seen>) {
+pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
     let mut say = Words(Vec::new());
     let mut held = Vec::new();
     for word in [
@@ -116,11 +116,11 @@ pub(super) fn laid_over(map: &Map) -> Option<PathBuf> {
     given.last().map(Path::to_owned)
 }
 
-struct Words(Vec<OsString>);
+struct Words(Vec<Word>);
 
 impl Words {
-    fn word(&mut self, word: impl AsRef<OsStr>) {
-        self.0.push(word.as_ref().to_owned());
+    fn word(&mut self, word: impl Into<Word>) {
+        self.0.push(word.into());
     }
 
     fn one(&mut self, option: &str, path: &Path) {
