@@ -12,6 +12,9 @@ use crate::model::confinement::Network;
 /// Where this program lies inside.
 pub(in crate::worker) const PROGRAM: &str = "/run/git-handoff";
 
+/// Where the kernel shows the machine, and its control groups, each kind of which may be a mount of its own.
+const KERNEL: &str = "/sys";
+
 /// Folders that are there and empty, so that writing there fails as it does where one may not.
 const EMPTY: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/home", "/root", "/mnt"];
 
@@ -59,7 +62,9 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
     }
     let mut closed: Vec<&Path> = Vec::new();
     let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
-    for (place, access) in mounts.map.places() {
+    // Of all mounts bubblewrap reads after each that it makes, and here many may come with one.
+    let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
+    for (place, access) in first.into_iter().chain(last) {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         if access != Access::Hidden && !is_device {
             // What went away meanwhile, or became a link, is missed by whoever needs it.
