@@ -23,7 +23,7 @@ use handle::{Handle, feed};
 use pipes::Pipes;
 
 use super::attendant;
-use super::sandbox::{Confinement, Own, Starting, Told};
+use super::sandbox::{Confinement, Own, Starting, Told, Word};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
 use super::transcript::{self, TranscriptWriter};
@@ -236,9 +236,9 @@ impl Invocation {
                 Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, frozen: *frozen };
             by.told(&own, self.limits.memory)
         });
-        let folders = self.folders.iter().map(|folder| folder.clone().into_os_string()).collect();
-        let starting =
-            Starting { env: self.env.clone(), folder: self.cwd.clone().into_os_string(), limits: self.limits };
+        let folders = self.folders.iter().map(Word::from).collect();
+        let env = self.env.iter().map(|(name, value)| (name.clone(), Word::from(value))).collect();
+        let starting = Starting { env, folder: Word::from(&self.cwd), limits: self.limits };
         let told = Told { layers, starting, folders };
         serde_json::to_vec(&told).expect("paths and words serialise")
     }

@@ -25,20 +25,19 @@ mod places;
 pub mod probe;
 mod reach;
 mod seen;
+mod told;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-use serde::{Deserialize, Serialize};
 
 pub use named::named_in;
 pub use places::LOGINS;
 pub use reach::{Missing, More, Surroundings, folders};
 
 pub(in crate::worker) use mounts::PROGRAM;
+pub(in crate::worker) use told::{Inner, Outer, Starting, Told, Word};
 
 use map::{Access, Led, Map};
 use mounts::Mounts;
@@ -46,7 +45,6 @@ use reach::Reach;
 use seen::Seen;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP};
-use crate::model::limits::Limits;
 
 /// From this version of its interface on Landlock keeps processes from sockets of others that are no files (Linux 6.12).
 const NAMES: u32 = 6;
@@ -112,65 +110,6 @@ pub struct Own<'a> {
     pub linked: &'a [&'a Path],
     /// Whether it may only read what all of its executor's workers may write.
     pub frozen: bool,
-}
-
-/// What the processes between the driver and a command are told.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Told {
-    /// What confines it; none where nothing does.
-    pub(in crate::worker) layers: Option<Outer>,
-    /// What it is started with.
-    pub(in crate::worker) starting: Starting,
-    /// The folders whose size is looked at.
-    pub(in crate::worker) folders: Vec<OsString>,
-}
-
-/// The environment, the working directory and the limits of a command alone.
-///
-/// What stands between the driver and the command has other rights than it, and runs no library that a variable of the command's or
-/// a file of its folder names.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Starting {
-    /// The whole environment.
-    pub(in crate::worker) env: BTreeMap<String, OsString>,
-    /// The working directory.
-    pub(in crate::worker) folder: OsString,
-    /// How much it may use.
-    pub(in crate::worker) limits: Limits,
-}
-
-/// The outer layer, and what is told to who applies the inner ones.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Outer {
-    /// bubblewrap and its arguments up to the command.
-    pub(in crate::worker) words: Option<Vec<OsString>>,
-    pub(in crate::worker) inner: Inner,
-    /// Why it is not to be started after all: something is not where it was, and may be whatever somebody likes.
-    pub(in crate::worker) refused: Option<String>,
-}
-
-/// What the last of them does to itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Inner {
-    /// The version of Landlock's interface that there must be.
-    landlock: Option<u32>,
-    given: Vec<(OsString, Access)>,
-    /// What is to lie where it was mounted; nothing where nothing was.
-    held: Vec<Seen>,
-    seccomp: bool,
-    network: Network,
-}
-
-impl Inner {
-    /// Returns whether Landlock is one of the layers.
-    pub(in crate::worker) fn is_by_landlock(&self) -> bool {
-        self.landlock.is_some()
-    }
-
-    /// Returns whether no thread has other files open than its process: no call is let through that gives it a table of its own.
-    pub(in crate::worker) fn keeps_files_together(&self) -> bool {
-        self.seccomp
-    }
 }
 
 impl Sandbox {
@@ -277,7 +216,7 @@ impl Confinement {
         let mut given = self.reach.given.clone();
         if own.frozen {
             map.freeze();
-            let shared = |path: &OsString| path == places::SHARED_MEMORY;
+            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(places::SHARED_MEMORY);
             for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
                 *access = (*access).min(Access::Read);
             }
@@ -285,7 +224,7 @@ impl Confinement {
         let readable = own.readable.iter().map(|path| (path, Access::Read));
         let writable = own.writable.iter().chain([&own.tree]).map(|path| (path, Access::Write));
         for (path, access) in readable.chain(writable) {
-            given.extend(map.set(path, access).map(|real| (real.into_os_string(), access)));
+            given.extend(map.set(path, access).map(|real| (real.into(), access)));
         }
         let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
         let Layers { landlock, seccomp, .. } = self.layers;
@@ -302,13 +241,13 @@ impl Confinement {
             };
             let (arguments, seen) = mounts::arguments(&mounts);
             held = seen;
-            [vec![bwrap.clone().into_os_string()], arguments].concat()
+            std::iter::once(Word::from(bwrap)).chain(arguments).collect()
         });
         Outer { words, inner: Inner { landlock, given, held, seccomp, network: self.network }, refused }
     }
 
     /// Gives what links in the worktree lead to, as far as it may be given; says why where it may not.
-    fn link(&self, linked: &[&Path], map: &mut Map, given: &mut Vec<(OsString, Access)>) -> Option<String> {
+    fn link(&self, linked: &[&Path], map: &mut Map, given: &mut Vec<(Word, Access)>) -> Option<String> {
         for path in linked {
             let Some(Led { real, is_there: true, planted }) = map.resolve(path) else { continue };
             let said = |why: String| Some(format!("{}, which is linked into worktrees, {why}", path.display()));
@@ -328,7 +267,7 @@ impl Confinement {
     }
 
     /// Gives what nothing gives yet as `readable` would: what is secret below it stays hidden. Says why it may not be given.
-    fn give(&self, real: &Path, map: &mut Map, given: &mut Vec<(OsString, Access)>) -> Result<(), &'static str> {
+    fn give(&self, real: &Path, map: &mut Map, given: &mut Vec<(Word, Access)>) -> Result<(), &'static str> {
         let secrets = &self.reach.secrets;
         if secrets.iter().any(|secret| real.starts_with(secret)) {
             return Err("which is secret: only `readable` gives it, by its name");
@@ -345,7 +284,7 @@ impl Confinement {
         }
         let mut parts = Vec::new();
         map.give(real, Access::Read, &mut parts);
-        given.extend(parts.into_iter().map(|(path, access)| (path.into_os_string(), access)));
+        given.extend(parts.into_iter().map(|(path, access)| (path.into(), access)));
         Ok(())
     }
 }

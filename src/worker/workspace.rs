@@ -1,8 +1,7 @@
 //! The worktree of one attempt.
 //!
-//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `result/` (which it may write to),
-//! `started` once all is in place, and our own copy of the `index` as it was after the checkout, which is for whoever comes
-//! after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
+//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `started` once all is in place, and our own
+//! copy of the `index` as it was after the checkout, which is for whoever comes after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
 //! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it. What ends in order goes into the pool
 //! (`pool`), and is made what it was (`reset`) before another attempt gets it.
 
@@ -37,7 +36,6 @@ pub use pool::{PoolPlace, pools, size, sweep};
 use private::Private;
 pub(super) use private::make_home;
 use reset::Pristine;
-use result::RESULTS;
 pub(super) use submodules::Submodule;
 
 use super::folder::{Folder, is_no_folder};
@@ -189,7 +187,7 @@ impl Workspace {
         let index = base.checkout(host, &tree)?;
         base.extras.put(&tree)?;
         self.linked = base.extras.linked();
-        for dir in [&self.inputs, &self.outputs, &self.dir.join(RESULTS)] {
+        for dir in [&self.inputs, &self.outputs] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
         self.private.make()?;

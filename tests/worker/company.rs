@@ -192,7 +192,7 @@ fn a_name_of_a_file_elsewhere_is_as_good_as_a_handle() {
         return skipped(&format!("names elsewhere, for this file system does not tell: {error}"));
     }
     fs::hard_link(workspace.tree().join("a.txt"), workspace.tmp().join("own")).unwrap();
-    fs::hard_link(workspace.tree().join("run.sh"), workspace.results().join("own")).unwrap();
+    fs::hard_link(workspace.tree().join("run.sh"), workspace.private().join("own")).unwrap();
     assert!(matches!(workspace.held(), Held::Nobody));
     fs::hard_link(workspace.tree().join("dir/b.txt"), host.root.join("shared")).unwrap();
     assert_eq!(somebody(&workspace), "dir/b.txt has a name outside of the worktree as well");

@@ -150,7 +150,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
     ("links for our folders", "rmdir outputs; ln -s /tmp outputs"),
     (
         "files beside the worktree",
-        "echo '{}' >../result/result.json; echo x >../task.json; echo x >../index; echo x >../new; echo x >../tmp/x",
+        "echo '{}' >../result.json; echo x >../task.json; echo x >../index; echo x >../new; echo x >../tmp/x",
     ),
     ("names that no text is", "touch \"$(printf 'x\\377\\nx')\" -- -rf"),
     ("a deep tree", "d=.; for i in $(seq 60); do d=$d/d; done; mkdir -p $d; echo x >$d/x"),

@@ -183,11 +183,11 @@ fn a_result_is_read_only_if_it_is_a_plain_file() {
     let repo = Repo::new("sha1");
     let workspace = repo.workspace(&repo.host());
     assert_eq!(workspace.read_result(), None);
-    repo.script(&workspace, "printf '{}' >../result/result.json");
+    let result = workspace.result().display().to_string();
+    repo.script(&workspace, &format!("printf '{{}}' >{result}"));
     assert_eq!(workspace.read_result().as_deref(), Some(&b"{}"[..]));
-    for script in ["ln -sf /etc/passwd ../result/result.json", "rm ../result/result.json; mkfifo ../result/result.json"]
-    {
-        repo.script(&workspace, script);
+    for script in [format!("ln -sf /etc/passwd {result}"), format!("rm {result}; mkfifo {result}")] {
+        repo.script(&workspace, &script);
         assert_eq!(workspace.read_result(), None);
     }
 }

@@ -39,10 +39,9 @@ pub(super) async fn step(
         workspace.tmp().into(),
     ];
     env.extend(OWN_VARIABLES.map(str::to_owned).into_iter().zip(own));
-    let mut writable = vec![workspace.tmp(), workspace.results()];
+    let writable = vec![workspace.private()];
     if job.has_own_home() {
         env.insert("HOME".to_owned(), workspace.home().into());
-        writable.push(workspace.home());
     }
     let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
     let confined = |by: &Arc<Confinement>| {

@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use landlock::RulesetCreated;
@@ -77,9 +76,8 @@ impl Prepared {
         if below {
             inner.held.iter().try_for_each(Seen::stays)?;
         }
-        let given = || inner.given.iter().map(|(path, access)| (PathBuf::from(path), *access)).collect::<Vec<_>>();
         let rules =
-            inner.landlock.map(|version| Ok::<_, Error>((files::rules(&given(), inner.network, below)?, version)));
+            inner.landlock.map(|version| Ok::<_, Error>((files::rules(&inner.given, inner.network, below)?, version)));
         let filters = if inner.seccomp { calls::filters(inner.network, !below)? } else { Vec::new() };
         Ok(Self { rules: rules.transpose()?, filters })
     }

@@ -3,7 +3,7 @@
 //! What the kernel is asked for is what it is documented for, see `Documentation/userspace-api/landlock.rst` of Linux.
 
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, Ruleset,
@@ -12,6 +12,7 @@ use landlock::{
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use super::Word;
 use super::map::Access;
 use super::places::DEVICES;
 use crate::model::confinement::Network;
@@ -24,7 +25,7 @@ const KNOWN: ABI = ABI::V9;
 /// Below another layer that hides what is not given, the names of what is there may be listed. Rights that only newer kernels know
 /// are left out.
 pub(super) fn rules(
-    given: &[(PathBuf, Access)],
+    given: &[(Word, Access)],
     network: Network,
     listed: bool,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
@@ -36,11 +37,12 @@ pub(super) fn rules(
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
     }
     let mut ruleset = ruleset.create()?;
-    let devices = DEVICES.iter().map(|device| (PathBuf::from(device), Access::Write));
-    let proc = std::iter::once((PathBuf::from("/proc"), Access::Read));
-    for (path, access) in given.iter().cloned().chain(devices).chain(proc) {
+    let given = given.iter().map(|(path, access)| (path.as_ref(), *access));
+    let devices = DEVICES.iter().map(|device| (Path::new(device), Access::Write));
+    let proc = std::iter::once((Path::new("/proc"), Access::Read));
+    for (path, access) in given.chain(devices).chain(proc) {
         // What is gone by now needs no rule.
-        let Ok(opened) = open(&path) else { continue };
+        let Ok(opened) = open(path) else { continue };
         let mut rights = match access {
             Access::Hidden => continue,
             Access::Read => AccessFs::from_read(KNOWN),

@@ -1,9 +1,9 @@
 //! The outer layer: what bubblewrap is told.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::Word;
 use super::map::{Access, Map};
 use super::places::{SETTINGS, SHARED_MEMORY};
 use super::seen::Seen;
@@ -11,6 +11,9 @@ use crate::model::confinement::Network;
 
 /// Where this program lies inside.
 pub(in crate::worker) const PROGRAM: &str = "/run/git-handoff";
+
+/// Where the kernel shows the machine, and its control groups, each kind of which may be a mount of its own.
+const KERNEL: &str = "/sys";
 
 /// Folders that are there and empty, so that writing there fails as it does where one may not.
 const EMPTY: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/home", "/root", "/mnt"];
@@ -32,7 +35,7 @@ pub(super) struct Mounts<'a> {
 
 /// Returns the arguments up to the command, and what is to lie inside at the places that they name: bubblewrap looks each up again,
 /// and follows links.
-pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<OsString>, Vec<Seen>) {
+pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
     let mut say = Words(Vec::new());
     let mut held = Vec::new();
     for word in [
@@ -59,7 +62,9 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<OsString>, Vec<Seen>) {
     }
     let mut closed: Vec<&Path> = Vec::new();
     let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
-    for (place, access) in mounts.map.places() {
+    // Of all mounts bubblewrap reads after each that it makes, and here many may come with one.
+    let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
+    for (place, access) in first.into_iter().chain(last) {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         if access != Access::Hidden && !is_device {
             // What went away meanwhile, or became a link, is missed by whoever needs it.
@@ -116,11 +121,11 @@ pub(super) fn laid_over(map: &Map) -> Option<PathBuf> {
     given.last().map(Path::to_owned)
 }
 
-struct Words(Vec<OsString>);
+struct Words(Vec<Word>);
 
 impl Words {
-    fn word(&mut self, word: impl AsRef<OsStr>) {
-        self.0.push(word.as_ref().to_owned());
+    fn word(&mut self, word: impl Into<Word>) {
+        self.0.push(word.into());
     }
 
     fn one(&mut self, option: &str, path: &Path) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::map::{Access, Led, Map};
 use super::named::is_led_away;
 use super::places::{SECRETS, SETTINGS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
-use super::{Refused, outside};
+use super::{Refused, Word, outside};
 use crate::model::confinement::{Asked, Home};
 
 /// So many programs of one folder are followed to where their links lead.
@@ -82,7 +82,7 @@ impl More {
 pub(in crate::worker) struct Reach {
     pub(super) map: Map,
     /// What Landlock gives, looked up once.
-    pub(super) given: Vec<(OsString, Access)>,
+    pub(super) given: Vec<(Word, Access)>,
     /// What lies at the same place below a private home directory, and where it is.
     pub(super) at_home: Vec<(PathBuf, PathBuf)>,
     /// The home directory of who drives the run.
@@ -178,7 +178,7 @@ impl Reach {
         };
         let mut given = map.given();
         given.push((SHARED_MEMORY.into(), Access::Write));
-        let given = given.into_iter().map(|(path, access)| (path.into_os_string(), access)).collect();
+        let given = given.into_iter().map(|(path, access)| (path.into(), access)).collect();
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));

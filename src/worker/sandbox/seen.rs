@@ -1,23 +1,28 @@
 //! Whether what lies at a path is still what was found there: whoever mounts it looks the path up again, and follows links in it.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
+#[cfg(target_os = "linux")]
+use rustix::fs::ResolveFlags;
 use rustix::fs::{FileType, Mode, OFlags};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use super::Word;
 
 /// How something is opened to be looked at.
 #[cfg(target_os = "linux")]
-const LOOKED: OFlags = OFlags::PATH;
+const FLAGS: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const LOOKED: OFlags = OFlags::RDONLY;
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What lay at a path, which leads through no link, by the numbers that its file system knows it by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Seen {
-    path: OsString,
+    path: Word,
     device: u64,
     number: u64,
 }
@@ -31,12 +36,12 @@ impl Seen {
         }
         #[allow(clippy::useless_conversion, reason = "the numbers are narrower on some machines")]
         let (device, number) = (u64::from(stat.st_dev), u64::from(stat.st_ino));
-        Ok(Self { path: path.as_os_str().to_owned(), device, number })
+        Ok(Self { path: path.into(), device, number })
     }
 
     /// Fails where something else lies there now, or a link leads elsewhere.
     pub(super) fn stays(&self) -> Result<(), Changed> {
-        let now = Self::at(Path::new(&self.path));
+        let now = Self::at(self.path.as_ref());
         match now {
             Ok(now) if (now.device, now.number) == (self.device, self.number) => Ok(()),
             // Nobody gets there.
@@ -46,13 +51,23 @@ impl Seen {
     }
 }
 
-/// Opens a path one name after the other, following no link.
+/// Opens a path and follows no link in it.
 fn open(path: &Path) -> io::Result<OwnedFd> {
-    let flags = LOOKED | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut here = rustix::fs::open("/", flags, Mode::empty())?;
+    #[cfg(target_os = "linux")]
+    match rustix::fs::openat2(rustix::fs::CWD, path, FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Older than Linux 5.6, or kept from it by what we run in.
+        Err(Errno::NOSYS | Errno::PERM) => {}
+        opened => return Ok(opened?),
+    }
+    one_by_one(path)
+}
+
+/// Opens a path one name after the other, following no link.
+fn one_by_one(path: &Path) -> io::Result<OwnedFd> {
+    let mut here = rustix::fs::open("/", FLAGS, Mode::empty())?;
     for part in path.components() {
         if let Component::Normal(name) = part {
-            here = rustix::fs::openat(&here, name, flags, Mode::empty())?;
+            here = rustix::fs::openat(&here, name, FLAGS, Mode::empty())?;
         }
     }
     Ok(here)
@@ -60,5 +75,38 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
 
 /// Something else lies at a path than was found there.
 #[derive(Debug, thiserror::Error)]
-#[error("{} was replaced while the worker was about to start", Path::new(.0).display())]
-pub(in crate::worker) struct Changed(OsString);
+#[error("{} was replaced while the worker was about to start", AsRef::<Path>::as_ref(.0).display())]
+pub(in crate::worker) struct Changed(Word);
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_opened_alike_by_one_call_and_name_by_name() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let top = fs::canonicalize(folder.path()).expect("it is there");
+        fs::create_dir_all(top.join("a/b")).expect("folders are made");
+        fs::write(top.join("a/b/file"), "x").expect("a file is written");
+        symlink("a", top.join("way")).expect("a link is made");
+        symlink("b/file", top.join("a/end")).expect("a link is made");
+        for (path, is_there) in [("a/b", true), ("a/b/file", true), ("way/b/file", false), ("a/none", false)] {
+            let path = top.join(path);
+            for opened in [open(&path), one_by_one(&path)] {
+                assert_eq!(opened.is_ok(), is_there, "{}: {opened:?}", path.display());
+                let Ok(opened) = opened else { continue };
+                let (stat, meta) = (rustix::fs::fstat(opened).expect("it is looked at"), fs::metadata(&path));
+                assert_eq!(stat.st_ino, meta.expect("it is there").ino());
+            }
+        }
+        let end = top.join("a/end");
+        for opened in [open(&end), one_by_one(&end)].into_iter().flatten() {
+            let kind = FileType::from_raw_mode(rustix::fs::fstat(opened).expect("it is looked at").st_mode);
+            assert!(kind.is_symlink(), "the link itself is opened");
+        }
+        assert!(Seen::at(&end).is_err() && Seen::at(&top.join("a/b/file")).is_ok());
+    }
+}

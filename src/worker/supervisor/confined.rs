@@ -19,7 +19,7 @@ use crate::model::entry::Exit;
 use crate::worker::agent;
 use crate::worker::sandbox::confine::{ARGUMENT, FAILED, Prepared, READY};
 use crate::worker::sandbox::domain::Domain;
-use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting};
+use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting, Word};
 use crate::worker::survivors;
 
 /// What an exit code that stands for a signal is more than the signal, as bubblewrap and shells have it.
@@ -74,7 +74,7 @@ fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -
 
 /// Runs a command below bubblewrap, with a process of ours between the two.
 fn below(
-    words: &[OsString],
+    words: &[Word],
     inside: (&Inner, &Starting),
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),

@@ -1,9 +1,8 @@
 //! What an attempt uses, looked at while it runs: by the kernel where it counts for us, else by us.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use super::nameless::{self, Tables};
 use super::rest::at_rest;
 use super::walk::{self, Size};
 use crate::model::limits::{Exceeded, Limits};
+use crate::worker::sandbox::Word;
 use crate::worker::survivors;
 
 /// How often processes are looked at; a look that takes long is followed by a longer rest.
@@ -74,9 +74,9 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Begins, before the command is started, which bounds itself as far as the kernel does so for each process.
-    pub(super) fn new(limits: Limits, folders: Vec<OsString>, tables: Tables) -> Self {
+    pub(super) fn new(limits: Limits, folders: &[Word], tables: Tables) -> Self {
         let now = Instant::now();
-        let folders = folders.into_iter().map(PathBuf::from).collect();
+        let folders = folders.iter().map(|folder| AsRef::<Path>::as_ref(folder).to_owned()).collect();
         Self {
             limits,
             folders,

@@ -17,7 +17,6 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::Workspace;
-use super::result::RESULTS;
 use crate::worker::folder::Room;
 
 /// How long is waited for whoever only looks, as an indexer does, and how often it is looked again.
@@ -100,7 +99,7 @@ impl Workspace {
     /// Looks for further names of files in all else that the worker had for itself alone.
     fn find_names(&self, named: &mut NamedFiles) {
         let is_missing = |named: &NamedFiles| named.values().any(|named| named.missing > 0);
-        let own = [self.folder.folder("tree/.git"), self.folder.folder(RESULTS), self.private.open()];
+        let own = [self.folder.folder("tree/.git"), self.private.open()];
         for folder in own.into_iter().flatten() {
             if !is_missing(named) {
                 return;

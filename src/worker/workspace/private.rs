@@ -1,6 +1,8 @@
-//! The folders of one attempt that are private to its worker: for temporary files, and, where it has one, its home directory.
+//! What is private to the worker of one attempt: the folder for temporary files, the file of its result, and, where it has one, its home
+//! directory.
 //!
-//! They lie at a short path of their own: a socket's path has at most 108 bytes, and programs put theirs deep below `TMPDIR`.
+//! They lie in one folder, which is given as a whole, because each that is given is one more mount. It has a short path of its own:
+//! a socket's path has at most 108 bytes, and programs put theirs deep below `TMPDIR`.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -18,7 +20,7 @@ const TMP: &str = "tmp";
 /// The home directory.
 const HOME: &str = "home";
 
-/// Both folders of one attempt.
+/// The folder of what is private in one attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Private {
     root: PathBuf,
@@ -26,13 +28,13 @@ pub(super) struct Private {
 }
 
 impl Private {
-    /// Returns those of the attempt whose folder is `attempt`; the same in every process.
+    /// Returns that of the attempt whose folder is `attempt`; the same in every process.
     pub(super) fn of(host: &Host, attempt: &Path) -> Self {
         let name = Digest::of(attempt.as_os_str().as_encoded_bytes()).hex()[..12].to_owned();
         Self { root: host.private.clone(), name }
     }
 
-    fn dir(&self) -> PathBuf {
+    pub(super) fn dir(&self) -> PathBuf {
         self.root.join(&self.name)
     }
 
@@ -44,7 +46,7 @@ impl Private {
         self.dir().join(HOME)
     }
 
-    /// Makes the folder for temporary files; what an attempt of the same name left there goes.
+    /// Makes it, and the folder for temporary files in it; what an attempt of the same name left there goes.
     pub(super) fn make(&self) -> Result<(), Error> {
         own(&self.root).map_err(Error::at(&self.root))?;
         self.remove()?;
@@ -60,12 +62,12 @@ impl Private {
         make_home(&self.home(), host, at_home)
     }
 
-    /// Opens the folder that both lie in.
+    /// Opens it.
     pub(super) fn open(&self) -> io::Result<Folder> {
         Folder::open(&self.root)?.own_folder(&self.name)
     }
 
-    /// Removes both, with all that is in them; succeeds where they are not there.
+    /// Removes it with all that is in it; succeeds where it is not there.
     pub(super) fn remove(&self) -> Result<(), Error> {
         match Folder::open(&self.root) {
             Ok(root) => root.remove(&self.name).map_err(Error::at(&self.dir())),
@@ -76,6 +78,11 @@ impl Private {
 }
 
 impl Workspace {
+    /// Returns the folder of all that is private to the worker.
+    pub fn private(&self) -> PathBuf {
+        self.private.dir()
+    }
+
     /// Returns the worker's private folder for temporary files.
     pub fn tmp(&self) -> PathBuf {
         self.private.tmp()
@@ -91,7 +98,7 @@ impl Workspace {
         self.private.make_home(host, at_home)
     }
 
-    /// Removes the worker's folders for temporary files and for its home, which nothing is ever taken from.
+    /// Removes what is private to the worker, which nothing is taken from but its result.
     pub fn remove_private(&self) -> Result<(), Error> {
         self.private.remove()
     }

@@ -1,0 +1,134 @@
+//! What the processes between the driver and a command are told.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::map::Access;
+use super::seen::Seen;
+use crate::model::confinement::Network;
+use crate::model::limits::Limits;
+
+/// What the processes between the driver and a command are told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Told {
+    /// What confines it; none where nothing does.
+    pub(in crate::worker) layers: Option<Outer>,
+    /// What it is started with.
+    pub(in crate::worker) starting: Starting,
+    /// The folders whose size is looked at.
+    pub(in crate::worker) folders: Vec<Word>,
+}
+
+/// The environment, the working directory and the limits of a command alone.
+///
+/// What stands between the driver and the command has other rights than it, and runs no library that a variable of the command's or
+/// a file of its folder names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Starting {
+    /// The whole environment.
+    pub(in crate::worker) env: BTreeMap<String, Word>,
+    /// The working directory.
+    pub(in crate::worker) folder: Word,
+    /// How much it may use.
+    pub(in crate::worker) limits: Limits,
+}
+
+/// The outer layer, and what is told to who applies the inner ones.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Outer {
+    /// bubblewrap and its arguments up to the command.
+    pub(in crate::worker) words: Option<Vec<Word>>,
+    pub(in crate::worker) inner: Inner,
+    /// Why it is not to be started after all: something is not where it was, and may be whatever somebody likes.
+    pub(in crate::worker) refused: Option<String>,
+}
+
+/// What the last of them does to itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Inner {
+    /// The version of Landlock's interface that there must be.
+    pub(super) landlock: Option<u32>,
+    pub(super) given: Vec<(Word, Access)>,
+    /// What is to lie where it was mounted; nothing where nothing was.
+    pub(super) held: Vec<Seen>,
+    pub(super) seccomp: bool,
+    pub(super) network: Network,
+}
+
+impl Inner {
+    /// Returns whether Landlock is one of the layers.
+    pub(in crate::worker) fn is_by_landlock(&self) -> bool {
+        self.landlock.is_some()
+    }
+
+    /// Returns whether no thread has other files open than its process: no call is let through that gives it a table of its own.
+    pub(in crate::worker) fn keeps_files_together(&self) -> bool {
+        self.seccomp
+    }
+}
+
+/// A path, or a word of a command line, which is said as a text in which every byte is the letter of its number: most are that anyway, and
+/// a list of numbers takes longer to be read than all that is done by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::worker) struct Word(OsString);
+
+impl<T: Into<OsString>> From<T> for Word {
+    fn from(word: T) -> Self {
+        Self(word.into())
+    }
+}
+
+impl AsRef<OsStr> for Word {
+    fn as_ref(&self) -> &OsStr {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for Word {
+    fn as_ref(&self) -> &Path {
+        self.0.as_ref()
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let letters = || self.0.as_bytes().iter().copied().map(char::from).collect();
+        let text = self.0.to_str().filter(|text| text.is_ascii()).map_or_else(|| Cow::Owned(letters()), Cow::Borrowed);
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = if text.is_ascii() {
+            text.into_bytes()
+        } else {
+            text.chars().map(u8::try_from).collect::<Result<_, _>>().map_err(de::Error::custom)?
+        };
+        Ok(Self(OsString::from_vec(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_read_as_it_was_said_whatever_its_bytes_are() {
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        for bytes in [&b""[..], b"/usr/bin", b"a \"quoted\"\nline", "\u{e9}\u{20ac}".as_bytes(), &all] {
+            let word = Word::from(OsStr::from_bytes(bytes));
+            let said = serde_json::to_string(&word).expect("a text serialises");
+            let read: Word = serde_json::from_str(&said).expect("it is read");
+            assert_eq!(read, word, "{said}");
+        }
+        assert_eq!(serde_json::to_string(&Word::from("/usr/bin")).expect("a text serialises"), r#""/usr/bin""#);
+        assert!(serde_json::from_str::<Word>("\"\u{20ac}\"").is_err(), "no byte has this letter");
+    }
+}
