@@ -181,7 +181,7 @@ impl Error {
         match error {
             program::Error::Late(_) => Self::Late,
             // What a worker left is to cost no more than the worker may.
-            program::Error::Memory(_) => Self::Refused(error.to_string()),
+            program::Error::Memory(_) => Self::Refused(format!("{error}, the most that `maxMemory` gives it")),
             error => Self::Git(Box::new(error)),
         }
     }

@@ -238,7 +238,11 @@ fn a_capture_ends_when_its_time_is_up() {
     set_up(&scene);
     scene.ground.config("handoff.captureTimeout", "2");
     let started = std::time::Instant::now();
-    let slow = run(&scene, "slow", "echo 'sleep 60' >tidy.conf; echo text >a.tidy");
+    let slow = run(&scene, "slow", "echo 'sleep 60' >tidy.conf; echo text >a.tidy; echo other >b");
+    // All else of what the attempt left is saved.
+    let saved = scene.ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/slow"]).success();
+    assert!(saved.contains("b\n") && !saved.contains("a.tidy"), "{saved}");
+    assert!(slow.stderr.contains("left out of the saved work of attempt 1: \"a.tidy\", whose filter failed"), "{slow}");
     // Patterns that are tried in very many ways on each of very many names.
     let ignoring = "for i in $(seq 3000); do echo \"*a*[b]*$i?x\"; done >.gitignore; mkdir m; \
                     for i in $(seq 3000); do : >m/aab_$i$(printf 'ab%.0s' $(seq 90)); done";

@@ -155,7 +155,11 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
         attempt_dir: part.workspace.dir.clone(),
         env: environment(part, inside, dir),
         stdin: Stdin::Null,
-        timeout: part.host.time_left(),
+        timeout: match failing {
+            Failing::Refuses => part.host.time_left(),
+            // Time is left for all else.
+            Failing::LeavesOut => part.host.time_left() / 2,
+        },
         supervisor: inside.supervisor.as_ref().map(Attendant::start),
         confinement: Some(Confined {
             by: inside.by.clone(),
@@ -227,6 +231,7 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         |why: String| Err(Error::refused(format!("a filter of the repository, run in the item's sandbox, {why}")));
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Error::git(program::Error::Stopped)),
+        (Cause::TimedOut, _) if failing == Failing::LeavesOut => refused("took too long".to_owned()),
         (Cause::TimedOut, _) => Err(Error::Late),
         (Cause::Exceeded(exceeded), _) => refused(exceeded.to_string()),
         (Cause::Left, _) => refused("left processes that could not be ended".to_owned()),
