@@ -45,7 +45,9 @@ pub fn look_up(
             }
         }
     }
-    let (own, were_here) = (own_runs(store)?, logs.held(None));
+    let (mut own, were_here) = (own_runs(store)?, logs.held(None));
+    // A ref that cannot be read is there, and fails by itself.
+    own.extend(Target::unreadable(store)?.into_iter().filter(Target::is_own).map(|target| target.run));
     holders.retain(|run, _| !own.contains(run));
     let mut targets: Vec<Target> = own.into_iter().map(Target::own).collect();
     let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;

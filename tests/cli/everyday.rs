@@ -93,8 +93,11 @@ fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
     ground.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
     let said = ground.env.handoff(["verify", "--all"]).exit(3).stdout;
     assert!(said.contains("verify · s ") && said.contains("✗ TAMPERED"), "{said}");
+    ground.env.git(["symbolic-ref", "refs/handoff/runs/r", "refs/heads/main"]).success();
+    let of_log = ground.env.handoff(["verify", "--all"]).exit(3);
+    assert!(of_log.stdout.contains("verify · r ") && !of_log.stderr.contains("is gone"), "{of_log}");
     let said = ground.env.handoff(["runs"]).success();
-    assert!(said.contains("s  ?        unreadable  refs/handoff/runs/s is a symbolic ref"), "{said}");
+    assert!(said.contains("s  ?  unreadable  refs/handoff/runs/s is a symbolic ref"), "{said}");
     ground.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
     ground.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
     assert!(ground.env.handoff(["verify", "--all"]).exit(3).stdout.contains("verify · hub/s "));
