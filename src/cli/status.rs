@@ -114,7 +114,7 @@ fn total(view: &View) -> Cell {
 
 /// Adds how many items of a run stand how, in the words of the report of `verify`.
 pub(crate) fn came_out(line: Cell, outcomes: &Outcomes) -> Cell {
-    let green = shade::of("done").filter(|_| outcomes.done == outcomes.total);
+    let green = shade::of("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
     let others = outcomes.others().map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
     let said = outcomes.said.iter().map(|word| (word.clone(), shade::SAID));
@@ -134,5 +134,21 @@ pub(crate) fn word(view: &View, at: usize) -> &'static str {
         _ if view.state.items[at].reused.is_some() => REUSED,
         "ready" if view.state.waits_for_people(at) => AWAITED,
         status => status,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_done_is_green_only_where_no_rule_had_the_run_say_otherwise() {
+        let line = |said: &[&str]| {
+            let said = said.iter().map(ToString::to_string).collect();
+            let outcomes = Outcomes { total: 2, done: 2, said, ..Outcomes::default() };
+            came_out(Cell::default(), &outcomes).painted(true).as_str().to_owned()
+        };
+        assert_eq!(line(&[]), "\u{1b}[32m2 of 2 done\u{1b}[0m");
+        assert_eq!(line(&["rejected"]), "2 of 2 done, \u{1b}[31mrejected\u{1b}[0m");
     }
 }
