@@ -21,11 +21,13 @@ pub struct Held {
     pub missed: Vec<Missed>,
 }
 
-/// Looks up every run of this repository, and every one that its own logs, the logs of its key, or an anchor hold of its key.
+/// Looks up every run of this repository, those with an unreadable ref among them, and every one that its own logs, the logs of its key, or
+/// an anchor hold of its key.
 pub fn look_up(
     (store, key): (&Store, Option<&str>),
     logs: &Logs,
     (anchors, means): (&[Anchor], &Means),
+    unreadable: &[Target],
 ) -> Result<Held, target::Error> {
     let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(Missed::Log).collect();
     let mut holders: BTreeMap<RunId, String> =
@@ -47,7 +49,7 @@ pub fn look_up(
     }
     let (mut own, were_here) = (own_runs(store)?, logs.held(None));
     // A ref that cannot be read is there, and fails by itself.
-    own.extend(Target::unreadable(store)?.into_iter().filter(Target::is_own).map(|target| target.run));
+    own.extend(unreadable.iter().filter(|target| target.is_own()).map(|target| target.run.clone()));
     holders.retain(|run, _| !own.contains(run));
     let mut targets: Vec<Target> = own.into_iter().map(Target::own).collect();
     let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;

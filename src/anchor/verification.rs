@@ -81,13 +81,15 @@ impl<'r> Verification<'r> {
     pub fn all(self) -> Result<RunsToVerify<'r>, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let own_key = self.options.own_key.as_deref();
-        let held = held::look_up((&self.repository.store, own_key), &logs, (&self.anchors, &self.means))?;
+        let store = &self.repository.store;
+        let unreadable = Target::unreadable(store).map_err(target::Error::from)?;
+        let held = held::look_up((store, own_key), &logs, (&self.anchors, &self.means), &unreadable)?;
         let mut targets = held.targets;
-        let mut fetched = Target::all_fetched(&self.repository.store).map_err(target::Error::from)?;
-        fetched.extend(Target::unreadable(&self.repository.store).map_err(target::Error::from)?);
+        let mut fetched = Target::all_fetched(store).map_err(target::Error::from)?;
+        fetched.extend(unreadable);
         fetched.retain(|one| targets.iter().all(|target| target.reference != one.reference));
         targets.extend(fetched);
-        let vanished = shown::vanished(&self.repository.store, &logs)?.into_iter();
+        let vanished = shown::vanished(store, &logs)?.into_iter();
         let vanished = vanished.filter(|vanished| vanished.place.kind != Kind::Thread);
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
         let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));

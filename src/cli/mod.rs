@@ -258,12 +258,14 @@ pub(crate) fn main() -> ExitCode {
                 if !command.hears_signals() {
                     temporary::before_the_first(interrupt::tidy);
                 }
-                if matches!(command, Command::Doctor(_))
+                let opened = context::open(environment.clone(), command.works_anywhere());
+                if opened.is_err()
+                    && matches!(command, Command::Doctor(_))
                     && let Some(ending) = doctor::settings(&environment, &mut output)?
                 {
                     return Ok(ending);
                 }
-                let repository = context::open(environment, command.works_anywhere())?;
+                let repository = opened?;
                 output.color_as(repository.config.colors, context::colors_reach_a_pager);
                 if !output.json
                     && command.is_read_in_pages()

@@ -14,7 +14,7 @@ use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::{self, Painted};
-use git_handoff::model::state::{Phase, RunState};
+use git_handoff::model::state::RunState;
 use git_handoff::worker::live::{Live, Lives};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
@@ -54,6 +54,20 @@ enum End {
     Cancelled,
 }
 
+impl End {
+    /// Returns what the status of an item says of its end; none of one that has not ended.
+    fn of(status: &str, red: bool) -> Option<Self> {
+        Some(match status {
+            "done" if red => Self::Red,
+            "done" => Self::Done,
+            "failed" => Self::Failed,
+            "skipped" => Self::Skipped,
+            "cancelled" => Self::Cancelled,
+            _ => return None,
+        })
+    }
+}
+
 struct Terminal {
     bars: MultiProgress,
     counts: ProgressBar,
@@ -79,15 +93,7 @@ impl Display {
             ended: HashMap::new(),
         };
         for (at, item) in state.items.iter().enumerate() {
-            let end = match item.phase {
-                Phase::Done if item.red => End::Red,
-                Phase::Done => End::Done,
-                Phase::Failed => End::Failed,
-                Phase::Skipped => End::Skipped,
-                Phase::Cancelled => End::Cancelled,
-                Phase::Waiting | Phase::Running => continue,
-            };
-            display.count(&state.graph.item(at).id, Some(end));
+            display.count(&state.graph.item(at).id, End::of(state.status(at), item.red));
         }
         display.show_counts();
         display
@@ -120,14 +126,7 @@ impl Display {
             return;
         }
         if let Some((item, _)) = entry.event.item() {
-            let outcome = match entry.event.shown_status() {
-                Some("done") if entry.event.is_red() => Some(End::Red),
-                Some("done") => Some(End::Done),
-                Some("failed") => Some(End::Failed),
-                Some("skipped") => Some(End::Skipped),
-                Some("cancelled") => Some(End::Cancelled),
-                _ => None,
-            };
+            let outcome = entry.event.shown_status().and_then(|status| End::of(status, entry.event.is_red()));
             self.count(item, outcome);
             if let Some(bar) = self.terminal.as_mut().and_then(|terminal| terminal.running.remove(item)) {
                 bar.finish_and_clear();

@@ -1,5 +1,7 @@
 //! Reads what `git config` lists into the configuration.
 
+use std::collections::BTreeMap;
+
 use super::listed::parse_list;
 use super::origin::WorkTrees;
 use super::trust::{Counts, is_of_reaching};
@@ -28,15 +30,19 @@ impl Config {
         let mut user = (None, None);
         let mut gpg_format = String::new();
         let (mut user_key, mut silenced, mut stricter) = (None, Vec::new(), Vec::new());
-        let mut faults = Vec::new();
+        let (mut faults, mut files) = (Vec::new(), BTreeMap::new());
         for setting in parse_list(&listed) {
-            let tracked = || setting.origin.as_ref().is_some_and(|origin| work_trees.hold(origin));
+            // Where a file lies is looked at once, however many settings stand in it.
+            let tracked = setting
+                .origin
+                .as_ref()
+                .is_some_and(|origin| *files.entry(origin.clone()).or_insert_with(|| work_trees.hold(origin)));
             match Counts::of(&setting.key) {
-                Counts::Outside if tracked() => {
+                Counts::Outside if tracked => {
                     config.ignore(&setting);
                     continue;
                 }
-                Counts::WhereStricter if tracked() => {
+                Counts::WhereStricter if tracked => {
                     stricter.push(setting);
                     continue;
                 }
@@ -44,7 +50,7 @@ impl Config {
             }
             // Those of the command line reach git by themselves.
             if is_of_reaching(&setting.key) && setting.origin.is_some() {
-                if tracked() {
+                if tracked {
                     silenced.push(setting.key.clone());
                 } else {
                     config.reaching.push((setting.key.clone(), setting.value.clone()));
@@ -62,7 +68,7 @@ impl Config {
                 "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
                     config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
                 }
-                _ => faults.extend(config.take(&setting, tracked()).err()),
+                _ => faults.extend(config.take(&setting, tracked).err()),
             }
         }
         faults.extend(config.take_stricter(&stricter));

@@ -46,31 +46,25 @@ impl Limits {
     /// Returns these, and of others those that these leave open.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
-        Self {
-            memory: self.memory.or(others.memory),
-            processes: self.processes.or(others.processes),
-            cpu_time: self.cpu_time.or(others.cpu_time),
-            open_files: self.open_files.or(others.open_files),
-            file_size: self.file_size.or(others.file_size),
-            disk: self.disk.or(others.disk),
-            output: self.output.or(others.output),
-        }
+        self.with(others, Option::or)
     }
-}
 
-impl Limits {
     /// Returns these, each no higher than others have it.
     #[must_use]
     pub fn at_most(self, others: Self) -> Self {
-        let lower = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
+        self.with(others, |own, other| own.into_iter().chain(other).min())
+    }
+
+    /// Makes each of one of ours and one of others.
+    fn with(self, others: Self, make: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         Self {
-            memory: lower(self.memory, others.memory),
-            processes: lower(self.processes, others.processes),
-            cpu_time: lower(self.cpu_time, others.cpu_time),
-            open_files: lower(self.open_files, others.open_files),
-            file_size: lower(self.file_size, others.file_size),
-            disk: lower(self.disk, others.disk),
-            output: lower(self.output, others.output),
+            memory: make(self.memory, others.memory),
+            processes: make(self.processes, others.processes),
+            cpu_time: make(self.cpu_time, others.cpu_time),
+            open_files: make(self.open_files, others.open_files),
+            file_size: make(self.file_size, others.file_size),
+            disk: make(self.disk, others.disk),
+            output: make(self.output, others.output),
         }
     }
 }
@@ -87,9 +81,7 @@ impl fmt::Display for Exceeded {
                     "kept what it has on the disk or in memory from being counted, of which it may have {most} bytes"
                 )
             }
-            Self::OpenFiles(most) => {
-                write!(f, "had more than {most} files open")
-            }
+            Self::OpenFiles(most) => write!(f, "had more than {most} files open"),
             Self::Output(most) => write!(f, "wrote more than {most} bytes to its output"),
         }
     }

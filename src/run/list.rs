@@ -18,7 +18,7 @@ use super::view::View;
 #[derive(Clone, Debug, Serialize)]
 pub struct Runs {
     schema: &'static str,
-    /// In order of name.
+    /// In order of name, ours before those that were fetched, and those whose refs cannot be read last.
     pub runs: Vec<RunSummary>,
 }
 

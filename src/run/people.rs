@@ -161,7 +161,7 @@ impl Repository {
         if message.len() > LONGEST {
             return Err(Error::Long(message.len()));
         }
-        self.gate().check("the message", message.as_bytes()).map_err(repository::Error::from)?;
+        self.free_of_secrets("the message", message)?;
         Ok(Some(message.to_owned()))
     }
 }

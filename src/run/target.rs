@@ -28,34 +28,28 @@ impl Target {
 
     /// Returns all runs that were fetched, those in archives too, in the order of their refs.
     pub fn all_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
-        Ok(Self::fetched_among(refs::list_with_archived(store, format::FETCHED_REFS)?))
+        Ok(Self::fetched_among(names(refs::list_with_archived(store, format::FETCHED_REFS)?)))
     }
 
     /// Returns the runs that were fetched and have a ref of their own, in the order of those.
     pub fn unarchived_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
-        Ok(Self::fetched_among(refs::list(store, format::FETCHED_REFS)?))
+        Ok(Self::fetched_among(names(refs::list(store, format::FETCHED_REFS)?)))
     }
 
     /// Returns the runs, ours and fetched ones, in whose places there is a ref that nobody can read: a symbolic one, or a file of anything
     /// else. What lists refs passes over them.
     pub fn unreadable(store: &Store) -> Result<Vec<Self>, refs::Error> {
-        let names = |prefix: &str| refs::unreadable(store, prefix, &refs::list(store, prefix)?);
-        let own = names(format::RUN_REFS)?.into_iter();
-        let own = own.filter_map(|name| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).map(Self::own);
-        let fetched = names(format::FETCHED_REFS)?.into_iter();
-        let fetched = fetched.filter_map(|reference| {
-            let place = Place::fetched_of(&reference, Kind::Run)?;
-            Some(Self { run: RunId::parse(&place.name).ok()?, reference })
-        });
-        Ok(own.chain(fetched).collect())
+        let below = |prefix: &str| refs::unreadable(store, prefix, &refs::list(store, prefix)?);
+        let own = runs_of(below(format::RUN_REFS)?.into_iter()).into_iter().map(Self::own);
+        Ok(own.chain(Self::fetched_among(below(format::FETCHED_REFS)?.into_iter())).collect())
     }
 
-    fn fetched_among(listed: Vec<(String, Oid)>) -> Vec<Self> {
-        let run = |(reference, _): (String, Oid)| {
+    fn fetched_among(references: impl Iterator<Item = String>) -> Vec<Self> {
+        let run = |reference: String| {
             let place = Place::fetched_of(&reference, Kind::Run)?;
             Some(Self { run: RunId::parse(&place.name).ok()?, reference })
         };
-        listed.into_iter().filter_map(run).collect()
+        references.filter_map(run).collect()
     }
 
     /// Returns what the run is called here: its id, with the remote before it where it was fetched.
@@ -189,16 +183,20 @@ fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
 
 /// Returns all runs of this repository, those that are archived too, in order of name.
 pub fn own_runs(store: &Store) -> Result<Vec<RunId>, Error> {
-    Ok(runs_of(&refs::list_with_archived(store, format::RUN_REFS)?))
+    Ok(runs_of(names(refs::list_with_archived(store, format::RUN_REFS)?)))
 }
 
 /// Returns the runs of this repository that have a ref of their own, in order of name.
 pub fn unarchived_runs(store: &Store) -> Result<Vec<RunId>, Error> {
-    Ok(runs_of(&refs::list(store, format::RUN_REFS)?))
+    Ok(runs_of(names(refs::list(store, format::RUN_REFS)?)))
 }
 
-fn runs_of(listed: &[(String, Oid)]) -> Vec<RunId> {
-    listed.iter().filter_map(|(name, _)| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).collect()
+fn runs_of(references: impl Iterator<Item = String>) -> Vec<RunId> {
+    references.filter_map(|name| RunId::decode(name.strip_prefix(format::RUN_REFS)?)).collect()
+}
+
+fn names(listed: Vec<(String, Oid)>) -> impl Iterator<Item = String> {
+    listed.into_iter().map(|(name, _)| name)
 }
 
 /// Why a run, or an item of it, is not found.

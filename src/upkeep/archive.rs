@@ -157,7 +157,7 @@ impl Repository {
         for name in names {
             let run = own(Target::find(&self.store, name)?)?;
             let put = looked_at(&self.store, &run)?.ok_or_else(|| Error::NotSealed(run.clone()))?;
-            sound(&self.store, &put).map_err(|why| Error::Unsound { run: run.clone(), why })?;
+            let put = sound(&self.store, put).map_err(|why| Error::Unsound { run: run.clone(), why })?;
             runs.insert(run, put);
         }
         Ok(runs.into_values().collect())
@@ -168,8 +168,8 @@ impl Repository {
         let (mut runs, mut left) = (Vec::new(), Vec::new());
         for run in unarchived_runs(&self.store)? {
             match looked_at(&self.store, &run) {
-                Ok(Some(put)) if put.sealed_at <= limit => match sound(&self.store, &put) {
-                    Ok(()) => runs.push(put),
+                Ok(Some(put)) if put.sealed_at <= limit => match sound(&self.store, put) {
+                    Ok(put) => runs.push(put),
                     Err(reason) => left.push(LeftThere { run, reason }),
                 },
                 Ok(_) => {}
@@ -201,7 +201,7 @@ fn before(now: Moment, age: Span) -> Option<Moment> {
     Some(Moment::from_millis(now.checked_sub(age).ok()?.timestamp().as_millisecond()))
 }
 
-/// Returns what an archive would hold of a run; none where it is not sealed.
+/// Returns what an archive would hold of a run, of which it is not known yet how it came out; none where it is not sealed.
 fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
     let reference = format::run_ref(run);
     let Some(commit) = refs::read(store, &reference)? else { return Ok(None) };
@@ -212,13 +212,15 @@ fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
     let stamps = refs::read(store, &format::stamps_ref(run))?;
     let held = ArchivedRun { commit, seal: decoded.hash, stamps };
     let already = !refs::is_stored(store, &reference)?;
-    let outcome = Target::own(run.clone()).view(store)?.state.outcomes();
+    let outcome = Outcomes::default();
     Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, outcome, held }))
 }
 
-/// Says why nobody who fetches the archive would take it with this run in it.
-fn sound(store: &Store, put: &PutAway) -> Result<(), String> {
-    verify::received(store, Chain::Run(&put.run), None, put.commit)
+/// Finds out how a run came out; says why nobody who fetches the archive would take it with this run in it.
+fn sound(store: &Store, put: PutAway) -> Result<PutAway, String> {
+    verify::received(store, Chain::Run(&put.run), None, put.commit)?;
+    let view = Target::own(put.run.clone()).view(store).map_err(|error| in_words(&error))?;
+    Ok(PutAway { outcome: view.state.outcomes(), ..put })
 }
 
 /// Puts runs into the archive, then what is kept besides, and then takes their refs away.

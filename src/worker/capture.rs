@@ -26,6 +26,7 @@ use std::sync::PoisonError;
 use large::Large;
 use part::Part;
 
+use super::folder::Crowded;
 use super::host::Host;
 use super::workspace::{self, Workspace};
 use crate::git::incoming;
@@ -164,6 +165,12 @@ pub enum Error {
     /// A product could not be written to the repository.
     #[error("a product could not be stored")]
     Store(#[source] store::Error),
+}
+
+impl From<Crowded> for Error {
+    fn from(crowded: Crowded) -> Self {
+        Self::refused(crowded.to_string())
+    }
 }
 
 impl Error {

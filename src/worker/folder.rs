@@ -16,7 +16,7 @@ use super::removal;
 /// What the paths of what a worker left may take, in bytes, each with what it takes to keep one: they are held in memory, and cost the
 /// worker little.
 const MOST_PATHS: usize = 128 << 20;
-const KEPT: usize = 32;
+pub(in crate::worker) const KEPT: usize = 32;
 
 /// The room that there is for paths of what a worker left.
 #[derive(Debug)]

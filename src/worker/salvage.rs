@@ -281,7 +281,7 @@ fn beyond(
 }
 
 /// What to leave out of the outputs; none where there is nothing to take. Fails where that is too much to be told.
-fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result<Option<Vec<Vec<u8>>>, String> {
+fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let root = workspace.outputs();
     let mut folders = vec![root.to_owned()];
     let (mut skip, mut any, mut paths) = (Vec::new(), false, Room::new());
@@ -295,7 +295,7 @@ fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result
         };
         for entry in entries.flatten() {
             if skip.len() > MOST_LEFT_OUT {
-                return Err(format!("more than {MOST_LEFT_OUT} of it would be left out"));
+                return Err(Error::Refused(format!("more than {MOST_LEFT_OUT} of it would be left out")));
             }
             let path = entry.path();
             let Ok(meta) = entry.metadata() else { continue };
@@ -303,7 +303,7 @@ fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result
                 let nested = if folder == root { &path } else { &folder };
                 skip.push(relative(workspace, nested).to_owned());
             } else if meta.is_dir() {
-                paths.take(path.as_os_str().len()).map_err(|crowded| crowded.to_string())?;
+                paths.take(path.as_os_str().len())?;
                 folders.push(path);
             } else if meta.len() > host.max_product.min(room) {
                 skip.push(relative(workspace, &path).to_owned());

@@ -83,7 +83,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
             })?;
             match kind {
                 FileType::Directory => {
-                    room.take(text.len()).map_err(|crowded| Error::refused(crowded.to_string()))?;
+                    room.take(text.len())?;
                     folders.push(text + "/");
                 }
                 FileType::RegularFile => names.push(name),

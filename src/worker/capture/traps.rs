@@ -103,7 +103,7 @@ pub(super) fn traps(tree: &Path, folder: BString) -> Result<Traps, Error> {
             let path = below(&folder, entry.file_name().as_bytes());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => {
-                    room.take(path.len()).map_err(|crowded| Error::refused(crowded.to_string()))?;
+                    room.take(path.len())?;
                     folders.push(path);
                 }
                 Ok(kind) if is_strange(kind) => found.strange(&path),

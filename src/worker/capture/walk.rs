@@ -304,7 +304,7 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         if tracked.is_none() {
-            self.room.take(relative.len()).map_err(|crowded| Error::refused(crowded.to_string()))?;
+            self.room.take(relative.len())?;
         }
         if kind.is_dir() {
             self.folders.push((relative, None));

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::OnceLock;
 
+use super::watching::numbers;
+
 /// One attempt may have such a part of what all processes of the machine may have open together. Who takes all keeps everybody else from
 /// opening anything, the driver as well.
 const PART: u64 = 8;
@@ -26,8 +28,7 @@ pub(super) fn count(processes: &BTreeSet<i32>) -> u64 {
 /// Returns how many files a process has room for.
 fn room(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
-    line.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
+    numbers(&status, &["FDSize:"])
 }
 
 /// Returns what so many open files take of the kernel's memory, in bytes.

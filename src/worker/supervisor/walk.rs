@@ -13,12 +13,13 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, MemfdFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
+use crate::worker::folder::KEPT;
+
 /// Each file takes this much at least, in bytes: where nothing else of it does, its number does, of which a disk has only so many.
 const LEAST: u64 = 4096;
 
 /// The names of folders that were not looked at yet may take so much, in bytes, each with what it takes to keep one.
 const PENDING: usize = 64 << 20;
-const KEPT: usize = 32;
 
 /// So many folders above one that is looked at stay open; below that depth one gets back through `..`.
 const OPEN: usize = 128;

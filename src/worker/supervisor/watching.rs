@@ -251,18 +251,18 @@ fn memory(pid: i32, shared: bool) -> u64 {
         .find_map(|thread| status(&thread).filter(|status| status.contains("\nVmRSS:")).map(|status| (thread, status)));
     let Some((thread, status)) = found else { return 0 };
     let rollup = fs::read_to_string(format!("/proc/{thread}/smaps_rollup")).unwrap_or_default();
-    let tables = kilobytes(&status, &["VmPTE:"]);
+    let tables = numbers(&status, &["VmPTE:"]);
     let pages = if shared && !rollup.is_empty() {
-        kilobytes(&rollup, &["Pss_Anon:", "Pss_Shmem:"])
+        numbers(&rollup, &["Pss_Anon:", "Pss_Shmem:"])
     } else {
-        kilobytes(&status, &["RssAnon:", "RssShmem:"])
+        numbers(&status, &["RssAnon:", "RssShmem:"])
     };
-    let swapped = kilobytes(&status, &["VmSwap:"]);
+    let swapped = numbers(&status, &["VmSwap:"]);
     (tables + pages + swapped) << 10
 }
 
-/// Returns the sum of some lines of a process's file.
-fn kilobytes(text: &str, words: &[&str]) -> u64 {
+/// Returns the sum of the numbers on some lines of a process's file.
+pub(super) fn numbers(text: &str, words: &[&str]) -> u64 {
     let value = |line: &str| {
         let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
         rest.split_whitespace().next()?.parse::<u64>().ok()
