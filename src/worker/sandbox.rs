@@ -112,6 +112,16 @@ pub struct Own<'a> {
     pub frozen: bool,
 }
 
+/// Which files one attempt reaches.
+struct Policy {
+    /// The access to each path, from which the mounts are made.
+    map: Map,
+    /// The same as rules of Landlock, which can give and cannot take away.
+    given: Vec<(Word, Access)>,
+    /// Why the attempt must not start.
+    refused: Option<String>,
+}
+
 impl Sandbox {
     /// Returns one of no layers, for where nobody wants workers confined.
     pub fn none() -> Self {
@@ -211,22 +221,7 @@ impl Confinement {
 
     /// Says it to the processes in between; `memory` is how many bytes of it the attempt may use.
     pub(in crate::worker) fn told(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
-        let mut map = self.reach.map.clone();
-        // What bubblewrap hides comes to light where somebody outside puts another file in its place; Landlock gives neither.
-        let mut given = self.reach.given.clone();
-        if own.frozen {
-            map.freeze();
-            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(places::SHARED_MEMORY);
-            for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
-                *access = (*access).min(Access::Read);
-            }
-        }
-        let readable = own.readable.iter().map(|path| (path, Access::Read));
-        let writable = own.writable.iter().chain([&own.tree]).map(|path| (path, Access::Write));
-        for (path, access) in readable.chain(writable) {
-            given.extend(map.set(path, access).map(|real| (real.into(), access)));
-        }
-        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
+        let Policy { map, given, refused } = self.policy(own);
         let Layers { landlock, seccomp, .. } = self.layers;
         let mut held = Vec::new();
         let words = self.bwrap.as_ref().map(|bwrap| {
@@ -244,6 +239,27 @@ impl Confinement {
             std::iter::once(Word::from(bwrap)).chain(arguments).collect()
         });
         Outer { words, inner: Inner { landlock, given, held, seccomp, network: self.network }, refused }
+    }
+
+    /// Returns the policy for the files of one attempt, from which the mounts and the rules of Landlock are both made.
+    fn policy(&self, own: &Own<'_>) -> Policy {
+        let mut map = self.reach.map.clone();
+        // What bubblewrap hides comes to light where somebody outside puts another file in its place; Landlock gives neither.
+        let mut given = self.reach.given.clone();
+        if own.frozen {
+            map.freeze();
+            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(places::SHARED_MEMORY);
+            for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
+                *access = (*access).min(Access::Read);
+            }
+        }
+        let readable = own.readable.iter().map(|path| (path, Access::Read));
+        let writable = own.writable.iter().chain([&own.tree]).map(|path| (path, Access::Write));
+        for (path, access) in readable.chain(writable) {
+            given.extend(map.set(path, access).map(|real| (real.into(), access)));
+        }
+        let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
+        Policy { map, given, refused }
     }
 
     /// Gives what links in the worktree lead to, as far as it may be given; says why where it may not.
@@ -333,3 +349,6 @@ pub enum Refused {
         link: PathBuf,
     },
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod agreement;

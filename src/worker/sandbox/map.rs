@@ -152,8 +152,10 @@ impl Map {
         }
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let path = entry.path();
-            // What has a word of its own is given by that; what a link leads to has one of its own as well.
-            if !self.places.contains_key(&path) && entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            // A place with another access than its folder is one of `places`, and added by `given`. One with the same
+            // access is not. A link needs no rule: the place that it leads to has its own.
+            let is_apart = self.places.get(&path).is_some_and(|own| *own != access);
+            if !is_apart && entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 self.give(&path, access, given);
             }
         }
