@@ -1,13 +1,14 @@
 //! What running an item means here: the resolved command, its settings, and the environment it sees.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
 use crate::config::{Config, Executor, OnVerifyFail};
 use crate::model::plan::Item;
 use crate::model::state::RunState;
+use crate::worker::sandbox::TOOLS;
 
 use super::decide::Limits;
 
@@ -101,16 +102,24 @@ pub fn limits(queue: &str, config: &Config) -> Limits {
     Limits { concurrency: config.queues.get(queue).and_then(|queue| queue.concurrency).unwrap_or_else(cores) }
 }
 
-/// Returns the environment of an executor: a few variables of our own, those it is configured to get, and nothing else.
+/// Returns the variables of our own environment that every executor sees because a tool of the person needs them.
+pub fn variables(ambient: &BTreeMap<String, OsString>) -> BTreeMap<String, OsString> {
+    let passed = ambient.iter().filter(|(name, value)| TOOLS.passes(name, value));
+    passed.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Returns the environment of an executor: a few variables of our own, those of tools, those it is configured to get, and
+/// nothing else.
 pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) -> BTreeMap<String, OsString> {
-    let passed = |name: &str| {
+    let passed = |name: &str, value: &OsStr| {
         ALWAYS_PASSED.contains(&name)
+            || TOOLS.passes(name, value)
             || name.starts_with("LC_")
             || settings.pass_env.iter().any(|n| n == name)
             || settings.secret_env.iter().any(|secret| secret.is_from_environment(name))
     };
     let mut env: BTreeMap<String, OsString> =
-        ambient.iter().filter(|(name, _)| passed(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+        ambient.iter().filter(|(name, value)| passed(name, value)).map(|(n, v)| (n.clone(), v.clone())).collect();
     env.extend(settings.env.iter().map(|(name, value)| (name.clone(), value.into())));
     env
 }

@@ -9,7 +9,7 @@ use crate::model::limits::Limits;
 use crate::model::plan::Item;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
-use crate::worker::sandbox::{Confinement, LOGINS, More, Refused, Sandbox, Surroundings, folders, named_in};
+use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, TOOLS, folders, named_in};
 
 use super::command;
 use super::machine::Machine;
@@ -65,6 +65,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
     });
     let around = Surroundings {
         worked: worked.map(real).collect(),
+        variables: command::variables(&environment.variables),
         home,
         path: folders(environment.path.as_ref()),
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
@@ -93,8 +94,11 @@ pub(super) fn login_out_of_reach(repository: &Repository, item: &Item) -> Option
         let below = |path: &PathBuf| path.strip_prefix("~").or_else(|_| path.strip_prefix(&home)).map(Path::to_owned);
         given.any(|path| below(path).is_ok_and(|below| Path::new(place).starts_with(below)))
     };
-    let (_, place) =
-        LOGINS.into_iter().find(|(agent, place)| runs(agent) && !is_given(place) && home.join(place).exists())?;
+    let (_, place) = TOOLS
+        .logins
+        .iter()
+        .copied()
+        .find(|(agent, place)| runs(agent) && !is_given(place) && home.join(place).exists())?;
     let key = match resolved.subagent {
         Some(name) => format!("handoff.subagent.{name}.writable"),
         None => format!("handoff.executor.{}.writable", item.executor),

@@ -23,9 +23,12 @@ mod named;
 mod outside;
 mod places;
 pub mod probe;
+mod programs;
 mod reach;
+mod secrets;
 mod seen;
 mod told;
+mod tools;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,8 +36,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use named::named_in;
-pub use places::LOGINS;
 pub use reach::{Missing, More, Surroundings, folders};
+pub use tools::TOOLS;
 
 pub(in crate::worker) use mounts::PROGRAM;
 pub(in crate::worker) use told::{Inner, Outer, Starting, Told, Word};

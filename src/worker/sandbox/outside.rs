@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use super::map::{Access, Led, Map};
-use super::reach::{MOST_PROGRAMS, Surroundings};
+use super::programs::MOST_PROGRAMS;
+use super::reach::Surroundings;
 
 /// Takes away from what may be written all that runs outside: the last word on a map.
 pub(super) fn keep(map: &mut Map, around: &Surroundings) {

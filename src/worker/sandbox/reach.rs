@@ -1,32 +1,18 @@
 //! What workers reach on this machine: what is the same for all of them is looked up once.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Led, Map};
 use super::named::is_led_away;
-use super::places::{SECRETS, SETTINGS, SHARED_MEMORY, STARTED, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS, TOOLS};
+use super::places::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
+use super::programs::Programs;
+use super::secrets::{MOST_LOOKED, is_secret, peoples_homes, secrets_of, unreadable_for_others};
 use super::{Refused, Word, outside};
 use crate::model::confinement::{Asked, Home};
-
-/// So many programs of one folder are followed to where their links lead.
-pub(super) const MOST_PROGRAMS: usize = 2000;
-
-/// The file of the machine's users, and the least number of one that is a person.
-const USERS: (&str, u32) = ("/etc/passwd", 1000);
-
-/// What lies beside a folder of programs that has its other files there.
-const BESIDE: [&str; 5] = ["lib", "lib64", "libexec", "share", "include"];
-
-/// What lies in a folder that is more than some program's: somebody's home, or their work.
-const MORE_THAN_PROGRAMS: [&str; 8] =
-    [".ssh", ".gnupg", ".aws", ".bashrc", ".profile", ".bash_history", ".git", ".env"];
-
-/// The names of folders of programs whose other files lie beside them.
-const PROGRAMS: [&str; 5] = ["bin", "sbin", "shims", "libexec", "scripts"];
 
 /// What has to be known of a machine and a repository to say what workers reach there.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +33,15 @@ pub struct Surroundings {
     pub never: Vec<PathBuf>,
     /// What workers of any executor may write besides their attempts' own files.
     pub worked: Vec<PathBuf>,
+    /// The variables of the environment that workers get because they say where tools lie.
+    pub variables: BTreeMap<String, OsString>,
+}
+
+impl Surroundings {
+    /// Returns the value of a variable that workers get.
+    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(name).map(OsString::as_os_str)
+    }
 }
 
 /// What one executor's workers reach besides the rest.
@@ -65,6 +60,11 @@ pub struct More {
 }
 
 impl More {
+    /// Returns true if a setting names the path itself.
+    fn names(&self, path: &Path) -> bool {
+        self.readable.iter().chain(&self.writable).any(|named| named == path)
+    }
+
     /// Returns which setting gives a folder, which leads through no links.
     pub(super) fn giver(&self, folder: &Path) -> &'static str {
         let leads = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| real == folder);
@@ -108,8 +108,9 @@ impl Reach {
         for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
             map.set(secret, Access::Hidden);
         }
-        if rustix::process::geteuid().is_root() {
-            for file in roots_own(Path::new(SETTINGS)) {
+        let of_settings = rustix::process::geteuid().is_root().then_some((SETTINGS, usize::MAX));
+        for (folder, most) in of_settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, MOST_LOOKED))) {
+            for file in unreadable_for_others(Path::new(folder), most) {
                 map.set(&file, Access::Hidden);
             }
         }
@@ -129,8 +130,10 @@ impl Reach {
                 map.set(tree, Access::Read);
             }
         }
+        let mut secrets = Vec::new();
         if more.asked != Asked::Strict {
-            tools(&mut map, around, home.as_deref(), &mut homes);
+            let programs = Programs { map: &mut map, around, homes: &mut homes, secrets: Vec::new() };
+            secrets = programs.add(home.as_deref());
         }
         // What an agent would make on its first day need not be there yet.
         for path in &more.readable {
@@ -143,7 +146,12 @@ impl Reach {
         };
         let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Refused>>()?;
         let own_home = home.as_ref();
-        let mut secrets = Vec::new();
+        secrets.retain(|secret| !more.names(secret));
+        for secret in &secrets {
+            if map.access(secret) != Access::Hidden {
+                map.set(secret, Access::Hidden);
+            }
+        }
         for home in &homes {
             let called = around.home.as_deref().filter(|_| Some(home) == own_home);
             secrets.extend(secrets_of(&mut map, (home, called), more, &writable));
@@ -211,134 +219,6 @@ fn holds_objects(folder: &Path) -> bool {
     };
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
     entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
-}
-
-/// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
-/// what only a link leads to does not. `called` is what the configuration calls the directory, where that is another name. Returns
-/// what is secret there, also where nothing gives it yet.
-///
-/// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
-/// for a secret that is not there, because nothing new could be made beside it.
-fn secrets_of(
-    map: &mut Map,
-    (home, called): (&Path, Option<&Path>),
-    more: &More,
-    writable: &[PathBuf],
-) -> Vec<PathBuf> {
-    let below = |path: &PathBuf| {
-        [Some(home), called].iter().flatten().find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned))
-    };
-    let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
-    let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
-        let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
-        unasked.filter_map(|name| map.resolve(&home.join(name))).map(|led| (led.real, led.is_there)).collect()
-    };
-    let (secrets, started) = (places(&SECRETS), places(&STARTED));
-    for (secret, is_there) in &secrets {
-        let is_given = writable.iter().any(|folder| secret.starts_with(folder));
-        if (*is_there || !is_given) && map.access(secret) != Access::Hidden {
-            map.set(secret, Access::Hidden);
-        }
-    }
-    for (started, is_there) in started {
-        if map.access(&started) == Access::Write {
-            map.set(&started, if is_there { Access::Read } else { Access::Hidden });
-        }
-    }
-    secrets.into_iter().map(|(secret, _)| secret).collect()
-}
-
-/// Adds the folders of programs and tools.
-fn tools(map: &mut Map, around: &Surroundings, home: Option<&Path>, homes: &mut Vec<PathBuf>) {
-    for tool in TOOLS {
-        // A link that leads out of the home is whoever's who may write there.
-        if let Some(home) = home
-            && let Ok(real) = fs::canonicalize(home.join(tool))
-            && real != home
-            && (real.starts_with(home) || map.access(&real) != Access::Hidden)
-        {
-            map.set(&home.join(tool), Access::Read);
-        }
-    }
-    for folder in around.path.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
-        if map.access(&folder) != Access::Hidden {
-            continue;
-        }
-        let whole = around_programs(&folder, around, homes);
-        // `~/.cargo` lies in a home directory, whosever it is; and secrets have their names wherever they lie.
-        let above = whole.and_then(Path::parent).filter(|above| *above != Path::new("/"));
-        for home in whole.into_iter().chain(above) {
-            if !homes.iter().any(|known| known == home) {
-                homes.push(home.to_owned());
-            }
-        }
-        map.set(whole.unwrap_or(&folder), Access::Read);
-        linked(map, &folder, homes);
-    }
-}
-
-/// Returns the folder that a folder of programs is a part of; none where that holds more than the programs' own files.
-fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf]) -> Option<&'a Path> {
-    let name = folder.file_name()?.to_str()?;
-    let whole = folder.parent().filter(|_| PROGRAMS.contains(&name))?;
-    let own = homes.iter().chain(&around.work_trees).chain(&around.git_dirs).chain(&around.never);
-    let holds_more = own.into_iter().any(|other| other.starts_with(whole)) || whole.ends_with(".local");
-    let holds = |names: &[&str]| names.iter().any(|name| fs::symlink_metadata(whole.join(name)).is_ok());
-    let is_hidden = whole.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
-    let is_tool = whole.components().count() > 2 && !holds_more && !holds(&MORE_THAN_PROGRAMS);
-    (is_tool && (is_hidden || holds(&BESIDE))).then_some(whole)
-}
-
-/// Adds the files that links in a folder of programs lead to, where nothing else does.
-fn linked(map: &mut Map, folder: &Path, homes: &[PathBuf]) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
-    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
-        if let Ok(real) = fs::canonicalize(entry.path())
-            && real.is_file()
-            && map.access(&real) == Access::Hidden
-            && !is_secret(&real, homes)
-        {
-            map.set(&entry.path(), Access::Read);
-        }
-    }
-}
-
-/// Returns the files and folders below one that not everybody may read: what root could read there is nobody else's.
-fn roots_own(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut next = vec![folder.to_owned()];
-    while let Some(folder) = next.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(meta) = entry.metadata().map(|meta| (meta.mode(), meta.file_type())) else { continue };
-            match meta {
-                (_, kind) if kind.is_symlink() => {}
-                (mode, _) if mode & 0o004 == 0 => found.push(entry.path()),
-                (_, kind) if kind.is_dir() => next.push(entry.path()),
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
-/// Returns the home directories of the machine's people, and root's.
-fn peoples_homes() -> Vec<PathBuf> {
-    let (file, first) = USERS;
-    let users = fs::read_to_string(file).unwrap_or_default();
-    let home = |line: &str| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let number: u32 = fields.get(2)?.parse().ok()?;
-        let home = Path::new(fields.get(5)?);
-        // Daemons and nobody have folders that are no homes.
-        let is_persons = number == 0 || (first..u32::from(u16::MAX) - 1).contains(&number);
-        (is_persons && home.is_absolute() && home.parent().is_some()).then(|| fs::canonicalize(home).ok())?
-    };
-    users.lines().filter_map(home).collect()
-}
-
-fn is_secret(path: &Path, homes: &[PathBuf]) -> bool {
-    let of_home = |home: &PathBuf| SECRETS.iter().any(|secret| path.starts_with(home.join(secret)));
-    homes.iter().any(of_home) || SYSTEM_SECRETS.iter().any(|secret| path.starts_with(secret))
 }
 
 /// Returns what of a home directory may be reached, with its place below it.

@@ -1,0 +1,125 @@
+//! Files that are nobody's business but their owner's, wherever they lie.
+
+use std::collections::VecDeque;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::map::{Access, Map};
+use super::places::SYSTEM_SECRETS;
+use super::reach::More;
+use super::tools::TOOLS;
+
+/// The file of the machine's users, and the least number of one that is a person.
+const USERS: (&str, u32) = ("/etc/passwd", 1000);
+
+/// The number of files and folders that are looked at below one folder, so that a large tree does not delay a driver.
+pub(super) const MOST_LOOKED: usize = 20_000;
+
+/// How deep below a folder of programs a name makes a file secret.
+const NAMED_DEPTH: usize = 3;
+
+/// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
+/// what only a link leads to does not. `called` is what the configuration calls the directory, where that is another name. Returns
+/// what is secret there, also where nothing gives it yet.
+///
+/// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
+/// for a secret that is not there, because nothing new could be made beside it.
+pub(super) fn secrets_of(
+    map: &mut Map,
+    (home, called): (&Path, Option<&Path>),
+    more: &More,
+    writable: &[PathBuf],
+) -> Vec<PathBuf> {
+    let below = |path: &PathBuf| {
+        [Some(home), called].iter().flatten().find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned))
+    };
+    let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
+    let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
+        let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
+        unasked.filter_map(|name| map.resolve(&home.join(name))).map(|led| (led.real, led.is_there)).collect()
+    };
+    let (secrets, started) = (places(&TOOLS.secrets), places(&TOOLS.started));
+    for (secret, is_there) in &secrets {
+        let is_given = writable.iter().any(|folder| secret.starts_with(folder));
+        if (*is_there || !is_given) && map.access(secret) != Access::Hidden {
+            map.set(secret, Access::Hidden);
+        }
+    }
+    for (started, is_there) in started {
+        if map.access(&started) == Access::Write {
+            map.set(&started, if is_there { Access::Read } else { Access::Hidden });
+        }
+    }
+    secrets.into_iter().map(|(secret, _)| secret).collect()
+}
+
+/// Returns the files and folders below one that are the user's alone by their modes: others may not read them. Root may read
+/// everybody's.
+pub(super) fn unreadable_for_others(top: &Path, most: usize) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid();
+    let readable = bit_for_others();
+    let is_own = |meta: &Metadata| user.is_root() || meta.uid() == user.as_raw();
+    search(top, most, |_, meta| meta.mode() & readable == 0 && readable != 0 && is_own(meta))
+}
+
+/// Returns the bit of a mode that says whether a file is the user's alone: whether others may read it. Where the umask takes
+/// that from every new file, the group's bit tells; where it takes both, no mode tells anything, and 0 is returned.
+fn bit_for_others() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = status.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("Umask:")?.trim(), 8).ok());
+    [0o004, 0o040].into_iter().find(|bit| umask.unwrap_or(0) & bit == 0).unwrap_or(0)
+}
+
+/// Returns the files and folders beside programs that are secret: by their names, or by modes that let fewer read them than
+/// `programs`, the folder of the programs.
+pub(super) fn beside_programs(whole: &Path, programs: &Path) -> Vec<PathBuf> {
+    let is_open = fs::metadata(programs).is_ok_and(|meta| meta.mode() & 0o004 != 0);
+    let (above, most) = (whole.components().count(), MOST_LOOKED);
+    search(whole, most, |path, meta| {
+        let by_name = || path.file_name().is_some_and(|name| TOOLS.is_secret_name(name));
+        is_open && meta.mode() & 0o004 == 0 || path.components().count() - above <= NAMED_DEPTH && by_name()
+    })
+}
+
+/// Looks at the files and folders below one, the highest first, and at no more than `most` of them. Nothing below a folder
+/// that is secret itself is returned.
+fn search(top: &Path, most: usize, is_secret: impl Fn(&Path, &Metadata) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut next = VecDeque::from([top.to_owned()]);
+    let mut looked = 0;
+    while let Some(folder) = next.pop_front().filter(|_| looked < most) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            looked += 1;
+            let Ok(meta) = entry.metadata() else { continue };
+            let path = entry.path();
+            if meta.is_symlink() {
+            } else if is_secret(&path, &meta) {
+                found.push(path);
+            } else if meta.is_dir() {
+                next.push_back(path);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the home directories of the machine's people, and root's.
+pub(super) fn peoples_homes() -> Vec<PathBuf> {
+    let (file, first) = USERS;
+    let users = fs::read_to_string(file).unwrap_or_default();
+    let home = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let number: u32 = fields.get(2)?.parse().ok()?;
+        let home = Path::new(fields.get(5)?);
+        // Daemons and nobody have folders that are no homes.
+        let is_persons = number == 0 || (first..u32::from(u16::MAX) - 1).contains(&number);
+        (is_persons && home.is_absolute() && home.parent().is_some()).then(|| fs::canonicalize(home).ok())?
+    };
+    users.lines().filter_map(home).collect()
+}
+
+pub(super) fn is_secret(path: &Path, homes: &[PathBuf]) -> bool {
+    let of_home = |home: &PathBuf| TOOLS.secrets.iter().any(|secret| path.starts_with(home.join(secret)));
+    homes.iter().any(of_home) || SYSTEM_SECRETS.iter().any(|secret| path.starts_with(secret))
+}
