@@ -31,7 +31,7 @@ use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
-use crate::worker::workspace::Workspace;
+use crate::worker::workspace::{Refs, Workspace};
 use crate::worker::{host::Host, inputs, pipeline};
 
 pub(super) use step::OWN_VARIABLES;
@@ -49,6 +49,8 @@ pub(super) struct Job {
     pub(super) item: ItemId,
     pub(super) attempt: u32,
     pub(super) base: Oid,
+    /// The refs that the worktree has.
+    pub(super) refs: Refs,
     /// What the executor reads as its task.
     pub(super) task: Vec<u8>,
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
@@ -254,6 +256,7 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
+    let host = &host.showing(job.refs.clone());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
         .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
     // Who is confined by nothing can do all that we can, with its files as with ours.
@@ -333,9 +336,10 @@ fn wind_up(
     }
     if matches!(finished.verdict, Verdict::Done) {
         match products::take(&workspace, host, job, finished.captured.take()) {
-            Ok((products, kept)) => {
-                finished.products = products;
-                finished.kept.join(kept);
+            Ok(taken) => {
+                finished.notes.extend(taken.note(&job.item));
+                finished.products = taken.products;
+                finished.kept.join(taken.kept);
             }
             Err(verdict) => finished.verdict = verdict,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::config::OnVerifyFail;
 use crate::model::catalog::Shape;
+use crate::model::causes::in_words;
 use crate::model::confinement::NONE;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::ItemFired;
@@ -40,6 +41,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = ground::confine(machine, &resolved.settings).map_err(|e| e.to_string())?;
+    let refs = machine.host.refs().map_err(|e| in_words(&e))?;
     let submitted = serde_json::Value::Object(item.inputs.clone());
     let manifest = Manifest {
         schema: manifest::SCHEMA.into(),
@@ -67,6 +69,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         timeout: resolved.timeout,
         sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
         network: confinement.as_ref().map(Confinement::network),
+        refs: Some(refs.digest()),
         tool: format::TOOL.into(),
     };
     let sealed = manifest.canonical();
@@ -81,6 +84,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         item: item.id.clone(),
         attempt,
         base: state.submitted.base,
+        refs,
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
         promised,

@@ -6,7 +6,7 @@ use crate::git::store::Kept;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::format;
-use crate::model::name::{FilePath, clashes};
+use crate::model::name::{FilePath, ItemId, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
@@ -16,8 +16,27 @@ use crate::worker::workspace::Workspace;
 
 use super::attempt::{Job, Verdict};
 
-/// The products of an attempt, kept until a ref reaches them.
-type Taken = (BTreeMap<ProductKey, Product>, Kept);
+/// How many of the repositories that were left out are named.
+const MOST_NAMED: usize = 10;
+
+/// The products of an attempt.
+pub(super) struct Taken {
+    pub(super) products: BTreeMap<ProductKey, Product>,
+    /// Keeps them until a ref reaches them.
+    pub(super) kept: Kept,
+    /// The repositories in the worktree that are in none of them.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Taken {
+    /// Says which repositories are in no product; nothing if there are none.
+    pub(super) fn note(&self, item: &ItemId) -> Option<String> {
+        let (named, more) = self.left_out.split_at(self.left_out.len().min(MOST_NAMED));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let named = named.join(", ");
+        (!named.is_empty()).then(|| format!("{item}: left out of the patch, as git repositories of their own: {named}{more}"))
+    }
+}
 
 /// Takes the products of an attempt, unless they were taken on the way; what is not as the plan says fails it.
 pub(super) fn take(
@@ -44,7 +63,7 @@ pub(super) fn take(
     }
     expect_promised(host, job, &products)?;
     large::take_over(workspace, &captured.large).map_err(|error| not_taken(&error))?;
-    Ok((products, captured.kept))
+    Ok(Taken { products, kept: captured.kept, left_out: captured.left_out })
 }
 
 /// Refuses an output that a worker left where the change to a submodule belongs, whether there is one or not: only what we found

@@ -62,6 +62,9 @@ pub struct Manifest {
     /// Whom it could speak to, where something confined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// The digest of the refs that the worktree had. Manifests of older versions lack it, and their worktrees had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refs: Option<Digest>,
     /// The program that dispatched it.
     pub tool: String,
 }

@@ -12,10 +12,12 @@ pub mod large;
 mod outputs;
 pub(super) mod part;
 mod patch;
+pub(super) mod repositories;
 pub(super) mod submodules;
 pub(super) mod traps;
 pub(super) mod tree;
 pub(super) mod walk;
+mod walked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,8 +25,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use gix::bstr::BString;
 use large::Large;
 use part::Part;
+use patch::Change;
 
 use super::folder::Crowded;
 use super::host::Host;
@@ -46,6 +50,8 @@ pub struct Captured {
     pub submodules: BTreeMap<FilePath, Product>,
     /// The files below `outputs/`.
     pub outputs: BTreeMap<FilePath, Product>,
+    /// The repositories in the worktree that no patch can carry, by their paths in words.
+    pub left_out: Vec<String>,
     /// What git-lfs would keep of it, to be taken over once the rest is known to be wanted.
     pub large: Vec<Large>,
     /// Keeps their bytes until a ref reaches them.
@@ -105,6 +111,8 @@ struct Changes {
     patch: Option<File>,
     /// Those of submodules.
     submodules: BTreeMap<FilePath, File>,
+    /// The repositories that they do not hold.
+    left_out: Vec<BString>,
 }
 
 impl Changes {
@@ -112,7 +120,9 @@ impl Changes {
     fn store(self, batch: &mut Batch) -> Result<Captured, Error> {
         let patch = self.patch.map(|mut file| store(batch, &mut file)).transpose()?;
         let submodules = self.submodules.into_iter().map(|(name, mut file)| Ok((name, store(batch, &mut file)?)));
-        Ok(Captured { patch, submodules: submodules.collect::<Result<_, Error>>()?, ..Captured::default() })
+        let submodules = submodules.collect::<Result<_, Error>>()?;
+        let left_out = self.left_out.iter().map(|path| walk::shown(path)).collect();
+        Ok(Captured { patch, submodules, left_out, ..Captured::default() })
     }
 }
 
@@ -120,10 +130,11 @@ impl Changes {
 fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = walk::walk(workspace, host, &base)?;
-    let submodules = submodules::capture(workspace, host, &base)?;
+    let (submodules, mut left_out) = submodules::capture(workspace, host, &base)?;
     let part = Part::of(workspace, host, &base);
-    let patch = if walked.changed { patch::capture(&part, &walked)? } else { None };
-    Ok(Changes { patch, submodules })
+    let taken = if walked.changed { patch::capture(&part, &walked)? } else { Change::default() };
+    left_out.extend(taken.left_out);
+    Ok(Changes { patch: taken.patch, submodules, left_out })
 }
 
 /// Writes a file into what is to be kept.

@@ -13,7 +13,7 @@ use crate::model::digest::Oid;
 
 use super::capture::large::Large;
 use super::filters::Filters;
-use super::workspace::{Base, Company, Error, Pool, sweep};
+use super::workspace::{Base, Company, Error, KnownRefs, Pool, Refs, sweep};
 
 /// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
 pub const MAX_PRODUCT: u64 = 100 << 20;
@@ -86,6 +86,9 @@ pub struct Host {
     /// What may not be stored of what workers leave.
     pub gate: Gate,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
+    refs: Arc<Mutex<Option<KnownRefs>>>,
+    /// The refs that worktrees get, if they were read already.
+    chosen: Option<Refs>,
     /// What goes on just now.
     pub(super) taking: Taking,
     /// The worktrees that are used again.
@@ -121,6 +124,8 @@ impl Host {
             user: None,
             gate: Gate::default(),
             bases: Arc::default(),
+            refs: Arc::default(),
+            chosen: None,
             taking: Taking::default(),
             pool: Pool::default(),
             company: Company::default(),
@@ -143,6 +148,20 @@ impl Host {
     #[must_use]
     pub fn filtering(&self, filters: Filters) -> Self {
         Self { filters, ..self.clone() }
+    }
+
+    /// Returns it for attempts whose worktrees get these refs.
+    #[must_use]
+    pub fn showing(&self, refs: Refs) -> Self {
+        Self { chosen: Some(refs), ..self.clone() }
+    }
+
+    /// Returns the refs that a worktree gets: those of the repository as they are now, unless others were chosen.
+    pub fn refs(&self) -> Result<Refs, Error> {
+        if let Some(refs) = &self.chosen {
+            return Ok(refs.clone());
+        }
+        KnownRefs::now(&mut self.refs.lock().unwrap_or_else(PoisonError::into_inner), &self.store)
     }
 
     /// Returns how much memory a call of git may have that looks at what an attempt left, in bytes; none where nobody bounds it.

@@ -12,7 +12,7 @@ use super::capture::large_of;
 use super::capture::part::Part;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked, shown};
-use super::capture::{Error, ahead, large, submodules, traps};
+use super::capture::{Error, ahead, large, repositories, submodules, traps};
 use super::folder::Room;
 use super::host::Host;
 use super::workspace::{Base, Workspace};
@@ -81,6 +81,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
+    without.extend(repositories::left_out(&walked, &scratch)?.iter().map(|path| repositories::in_words(path)));
     let (beyond, taken) = beyond(&walked, &scratch, &skip, limit)?;
     skip.extend(beyond);
     let room = limit.saturating_sub(taken);
@@ -241,7 +242,8 @@ fn add(scratch: &Scratch, options: &[&str], paths: &Paths) -> Result<(), Error> 
 
 /// The paths that git must not enter or need not take.
 fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Error> {
-    let asked = walked.nested.iter().chain(&walked.closed).chain(&walked.large).chain(&walked.odd);
+    let nested = walked.nested.iter().chain(walked.untracked_repositories());
+    let asked = nested.chain(&walked.closed).chain(&walked.large).chain(&walked.odd);
     let asked: BTreeSet<BString> = asked.cloned().collect();
     let ignored = ignored(scratch, &asked.iter().collect::<Vec<_>>())?;
     Ok(asked.into_iter().filter(|path| !ignored.contains(path)).collect())

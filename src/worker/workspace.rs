@@ -7,14 +7,18 @@
 
 mod base;
 mod company;
+mod error;
 mod extras;
 mod filters;
+mod git_config;
 mod git_dir;
 mod held;
 mod leftovers;
 mod pool;
 mod private;
 pub(in crate::worker) mod record;
+mod refs;
+mod remotes;
 mod reset;
 mod result;
 mod sparse;
@@ -28,11 +32,14 @@ use std::sync::atomic::AtomicBool;
 
 pub(super) use base::{Base, Index};
 pub(super) use company::Company;
+pub use error::Error;
 pub(super) use git_dir::GitDir;
 pub use held::Held;
 pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
 pub use pool::{PoolPlace, pools, size, sweep};
+pub(super) use refs::KnownRefs;
+pub use refs::Refs;
 use private::Private;
 pub(super) use private::make_home;
 use reset::Pristine;
@@ -88,12 +95,13 @@ impl Workspace {
     /// A folder that is there already is refused. A failure leaves nothing.
     pub fn create(host: &Host, run: &RunId, item: &ItemId, attempt: u32, base: Oid) -> Result<Self, Error> {
         let prepared = host.base(base)?;
+        let refs = host.refs()?;
         let dir = run_dir(host, run);
         fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
         let name = name_of(item, attempt);
         let path = dir.join(&name);
-        if let Some((folder, pristine)) = host.pool.take(host, &prepared, &run_folder, &name) {
+        if let Some((folder, pristine)) = host.pool.take(host, (&prepared, &refs), &run_folder, &name) {
             let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
             workspace.index = Some(Arc::clone(pristine.index()));
             workspace.pristine = Some(pristine);
@@ -112,7 +120,7 @@ impl Workspace {
             other => other.map_err(|e| Error::io(&path, e))?,
         }
         let mut workspace = Self::at(host, run, (item, attempt), base, (path, name), run_folder)?;
-        if let Err(error) = workspace.fill(host, &prepared) {
+        if let Err(error) = workspace.fill(host, &prepared, &refs) {
             // The first failure is the one to tell; what could not be removed is found as a leftover.
             let _ = workspace.remove();
             return Err(error);
@@ -181,7 +189,7 @@ impl Workspace {
         }
     }
 
-    fn fill(&mut self, host: &Host, base: &Arc<Base>) -> Result<(), Error> {
+    fn fill(&mut self, host: &Host, base: &Arc<Base>, refs: &Refs) -> Result<(), Error> {
         let tree = self.tree();
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
@@ -193,13 +201,14 @@ impl Workspace {
         self.private.make()?;
         let git_dir = tree.join(".git");
         base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
+        refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
         fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
         // After the checkout and before the worker: a file that changes later cannot have an earlier time than this one.
         let path = self.dir.join("index");
         fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
         let (pristine, index) =
-            Pristine::of(&self.folder, base, index.written_at(written)).map_err(Error::at(&self.dir))?;
+            Pristine::of(&self.folder, (base, refs), index.written_at(written)).map_err(Error::at(&self.dir))?;
         self.index = Some(index);
         self.pristine = pristine.map(Arc::new);
         Ok(())
@@ -317,76 +326,5 @@ fn open_run(host: &Host, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, 
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) if is_no_folder(&e) => Err(Error::Replaced(dir)),
         Err(e) => Err(Error::io(&dir, e)),
-    }
-}
-
-/// Why a worktree could not be made, read or removed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The base is no commit, or cannot be read.
-    #[error("the base commit {0} could not be read")]
-    Base(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The base tracks one of our folders.
-    #[error("the base commit {0} tracks `{1}`, which every worktree needs for itself")]
-    Reserved(Oid, String),
-    /// The attempt's folder is there already.
-    #[error("{} is there already, left by an earlier attempt", .0.display())]
-    Exists(PathBuf),
-    /// No worktree can be made where they are to be.
-    #[error("no worktree can be made in {}", root.display())]
-    Root {
-        /// The folder of all worktrees.
-        root: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Something stands where a run's worktrees are.
-    #[error("{} should be a folder of worktrees and is something else; remove it", .0.display())]
-    Replaced(PathBuf),
-    /// Files could not be written as the commit has them.
-    #[error("the base commit could not be checked out")]
-    Checkout(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Two paths of the commit are one file here.
-    #[error("the base commit cannot be checked out here: {0} collides with another path")]
-    Collision(String),
-    /// Something is to be copied or linked into worktrees, and there is nowhere to take it from.
-    #[error("handoff.workspace.{0} is set, and a bare repository has no work tree to take anything from")]
-    NoWorkTree(&'static str),
-    /// The base has something where a copy or a link is to be, or no folder above it.
-    #[error(
-        "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only what it does not"
-    )]
-    Tracked(String),
-    /// What is to be copied may be whatever some worker likes.
-    #[error(
-        "handoff.workspace.copy or .worktreeinclude names {0}, which leads through a link; copy what lies at its own place"
-    )]
-    Led(String),
-    /// git could not say which files the include file names.
-    #[error("the files that .worktreeinclude names could not be listed")]
-    Included(#[source] Box<crate::git::program::Error>),
-    /// A submodule's commit is not on this machine.
-    #[error("the submodule {0} has no commit {1} here; `git submodule update --init -- {0}` fetches it")]
-    Submodule(String, Oid),
-    /// git could not read the names of submodules.
-    #[error("the submodules of the base commit could not be listed")]
-    Modules(#[source] Box<crate::git::program::Error>),
-    /// git could not say what the sparse checkout leaves out.
-    #[error("what the sparse checkout leaves out could not be learnt; handoff.workspace.sparse=false takes all files")]
-    Sparse(#[source] Box<crate::git::program::Error>),
-    /// A file operation failed.
-    #[error("{} could not be read or written", .0.display())]
-    Io(PathBuf, #[source] io::Error),
-}
-
-impl Error {
-    fn io(path: &Path, error: io::Error) -> Self {
-        Self::Io(path.to_owned(), error)
-    }
-
-    /// Returns what makes an I/O error at `path` one of ours.
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |error| Self::Io(path, error)
     }
 }

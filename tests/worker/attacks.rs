@@ -8,11 +8,12 @@ use git_handoff::worker::workspace::Workspace;
 use crate::worker::harness::{Repo, run};
 
 #[test]
-fn nested_repositories_are_refused_by_name() {
+fn what_is_only_named_like_a_repository_is_refused_by_name() {
     let repo = Repo::new("sha1");
     for (script, named) in [
-        ("git init -q vendor/lib; git -C vendor/lib config core.fsmonitor 'touch $CANARY'", "vendor/lib"),
-        ("mkdir -p x; echo 'gitdir: /tmp' >x/.git", "\"x\""),
+        ("mkdir -p x; echo 'elsewhere' >x/.git", "\"x\""),
+        ("mkdir -p u/.git; echo x >u/.git/x", "\"u\""),
+        ("git init -q t; rm -r t/.git/HEAD; ln -s ../HEAD t/.git/; mv t/.git/refs r; ln -s ../../r t/.git/refs", "\"t\""),
         ("mkdir -p y; ln -s ../.git y/.git", "\"y\""),
         ("mkdir -p z/.GiT; echo x >z/.GiT/config", "\"z\""),
         ("mkdir -p w/git~1; echo x >w/git~1/x", "\"w\""),
@@ -22,9 +23,9 @@ fn nested_repositories_are_refused_by_name() {
         let sentence = repo.refused(script);
         assert!(sentence.contains(named), "{sentence}");
     }
-    // In an ignored folder they are nobody's business, unless the worker takes the ignoring back.
-    assert_eq!(repo.patch("git init -q target/lib; git -C target/lib config core.fsmonitor 'touch $CANARY'"), None);
-    assert!(repo.refused("git init -q target/lib; echo >.gitignore").contains("target/lib"));
+    // In an ignored folder they do not count, unless the worker takes the ignoring back.
+    assert_eq!(repo.patch("mkdir -p target/lib/.git; echo x >target/lib/.git/x"), None);
+    assert!(repo.refused("mkdir -p target/lib/.git; echo >.gitignore").contains("target/lib"));
 }
 
 #[test]

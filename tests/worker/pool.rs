@@ -174,7 +174,7 @@ fn what_a_worker_left_is_gone_and_the_rest_is_as_new() {
             assert_eq!(look(&workspace.dir), expected, "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain", "--ignored"]), "", "{what}");
             assert_eq!(repo.git_in(&workspace.tree(), &["ls-files", "-v"]), listed, "{what}");
-            assert_eq!(repo.git_in(&workspace.tree(), &["for-each-ref"]), "", "{what}");
+            assert_eq!(repo.git_in(&workspace.tree(), &["for-each-ref"]), repo.git(&["for-each-ref"]), "{what}");
             workspace.mark_started().unwrap();
             assert!(capture(&workspace, &host).unwrap().patch.is_none(), "{what}");
             let again = identity(&workspace) == spent;

@@ -176,7 +176,8 @@ fn what_is_changed_in_a_submodule_is_saved_as_it_would_be_handed_over() {
 fn what_cannot_be_saved_of_a_submodule_is_told() {
     let modules = Modules::new("sha1");
     for (script, why, most) in [
-        ("git init -q libs/sub/other; echo x >libs/sub/other/x", "in the submodule \"libs/sub\"", 1 << 20),
+        ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", "in the submodule \"libs/sub\"", 1 << 20),
+        ("git init -q libs/sub/other; echo x >libs/sub/other/x", "\"libs/sub/other\", a git repository", 1 << 20),
         ("rm -r libs/sub; echo x >libs/sub", "was removed or replaced", 1 << 20),
         ("seq 4000 >libs/sub/new", "larger than what may be saved", 9000),
         (
@@ -207,7 +208,7 @@ fn a_submodule_that_is_another_one_is_refused() {
         ("rm -r libs; echo x >libs", "was removed or replaced"),
         ("echo \"gitdir: $HOME/elsewhere\" >libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
         ("ln -s ../../.git libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
-        ("git init -q libs/sub/other; echo x >libs/sub/other/x", "nested git repository"),
+        ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", "nested git repository"),
         ("mkdir libs/sub/.GIT; echo x >libs/sub/.GIT/config", "nested git repository"),
         ("mkdir -p libs/sub/inner; echo x >libs/sub/inner/x", "libs/sub/inner/x"),
         ("git init -q libs/sub/inner", "libs/sub/inner/.git"),

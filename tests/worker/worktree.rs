@@ -27,7 +27,7 @@ fn a_worktree_is_what_git_checks_out() {
         assert!(workspace.inputs().is_dir() && workspace.outputs().is_dir() && workspace.tmp().is_dir());
         assert_eq!(repo.git_in(&tree, &["status", "--porcelain"]), "");
         assert_eq!(repo.git_in(&tree, &["rev-parse", "HEAD"]), repo.head().to_string());
-        assert_eq!(repo.git_in(&tree, &["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
+        assert_eq!(repo.git_in(&tree, &["rev-parse", "--abbrev-ref", "HEAD"]), "main");
         assert_eq!(repo.git_in(&tree, &["log", "--format=%s"]), "base");
     }
 }

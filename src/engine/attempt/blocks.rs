@@ -179,7 +179,10 @@ impl Under<'_> {
             Err(error) => return (workspace, Err(not_taken(&error))),
         };
         match what {
-            What::Patch => (self.captured.patch, self.captured.submodules) = (taken.patch, taken.submodules),
+            What::Patch => {
+                (self.captured.patch, self.captured.submodules) = (taken.patch, taken.submodules);
+                self.captured.left_out = taken.left_out;
+            }
             What::Outputs => self.captured.outputs = taken.outputs,
         }
         self.captured.large.extend(taken.large);

@@ -16,8 +16,8 @@ use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::Workspace;
 
 /// The variables that we set for every executor.
-pub(in crate::engine) const OWN_VARIABLES: [&str; 6] =
-    ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
+pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =
+    ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_BASE", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
 
 /// Runs one command to its end.
 pub(super) async fn step(
@@ -30,10 +30,11 @@ pub(super) async fn step(
     cancel: &watch::Receiver<bool>,
 ) -> Result<Ended, agent::Error> {
     let mut env = job.env.clone();
-    let own: [OsString; 6] = [
+    let own: [OsString; 7] = [
         job.run.as_str().into(),
         job.item.as_str().into(),
         job.attempt.to_string().into(),
+        job.base.to_string().into(),
         workspace.task().into(),
         workspace.result().into(),
         workspace.tmp().into(),

@@ -8,22 +8,30 @@ use gix::bstr::BString;
 use super::part::Part;
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
-use super::{Error, changed};
+use super::{Error, changed, repositories};
 use crate::git::program;
 use crate::model::credential::patch::PatchScan;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
-/// Returns the difference from the base's tree to the worktree in a file of ours, without a secret in it; none where there is none.
-pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Option<File>, Error> {
+/// The change to the files of a worktree or of a submodule.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    /// The patch in a file of ours, or `None` if nothing changed.
+    pub(super) patch: Option<File>,
+    /// The repositories that it does not hold, by their paths.
+    pub(super) left_out: Vec<BString>,
+}
+
+/// Returns the difference from the base's tree to the worktree, without a secret in it.
+pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error> {
     walked.traps.refuse()?;
     let scratch = changed::scratch(part, walked)?;
     check(part.host, walked, &scratch)?;
+    let left_out = repositories::left_out(walked, &scratch)?;
     let tree = changed::write(part, walked, &scratch)?;
-    if tree == part.tree {
-        return Ok(None);
-    }
-    write(part.host, &scratch, part.tree, tree).map(Some)
+    let patch = if tree == part.tree { None } else { Some(write(part.host, &scratch, part.tree, tree)?) };
+    Ok(Change { patch, left_out })
 }
 
 /// Refuses what git would drop silently, choke on, or enter.

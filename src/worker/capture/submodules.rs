@@ -12,10 +12,11 @@ use gix::index::entry::Mode;
 use gix::index::{Entry, State};
 
 use super::part::Part;
+use super::patch::Change;
 use super::traps::{is_folder, traps};
 use super::tree::{Scratch, ignored};
 use super::walk::{is_same_content, shown, walk_submodule};
-use super::{Error, patch};
+use super::{Error, patch, repositories};
 use crate::git::store::Store;
 use crate::git::whole;
 use crate::model::credential::gate::Secret;
@@ -27,27 +28,34 @@ use crate::worker::workspace::record::{Node, Recorded};
 use crate::worker::workspace::{Base, Submodule, Workspace};
 
 /// Returns what the worker changed in submodules, each as a patch of it by the name of the output that it is; nothing where
-/// nothing of them is to be taken, and a change is a reason to refuse the worktree.
+/// nothing of them is to be taken, and a change is a reason to refuse the worktree. With them come the repositories that the
+/// worker made in submodules, which no patch holds.
 ///
 /// A file where no submodule was checked out is refused in any case.
-pub(super) fn capture(workspace: &Workspace, host: &Host, base: &Base) -> Result<BTreeMap<FilePath, File>, Error> {
+pub(super) fn capture(
+    workspace: &Workspace,
+    host: &Host,
+    base: &Base,
+) -> Result<(BTreeMap<FilePath, File>, Vec<BString>), Error> {
     let checked_out = |path: &BString| base.submodules().iter().find(|submodule| submodule.path == *path);
     if !host.capture_submodules {
         let all = base.gitlinks.iter().map(|path| (path.clone(), checked_out(path)));
         check(workspace, host, base, all)?;
-        return Ok(BTreeMap::new());
+        return Ok((BTreeMap::new(), Vec::new()));
     }
     let nested = base.submodules().iter().flat_map(nested);
     let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned();
     let places = base.submodules().iter().try_for_each(|submodule| in_place(workspace, submodule));
     places.and_then(|()| check(workspace, host, base, empty.chain(nested).map(|path| (path, None))))?;
-    let mut patches = BTreeMap::new();
+    let (mut patches, mut left_out) = (BTreeMap::new(), Vec::new());
     for submodule in base.submodules() {
-        if let Some(patch) = patch_of(workspace, host, submodule)? {
+        let change = change_of(workspace, host, submodule)?;
+        left_out.extend(change.left_out);
+        if let Some(patch) = change.patch {
             patches.insert(output(&submodule.path)?, patch);
         }
     }
-    Ok(patches)
+    Ok((patches, left_out))
 }
 
 /// Returns the changes to submodules that can be saved, each by the name of its output, with why others cannot.
@@ -62,9 +70,12 @@ pub(in crate::worker) fn save(
         fs::symlink_metadata(dir).is_ok()
     };
     for submodule in base.submodules().iter().filter(is_there) {
-        let patch = in_place(workspace, submodule).and_then(|()| patch_of(workspace, host, submodule));
-        match patch.and_then(|patch| Ok((output(&submodule.path)?, patch))) {
-            Ok((name, patch)) => patches.extend(patch.map(|patch| (name, patch))),
+        let change = in_place(workspace, submodule).and_then(|()| change_of(workspace, host, submodule));
+        match change.and_then(|change| Ok((output(&submodule.path)?, change))) {
+            Ok((name, change)) => {
+                without.extend(change.left_out.iter().map(|path| repositories::in_words(path)));
+                patches.extend(change.patch.map(|patch| (name, patch)));
+            }
             Err(Error::Refused(why)) => without.push(why),
             Err(Error::Secret(secret)) => without.push(secret.to_string()),
             Err(other) => return Err(other),
@@ -103,10 +114,12 @@ fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
     }
 }
 
-fn patch_of(workspace: &Workspace, host: &Host, submodule: &Submodule) -> Result<Option<File>, Error> {
+fn change_of(workspace: &Workspace, host: &Host, submodule: &Submodule) -> Result<Change, Error> {
     let part = Part::of_submodule(workspace, host, submodule);
     let walked = walk_submodule(&part, submodule.index(), find(workspace.recorded(), &submodule.path))
-        .and_then(|walked| if walked.changed { patch::capture(&part, &walked) } else { Ok(None) });
+        .and_then(|walked| if walked.changed { patch::capture(&part, &walked) } else { Ok(Change::default()) });
+    let below = |path: BString| BString::from([submodule.path.as_slice(), b"/", path.as_slice()].concat());
+    let walked = walked.map(|change| Change { left_out: change.left_out.into_iter().map(below).collect(), ..change });
     walked.map_err(|error| match error {
         Error::Refused(why) => Error::refused(format!("in the submodule {}: {why}", shown(&submodule.path))),
         Error::Secret(secret) => {

@@ -18,7 +18,9 @@ use gix::objs::compute_stream_hash;
 use rustix::fs::OFlags;
 
 use super::part::Part;
-use super::traps::{Traps, is_attributes, is_folder, is_strange, traps};
+use super::repositories::is_repository;
+use super::traps::{is_attributes, is_folder, is_strange, traps};
+pub(in crate::worker) use super::walked::Walked;
 use super::{Error, tree};
 use crate::git::store::object_oid;
 use crate::model::digest::Oid;
@@ -30,37 +32,6 @@ use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
 const REHASH_BELOW: u64 = 1 << 20;
-
-/// What a walk over a worktree found.
-#[derive(Debug, Default)]
-pub(in crate::worker) struct Walked {
-    /// Whether anything may differ from the base; ignored files count too.
-    pub(in crate::worker) changed: bool,
-    /// The folders that hold something called `.git`, in any spelling, or that thing itself where the folder is the top.
-    pub(in crate::worker) nested: Vec<BString>,
-    /// Files that tell git how to read others, and were changed or are gone.
-    pub(in crate::worker) attributes: Vec<BString>,
-    /// Changed files that are larger than a product may be.
-    pub(in crate::worker) large: Vec<BString>,
-    /// Tracked files in whose place there is now what git cannot keep.
-    pub(in crate::worker) odd: Vec<BString>,
-    /// Folders that cannot be read.
-    pub(in crate::worker) closed: Vec<BString>,
-    /// What git would open by its name to learn something, and be held up by.
-    pub(in crate::worker) traps: Traps,
-    /// How many bytes the changed files have, each of them once, those of ignored files included.
-    pub(in crate::worker) sizes: Vec<(u64, BString)>,
-    /// Tracked files that are not there any more, as files.
-    pub(in crate::worker) gone: Vec<BString>,
-    index: Option<Arc<State>>,
-}
-
-impl Walked {
-    /// Returns the index that the worktree was compared with.
-    pub(super) fn index(&self) -> &State {
-        self.index.as_deref().expect("every walk ends with it")
-    }
-}
 
 /// Walks the worktree without following links, and compares it with our index as far as file status goes.
 ///
@@ -187,6 +158,10 @@ impl<'a> Walker<'a> {
             }
             None => (None, true),
         };
+        if known.is_none() && !folder.is_empty() && !self.has_tracked(folder) && is_repository(handle.as_fd()) {
+            self.found.repository(folder);
+            return Ok(());
+        }
         let mut left: BTreeSet<&CString> = BTreeSet::new();
         if let Some(known) = known {
             for (name, node) in &known.nodes {
@@ -204,7 +179,7 @@ impl<'a> Walker<'a> {
             if is_known && !left.remove(&name) {
                 continue;
             }
-            self.listed(&dir, folder, &name)?;
+            self.listed(&handle, folder, &name)?;
         }
         Ok(())
     }
@@ -233,14 +208,23 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Returns true if the base has files below a folder.
+    fn has_tracked(&self, folder: &BString) -> bool {
+        self.index.prefixed_entries_range(below(folder, b"").as_bstr()).is_some()
+    }
+
     fn is_submodule(&self, path: &BStr) -> bool {
         self.index.entry_by_path(path).is_some_and(|entry| entry.mode == Mode::COMMIT)
     }
 
     /// Deals with an entry of a folder of which nothing is recorded, or that is not as it was.
-    fn listed(&mut self, dir: &Path, folder: &BString, name: &CString) -> Result<(), Error> {
+    fn listed(&mut self, handle: &OwnedFd, folder: &BString, name: &CString) -> Result<(), Error> {
         let relative = below(folder, name.to_bytes());
         if self.ours.contains(relative.as_slice()) {
+            return Ok(());
+        }
+        if name.to_bytes() == b".git" && !folder.is_empty() && is_repository(handle.as_fd()) {
+            self.found.repository(folder);
             return Ok(());
         }
         if is_dot_git(&name.to_bytes().to_str_lossy()) {
@@ -248,7 +232,7 @@ impl<'a> Walker<'a> {
             self.found.changed = true;
             return Ok(());
         }
-        let path = dir.join(OsStr::from_bytes(name.to_bytes()));
+        let path = self.tree.join(OsStr::from_bytes(&relative));
         match fs::symlink_metadata(&path) {
             Ok(meta) => self.entry(&path, relative, &meta),
             Err(e) if e.kind() == io::ErrorKind::InvalidFilename => {

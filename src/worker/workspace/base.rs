@@ -24,7 +24,9 @@ use crate::worker::host::Host;
 pub(in crate::worker) struct Base {
     /// The commit's tree.
     pub(in crate::worker) tree: Oid,
-    /// The private git directory of a worker.
+    /// The commit itself.
+    pub(super) commit: Oid,
+    /// The private git directory of a worker, but for its refs.
     pub(super) worker: GitDir,
     /// The git directory that we capture with.
     pub(in crate::worker) capture: Arc<GitDir>,
@@ -95,7 +97,8 @@ impl Base {
             gitlinks.map(|entry| (entry.path(index).to_owned(), Oid(entry.id))).collect();
         Ok(Self {
             tree: files.tree,
-            worker: GitDir::for_worker(host, commit, &extras, sparse)?,
+            commit,
+            worker: GitDir::for_worker(host, &extras, sparse)?,
             capture: Arc::new(GitDir::for_capture(host, commit, &extras)?),
             extras,
             submodules: Submodule::find(host, commit, &gitlinks)?,

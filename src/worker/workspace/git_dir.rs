@@ -7,12 +7,13 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::bstr::{BString, ByteSlice as _};
 use gix::config::Source;
 
 use super::extras::Extras;
+use super::git_config::{Config, quoted};
 use super::sparse::Sparse;
-use super::{Error, filters};
+use super::{Error, filters, remotes};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
@@ -31,6 +32,10 @@ const CONVERSIONS: [&str; 8] = [
 
 /// Files of the user's that decide as well: the settings that name them, and what they are called where none does.
 const FILES: [(&str, &str); 2] = [("attributesFile", "attributes"), ("excludesFile", "ignore")];
+
+/// The file of a worker's git directory that its `core.excludesFile` names. Programs that obey ignore rules without asking git
+/// read `info/exclude`, and would pass over `inputs/` and `outputs/` if these stood there.
+const EXCLUDES: &str = "info/handoff-exclude";
 
 /// The content of a git directory, but for objects, refs and index.
 pub(in crate::worker) struct GitDir {
@@ -51,18 +56,25 @@ struct Filter {
 
 impl GitDir {
     /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
-    pub(super) fn for_worker(host: &Host, head: Oid, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
+    ///
+    /// It has no `HEAD` and no refs; [`Refs`](super::refs::Refs) adds them.
+    pub(super) fn for_worker(host: &Host, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
         let mut config = Config::new(&host.store);
         let own = |source| matches!(source, Source::Local | Source::Worktree);
-        config.conversions(&host.store, CONVERSIONS.into_iter().chain(FILES.map(|(setting, _)| setting)), own);
-        filters(host, &host.store, own).iter().for_each(|filter| config.filter(&filter.name, &filter.settings));
+        config.conversions(&host.store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
+        // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
+        config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
+        filters(host, &host.store, own).iter().for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
         config.identity(host);
         if let Some(sparse) = &sparse {
             config.section("core", None);
             config.value("sparseCheckout", b"true");
             config.value("sparseCheckoutCone", if sparse.cone { b"true" } else { b"false" });
         }
-        let mut made = Self::new(&host.store, head, config, ours(host, extras))?;
+        remotes::copy(&host.store, &mut config, own);
+        let users = users_file(host, &host.store, "excludesFile", "ignore")?;
+        let mut made = Self::new(&host.store, config, std::iter::empty())?;
+        made.files.push((EXCLUDES, excluding(users, ours(host, extras))));
         made.files.extend(sparse.map(|sparse| ("info/sparse-checkout", sparse.patterns)));
         Ok(made)
     }
@@ -93,21 +105,18 @@ impl GitDir {
         config.value("safecrlf", b"false");
         let users = FILES.map(|(setting, name)| users_file(host, store, setting, name));
         let users = users.into_iter().collect::<Result<_, _>>()?;
-        Ok(Self { users, filters: filters(host, store, |_| true), ..Self::new(store, head, config, left_out)? })
+        let mut made = Self::new(store, config, left_out)?;
+        made.files.push(("HEAD", format!("{head}\n").into_bytes()));
+        Ok(Self { users, filters: filters(host, store, |_| true), ..made })
     }
 
-    fn new<'a>(
-        store: &Store,
-        head: Oid,
-        config: Config,
-        left_out: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<Self, Error> {
+    fn new<'a>(store: &Store, config: Config, left_out: impl Iterator<Item = &'a [u8]>) -> Result<Self, Error> {
         let common = store.common_dir();
+        let exclude = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
         let mut files = vec![
-            ("HEAD", format!("{head}\n").into_bytes()),
             ("config", config.text),
             ("objects/info/alternates", alternates(store)?),
-            ("info/exclude", exclude(&common, left_out)?),
+            ("info/exclude", excluding(exclude, left_out)),
         ];
         for name in ["info/attributes", "shallow"] {
             if let Some(bytes) = read_if_any(&common.join(name))? {
@@ -141,7 +150,7 @@ impl GitDir {
     fn filters_at(&self, lfs: &Path, settings: impl Fn(&Filter) -> Vec<(&'static str, BString)>) -> Vec<u8> {
         let mut config = Config { text: Vec::new() };
         for filter in &self.filters {
-            config.filter(&filter.name, &settings(filter));
+            config.filter(filter.name.as_bstr(), &settings(filter));
             // What one that fails would have made of a file is not what the file holds.
             if filter.converts() {
                 config.value("required", b"true");
@@ -213,9 +222,8 @@ fn ours<'a>(host: &'a Host, extras: &'a Extras) -> impl Iterator<Item = &'a [u8]
     folders.chain(extras.unknown().map(|path| path.as_bytes()))
 }
 
-/// The repository's own `info/exclude`, and what is left out besides.
-fn exclude<'a>(common: &Path, left_out: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>, Error> {
-    let mut lines = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
+/// Adds paths to the lines of an exclude file.
+fn excluding<'a>(mut lines: Vec<u8>, left_out: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     if !lines.is_empty() && !lines.ends_with(b"\n") {
         lines.push(b'\n');
     }
@@ -229,7 +237,7 @@ fn exclude<'a>(common: &Path, left_out: impl Iterator<Item = &'a [u8]>) -> Resul
         }
         lines.push(b'\n');
     }
-    Ok(lines)
+    lines
 }
 
 /// Returns what a file of the user's holds that a setting names, or that git looks for where there is none.
@@ -248,81 +256,6 @@ fn read_if_any(path: &Path) -> Result<Option<Vec<u8>>, Error> {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(Error::io(path, e)),
-    }
-}
-
-/// A git configuration file being written.
-struct Config {
-    text: Vec<u8>,
-}
-
-impl Config {
-    fn new(store: &Store) -> Self {
-        let mut config = Self { text: Vec::new() };
-        let sha256 = store.object_format() == "sha256";
-        config.section("core", None);
-        config.value("repositoryformatversion", if sha256 { b"1" } else { b"0" });
-        config.value("bare", b"false");
-        config.value("logallrefupdates", b"true");
-        if sha256 {
-            config.section("extensions", None);
-            config.value("objectformat", b"sha256");
-        }
-        config.section("gc", None);
-        config.value("auto", b"0");
-        config.section("maintenance", None);
-        config.value("auto", b"false");
-        config
-    }
-
-    /// Says who commits, where that is known.
-    fn identity(&mut self, host: &Host) {
-        if let Some((name, email)) = &host.user {
-            self.section("user", None);
-            self.value("name", name.as_bytes());
-            self.value("email", email.as_bytes());
-        }
-    }
-
-    /// Copies settings from the scopes that `wanted` picks.
-    fn conversions(
-        &mut self,
-        store: &Store,
-        names: impl IntoIterator<Item = &'static str>,
-        wanted: impl Fn(Source) -> bool,
-    ) {
-        let repo = store.local();
-        let snapshot = repo.config_snapshot();
-        self.section("core", None);
-        for name in names {
-            let key = format!("core.{name}");
-            if let Some(value) = snapshot.plumbing().string_filter(key.as_str(), |meta| wanted(meta.source)) {
-                self.value(name, &value);
-            }
-        }
-    }
-
-    /// Adds a section of filters.
-    fn filter(&mut self, name: &BString, settings: &[(&'static str, BString)]) {
-        self.section("filter", Some(name.as_bstr()));
-        settings.iter().for_each(|(name, value)| self.value(name, value));
-    }
-
-    fn section(&mut self, name: &str, sub: Option<&BStr>) {
-        self.text.push(b'[');
-        self.text.extend_from_slice(name.as_bytes());
-        if let Some(sub) = sub {
-            self.text.push(b' ');
-            self.text.extend_from_slice(&quoted(sub));
-        }
-        self.text.extend_from_slice(b"]\n");
-    }
-
-    fn value(&mut self, name: &str, value: &[u8]) {
-        self.text.extend_from_slice(name.as_bytes());
-        self.text.extend_from_slice(b" = ");
-        self.text.extend_from_slice(&quoted(value));
-        self.text.push(b'\n');
     }
 }
 
@@ -367,19 +300,4 @@ fn filters(host: &Host, store: &Store, wanted: impl Fn(Source) -> bool) -> Vec<F
         Some(Filter { name, settings: settings.collect() })
     });
     named.collect()
-}
-
-/// Quotes as git's configuration and alternates files take it.
-fn quoted(bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'"'];
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
-    out
 }

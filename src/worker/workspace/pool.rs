@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags};
 
 use super::reset::Pristine;
-use super::{Base, Error, Workspace};
+use super::{Base, Error, Refs, Workspace};
 use crate::model::name::RunId;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
@@ -88,12 +88,12 @@ impl Pool {
         }
     }
 
-    /// Takes out a folder that was a checkout of just this base, and makes it what it was. One that cannot be is removed, and so
+    /// Takes out a folder that was a checkout of just this base, and makes it what it was, with these refs. One that cannot be is removed, and so
     /// is one of a base that is not worked with any more. What somebody may have something of is left where it is.
     pub(super) fn take(
         &self,
         host: &Host,
-        base: &Arc<Base>,
+        (base, refs): (&Arc<Base>, &Refs),
         to: &Folder,
         name: &str,
     ) -> Option<(Arc<Folder>, Arc<Pristine>)> {
@@ -110,7 +110,7 @@ impl Pool {
             let path = path.join(&spare.name);
             let Spare { name: old, folder, pristine, .. } = spare;
             let restored = Arc::into_inner(pristine).and_then(|mut pristine| {
-                pristine.restore(host, &folder, &path).ok()?;
+                pristine.restore(host, &folder, &path, refs).ok()?;
                 from.move_to(&old, to, name).ok()?;
                 Some(Arc::new(pristine))
             });

@@ -3,6 +3,7 @@
 //! The last worker is hostile, and gone. What is as it was recorded stays; whatever differs in anything is removed and made
 //! anew; whatever is not known is removed. Where that does not come out even, all of it is thrown away instead.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::io::{self, Write as _};
@@ -16,7 +17,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_O
 
 use super::extras::Stamp;
 use super::record::{self, Node, Recorded};
-use super::{Base, Error, Index};
+use super::{Base, Error, Index, Refs};
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 use crate::worker::removal;
@@ -32,6 +33,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 pub(super) struct Pristine {
     /// What it is a checkout of.
     pub(super) base: Arc<Base>,
+    /// The refs that it has.
+    refs: Refs,
     /// All that is in it.
     recorded: Recorded,
     /// What every folder in it has of flags and extended attributes.
@@ -44,7 +47,11 @@ pub(super) struct Pristine {
 
 impl Pristine {
     /// Records a folder that was just filled; none where a change in it would not be seen afterwards.
-    pub(super) fn of(folder: &Folder, base: &Arc<Base>, index: Index) -> io::Result<(Option<Self>, Arc<Index>)> {
+    pub(super) fn of(
+        folder: &Folder,
+        (base, refs): (&Arc<Base>, &Refs),
+        index: Index,
+    ) -> io::Result<(Option<Self>, Arc<Index>)> {
         let fd = folder.as_fd();
         if !record::is_kept(fd) {
             return Ok((None, Arc::new(index)));
@@ -53,7 +60,8 @@ impl Pristine {
         let recorded = Recorded::read(fd)?;
         let attributes = record::attributes(fd)?;
         let unstamped = Arc::new(index);
-        let mut pristine = Self { base: Arc::clone(base), recorded, attributes, stamps, index: unstamped };
+        let (base, refs) = (Arc::clone(base), refs.clone());
+        let mut pristine = Self { base, refs, recorded, attributes, stamps, index: unstamped };
         pristine.stamp(fd)?;
         let index = Arc::clone(&pristine.index);
         Ok((Some(pristine), index))
@@ -72,14 +80,15 @@ impl Pristine {
         }
     }
 
-    /// Makes the folder what it was; `dir` is its path. After an error it is good for nothing.
-    pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path) -> Result<(), Spoilt> {
+    /// Makes the folder what it was, but for the refs; `dir` is its path. After an error it is good for nothing.
+    pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path, refs: &Refs) -> Result<(), Spoilt> {
         if self.base.extras.stamps()? != self.stamps {
             return Err(Spoilt);
         }
         let mut found = Found { attributes: &self.attributes, broken: Vec::new() };
         found.compare(folder.as_fd(), &mut self.recorded, true, &mut Vec::new())?;
-        let broken = found.broken;
+        let mut broken = found.broken;
+        broken.extend(self.replace(folder, refs)?);
         // Only what is checked out anew is reached by a path.
         if !folder.is_at(dir) {
             return Err(Spoilt);
@@ -88,6 +97,26 @@ impl Pristine {
         self.recorded.refresh(folder.as_fd())?;
         self.stamp(folder.as_fd())?;
         Ok(())
+    }
+
+    /// Takes other refs for those that the folder has. Removes the files that differ, and returns their paths.
+    fn replace(&mut self, folder: &Folder, refs: &Refs) -> Result<Vec<Vec<u8>>, Spoilt> {
+        if self.refs.is(refs) {
+            return Ok(Vec::new());
+        }
+        let (old, commit) = (std::mem::replace(&mut self.refs, refs.clone()), self.base.commit);
+        let (old, new): (Vec<_>, Vec<_>) = (old.files(commit).collect(), refs.files(commit).collect());
+        if !old.iter().map(|(name, _)| name).eq(new.iter().map(|(name, _)| name)) {
+            return Err(Spoilt);
+        }
+        let other = old.iter().zip(&new).filter(|((_, old), (_, new))| old != new).map(|((name, _), _)| name);
+        let paths = other.map(|name| {
+            let path = format!("tree/.git/{name}").into_bytes();
+            let (at, name) = parent(folder, &path)?;
+            removal::remove(at.as_fd(), name).map_err(|_| Spoilt)?;
+            Ok(path.clone())
+        });
+        paths.collect()
     }
 
     /// Makes what is broken anew.
@@ -113,17 +142,21 @@ impl Pristine {
         for path in ours {
             let (at, name) = parent(folder, path)?;
             let bytes = match path {
-                b"index" => self.index.bytes.as_slice(),
-                b"tree/.git/index" => self.index.for_worker(),
+                b"index" => Cow::Borrowed(self.index.bytes.as_slice()),
+                b"tree/.git/index" => Cow::Borrowed(self.index.for_worker()),
                 _ => {
                     let inner = path.strip_prefix(b"tree/.git/").and_then(|inner| inner.to_str().ok()).ok_or(Spoilt)?;
-                    self.base.worker.file(inner).ok_or(Spoilt)?
+                    let of_refs = || self.refs.files(self.base.commit).find(|(name, _)| *name == inner);
+                    match self.base.worker.file(inner) {
+                        Some(bytes) => Cow::Borrowed(bytes),
+                        None => of_refs().ok_or(Spoilt)?.1,
+                    }
                 }
             };
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file =
                 rustix::fs::openat(at.as_fd(), name, flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from)?;
-            std::fs::File::from(file).write_all(bytes)?;
+            std::fs::File::from(file).write_all(&bytes)?;
             self.forget(path)?;
         }
         Ok(())

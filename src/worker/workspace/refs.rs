@@ -1,0 +1,218 @@
+//! The refs of the repository, as every worktree has them.
+//!
+//! A worktree gets the branches, the tags and the remote-tracking refs in one `packed-refs` file of its own, because git
+//! replaces that file when it deletes a ref. The file is put together once and written for each attempt. It is put together
+//! again only after a ref changed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gix::bstr::{BString, ByteSlice as _};
+use gix::objs::Kind;
+use gix::refs::Target;
+
+use super::Error;
+use crate::git::packed;
+use crate::git::store::Store;
+use crate::model::digest::{Digest, Oid};
+
+/// The refs that a worktree has. Runs, stashes and notes are not among them.
+const GIVEN: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+
+/// The first line of the file, as git writes it. Only tags have their target on a line of its own.
+const HEADER: &[u8] = b"# pack-refs with: peeled sorted \n";
+
+/// How many annotated tags may point at one another before an object.
+const MOST_TAGS: usize = 32;
+
+/// The refs of a repository at one time; cheap to clone.
+#[derive(Clone)]
+pub struct Refs(Arc<Content>);
+
+struct Content {
+    /// The content of `packed-refs`.
+    packed: Vec<u8>,
+    /// The symbolic refs, such as `refs/remotes/origin/HEAD`: the path and the content of each.
+    symbolic: Vec<(String, Vec<u8>)>,
+    /// The branch that `HEAD` names, and the commit that it points at.
+    branch: Option<(BString, Oid)>,
+    digest: Digest,
+}
+
+impl Refs {
+    /// Reads the refs of a repository. Refs to objects that the repository lacks are left out: git stops at such a ref.
+    fn read(store: &Store) -> Result<Self, Error> {
+        packed::check(store).map_err(|e| Error::Refs(Box::new(e)))?;
+        let repo = store.local();
+        let failed = |e: gix::Error| Error::Refs(Box::new(e));
+        let mut found: BTreeMap<BString, (Target, Option<Oid>)> = BTreeMap::new();
+        let platform = repo.references().map_err(failed)?;
+        for prefix in GIVEN {
+            // A ref that cannot be read is none for git either.
+            for given in platform.prefixed(prefix).map_err(failed)?.filter_map(Result::ok) {
+                let target = given.inner.target;
+                let peeled = match &target {
+                    Target::Object(id) if !repo.has_object(*id) => continue,
+                    Target::Object(id) if prefix == "refs/tags/" => {
+                        given.inner.peeled.map(Oid).or_else(|| peeled(&repo, Oid(*id)))
+                    }
+                    _ => None,
+                };
+                found.insert(given.inner.name.as_bstr().to_owned(), (target, peeled));
+            }
+        }
+        let head = repo.head_name().map_err(failed)?.map(|name| name.as_bstr().to_owned());
+        Ok(Self::of(&found, head))
+    }
+
+    fn of(found: &BTreeMap<BString, (Target, Option<Oid>)>, head: Option<BString>) -> Self {
+        let (mut packed, mut symbolic, mut listed) = (HEADER.to_vec(), Vec::new(), Vec::new());
+        if let Some(name) = &head {
+            listed.extend_from_slice(&[b"ref:", name.as_slice(), b" HEAD\n"].concat());
+        }
+        for (name, (target, peeled)) in found {
+            match target {
+                Target::Object(id) => {
+                    let line = [id.to_string().as_bytes(), b" ", name.as_slice(), b"\n"].concat();
+                    listed.extend_from_slice(&line);
+                    packed.extend_from_slice(&line);
+                    if let Some(peeled) = peeled.filter(|peeled| peeled.0 != *id) {
+                        packed.extend_from_slice(format!("^{peeled}\n").as_bytes());
+                    }
+                }
+                Target::Symbolic(to) => {
+                    // One that leads out of what is given would name nothing, and so would one that is no path.
+                    let Some(name) = name.to_str().ok().filter(|_| found.contains_key(to.as_bstr())) else { continue };
+                    listed.extend_from_slice(&[b"ref:", to.as_bstr().as_bytes(), b" ", name.as_bytes(), b"\n"].concat());
+                    symbolic.push((name.to_owned(), [b"ref: ", to.as_bstr().as_bytes(), b"\n"].concat()));
+                }
+            }
+        }
+        let branch = head.and_then(|name| match found.get(&name) {
+            Some((Target::Object(id), _)) => Some((name, Oid(*id))),
+            _ => None,
+        });
+        Self(Arc::new(Content { packed, symbolic, branch, digest: Digest::of(&listed) }))
+    }
+
+    /// Returns the digest that manifests record: of one line for each ref, as `docs/format.md` says.
+    pub fn digest(&self) -> Digest {
+        self.0.digest
+    }
+
+    /// Returns true if both were read at the same time.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the files of a git directory at a commit, each with its path: `HEAD` is the branch that the repository's `HEAD`
+    /// names if that is at the commit, else the commit.
+    pub(super) fn files(&self, head: Oid) -> impl Iterator<Item = (&str, Cow<'_, [u8]>)> {
+        let symbolic = self.0.symbolic.iter().map(|(name, bytes)| (name.as_str(), Cow::Borrowed(bytes.as_slice())));
+        let fixed = [("HEAD", Cow::Owned(self.head(head))), ("packed-refs", Cow::Borrowed(self.0.packed.as_slice()))];
+        fixed.into_iter().chain(symbolic)
+    }
+
+    fn head(&self, commit: Oid) -> Vec<u8> {
+        match &self.0.branch {
+            Some((name, at)) if *at == commit => [b"ref: ", name.as_slice(), b"\n"].concat(),
+            _ => format!("{commit}\n").into_bytes(),
+        }
+    }
+
+    /// Writes them into a git directory that has none.
+    pub(super) fn write(&self, dir: &Path, head: Oid) -> io::Result<()> {
+        for (name, bytes) in self.files(head) {
+            let path = dir.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(dir))?;
+            fs::write(path, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Refs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Refs").field("digest", &self.0.digest).finish_non_exhaustive()
+    }
+}
+
+/// Returns the object that an annotated tag stands for, or `None` if the object is no tag.
+fn peeled(repo: &gix::Repository, mut oid: Oid) -> Option<Oid> {
+    for depth in 0..MOST_TAGS {
+        if repo.find_header(oid.0).ok()?.kind() != Kind::Tag {
+            return (depth > 0).then_some(oid);
+        }
+        oid = Oid(repo.find_tag(oid.0).ok()?.target_id().ok()?.detach());
+    }
+    None
+}
+
+/// The refs as they were read last, and what tells whether they changed since.
+#[derive(Debug)]
+pub(in crate::worker) struct KnownRefs {
+    refs: Refs,
+    stamps: Vec<Stamp>,
+}
+
+/// A place of refs, and its state; `None` if there is nothing.
+///
+/// Whatever writes a ref puts a file into its folder, so the folder's times change.
+type Stamp = (PathBuf, Option<[i64; 6]>);
+
+impl KnownRefs {
+    /// Returns the refs as they are now: those that were read before if nothing changed.
+    pub(in crate::worker) fn now(known: &mut Option<Self>, store: &Store) -> Result<Refs, Error> {
+        if let Some(known) = known {
+            let is_same = |(path, state): &Stamp| state_of(path).is_ok_and(|now| now == *state);
+            if known.stamps.iter().all(is_same) {
+                return Ok(known.refs.clone());
+            }
+        }
+        // Taken before the refs are read: a change in between is found the next time.
+        let stamps = stamps(store)?;
+        let refs = Refs::read(store)?;
+        *known = Some(Self { refs: refs.clone(), stamps });
+        Ok(refs)
+    }
+}
+
+fn stamps(store: &Store) -> Result<Vec<Stamp>, Error> {
+    let common = store.common_dir();
+    let mut stamps = Vec::new();
+    let mut folders: Vec<PathBuf> = GIVEN.iter().map(|prefix| common.join(prefix.trim_end_matches('/'))).collect();
+    for file in [store.git_dir().join("HEAD"), common.join("packed-refs")] {
+        stamps.push((file.clone(), state_of(&file).map_err(Error::at(&file))?));
+    }
+    while let Some(folder) = folders.pop() {
+        stamps.push((folder.clone(), state_of(&folder).map_err(Error::at(&folder))?));
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
+            other => other.map_err(Error::at(&folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(Error::at(&folder))?;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(stamps)
+}
+
+fn state_of(path: &Path) -> io::Result<Option<[i64; 6]>> {
+    match fs::metadata(path) {
+        Ok(meta) => {
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+            Ok(Some([number(meta.ino()), number(meta.len()), times[0], times[1], times[2], times[3]]))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
