@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::model::catalog::Shape;
 use crate::model::digest::Digest;
 use crate::model::plan::Item;
@@ -20,7 +20,7 @@ use crate::worker::host::{Host, MEETING};
 use crate::worker::live::Lives;
 use crate::worker::sandbox::Sandbox;
 
-use super::{command, ground};
+use super::{command, ground, mise};
 
 use super::secrets::Secrets;
 
@@ -63,9 +63,11 @@ impl Machine {
         let host = Arc::new(host(repository)?);
         let program =
             repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(Attendant::beside);
+        let mut ambient = (*repository.environment.variables).clone();
+        mise::carry(&repository.environment, &config::work_trees(&repository.store), &mut ambient);
         Ok(Self {
             config: repository.config.clone(),
-            ambient: repository.environment.variables.clone(),
+            ambient: Arc::new(ambient),
             home: repository.environment.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
             sandbox: Arc::new(ground::sandbox(repository, &host, program.as_ref().map(Attendant::path))),

@@ -15,6 +15,7 @@ pub mod secrets;
 mod attempt;
 mod ground;
 mod locks;
+mod mise;
 mod outcome;
 mod prepare;
 mod products;

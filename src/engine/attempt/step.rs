@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use super::{Job, Verdict};
+use crate::engine::mise;
 use crate::model::causes::in_words;
 use crate::model::entry::Exit;
 use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
@@ -40,6 +41,9 @@ pub(super) async fn step(
         workspace.tmp().into(),
     ];
     env.extend(OWN_VARIABLES.map(str::to_owned).into_iter().zip(own));
+    if let Some(trusted) = env.get_mut(mise::VARIABLE) {
+        mise::add(trusted, &workspace.tree());
+    }
     let writable = vec![workspace.private()];
     if job.has_own_home() {
         env.insert("HOME".to_owned(), workspace.home().into());

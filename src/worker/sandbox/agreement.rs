@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use super::map::Access::{self, Hidden, Read, Write};
+use super::secrets::unreadable_for_others;
 use super::{Confinement, Layers, More, Own, Reach, Surroundings, Word, files};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::worker::agent;
@@ -20,7 +21,7 @@ const PROBE: &str = "for p; do if ( : >>\"$p\" ) 2>/dev/null; then echo w; \
                      elif ( cat \"$p\" >/dev/null ) 2>/dev/null; then echo r; else echo h; fi; done";
 
 /// Every file of the machine that a test makes, below its folder.
-const FILES: [&str; 26] = [
+const FILES: [&str; 46] = [
     "home/notes",
     "home/.bashrc",
     "home/.netrc",
@@ -47,7 +48,31 @@ const FILES: [&str; 26] = [
     "attempt/tree/a.txt",
     "attempt/task",
     "linked/file",
+    // Beside programs, and where variables say that tools lie.
+    "tools/.env.production",
+    "tools/config/master.key",
+    "tools/config/settings",
+    "tools/deep/er/still/credentials",
+    "tools/state/private",
+    "other/bin/.env",
+    "home/go/bin/tool",
+    "home/go/pkg/mod/m",
+    "home/go/src/other/key",
+    "home/.tool-versions",
+    "home/.config/mise/config.toml",
+    "home/.npm/_cacache/x",
+    "cargo/config.toml",
+    "cargo/credentials.toml",
+    "jdk/bin/java",
+    "jdk/lib/modules",
+    "jdk/conf/id_rsa",
+    "conda/bin/conda",
+    "conda/lib/python",
+    "certs/ca.pem",
 ];
+
+/// Files that only their user may read.
+const PRIVATE: [&str; 1] = ["tools/state/private"];
 
 /// Files of every machine, and the access to each.
 const SYSTEM: [(&str, Access); 8] = [
@@ -75,6 +100,9 @@ impl Ground {
             fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
             fs::write(top.join(file), "x").unwrap();
         }
+        for file in PRIVATE {
+            fs::set_permissions(top.join(file), fs::Permissions::from_mode(0o600)).unwrap();
+        }
         symlink("../linked", top.join("attempt/link")).unwrap();
         Self { _folder: folder, top }
     }
@@ -83,7 +111,7 @@ impl Ground {
         self.top.join(path)
     }
 
-    fn around(&self) -> Surroundings {
+    fn around(&self, variables: &[(&str, String)]) -> Surroundings {
         let path = ["tools/bin", "other/bin"].map(|folder| self.at(folder));
         Surroundings {
             home: Some(self.at("home")),
@@ -92,6 +120,7 @@ impl Ground {
             objects: vec![self.at("tree/.git/objects")],
             work_trees: vec![self.at("tree")],
             never: vec![self.at("tree/.git/objects/key")],
+            variables: variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect(),
             ..Surroundings::default()
         }
     }
@@ -99,7 +128,11 @@ impl Ground {
     /// Compares the policy, the mounts alone and Landlock alone with the access that is expected to some files; all others are
     /// expected to be hidden.
     fn gives(&self, more: &More, frozen: bool, expected: &[(&str, Access)]) {
-        let reach = Arc::new(Reach::of(&self.around(), more).unwrap());
+        self.gives_where(more, frozen, expected, &[]);
+    }
+
+    fn gives_where(&self, more: &More, frozen: bool, expected: &[(&str, Access)], variables: &[(&str, String)]) {
+        let reach = Arc::new(Reach::of(&self.around(variables), more).unwrap());
         let bwrap = bubblewrap();
         let by = Confinement {
             reach,
@@ -181,7 +214,15 @@ fn probe(command: &mut Command, paths: &[&Path]) -> std::io::Result<Vec<Access>>
 }
 
 /// The files that every worker has.
-const USUAL: [(&str, Access); 9] = [
+const USUAL: [(&str, Access); 16] = [
+    ("tools/config/settings", Read),
+    // Too deep for a name to count.
+    ("tools/deep/er/still/credentials", Read),
+    ("home/go/bin/tool", Read),
+    ("home/go/pkg/mod/m", Read),
+    ("home/.tool-versions", Read),
+    ("home/.config/mise/config.toml", Read),
+    ("home/.npm/_cacache/x", Read),
     ("home/.cargo/config.toml", Read),
     ("home/.cargo/registry/index", Read),
     ("tools/bin/hello", Read),
@@ -237,6 +278,7 @@ fn both_layers_give_a_secret_that_is_named_and_none_beside_it() {
         ("home/.tool/settings", Read),
         ("home/.tool/state/new", Read),
         ("home/.config/tool/settings", Read),
+        ("home/go/src/other/key", Read),
     ];
     ground.gives(&more, false, &with(&given));
 }
@@ -252,8 +294,64 @@ fn both_layers_give_a_real_home_without_its_secrets() {
         ("home/.tool/state/new", Write),
         ("home/.config/tool/settings", Write),
         ("tree/a.txt", Read),
+        ("home/go/src/other/key", Write),
     ];
     ground.gives(&more, false, &with(&given));
+}
+
+#[test]
+fn both_layers_give_what_variables_of_tools_name() {
+    let ground = Ground::new();
+    let at = |path: &str| ground.at(path).to_str().unwrap().to_owned();
+    let variables = [
+        ("CARGO_HOME", at("cargo")),
+        ("JAVA_HOME", at("jdk")),
+        ("CONDA_EXE", at("conda/bin/conda")),
+        ("SSL_CERT_FILE", at("certs/ca.pem")),
+        // Each is or holds more than a tool, is secret, or leads nowhere.
+        ("GOROOT", at("home")),
+        ("GRADLE_HOME", at("")),
+        ("MAVEN_HOME", "/".to_owned()),
+        ("ANDROID_HOME", at("tree")),
+        ("SDKMAN_DIR", at("home/.ssh")),
+        ("NODE_EXTRA_CA_CERTS", at("home/.ssh/known_hosts")),
+        ("NVM_DIR", at("missing")),
+        ("CI", at("beside")),
+    ];
+    let given = [
+        ("cargo/config.toml", Read),
+        ("jdk/bin/java", Read),
+        ("jdk/lib/modules", Read),
+        ("conda/bin/conda", Read),
+        ("conda/lib/python", Read),
+        ("certs/ca.pem", Read),
+    ];
+    ground.gives_where(&More::default(), false, &with(&given), &variables);
+    let named = More { readable: vec![ground.at("tools/config/master.key")], ..More::default() };
+    let also = [given.as_slice(), &[("tools/config/master.key", Read)]].concat();
+    ground.gives_where(&named, false, &with(&also), &variables);
+}
+
+#[test]
+fn a_file_is_its_users_own_by_its_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let modes = [("open", 0o644), ("group", 0o640), ("own", 0o600), ("dir", 0o700), ("shared", 0o755)];
+    for (name, mode) in modes {
+        let path = folder.path().join(name);
+        if mode & 0o100 == 0 {
+            fs::write(&path, "").unwrap()
+        } else {
+            fs::create_dir(&path).unwrap()
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::write(folder.path().join("dir/below"), "").unwrap();
+    symlink("own", folder.path().join("link")).unwrap();
+    let found: Vec<PathBuf> = unreadable_for_others(folder.path(), 100);
+    let mut names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["dir", "group", "own"]);
+    assert_eq!(unreadable_for_others(folder.path(), 0), Vec::<PathBuf>::new(), "no more is looked at than that");
 }
 
 #[test]

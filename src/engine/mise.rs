@@ -1,0 +1,44 @@
+//! The trust that mise has in a repository's own settings, which a worktree of it shares.
+//!
+//! mise reads a `mise.toml` only where its user trusted the folder, and each worktree is a folder that it has never seen.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::repository::Environment;
+use crate::worker::sandbox::folders;
+
+/// The variable that names folders whose settings mise trusts, with `:` between them.
+pub(super) const VARIABLE: &str = "MISE_TRUSTED_CONFIG_PATHS";
+
+/// Sets the variable in the environment that workers get a part of if the person trusts one of the work trees; removes it
+/// otherwise.
+pub(super) fn carry(environment: &Environment, work_trees: &[PathBuf], ambient: &mut BTreeMap<String, OsString>) {
+    let listed = ambient.remove(VARIABLE).unwrap_or_default();
+    let mut trusted: Vec<PathBuf> = folders(Some(&listed));
+    trusted.extend(linked(environment));
+    let is_trusted = |tree: &PathBuf| trusted.iter().any(|it| tree.starts_with(it) || it.parent() == Some(tree));
+    if work_trees.iter().any(is_trusted) {
+        ambient.insert(VARIABLE.to_owned(), listed);
+    }
+}
+
+/// Adds a worktree to the value of the variable.
+pub(super) fn add(value: &mut OsString, tree: &Path) {
+    if !value.is_empty() {
+        value.push(":");
+    }
+    value.push(tree);
+}
+
+/// Returns the files and folders that the person trusted: mise keeps a link to each.
+fn linked(environment: &Environment) -> Vec<PathBuf> {
+    let folder = |name: &str| environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = folder("MISE_STATE_DIR")
+        .or_else(|| Some(folder("XDG_STATE_HOME")?.join("mise")))
+        .or_else(|| Some(folder("HOME")?.join(".local/state/mise")));
+    let links = state.and_then(|state| fs::read_dir(state.join("trusted-configs")).ok());
+    links.into_iter().flatten().flatten().filter_map(|link| fs::read_link(link.path()).ok()).collect()
+}
