@@ -15,3 +15,4 @@ mod programs;
 mod reach;
 mod scene;
 mod stories;
+mod tools;

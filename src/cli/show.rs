@@ -194,7 +194,8 @@ impl Shown<'_> {
         rows.push(row("command", words(&manifest.argv)));
         rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));
         rows.push(row("timeout", format!("{}s", manifest.timeout)));
-        rows.push(row("sandbox", manifest.sandbox.clone()));
+        let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
+        rows.push(row("sandbox", format!("{}{sockets}", manifest.sandbox)));
         rows.push(row("env", manifest.env.join(" ")));
         if !manifest.secret_env.is_empty() {
             rows.push(row("secrets", manifest.secret_env.join(" ")));

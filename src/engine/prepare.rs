@@ -69,6 +69,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         timeout: resolved.timeout,
         sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
         network: confinement.as_ref().map(Confinement::network),
+        sockets: confinement.as_ref().and_then(Confinement::sockets),
         refs: Some(refs.digest()),
         tool: format::TOOL.into(),
     };

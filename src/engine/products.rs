@@ -34,7 +34,8 @@ impl Taken {
         let (named, more) = self.left_out.split_at(self.left_out.len().min(MOST_NAMED));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         let named = named.join(", ");
-        (!named.is_empty()).then(|| format!("{item}: left out of the patch, as git repositories of their own: {named}{more}"))
+        (!named.is_empty())
+            .then(|| format!("{item}: left out of the patch, as git repositories of their own: {named}{more}"))
     }
 }
 

@@ -45,6 +45,14 @@ pub enum Network {
     None,
 }
 
+/// Whether a worker can connect to sockets that lie in the file system and belong to the user, such as those of an SSH agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sockets {
+    /// No layer keeps it from any of them, whatever the network.
+    Reachable,
+}
+
 /// Which home directory a worker has: `handoff.subagent.<name>.home`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {

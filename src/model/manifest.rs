@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
-use super::confinement::Network;
+use super::confinement::{Network, Sockets};
 use super::digest::{Digest, Oid};
 use super::entry::InputRef;
 use super::format;
@@ -62,6 +62,9 @@ pub struct Manifest {
     /// Whom it could speak to, where something confined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Set where something confined it and it could still connect to the user's sockets in the file system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<Sockets>,
     /// The digest of the refs that the worktree had. Manifests of older versions lack it, and their worktrees had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refs: Option<Digest>,

@@ -47,10 +47,13 @@ use mounts::Mounts;
 use reach::Reach;
 use seen::Seen;
 
-use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP};
+use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP, Sockets};
 
 /// From this version of its interface on Landlock keeps processes from sockets of others that are no files (Linux 6.12).
 const NAMES: u32 = 6;
+
+/// From this version of its interface on Landlock keeps processes from sockets that are files.
+const SOCKETS: u32 = 9;
 
 /// The layers that something is confined by, each with its version where it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +64,13 @@ pub struct Layers {
     pub seccomp: bool,
     /// The version of bubblewrap.
     pub bwrap: Option<String>,
+}
+
+impl Layers {
+    /// Returns true if a worker can connect to any socket in the file system that its user may open.
+    fn reach_sockets(&self) -> bool {
+        self.bwrap.is_none() && self.landlock.is_none_or(|version| version < SOCKETS)
+    }
 }
 
 impl fmt::Display for Layers {
@@ -199,6 +209,11 @@ impl Confinement {
     /// Returns whom the worker may speak to.
     pub fn network(&self) -> Network {
         self.network
+    }
+
+    /// Returns `Reachable` if no layer keeps the worker from connecting to the user's sockets in the file system.
+    pub fn sockets(&self) -> Option<Sockets> {
+        self.layers.reach_sockets().then_some(Sockets::Reachable)
     }
 
     /// Returns whether the worker has a home directory of its own.

@@ -38,10 +38,10 @@ pub use held::Held;
 pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
 pub use pool::{PoolPlace, pools, size, sweep};
-pub(super) use refs::KnownRefs;
-pub use refs::Refs;
 use private::Private;
 pub(super) use private::make_home;
+pub(super) use refs::KnownRefs;
+pub use refs::Refs;
 use reset::Pristine;
 pub(super) use submodules::Submodule;
 

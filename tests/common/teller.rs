@@ -160,6 +160,7 @@ impl<'a> Teller<'a> {
             timeout: node.timeout.unwrap_or(7200),
             sandbox: "none".to_owned(),
             network: None,
+            sockets: None,
             refs: None,
             tool: format::TOOL.to_owned(),
         };

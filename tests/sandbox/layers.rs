@@ -22,6 +22,47 @@ fn a_manifest_records_the_layers_and_verify_counts_them() {
     let report = scene.handoff(&["verify", "--json", "--require-sandbox", "all"]).exit(0);
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!(report["sandbox"], json!({ sandbox: 1 }));
+    assert_eq!(manifest.get("sockets"), None);
+}
+
+/// Whether Landlock keeps workers from sockets in the file system.
+fn landlock_keeps_sockets(sandbox: &str) -> bool {
+    let version = sandbox.split(' ').find_map(|layer| layer.strip_prefix("landlock:"));
+    version.is_some_and(|version| version.parse::<u32>().unwrap() >= 9)
+}
+
+#[test]
+fn without_bubblewrap_the_users_sockets_are_said_to_be_reachable() {
+    let scene = Scene::new(Layers::Inner);
+    scene.ground.config("handoff.network", "none");
+    let script = format!(
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")' && echo open || echo shut",
+        scene.ground.path("beside/socket").display()
+    );
+    let output = scene.drive("sockets", &[item("a", &script)]).exit(0);
+    let written = scene.handoff(&["cat", "sockets/a:transcript"]).stdout;
+    let manifest = scene.manifest("sockets/a");
+    let shown = scene.handoff(&["show", "sockets/a"]).stdout;
+    let warned = "the user's sockets are reachable, such as those of an SSH agent and of tmux";
+    if landlock_keeps_sockets(manifest["sandbox"].as_str().unwrap()) {
+        assert!(written.ends_with("shut\n") && !output.stderr.contains(warned), "{output}{written}");
+        assert_eq!(manifest.get("sockets"), None);
+        return;
+    }
+    assert_eq!(written, "open\n");
+    assert_eq!((&manifest["sockets"], &manifest["network"]), (&json!("reachable"), &json!("none")));
+    assert!(output.stderr.contains(warned), "{output}");
+    assert!(shown.contains("seccomp; the user's sockets were reachable"), "{shown}");
+    for asked in ["require", "strict"] {
+        scene.ground.config("handoff.sandbox", asked);
+        let output = scene.drive(asked, &[item("a", "true")]).exit(1);
+        assert!(output.stderr.contains(warned), "{output}");
+        assert!(output.stderr.contains("hint: apt-get install bubblewrap"), "{output}");
+    }
+    scene.ground.config("handoff.sandbox", "none");
+    scene.ground.config("handoff.network", "any");
+    scene.drive("none", &[item("a", "true")]).ends(0);
+    assert_eq!(scene.manifest("none/a").get("sockets"), None);
 }
 
 #[test]

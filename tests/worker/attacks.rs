@@ -13,7 +13,10 @@ fn what_is_only_named_like_a_repository_is_refused_by_name() {
     for (script, named) in [
         ("mkdir -p x; echo 'elsewhere' >x/.git", "\"x\""),
         ("mkdir -p u/.git; echo x >u/.git/x", "\"u\""),
-        ("git init -q t; rm -r t/.git/HEAD; ln -s ../HEAD t/.git/; mv t/.git/refs r; ln -s ../../r t/.git/refs", "\"t\""),
+        (
+            "git init -q t; rm -r t/.git/HEAD; ln -s ../HEAD t/.git/; mv t/.git/refs r; ln -s ../../r t/.git/refs",
+            "\"t\"",
+        ),
         ("mkdir -p y; ln -s ../.git y/.git", "\"y\""),
         ("mkdir -p z/.GiT; echo x >z/.GiT/config", "\"z\""),
         ("mkdir -p w/git~1; echo x >w/git~1/x", "\"w\""),

@@ -26,7 +26,10 @@ fn repositories_are_left_out_and_named_and_all_else_is_taken() {
             ("git init -q 'vendor/ä \"b'; echo z >'vendor/ä \"b/z'", &["\"vendor/ä \\\"b\""]),
             ("git clone -q . copy", &["\"copy\""]),
             ("git worktree add -q .wt HEAD; rm .wt/a.txt", &["\".wt\""]),
-            ("git worktree add -q .claude/worktrees/x -b x; git init -q .b/c", &["\".b/c\"", "\".claude/worktrees/x\""]),
+            (
+                "git worktree add -q .claude/worktrees/x -b x; git init -q .b/c",
+                &["\".b/c\"", "\".claude/worktrees/x\""],
+            ),
             ("git init -q --separate-git-dir=.git/elsewhere lib; echo z >lib/z", &["\"lib\""]),
             ("git init -q one; git init -q one/two; echo z >one/two/z", &["\"one\""]),
             // What git ignores is no part of the work.
@@ -48,7 +51,9 @@ fn the_files_of_a_tracked_folder_count_although_the_worker_made_a_repository_of_
         let change = "echo x >>dir/b.txt; rm dir/deep/c.bin; echo y >dir/new; mkdir dir/more; echo z >dir/more/z";
         let plain = repo.patch(change).unwrap();
         for script in [
-            format!("cd dir; git init -q; git config core.fsmonitor 'touch $CANARY; false'; git add -A; {COMMIT}; cd .."),
+            format!(
+                "cd dir; git init -q; git config core.fsmonitor 'touch $CANARY; false'; git add -A; {COMMIT}; cd .."
+            ),
             format!("git init -q dir; git init -q dir/deep; {COMMIT}"),
         ] {
             let (patch, left_out) = left_out(&repo, &format!("{script}; {change}"));
@@ -80,7 +85,8 @@ fn what_is_saved_of_an_attempt_names_them_as_well() {
     let repo = Repo::new("sha1");
     let host = repo.host();
     let workspace = repo.workspace(&host);
-    let script = format!("git init -q lib; echo z >lib/z; (cd lib; {COMMIT}); git init -q dir; echo y >dir/y; echo x >x");
+    let script =
+        format!("git init -q lib; echo z >lib/z; (cd lib; {COMMIT}); git init -q dir; echo y >dir/y; echo x >x");
     repo.script(&workspace, &script);
     let saved = salvage(&workspace, &host).unwrap().unwrap();
     assert_eq!(saved.without, ["\"dir\", a git repository", "\"lib\", a git repository"]);

@@ -13,8 +13,13 @@ use crate::worker::harness::{FORMATS, Repo, item, run};
 use crate::worker::pool;
 
 /// What git lists of the refs that worktrees have.
-const LIST: [&str; 5] =
-    ["for-each-ref", "--format=%(objectname) %(refname) %(symref) %(*objectname)", "refs/heads", "refs/remotes", "refs/tags"];
+const LIST: [&str; 5] = [
+    "for-each-ref",
+    "--format=%(objectname) %(refname) %(symref) %(*objectname)",
+    "refs/heads",
+    "refs/remotes",
+    "refs/tags",
+];
 
 /// A repository with branches, tags of both kinds, remote-tracking refs, and refs that no worktree has.
 fn repo(format: &str) -> Repo {
@@ -72,7 +77,10 @@ fn a_worktree_has_the_branches_the_tags_and_what_was_fetched() {
         let workspace = made(&repo, &host, 1);
         let tree = workspace.tree();
         assert_eq!(repo.git_in(&tree, &LIST), repo.git(&LIST));
-        assert_eq!(repo.git_in(&tree, &["for-each-ref", "--count=100", "refs/handoff", "refs/stash", "refs/notes"]), "");
+        assert_eq!(
+            repo.git_in(&tree, &["for-each-ref", "--count=100", "refs/handoff", "refs/stash", "refs/notes"]),
+            ""
+        );
         assert_eq!(host.refs().unwrap().digest(), digest(&repo));
         repo.script(
             &workspace,
@@ -202,7 +210,8 @@ fn many_refs_are_read_once() {
     let repo = Repo::new("sha1");
     let head = repo.head();
     let names = (0..10_000).map(|number| format!("{head} refs/tags/t{number:05}\n")).collect::<String>();
-    fs::write(repo.path.join(".git/packed-refs"), format!("# pack-refs with: peeled fully-peeled sorted \n{names}")).unwrap();
+    fs::write(repo.path.join(".git/packed-refs"), format!("# pack-refs with: peeled fully-peeled sorted \n{names}"))
+        .unwrap();
     let host = repo.host();
     for number in 1..4 {
         let workspace = made(&repo, &host, number);
@@ -315,7 +324,9 @@ fn inputs_and_outputs_are_hidden_from_git_and_from_nothing_else() {
             assert!(found.contains("inputs/patch") && found.contains("outputs/found"), "{program}: {found}");
         }
         // Whatever the worker makes of the rules, what was not its work is left out, and all else is taken.
-        for rules in ["git config --unset core.excludesFile", "echo '!*' >.gitignore", "echo >.git/info/handoff-exclude"] {
+        for rules in
+            ["git config --unset core.excludesFile", "echo '!*' >.gitignore", "echo >.git/info/handoff-exclude"]
+        {
             repo.script(&workspace, rules);
         }
         let captured = capture(&workspace, &host).unwrap();

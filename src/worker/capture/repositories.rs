@@ -6,9 +6,9 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use gix::bstr::BString;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 
+use super::Error;
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
-use super::Error;
 
 /// The first bytes of a `.git` file, which names the git directory of a submodule or of a linked worktree.
 const POINTER: &[u8] = b"gitdir: ";

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::map::Access::{self, Hidden, Read, Write};
-use super::secrets::unreadable_for_others;
+use super::secrets::{OTHERS, bit_for_others, kept_by_mode};
 use super::{Confinement, Layers, More, Own, Reach, Surroundings, Word, files};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::worker::agent;
@@ -99,6 +99,10 @@ impl Ground {
         for file in FILES {
             fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
             fs::write(top.join(file), "x").unwrap();
+        }
+        // Whatever the umask is.
+        for path in FILES.iter().flat_map(|file| Path::new(file).ancestors()) {
+            fs::set_permissions(top.join(path), fs::Permissions::from_mode(0o755)).unwrap();
         }
         for file in PRIVATE {
             fs::set_permissions(top.join(file), fs::Permissions::from_mode(0o600)).unwrap();
@@ -347,11 +351,17 @@ fn a_file_is_its_users_own_by_its_mode() {
     }
     fs::write(folder.path().join("dir/below"), "").unwrap();
     symlink("own", folder.path().join("link")).unwrap();
-    let found: Vec<PathBuf> = unreadable_for_others(folder.path(), 100);
-    let mut names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-    names.sort_unstable();
-    assert_eq!(names, ["dir", "group", "own"]);
-    assert_eq!(unreadable_for_others(folder.path(), 0), Vec::<PathBuf>::new(), "no more is looked at than that");
+    let found = |bits, most| -> Vec<String> {
+        let found = kept_by_mode(folder.path(), bits, most).into_iter();
+        let mut names: Vec<String> = found.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        names.sort_unstable();
+        names
+    };
+    let none = Vec::<String>::new();
+    for (umask, expected) in [(0o022, vec!["dir", "group", "own"]), (0o027, vec!["dir", "own"]), (0o077, vec![])] {
+        assert_eq!(found(bit_for_others(umask), 100), expected, "umask {umask:o}");
+    }
+    assert_eq!(found(OTHERS, 0), none, "no more is looked at than that");
 }
 
 #[test]

@@ -31,6 +31,9 @@ impl Sandbox {
         sandbox.around.programs.push(program.clone());
         sandbox.inner(&program);
         sandbox.outer(&program, path);
+        if sandbox.layers.reach_sockets() {
+            sandbox.missing.push("the user's sockets are reachable, such as those of an SSH agent and of tmux".into());
+        }
         sandbox
     }
 

@@ -10,7 +10,7 @@ use super::map::{Access, Led, Map};
 use super::named::is_led_away;
 use super::places::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
 use super::programs::Programs;
-use super::secrets::{MOST_LOOKED, is_secret, peoples_homes, secrets_of, unreadable_for_others};
+use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
 use super::{Refused, Word, outside};
 use crate::model::confinement::{Asked, Home};
 
@@ -108,12 +108,7 @@ impl Reach {
         for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
             map.set(secret, Access::Hidden);
         }
-        let of_settings = rustix::process::geteuid().is_root().then_some((SETTINGS, usize::MAX));
-        for (folder, most) in of_settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, MOST_LOOKED))) {
-            for file in unreadable_for_others(Path::new(folder), most) {
-                map.set(&file, Access::Hidden);
-            }
-        }
+        hide_by_mode(&mut map);
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
         // Also where they lie among programs.
@@ -191,6 +186,16 @@ impl Reach {
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
         Ok(Self { map, given, at_home, home, apart, secrets, shares })
+    }
+}
+
+/// Hides the files of the machine that only few may read, and we could.
+fn hide_by_mode(map: &mut Map) {
+    let settings = rustix::process::geteuid().is_root().then_some((SETTINGS, OTHERS, usize::MAX));
+    let bit = bit_for_others(umask());
+    let folders = settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED)));
+    for file in folders.flat_map(|(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most)) {
+        map.set(&file, Access::Hidden);
     }
 }
 

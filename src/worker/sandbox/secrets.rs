@@ -16,6 +16,9 @@ const USERS: (&str, u32) = ("/etc/passwd", 1000);
 /// The number of files and folders that are looked at below one folder, so that a large tree does not delay a driver.
 pub(super) const MOST_LOOKED: usize = 20_000;
 
+/// The bit of a mode that lets others read a file.
+pub(super) const OTHERS: u32 = 0o004;
+
 /// How deep below a folder of programs a name makes a file secret.
 const NAMED_DEPTH: usize = 3;
 
@@ -54,31 +57,35 @@ pub(super) fn secrets_of(
     secrets.into_iter().map(|(secret, _)| secret).collect()
 }
 
-/// Returns the files and folders below one that are the user's alone by their modes: others may not read them. Root may read
-/// everybody's.
-pub(super) fn unreadable_for_others(top: &Path, most: usize) -> Vec<PathBuf> {
+/// Returns the files and folders below one that only few may read: those whose modes lack all of `bits`. Root may read all of
+/// them; other users their own.
+pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
-    let readable = bit_for_others();
     let is_own = |meta: &Metadata| user.is_root() || meta.uid() == user.as_raw();
-    search(top, most, |_, meta| meta.mode() & readable == 0 && readable != 0 && is_own(meta))
+    search(top, most, |_, meta| bits != 0 && meta.mode() & bits == 0 && is_own(meta))
 }
 
-/// Returns the bit of a mode that says whether a file is the user's alone: whether others may read it. Where the umask takes
-/// that from every new file, the group's bit tells; where it takes both, no mode tells anything, and 0 is returned.
-fn bit_for_others() -> u32 {
+/// Returns the bit of a mode that a file lacks if its user meant to keep it from others. A umask takes bits from every file;
+/// the others' is used, else the group's, and where the umask takes both, no mode tells anything and 0 is returned.
+pub(super) fn bit_for_others(umask: u32) -> u32 {
+    [OTHERS, 0o040].into_iter().find(|bit| umask & bit == 0).unwrap_or(0)
+}
+
+/// Returns the umask of this process.
+pub(super) fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let umask = status.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("Umask:")?.trim(), 8).ok());
-    [0o004, 0o040].into_iter().find(|bit| umask.unwrap_or(0) & bit == 0).unwrap_or(0)
+    umask.unwrap_or(0)
 }
 
 /// Returns the files and folders beside programs that are secret: by their names, or by modes that let fewer read them than
 /// `programs`, the folder of the programs.
 pub(super) fn beside_programs(whole: &Path, programs: &Path) -> Vec<PathBuf> {
-    let is_open = fs::metadata(programs).is_ok_and(|meta| meta.mode() & 0o004 != 0);
+    let is_open = fs::metadata(programs).is_ok_and(|meta| meta.mode() & OTHERS != 0);
     let (above, most) = (whole.components().count(), MOST_LOOKED);
     search(whole, most, |path, meta| {
         let by_name = || path.file_name().is_some_and(|name| TOOLS.is_secret_name(name));
-        is_open && meta.mode() & 0o004 == 0 || path.components().count() - above <= NAMED_DEPTH && by_name()
+        is_open && meta.mode() & OTHERS == 0 || path.components().count() - above <= NAMED_DEPTH && by_name()
     })
 }
 

@@ -64,7 +64,9 @@ impl GitDir {
         config.conversions(&host.store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
         // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
         config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
-        filters(host, &host.store, own).iter().for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
+        filters(host, &host.store, own)
+            .iter()
+            .for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
         config.identity(host);
         if let Some(sparse) = &sparse {
             config.section("core", None);

@@ -88,7 +88,8 @@ impl Refs {
                 Target::Symbolic(to) => {
                     // One that leads out of what is given would name nothing, and so would one that is no path.
                     let Some(name) = name.to_str().ok().filter(|_| found.contains_key(to.as_bstr())) else { continue };
-                    listed.extend_from_slice(&[b"ref:", to.as_bstr().as_bytes(), b" ", name.as_bytes(), b"\n"].concat());
+                    listed
+                        .extend_from_slice(&[b"ref:", to.as_bstr().as_bytes(), b" ", name.as_bytes(), b"\n"].concat());
                     symbolic.push((name.to_owned(), [b"ref: ", to.as_bstr().as_bytes(), b"\n"].concat()));
                 }
             }

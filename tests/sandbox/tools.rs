@@ -1,0 +1,176 @@
+//! Tools are found where their variables say, and none of what lies beside them is given that is secret.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene};
+use crate::common::ground::item;
+
+/// How workers are confined.
+const WAYS: [Layers; 3] = [Layers::None, Layers::Inner, Layers::All];
+
+/// Writes programs.
+fn programs(scene: &Scene, programs: &[(&str, &str)]) {
+    for (path, script) in programs {
+        scene.ground.env.write(path, &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(scene.ground.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// Runs one line of shell with more variables and returns what it wrote.
+#[track_caller]
+fn says_where(scene: &Scene, run: &str, script: &str, variables: &[(&str, &str)]) -> String {
+    let plan = scene.ground.plan(run, &[item("a", script)]);
+    let output = scene.handoff_where(&["run", &plan], variables);
+    let written = scene.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
+    assert_eq!(output.status, Some(0), "{output}{written}");
+    written
+}
+
+#[test]
+fn a_version_manager_finds_its_settings_and_its_tools() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        // As asdf does: the version from the home directory, the tool from the folder of the variable.
+        let find = "v=$(sed -n 's/^node //p' \"$HOME/.tool-versions\")\n\
+                    exec \"${ASDF_DATA_DIR:-$HOME/.asdf}/installs/node/$v/bin/nodex\"";
+        programs(
+            &scene,
+            &[
+                ("home/.asdf/shims/nodex", find),
+                ("home/.asdf/installs/node/20/bin/nodex", "echo version 20"),
+                ("moved/shims/nodex", find),
+                ("moved/installs/node/20/bin/nodex", "echo moved 20"),
+            ],
+        );
+        scene.ground.env.write("home/.tool-versions", "node 20\n");
+        scene.ground.env.write("home/.config/mise/config.toml", "[tools]\nnode = '20'\n");
+        let path = |folder: &str| format!("{}:{}", place(folder), scene.path());
+        let usual = [("PATH", path("home/.asdf/shims"))];
+        let usual: Vec<_> = usual.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let script = "nodex; cat ~/.config/mise/config.toml; echo ${ASDF_DATA_DIR-unset}";
+        let said = says_where(&scene, "usual", script, &usual);
+        assert_eq!(said, "version 20\n[tools]\nnode = '20'\nunset\n", "{layers:?}");
+        let (path, folder) = (path("moved/shims"), place("moved"));
+        let said = says_where(&scene, "moved", "nodex", &[("PATH", &path), ("ASDF_DATA_DIR", &folder)]);
+        assert_eq!(said, "moved 20\n", "{layers:?}");
+    }
+}
+
+#[test]
+fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("jdk/lib/modules", "java\n");
+        scene.ground.env.write("certs/ca.pem", "certificate\n");
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let (jdk, bundle) = (place("jdk"), place("certs/ca.pem"));
+        let variables = [
+            ("JAVA_HOME", jdk.as_str()),
+            ("SSL_CERT_FILE", bundle.as_str()),
+            ("CI", "true"),
+            ("HTTPS_PROXY", "http://proxy.example.com:3128"),
+            ("https_proxy", "http://ada:secret@proxy.example.com:3128"),
+            ("MAVEN_HOME", "relative"),
+            ("AWS_SECRET_ACCESS_KEY", "SECRET"),
+            ("NPM_TOKEN", "SECRET"),
+        ];
+        let script = "cat $JAVA_HOME/lib/modules $SSL_CERT_FILE; echo $CI; env | grep -i ^https_proxy=; \
+                      env | grep -c -e ^MAVEN_HOME= -e SECRET; true";
+        let said = says_where(&scene, "passed", script, &variables);
+        let expected = "java\ncertificate\ntrue\nHTTPS_PROXY=http://proxy.example.com:3128\n0\n";
+        assert_eq!(said, expected, "{layers:?}");
+        let named = scene.manifest("passed/a")["env"].to_string();
+        assert!(named.contains("JAVA_HOME") && !named.contains("https_proxy"), "{named}");
+        // A setting still gives what is not passed by itself.
+        scene.ground.config("handoff.subagent.x.passEnv", "MAVEN_HOME");
+        scene.ground.config("handoff.subagent.x.command", "echo $MAVEN_HOME");
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
+        let plan = scene.ground.plan("asked", &[item]);
+        assert_eq!(scene.handoff_where(&["run", &plan], &variables).status, Some(0));
+        assert_eq!(scene.handoff(&["cat", "asked/a:transcript"]).stdout, "relative\n");
+    }
+}
+
+#[test]
+fn of_the_folder_beside_programs_no_secret_is_given() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        programs(&scene, &[("app/bin/start", "cat $(dirname $0)/../lib/text")]);
+        for (path, text) in [
+            ("app/lib/text", "found\n"),
+            ("app/config/master.key", "SECRET"),
+            ("app/config/credentials/production.key", "SECRET"),
+            ("app/.env.local", "SECRET"),
+            ("app/data/private", "SECRET"),
+            ("home/go/src/other/key", "SECRET"),
+            ("home/go/pkg/mod/m/x", "module\n"),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        fs::set_permissions(scene.ground.path("app/data/private"), fs::Permissions::from_mode(0o600)).unwrap();
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let path = format!("{}:{}", place("app/bin"), scene.path());
+        let script = format!(
+            "start; cat ~/go/pkg/mod/m/x; cd {}; cat config/master.key config/credentials/* .env.local data/private {}/go/src/other/key; true",
+            place("app"),
+            place("home"),
+        );
+        let said = says_where(&scene, "beside", &script, &[("PATH", &path)]);
+        assert!(said.contains("found\nmodule\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_real_home_keeps_the_logins_of_agents() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        let logins = [
+            ".codex/auth.json",
+            ".config/amp/settings.json",
+            ".config/crush/crush.json",
+            ".config/cursor/auth.json",
+            ".config/goose/secrets.yaml",
+            ".config/opencode/opencode.json",
+            ".continue/config.yaml",
+            ".copilot/config.json",
+            ".cursor/mcp.json",
+            ".kiro/settings.json",
+            ".local/share/amp/secrets.json",
+            ".local/share/crush/crush.json",
+            ".local/share/opencode/auth.json",
+            ".qwen/oauth_creds.json",
+        ];
+        for login in logins {
+            scene.ground.env.write(&format!("home/{login}"), "SECRET");
+        }
+        scene.ground.env.write("home/notes", "mine\n");
+        scene.ground.config("handoff.subagent.x.home", "real");
+        let command = format!("cat ~/notes; cd ~ && cat {}; true", logins.join(" "));
+        scene.ground.config("handoff.subagent.x.command", &command);
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        scene.drive("real", &[item]).ends(0);
+        let said = scene.handoff(&["cat", "real/a:transcript"]).stdout;
+        assert!(said.starts_with("mine\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_worktree_is_trusted_by_mise_where_its_repository_is() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        let script = "echo ${MISE_TRUSTED_CONFIG_PATHS-unset}; pwd";
+        assert!(scene.says("unknown", script).starts_with("unset\n"), "{layers:?}");
+        let state = scene.ground.path("home/.local/state/mise/trusted-configs");
+        fs::create_dir_all(&state).unwrap();
+        symlink(scene.ground.path("beside"), state.join("other")).unwrap();
+        assert!(scene.says("other", script).starts_with("unset\n"), "{layers:?}");
+        symlink(fs::canonicalize(scene.ground.path("repo")).unwrap().join("mise.toml"), state.join("repo")).unwrap();
+        let said = scene.says("trusted", script);
+        let (first, second) = said.trim_end().split_once('\n').unwrap();
+        assert_eq!(first, second, "{layers:?}");
+    }
+}
