@@ -17,6 +17,7 @@ mod private;
 pub(in crate::worker) mod record;
 mod reset;
 mod result;
+mod scratch;
 mod sparse;
 mod submodules;
 
