@@ -117,10 +117,12 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
     let mut endings = Vec::new();
     let mut drivable = Vec::new();
     let (mut unenforced, mut lives, mut is_timed) = (None, Vec::new(), false);
+    let mut remarks = BTreeSet::new();
     for run in &runs {
         match repository.drivable(run, how) {
             Ok(one) => {
                 unenforced = unenforced.or_else(|| one.unenforced());
+                remarks.extend(one.remarks());
                 let beside = (runs.len() > 1).then_some(*run);
                 let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()), output.stderr_color);
                 lives.push(one.lives());
@@ -132,6 +134,9 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
     }
     if let Some(missing) = unenforced {
         output.warn(&format!("workers are confined by less than there could be: {missing}"));
+    }
+    for remark in remarks {
+        output.note(&remark);
     }
     let driven = drivable.into_iter().map(|(run, one, mut display)| {
         let interrupt = interrupt.clone();

@@ -271,7 +271,10 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
             .map_err(|e| Verdict::failed(in_words(&e)))?;
         transcript.show(job.lives.begin(&job.item));
         if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
-            workspace.make_home(host, confinement.at_home()).map_err(|e| Verdict::failed(in_words(&e)))?;
+            workspace.make_home(host, &confinement.at_home()).map_err(|e| Verdict::failed(in_words(&e)))?;
+        }
+        if let Some(confinement) = &job.confinement {
+            workspace.make_scratch(confinement).map_err(|e| Verdict::failed(in_words(&e)))?;
         }
         workspace.mark_started().map_err(|e| Verdict::failed(in_words(&e)))?;
         Ok(transcript)

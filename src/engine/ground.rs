@@ -72,6 +72,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),
+        private: host.private.clone(),
         never: never.into_iter().map(real).collect(),
     };
     Sandbox::probe(around, program, environment.path.as_ref())

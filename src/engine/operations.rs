@@ -1,9 +1,10 @@
 //! What is done with the driver: runs are driven, and those that wait for it are found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -189,6 +190,17 @@ impl Drivable<'_> {
     /// Says which layers of a sandbox are missing on this machine although workers are to be confined as well as it can.
     pub fn unenforced(&self) -> Option<String> {
         self.machine.sandbox.missing()
+    }
+
+    /// Returns what people should know of how this machine confines the run's workers besides that.
+    pub fn remarks(&self) -> Vec<String> {
+        let items = self.open.state.graph.items().iter();
+        let named: BTreeMap<_, &Item> =
+            items.map(|item| ((&item.executor, item.inputs.get("subagent").and_then(Value::as_str)), item)).collect();
+        let executors = named.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
+        let all = executors.filter_map(|resolved| ground::confine(&self.machine, &resolved.settings).ok().flatten());
+        let said: BTreeSet<String> = all.flat_map(|by| by.remarks()).collect();
+        said.into_iter().collect()
     }
 
     /// Returns what attempts say while the run is driven.

@@ -23,7 +23,7 @@ use handle::{Handle, feed};
 use pipes::Pipes;
 
 use super::attendant;
-use super::sandbox::{Confinement, Own, Starting, Told, Word};
+use super::sandbox::{Confinement, Own, Scratch, Starting, Told, Word};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Left, Main};
 use super::transcript::{self, TranscriptWriter};
@@ -73,6 +73,8 @@ pub struct Confined {
     pub readable: Vec<PathBuf>,
     /// What links in its worktree lead to.
     pub linked: Vec<PathBuf>,
+    /// The folders of the attempt that are laid over others: its `/tmp`, and what it writes to caches.
+    pub scratch: Option<(PathBuf, PathBuf)>,
     /// Whether it may write nothing but that and its working directory, whatever others of its executor may write.
     pub frozen: bool,
 }
@@ -229,11 +231,13 @@ async fn attend(
 impl Invocation {
     /// Returns what is to be told to what stands between the driver and the command.
     fn told(&self) -> Vec<u8> {
-        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked, frozen }| {
+        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked, scratch, frozen }| {
             let [writable, readable, linked]: [Vec<&Path>; 3] =
                 [writable, readable, linked].map(|paths| paths.iter().map(PathBuf::as_path).collect());
+            let scratch = scratch.as_ref().map(|(tmp, caches)| Scratch { tmp, caches });
+            let frozen = *frozen;
             let own =
-                Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, frozen: *frozen };
+                Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, scratch, frozen };
             by.told(&own, self.limits.memory)
         });
         let folders = self.folders.iter().map(Word::from).collect();

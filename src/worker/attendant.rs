@@ -66,6 +66,7 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> 
         supervisor::ARGUMENT => Some(supervisor::serve(arguments)),
         confine::ARGUMENT => Some(confine::serve(arguments)),
         probe::ARGUMENT => Some(confine::probe()),
+        probe::OVERLAYS => Some(probe::overlays(arguments)),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@
 //! The command gives up the rights of root and is confined by the inner layers before it is one (`confine`): by itself, in the
 //! supervisor's child, or, below bubblewrap, by a process of this program that starts it. `reach` says what is reached, as a `map` from paths.
 
+mod caches;
 #[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
@@ -17,16 +18,20 @@ pub mod confine;
 pub(in crate::worker) mod domain;
 #[cfg(target_os = "linux")]
 mod files;
+mod home;
 mod map;
 mod mounts;
 mod named;
 mod outside;
+pub(in crate::worker) mod overlay;
 mod places;
 pub mod probe;
 mod programs;
 mod reach;
+mod scratch;
 mod secrets;
 mod seen;
+mod settings;
 mod told;
 mod tools;
 
@@ -37,6 +42,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use named::named_in;
 pub use reach::{Missing, More, Surroundings, folders};
+pub use scratch::Scratch;
 pub use tools::TOOLS;
 
 pub(in crate::worker) use mounts::PROGRAM;
@@ -45,6 +51,7 @@ pub(in crate::worker) use told::{Inner, Outer, Starting, Told, Word};
 use map::{Access, Led, Map};
 use mounts::Mounts;
 use reach::Reach;
+use scratch::Over;
 use seen::Seen;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP, Sockets};
@@ -121,6 +128,8 @@ pub struct Own<'a> {
     pub readable: &'a [&'a Path],
     /// What links in its worktree lead to.
     pub linked: &'a [&'a Path],
+    /// The folders of the attempt that are laid over others.
+    pub scratch: Option<Scratch<'a>>,
     /// Whether it may only read what all of its executor's workers may write.
     pub frozen: bool,
 }
@@ -189,7 +198,9 @@ impl Sandbox {
         if let Some(reach) = known.get(more) {
             return Ok(Arc::clone(reach));
         }
-        let reach = Arc::new(Reach::of(&self.around, more)?);
+        let mut reach = Reach::of(&self.around, more)?;
+        reach.caches.decide(self, &reach.map, reach.home.as_deref());
+        let reach = Arc::new(reach);
         if self.bwrap.is_some()
             && let Some(folder) = mounts::laid_over(&reach.map)
         {
@@ -232,20 +243,25 @@ impl Confinement {
         self.bwrap.is_some() && names && self.has_own_home() && !self.reach.shares
     }
 
-    /// Returns what lies at the same place below a home directory of the worker's own, and where it really is.
-    pub fn at_home(&self) -> &[(PathBuf, PathBuf)] {
-        &self.reach.at_home
+    /// Returns whether a worker has a private `/tmp`.
+    pub fn has_own_tmp(&self) -> bool {
+        self.bwrap.is_some()
     }
 
     /// Says it to the processes in between; `memory` is how many bytes of it the attempt may use.
     pub(in crate::worker) fn told(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
-        let Policy { map, given, refused } = self.policy(own);
+        let Policy { mut map, mut given, refused } = self.policy(own);
+        let scratch = own.scratch.as_ref().filter(|_| self.bwrap.is_some());
+        let over = scratch.map_or_else(|| Ok(Over::default()), |scratch| self.lay_over(scratch, &mut map, &mut given));
+        let (over, unlaid) = over.map_or_else(|why| (Over::default(), Some(why)), |over| (over, None));
+        let refused = refused.or(unlaid);
         let Layers { landlock, seccomp, .. } = self.layers;
         let mut held = Vec::new();
         let words = self.bwrap.as_ref().map(|bwrap| {
             let homes: Vec<PathBuf> = self.reach.home.iter().cloned().collect();
             let mounts = Mounts {
                 map: &map,
+                over: &over,
                 homes: &homes,
                 program: Some(&self.program),
                 network: self.network,
@@ -256,7 +272,8 @@ impl Confinement {
             held = seen;
             std::iter::once(Word::from(bwrap)).chain(arguments).collect()
         });
-        Outer { words, inner: Inner { landlock, given, held, seccomp, network: self.network }, refused }
+        let overlays = over.overlays;
+        Outer { words, overlays, inner: Inner { landlock, given, held, seccomp, network: self.network }, refused }
     }
 
     /// Returns the policy for the files of one attempt, from which the mounts and the rules of Landlock are both made.

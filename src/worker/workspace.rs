@@ -21,6 +21,7 @@ mod refs;
 mod remotes;
 mod reset;
 mod result;
+mod scratch;
 mod sparse;
 mod submodules;
 

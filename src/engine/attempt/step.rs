@@ -48,10 +48,16 @@ pub(super) async fn step(
     if job.has_own_home() {
         env.insert("HOME".to_owned(), workspace.home().into());
     }
+    if let Some(confinement) = &job.confinement {
+        let is_set = |name: &str| job.command.settings.env.contains_key(name);
+        let caches = confinement.cache_variables(&workspace.home(), &env).into_iter().filter(|(name, _)| !is_set(name));
+        env.extend(caches.map(|(name, value)| (name.to_owned(), value)));
+    }
     let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
     let confined = |by: &Arc<Confinement>| {
         let (by, writable) = (by.clone(), writable.clone());
-        Confined { by, writable, readable, linked, frozen: false }
+        let scratch = Some((workspace.tmp(), workspace.caches()));
+        Confined { by, writable, readable, linked, scratch, frozen: false }
     };
     let invocation = Invocation {
         argv: argv.to_vec(),
@@ -61,7 +67,7 @@ pub(super) async fn step(
         stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
         supervisor: job.supervisor.as_ref().map(Attendant::start),
-        folders: [workspace.tree()].into_iter().chain(writable.iter().cloned()).collect(),
+        folders: [workspace.tree()].into_iter().chain(writable.iter().cloned()).chain(workspace.written_caches()).collect(),
         confinement: job.confinement.as_ref().map(confined),
         limits: job.limits,
     };

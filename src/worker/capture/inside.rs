@@ -108,7 +108,7 @@ fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> i
     fs::copy(scratch.index(), dir.join("index"))?;
     fs::create_dir(dir.join("tmp"))?;
     if inside.by.has_own_home() {
-        return Ok(make_home(&dir.join("home"), part.host, inside.by.at_home()).map_err(Error::Workspace));
+        return Ok(make_home(&dir.join("home"), part.host, &inside.by.at_home()).map_err(Error::Workspace));
     }
     Ok(Ok(()))
 }
@@ -166,6 +166,7 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
             writable: Vec::new(),
             readable,
             linked: part.workspace.linked().to_vec(),
+            scratch: None,
             frozen: true,
         }),
         limits: Limits { file_size, ..limits },

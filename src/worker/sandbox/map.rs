@@ -32,6 +32,8 @@ pub(in crate::worker) struct Map {
     links: BTreeMap<PathBuf, PathBuf>,
     /// Links that may not be replaced.
     pinned: BTreeSet<PathBuf>,
+    /// Places at which something of the attempt's own lies, and not what the machine has there.
+    own: BTreeSet<PathBuf>,
     /// The folders that workers may write: whatever link lies there leads nobody to anything.
     worked: Vec<PathBuf>,
 }
@@ -84,6 +86,33 @@ impl Map {
         }
     }
 
+    /// Says that what lies at a path is the attempt's own: all of it may be written. What is hidden below it is not there; what is given
+    /// below it stays.
+    pub(super) fn make_own(&mut self, real: &Path) {
+        self.places.insert(real.to_owned(), Access::Write);
+        self.own.insert(real.to_owned());
+        let gives = |path: &&Path| self.places.get(*path).is_some_and(|access| *access != Access::Hidden);
+        let is_moot = |(place, access): &(&PathBuf, &Access)| {
+            **access == Access::Hidden
+                && place.starts_with(real)
+                && place.ancestors().skip(1).find(gives) == Some(real)
+        };
+        let moot: Vec<PathBuf> = self.places.iter().filter(is_moot).map(|(place, _)| place.clone()).collect();
+        for place in moot {
+            self.places.remove(&place);
+        }
+    }
+
+    /// Returns whether a path has a word of its own.
+    pub(super) fn is_said(&self, path: &Path) -> bool {
+        self.places.contains_key(path)
+    }
+
+    /// Returns whether all below a path may be read.
+    pub(super) fn is_whole(&self, path: &Path) -> bool {
+        !self.allows_less_below(path, Access::Read)
+    }
+
     /// Says that nothing may be written any more.
     pub(super) fn freeze(&mut self) {
         self.places.values_mut().for_each(|access| *access = (*access).min(Access::Read));
@@ -112,12 +141,16 @@ impl Map {
         (*access == Access::Hidden).then_some(place)
     }
 
-    /// Returns every place where something else holds than above it, those above before those below.
+    /// Returns every place where something else holds than above it, those above before those below: another access, or files of the
+    /// machine's where those above are the attempt's own.
     pub(super) fn places(&self) -> impl Iterator<Item = (&Path, Access)> {
-        let above = |place: &Path| place.parent().map_or(Access::Hidden, |parent| self.access(parent));
+        let above = |place: &Path| {
+            let said = place.ancestors().skip(1).find(|above| self.places.contains_key(*above));
+            said.filter(|said| !self.own.contains(*said)).map_or(Access::Hidden, |said| self.places[said])
+        };
         self.places
             .iter()
-            .filter(move |(place, access)| above(place) != **access)
+            .filter(move |(place, access)| self.own.contains(*place) || above(place) != **access)
             .map(|(place, access)| (&**place, *access))
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Word;
 use super::map::{Access, Map};
 use super::places::{SETTINGS, SHARED_MEMORY};
+use super::scratch::Over;
 use super::seen::Seen;
 use crate::model::confinement::Network;
 
@@ -22,6 +23,8 @@ const EMPTY: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/home", "/root", "/mnt"];
 pub(super) struct Mounts<'a> {
     /// What may be done where.
     pub(super) map: &'a Map,
+    /// What lies over what is the user's.
+    pub(super) over: &'a Over,
     /// Home directories that are to be there although nothing of them may be reached.
     pub(super) homes: &'a [PathBuf],
     /// This program, to be run inside; none where nothing of ours is.
@@ -65,6 +68,10 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
     // Of all mounts bubblewrap reads after each that it makes, and here many may come with one.
     let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
     for (place, access) in first.into_iter().chain(last) {
+        if let Some(own) = mounts.over.places.get(place) {
+            say.two("--bind", own, place);
+            continue;
+        }
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         if access != Access::Hidden && !is_device {
             // What went away meanwhile, or became a link, is missed by whoever needs it.
@@ -79,7 +86,10 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
             Access::Hidden if fs::symlink_metadata(place).is_err() => {}
             // It can neither be read nor changed, nor does anybody listen there; each mount costs every worker's start.
             Access::Hidden
-                if mounts.landlock && is_read_only(place) && (place.is_file() || place.starts_with(SETTINGS)) => {}
+                if mounts.landlock
+                    && is_read_only(place)
+                    && !mounts.over.holds(place)
+                    && (place.is_file() || place.starts_with(SETTINGS)) => {}
             Access::Hidden if place.is_dir() => {
                 say.one("--tmpfs", place);
                 closed.push(place);

@@ -1,17 +1,28 @@
 //! Finds out what this machine can enforce, by doing it once.
 
 use std::ffi::OsString;
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 
-use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
+use super::overlay::{self, Entered};
 use super::reach::{More, Reach, Surroundings};
+use super::scratch::Over;
+use super::Sandbox;
 use crate::model::confinement::Network;
+use crate::worker::folder::Folder;
 
 /// The argument by which the program knows that it is to say by what it could confine itself.
 pub const ARGUMENT: &str = "probe-sandbox";
+
+/// The argument by which the program knows that it is to find out which overlays work.
+pub const OVERLAYS: &str = "probe-overlays";
+
+/// The file in which it says so.
+const WORKING: &str = "working";
 
 /// So much shared memory, to see whether it can be bounded.
 const SOME: u64 = 1 << 20;
@@ -65,6 +76,7 @@ impl Sandbox {
         let tried = |shared: Option<u64>| {
             let mounts = Mounts {
                 map: &reach.map,
+                over: &Over::default(),
                 homes: &homes,
                 program: Some(program),
                 network: Network::Loopback,
@@ -93,6 +105,47 @@ impl Sandbox {
             (Err(error), _) => self.missing.push(format!("{package} does not start: {error}")),
         }
     }
+}
+
+impl Sandbox {
+    /// Finds out which folders overlays can lie over below bubblewrap: how they are mounted, and the numbers of those folders.
+    pub(super) fn try_overlays(&self, lowers: &[PathBuf]) -> Option<(Entered, Vec<usize>)> {
+        let (program, bwrap) = (self.program.as_ref()?, self.bwrap.as_ref().filter(|_| !lowers.is_empty())?);
+        let private = &self.around.private;
+        DirBuilder::new().mode(0o700).recursive(true).create(private).ok()?;
+        let scratch = tempfile::Builder::new().prefix("probe-").tempdir_in(private).ok()?.keep();
+        let ways = if rustix::process::geteuid().is_root() { &Entered::ALL[..] } else { &[Entered::User] };
+        let found = ways.iter().find_map(|entered| {
+            let mut command = Command::new(program);
+            command.arg(OVERLAYS).args([bwrap.as_os_str(), entered.word().as_ref(), scratch.as_os_str()]).args(lowers);
+            let ended = command.env_clear().stdin(Stdio::null()).output().ok()?;
+            let working = std::fs::read_to_string(scratch.join(WORKING)).ok().filter(|_| ended.status.success())?;
+            let numbers: Vec<usize> = working.lines().filter_map(|line| line.parse().ok()).collect();
+            (!numbers.is_empty()).then_some((*entered, numbers))
+        });
+        // What cannot be removed is found by `clean`, as any attempt's is.
+        let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let _ = Folder::open(private).and_then(|root| root.remove(name));
+        found
+    }
+}
+
+/// Finds out which overlays can be mounted and be used below bubblewrap; the whole life of a process.
+pub(in crate::worker) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let tried = || {
+        let bwrap = arguments.next()?;
+        let (scratch, working) = overlay::try_out(&mut arguments)?;
+        let [_, _, on] = overlay::folders(&scratch, *working.first()?);
+        let said: String = working.iter().map(|n| format!("{n}\n")).collect();
+        std::fs::write(scratch.join(WORKING), said).ok()?;
+        let program = std::fs::read_link("/proc/self/exe").ok()?;
+        let mut below = Command::new(bwrap);
+        below.args(["--unshare-pid", "--ro-bind", "/", "/", "--bind"]).args([&on, &on]).arg("--").arg(program);
+        let ended = below.arg("--version").env_clear().stdin(Stdio::null()).output().ok()?;
+        ended.status.success().then_some(())
+    };
+    let mut tried = tried;
+    if tried().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// What the exit code of this program has, where it came to its end.

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::caches::Caches;
+use super::home::at_home;
 use super::map::{Access, Led, Map};
 use super::named::is_led_away;
 use super::places::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
@@ -35,6 +37,8 @@ pub struct Surroundings {
     pub worked: Vec<PathBuf>,
     /// The variables of the environment that workers get because they say where tools lie.
     pub variables: BTreeMap<String, OsString>,
+    /// The folder of workers' private files.
+    pub private: PathBuf,
 }
 
 impl Surroundings {
@@ -85,6 +89,8 @@ pub(in crate::worker) struct Reach {
     pub(super) given: Vec<(Word, Access)>,
     /// What lies at the same place below a private home directory, and where it is.
     pub(super) at_home: Vec<(PathBuf, PathBuf)>,
+    /// The caches of tools.
+    pub(super) caches: Caches,
     /// The home directory of who drives the run.
     pub(super) home: Option<PathBuf>,
     /// What is hidden as a whole, and of which a part may be linked into worktrees: homes and work trees.
@@ -175,8 +181,12 @@ impl Reach {
             map.hide(path);
         }
         outside::keep(&mut map, around);
+        let caches = match &home {
+            Some(home) if more.asked != Asked::Strict => Caches::find(&map, around, more, home),
+            _ => Caches::default(),
+        };
         let at_home = match (&home, more.home) {
-            (Some(home), Home::Private) => at_home(&map, home),
+            (Some(home), Home::Private) => at_home(&map, around, home, caches.known()),
             _ => Vec::new(),
         };
         let mut given = map.given();
@@ -185,7 +195,7 @@ impl Reach {
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        Ok(Self { map, given, at_home, home, apart, secrets, shares })
+        Ok(Self { map, given, at_home, caches, home, apart, secrets, shares })
     }
 }
 
@@ -224,29 +234,6 @@ fn holds_objects(folder: &Path) -> bool {
     };
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
     entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
-}
-
-/// Returns what of a home directory may be reached, with its place below it.
-fn at_home(map: &Map, home: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let reached = map.places().filter(|(_, access)| *access != Access::Hidden);
-    let links = map.links().map(|(link, _)| link.to_owned()).filter(|link| {
-        // A link of the home directory that leads to something that may be reached.
-        fs::canonicalize(link).is_ok_and(|real| map.access(&real) != Access::Hidden)
-    });
-    let all = reached.map(|(place, _)| place.to_owned()).chain(links);
-    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
-    for path in all {
-        let Ok(below) = path.strip_prefix(home) else { continue };
-        if below.as_os_str().is_empty() {
-            continue;
-        }
-        found.push((below.to_owned(), path));
-    }
-    found.sort();
-    // What lies below something that is linked as a whole is found through that.
-    let tops: Vec<PathBuf> = found.iter().map(|(below, _)| below.clone()).collect();
-    found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));
-    found
 }
 
 /// Returns the value of `PATH` as folders, without those that are relative to where a program runs.

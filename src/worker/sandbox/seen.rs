@@ -39,6 +39,21 @@ impl Seen {
         Ok(Self { path: path.into(), device, number })
     }
 
+    /// Returns where it lay.
+    pub(super) fn path(&self) -> &Word {
+        &self.path
+    }
+
+    /// Opens what lies there; fails if it is not the same any more.
+    pub(super) fn open(&self) -> Result<OwnedFd, Changed> {
+        let changed = || Changed(self.path.clone());
+        let opened = open(self.path.as_ref()).map_err(|_| changed())?;
+        let stat = rustix::fs::fstat(&opened).map_err(|_| changed())?;
+        #[allow(clippy::useless_conversion, reason = "the numbers are narrower on some machines")]
+        let is_same = (u64::from(stat.st_dev), u64::from(stat.st_ino)) == (self.device, self.number);
+        if is_same { Ok(opened) } else { Err(changed()) }
+    }
+
     /// Fails where something else lies there now, or a link leads elsewhere.
     pub(super) fn stays(&self) -> Result<(), Changed> {
         let now = Self::at(self.path.as_ref());

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::map::Access;
+use super::overlay::Overlays;
 use super::seen::Seen;
 use crate::model::confinement::Network;
 use crate::model::limits::Limits;
@@ -43,6 +44,8 @@ pub(in crate::worker) struct Starting {
 pub(in crate::worker) struct Outer {
     /// bubblewrap and its arguments up to the command.
     pub(in crate::worker) words: Option<Vec<Word>>,
+    /// What is mounted before bubblewrap starts.
+    pub(in crate::worker) overlays: Option<Overlays>,
     pub(in crate::worker) inner: Inner,
     /// Why it is not to be started after all: something is not where it was, and may be whatever somebody likes.
     pub(in crate::worker) refused: Option<String>,

@@ -30,6 +30,8 @@ pub struct Tools {
     pub logins: Vec<(&'static str, &'static str)>,
     /// `started`: files that a home directory runs.
     pub(super) started: Vec<&'static str>,
+    /// `settings`: settings files of tools that may hold a secret.
+    pub(super) settings: Vec<&'static str>,
     /// `secret-name`: names of files that are secret wherever they lie.
     secret_names: Vec<&'static str>,
 }
@@ -75,6 +77,7 @@ impl Tools {
             ("secret", [at]) => self.secrets.push(path(at)?),
             ("login", [program, at]) => self.logins.push((*program, path(at)?)),
             ("started", [at]) => self.started.push(path(at)?),
+            ("settings", [at]) => self.settings.push(path(at)?),
             ("secret-name", [name]) => self.secret_names.push(pattern(name)?),
             _ => return Err("the line has too few or too many words"),
         }
@@ -124,8 +127,8 @@ pub(super) fn named(value: &OsStr) -> impl Iterator<Item = &Path> {
 }
 
 /// The kinds of lines, in the order in which they stand in the file.
-const KINDS: [&str; 10] =
-    ["tool", "cache", "find", "bundle", "pass", "proxy", "secret", "login", "started", "secret-name"];
+const KINDS: [&str; 11] =
+    ["tool", "cache", "find", "bundle", "pass", "proxy", "secret", "login", "started", "settings", "secret-name"];
 
 fn path(text: &'static str) -> Result<&'static str, &'static str> {
     let is_below = !text.is_empty() && Path::new(text).components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,12 +1,13 @@
 //! A command that is confined: by itself, before it is one, or, below bubblewrap, by a process of ours that is told to, and asked how
 //! it went.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, PipeReader, Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -19,6 +20,7 @@ use crate::model::entry::Exit;
 use crate::worker::agent;
 use crate::worker::sandbox::confine::{ARGUMENT, FAILED, Prepared, READY};
 use crate::worker::sandbox::domain::Domain;
+use crate::worker::sandbox::overlay::Overlays;
 use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting, Word};
 use crate::worker::survivors;
 
@@ -42,7 +44,7 @@ pub(super) fn run(
         return Ok(Report::Unconfined(why.clone()));
     }
     if let Some(words) = &told.words {
-        return below(words, (&told.inner, starting), stdin, (program, arguments), driver);
+        return below((words, told.overlays.as_ref()), (&told.inner, starting), stdin, (program, arguments), driver);
     }
     confined(&told.inner, starting.command(&program, arguments, stdin), driver)
 }
@@ -53,28 +55,39 @@ fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -
         Ok(prepared) => prepared,
         Err(error) => return Ok(Report::Unconfined(in_words(&error))),
     };
-    let (mut said, mut say) = io::pipe()?;
-    agent::before(&mut command, move || {
-        prepared.apply().map_err(|error| {
+    let said = before(&mut command, move || prepared.apply())?;
+    let domain = inner.is_by_landlock().then(Domain::enter).flatten();
+    serving::run(|| start(command, said), driver, domain, serving::group)
+}
+
+/// Makes a command do something to itself before it is one; returns where it says why it cannot.
+fn before<E: Error + 'static>(
+    command: &mut Command,
+    mut calls: impl FnMut() -> Result<(), E> + Send + Sync + 'static,
+) -> io::Result<PipeReader> {
+    let (said, mut say) = io::pipe()?;
+    agent::before(command, move || {
+        calls().map_err(|error| {
             // This process has one thread, so that its child may put words together.
             let _ = say.write_all(in_words(&error).as_bytes());
             Errno::PERM
         })
     });
-    let start = move || {
-        serving::start(command).map_err(|report| {
-            let mut why = String::new();
-            let _ = said.read_to_string(&mut why);
-            if why.is_empty() { report } else { Report::Unconfined(why) }
-        })
-    };
-    let domain = inner.is_by_landlock().then(Domain::enter).flatten();
-    serving::run(start, driver, domain, serving::group)
+    Ok(said)
+}
+
+/// Starts such a command.
+fn start(command: Command, mut said: PipeReader) -> Result<Child, Report> {
+    serving::start(command).map_err(|report| {
+        let mut why = String::new();
+        let _ = said.read_to_string(&mut why);
+        if why.is_empty() { report } else { Report::Unconfined(why) }
+    })
 }
 
 /// Runs a command below bubblewrap, with a process of ours between the two.
 fn below(
-    words: &[Word],
+    (words, overlays): (&[Word], Option<&Overlays>),
     inside: (&Inner, &Starting),
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
@@ -86,14 +99,24 @@ fn below(
     let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(outer);
     command.args(words).args([PROGRAM, ARGUMENT]).arg(program).args(arguments).stdin(OwnedFd::from(theirs));
+    let overlays = overlays.cloned();
+    let said = before(&mut command, move || overlays.as_ref().map_or(Ok(()), Overlays::enter))?;
     let inside = serde_json::to_vec(&inside)?;
     let telling = ours.try_clone()?;
-    // Apart, so that the driver is listened to meanwhile; it ends when nobody listens any more.
-    let teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin))?;
-    let report = serving::run(|| serving::start(command), driver, None, ask_inside)?;
-    // Whoever held the other end is gone.
+    let mut teller = None;
+    let start = || {
+        let child = start(command, said)?;
+        // Apart, so that the driver is listened to meanwhile; it ends when nothing listens any more. What fails to be told is not
+        // started, and says so.
+        teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin)).ok();
+        Ok(child)
+    };
+    let report = serving::run(start, driver, None, ask_inside)?;
+    // The process that held the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
-    let _ = teller.join();
+    if let Some(teller) = teller {
+        let _ = teller.join();
+    }
     let mut said = String::new();
     // What cannot be read, or is no text, was not said.
     let _ = ours.take(LONGEST_REPORT as u64).read_to_string(&mut said);

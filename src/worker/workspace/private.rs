@@ -62,6 +62,16 @@ impl Private {
         make_home(&self.home(), host, at_home)
     }
 
+    /// Returns the folder of what the attempt writes to the user's caches. It lies beside what the worker is given: nothing but the
+    /// kernel may write to the parts of an overlay.
+    pub(super) fn caches(&self) -> PathBuf {
+        self.root.join(self.beside())
+    }
+
+    fn beside(&self) -> String {
+        format!("{}.caches", self.name)
+    }
+
     /// Opens it.
     pub(super) fn open(&self) -> io::Result<Folder> {
         Folder::open(&self.root)?.own_folder(&self.name)
@@ -70,7 +80,10 @@ impl Private {
     /// Removes it with all that is in it; succeeds where it is not there.
     pub(super) fn remove(&self) -> Result<(), Error> {
         match Folder::open(&self.root) {
-            Ok(root) => root.remove(&self.name).map_err(Error::at(&self.dir())),
+            Ok(root) => {
+                root.remove(&self.name).map_err(Error::at(&self.dir()))?;
+                root.remove(&self.beside()).map_err(Error::at(&self.caches()))
+            }
             Err(error) if is_no_folder(&error) => Ok(()),
             Err(error) => Err(Error::io(&self.root, error)),
         }

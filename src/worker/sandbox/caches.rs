@@ -1,0 +1,309 @@
+//! Caches of tools: which of them the user has, and how a worker gets to write them without changing the user's.
+//!
+//! | where | what a worker finds at the cache's place |
+//! |---|---|
+//! | bubblewrap and overlays work | the user's cache, under an upper folder of the attempt ([`overlay`](super::overlay)) |
+//! | elsewhere, up to [`MOST`] | a copy in the private home |
+//! | elsewhere, beyond it | an empty folder in the private home |
+//!
+//! A cache that a setting names (`readable`, `writable`) is left as that setting says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::map::{Access, Map};
+use super::overlay::{Entered, folders};
+use super::reach::{More, Reach, Surroundings};
+use super::seen::Seen;
+use super::settings::harmless;
+use super::tools::TOOLS;
+use super::{Confinement, Sandbox};
+
+/// The most bytes and files of all caches together that are copied for one attempt.
+const MOST: (u64, u64) = (1 << 30, 100_000);
+
+/// The variable with the options of Maven, which asks Java for the home directory, and no variable.
+const MAVEN: &str = "MAVEN_OPTS";
+
+/// One kind of cache.
+#[derive(Clone, Debug)]
+struct Cache {
+    /// Its usual place below a home directory.
+    below: PathBuf,
+    /// Where the user has it, if it is there.
+    place: Option<PathBuf>,
+    /// The variables that move it, with what they name below the home directory if it is at its usual place; and whether they are set.
+    variables: Vec<(&'static str, PathBuf, bool)>,
+    given: Given,
+}
+
+/// How a cache is given to workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    /// Under the overlay of this number.
+    Over(usize),
+    Copied,
+    Empty,
+}
+
+/// The caches of one executor's workers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::worker) struct Caches {
+    all: Vec<Cache>,
+    /// What the overlays lie over.
+    lowers: Vec<PathBuf>,
+    entered: Option<Entered>,
+    /// The usual places of all caches that no setting names.
+    known: BTreeSet<PathBuf>,
+    /// The user's home directory.
+    home: PathBuf,
+    /// Whether there is Java, which finds the home directory in the list of users, and not by `HOME`.
+    has_java: bool,
+}
+
+impl Caches {
+    /// Finds the caches that a map lets workers read; `home` leads through no links.
+    pub(super) fn find(map: &Map, around: &Surroundings, more: &More, home: &Path) -> Self {
+        let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
+        let asked: Vec<PathBuf> = asked.collect();
+        let paths: BTreeSet<&str> = TOOLS.caches.iter().map(|place| place.path).collect();
+        let mut found = Self { has_java: has_java(around), home: home.to_owned(), ..Self::default() };
+        for path in paths {
+            let lines = || TOOLS.caches.iter().filter(move |place| place.path == path);
+            let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
+            let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
+            let is_asked = |real: &PathBuf| {
+                map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real))
+            };
+            if real.as_ref().is_some_and(is_asked) {
+                continue;
+            }
+            found.known.insert(path.into());
+            let place = real.filter(|real| real.is_dir() && map.access(real) == Access::Read);
+            let variables = lines().filter_map(|place| {
+                let (name, below) = place.variable?;
+                let depth = Path::new(below).components().count();
+                let usual = Path::new(path).ancestors().nth(depth)?;
+                Some((name, usual.to_owned(), around.variable(name).is_some()))
+            });
+            let variables = variables.collect();
+            found.all.push(Cache { below: path.into(), place, variables, given: Given::Empty });
+        }
+        // A cache in another one is part of it.
+        let places: Vec<PathBuf> = found.all.iter().filter_map(|cache| cache.place.clone()).collect();
+        found.all.retain(|cache| {
+            let place = cache.place.as_ref();
+            !place.is_some_and(|place| places.iter().any(|other| other != place && place.starts_with(other)))
+        });
+        found
+    }
+
+    /// Decides how each is given: by an overlay where one works, by a copy where all copies together are small enough.
+    pub(super) fn decide(&mut self, sandbox: &Sandbox, map: &Map, home: Option<&Path>) {
+        let mut lowers: Vec<PathBuf> = Vec::new();
+        let mut over = Vec::new();
+        // A mount takes longer than all else that is done for a small command: those of one home directory share one.
+        for place in self.all.iter().filter_map(|cache| cache.place.as_ref()).filter(|place| map.is_whole(place)) {
+            let lower = home.filter(|home| place.starts_with(home) && on_one_mount(home, place));
+            let lower = lower.unwrap_or(place);
+            let n = lowers.iter().position(|known| known == lower).unwrap_or_else(|| {
+                lowers.push(lower.to_owned());
+                lowers.len() - 1
+            });
+            over.push((place.clone(), n));
+        }
+        let (entered, working) = sandbox.try_overlays(&lowers).unzip();
+        let working = working.unwrap_or_default();
+        for cache in &mut self.all {
+            let n = over.iter().find(|(place, n)| Some(place) == cache.place.as_ref() && working.contains(n));
+            cache.given = n.map_or(Given::Empty, |(_, n)| Given::Over(*n));
+        }
+        (self.lowers, self.entered) = (lowers, entered);
+        self.measure();
+    }
+
+    /// Decides which caches are copied: the smallest ones first.
+    fn measure(&mut self) {
+        let left = self.all.iter_mut().filter(|cache| cache.given == Given::Empty);
+        let mut sized: Vec<_> = left.filter_map(|cache| Some((size(cache.place.as_ref()?, MOST)?, cache))).collect();
+        sized.sort_by_key(|(size, _)| *size);
+        let (mut bytes, mut files) = MOST;
+        for ((more, many), cache) in sized {
+            let (Some(fewer), Some(less)) = (bytes.checked_sub(more), files.checked_sub(many)) else { break };
+            (bytes, files, cache.given) = (fewer, less, Given::Copied);
+        }
+    }
+
+    /// Returns the usual places of caches below a home directory that no setting names.
+    pub(super) fn known(&self) -> &BTreeSet<PathBuf> {
+        &self.known
+    }
+
+    /// Returns the overlays' numbers, with what each lies over, or `None` if there are none.
+    pub(super) fn overlays(&self) -> Option<(Entered, Vec<(usize, &Path)>)> {
+        let used: BTreeSet<usize> = self.under_overlays().map(|(n, _, _)| n).collect();
+        let lowers = used.into_iter().map(|n| (n, &*self.lowers[n])).collect::<Vec<_>>();
+        self.entered.filter(|_| !lowers.is_empty()).map(|entered| (entered, lowers))
+    }
+
+    /// Returns the place of each cache under an overlay, and where it lies in that of an attempt whose folder for caches is `scratch`.
+    pub(super) fn over<'a>(&'a self, scratch: &'a Path) -> impl Iterator<Item = (&'a Path, PathBuf)> {
+        self.under_overlays().filter_map(move |(n, place, _)| {
+            let [_, _, on] = folders(scratch, n);
+            Some((place, on.join(place.strip_prefix(&self.lowers[n]).ok()?)))
+        })
+    }
+
+    /// Returns the caches under overlays that are still there: the overlay's number, the place, and the usual place below a home.
+    fn under_overlays(&self) -> impl Iterator<Item = (usize, &Path, &Path)> {
+        let numbered =
+            self.all.iter().filter_map(|cache| Some((cache.number()?, cache.place.as_deref()?, &*cache.below)));
+        numbered.filter(|(_, place, _)| Seen::at(place).is_ok())
+    }
+
+    /// Returns what the private home has links to, and where each leads.
+    pub(super) fn linked(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.under_overlays().map(|(_, place, below)| (below, place))
+    }
+
+    /// Returns what the private home has a copy of, and where the original is.
+    pub(super) fn copied(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        let copied = self.all.iter().filter(|cache| cache.given == Given::Copied);
+        copied.filter_map(|cache| Some((&*cache.below, cache.place.as_deref()?)))
+    }
+
+    /// Returns the variables that a worker gets, with what each names below its home directory: those that are set outside and name
+    /// something that the worker has elsewhere, and the first one of each cache that was copied or left out.
+    pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
+        let apart = self.all.iter().filter(|cache| cache.number().is_none());
+        let named = apart.flat_map(|cache| {
+            let is_first = |n: usize| n == 0 && cache.place.is_some();
+            let variables = cache.variables.iter().enumerate();
+            variables.filter(move |(n, (_, _, is_set))| *is_set || is_first(*n)).map(|(_, (name, below, _))| (*name, below.clone()))
+        });
+        named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
+    }
+
+    /// Returns the places of caches that workers do not get because they are too large to be copied.
+    pub(super) fn missed(&self) -> impl Iterator<Item = &Path> {
+        self.all.iter().filter(|cache| cache.given == Given::Empty).filter_map(|cache| cache.place.as_deref())
+    }
+}
+
+impl Confinement {
+    /// Returns what a home directory of the worker's own has links for, and where each leads.
+    pub fn at_home(&self) -> Vec<(PathBuf, PathBuf)> {
+        let own = |(below, place): (&Path, &Path)| (below.to_owned(), place.to_owned());
+        self.reach.at_home.iter().cloned().chain(self.reach.caches.linked().map(own)).collect()
+    }
+
+    /// Returns the caches that a home directory of the worker's own gets a copy of, and where each is.
+    pub fn copied_caches(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.reach.caches.copied().filter(|_| self.has_own_home())
+    }
+
+    /// Returns the settings files that a home directory of the worker's own gets a copy of, and what they say.
+    pub fn settings(&self) -> Vec<(PathBuf, String)> {
+        let Reach { map, caches, .. } = &*self.reach;
+        if self.has_own_home() && !caches.known.is_empty() { harmless(map, &caches.home) } else { Vec::new() }
+    }
+
+    /// Returns the numbers of the overlays that a worker's caches are under.
+    pub fn overlays(&self) -> Vec<usize> {
+        let overlays = self.reach.caches.overlays().map(|(_, lowers)| lowers);
+        overlays.into_iter().flatten().map(|(n, _)| n).collect()
+    }
+
+    /// Returns the variables by which tools find what is the worker's in a home directory of its own. What `env` has of Maven's
+    /// options stays.
+    pub fn cache_variables(&self, home: &Path, env: &BTreeMap<String, OsString>) -> Vec<(&'static str, OsString)> {
+        if !self.has_own_home() {
+            return Vec::new();
+        }
+        let caches = &self.reach.caches;
+        let own = caches.variables().into_iter().map(|(name, below)| (name, home.join(below).into_os_string()));
+        let maven = caches.has_java.then(|| {
+            let mut options = env.get(MAVEN).cloned().unwrap_or_default();
+            options.push(if options.is_empty() { "" } else { " " });
+            options.push("-Duser.home=");
+            options.push(home);
+            (MAVEN, options)
+        });
+        own.chain(maven).collect()
+    }
+
+    /// Returns the names of these variables.
+    pub fn variable_names(&self) -> impl Iterator<Item = &'static str> {
+        self.cache_variables(Path::new("/"), &BTreeMap::new()).into_iter().map(|(name, _)| name)
+    }
+
+    /// Returns what people should know of the files that workers get here.
+    pub fn remarks(&self) -> Vec<String> {
+        let tmp = (!self.has_own_tmp()).then(|| {
+            "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own".to_owned()
+        });
+        tmp.into_iter().chain(self.missed_caches()).collect()
+    }
+
+    /// Says which caches workers find empty, and why, or `None` if there are none.
+    fn missed_caches(&self) -> Option<String> {
+        let missed: Vec<String> = self.reach.caches.missed().map(|place| place.display().to_string()).collect();
+        let gib = MOST.0 >> 30;
+        (self.has_own_home() && !missed.is_empty()).then(|| {
+            format!(
+                "workers begin with empty caches in the place of {}: no overlay can be mounted here, and copies have at \
+                 most {gib} GiB and {} files",
+                missed.join(", "),
+                MOST.1
+            )
+        })
+    }
+}
+
+impl Cache {
+    /// Returns the number of the overlay that it is under.
+    fn number(&self) -> Option<usize> {
+        match self.given {
+            Given::Over(n) => Some(n),
+            Given::Copied | Given::Empty => None,
+        }
+    }
+}
+
+/// Returns whether Java, or a program that brings it, is found.
+fn has_java(around: &Surroundings) -> bool {
+    let programs = ["java", "mvn", "gradle"];
+    let is_in_path = || around.path.iter().any(|folder| programs.iter().any(|program| folder.join(program).exists()));
+    around.variable("JAVA_HOME").is_some() || is_in_path()
+}
+
+/// Returns whether two folders lie in the same mount: an overlay shows nothing that is mounted below what it lies over.
+fn on_one_mount(one: &Path, other: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let number = |path: &Path| {
+        let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
+        (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id)
+    };
+    number(one).zip(number(other)).is_some_and(|(one, other)| one == other)
+}
+
+/// Returns how many bytes and files a folder holds, or `None` if there are more than `most`.
+fn size(folder: &Path, most: (u64, u64)) -> Option<(u64, u64)> {
+    let (mut bytes, mut files) = (0, 0);
+    let mut left = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            (bytes, files) = (bytes + if meta.is_file() { meta.len() } else { 0 }, files + 1);
+            if bytes > most.0 || files > most.1 {
+                return None;
+            }
+            if meta.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    Some((bytes, files))
+}

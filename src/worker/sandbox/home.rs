@@ -1,0 +1,84 @@
+//! A worker's private home directory: which of the user's files it has links to.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::map::{Access, Map};
+use super::reach::Surroundings;
+use super::tools::{Place, TOOLS};
+
+/// Returns the places below a private home directory, and where each leads. Folders around caches are taken apart into their entries,
+/// without the caches: the private home has folders of its own there, in which tools make what is missing.
+pub(super) fn at_home(
+    map: &Map,
+    around: &Surroundings,
+    home: &Path,
+    caches: &BTreeSet<PathBuf>,
+) -> Vec<(PathBuf, PathBuf)> {
+    let reached = map.places().filter(|(_, access)| *access != Access::Hidden);
+    let links = map.links().map(|(link, _)| link.to_owned()).filter(|link| {
+        // A link of the home directory that leads to something that may be reached.
+        fs::canonicalize(link).is_ok_and(|real| map.access(&real) != Access::Hidden)
+    });
+    let all = reached.map(|(place, _)| place.to_owned()).chain(links);
+    let moved = moved(map, around);
+    let is_moved = |below: &Path| moved.iter().any(|(tool, _)| below.starts_with(tool));
+    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for path in all {
+        let Ok(below) = path.strip_prefix(home) else { continue };
+        if !below.as_os_str().is_empty() && !is_moved(below) {
+            found.push((below.to_owned(), path));
+        }
+    }
+    found.extend(moved);
+    found.sort();
+    // A folder that is linked as a whole leads to what lies below it.
+    let tops: Vec<PathBuf> = found.iter().map(|(below, _)| below.clone()).collect();
+    found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));
+    let mut parts = Vec::new();
+    for (below, path) in found {
+        take_apart(map, (below, path), caches, &mut parts);
+    }
+    parts
+}
+
+/// Returns the tools that a variable moves along with their caches: workers get that variable with the tool's usual place in their
+/// own home.
+fn moved(map: &Map, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
+    let moves_cache = |tool: &&Place| {
+        let name = tool.variable.map(|(name, _)| name);
+        name.is_some() && TOOLS.caches.iter().any(|cache| cache.variable.map(|(name, _)| name) == name)
+    };
+    let place = |tool: &Place| {
+        let moved = tool.moved(|name| around.variable(name)).next()?;
+        let is_given = fs::canonicalize(&moved).is_ok_and(|real| map.access(&real) != Access::Hidden);
+        is_given.then(|| (PathBuf::from(tool.path), moved))
+    };
+    TOOLS.tools.iter().filter(moves_cache).filter_map(place).collect()
+}
+
+/// Adds a place below a home directory, or its entries if a cache lies below it.
+fn take_apart(
+    map: &Map,
+    (below, path): (PathBuf, PathBuf),
+    caches: &BTreeSet<PathBuf>,
+    parts: &mut Vec<(PathBuf, PathBuf)>,
+) {
+    if caches.contains(&below) {
+        return;
+    }
+    let holds_cache = caches.range(below.clone()..).next().is_some_and(|cache| cache.starts_with(&below));
+    let is_read = fs::canonicalize(&path).is_ok_and(|real| map.access(&real) == Access::Read);
+    match fs::read_dir(&path) {
+        Ok(entries) if holds_cache && is_read => {
+            for entry in entries.flatten() {
+                let (below, path) = (below.join(entry.file_name()), entry.path());
+                if fs::canonicalize(&path).is_ok_and(|real| map.access(&real) != Access::Hidden) {
+                    take_apart(map, (below, path), caches, parts);
+                }
+            }
+        }
+        _ => parts.push((below, path)),
+    }
+}
