@@ -5,8 +5,22 @@ use git_handoff::model::hints::Hint;
 use git_handoff::packet::Report;
 use serde_json::{Value, json};
 
+use crate::cli::Failure;
+
 /// The programs that the commands in hints begin with.
 const PROGRAMS: [&str; 8] = ["apt-get", "aws", "chmod", "git", "git-handoff", "mkdir", "rm", "ssh-add"];
+
+/// The hint about a key that is not known here.
+const ASK_WHOSE: &str = "ask the operator whose key it is; the operator can add it to the file of handoff.signers";
+
+/// Returns the hint of a failure as an agent can follow it.
+pub(super) fn of(failure: &Failure) -> Option<String> {
+    match failure.code {
+        // On a command line, `fork` under one's own name accepts the key. Agents accept none.
+        "unknown-signer" => Some(ASK_WHOSE.to_owned()),
+        _ => failure.hint.as_ref().map(for_agents),
+    }
+}
 
 /// Returns a hint as an agent can follow it.
 pub(super) fn for_agents(hint: &Hint) -> String {
@@ -20,7 +34,9 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
     let text = match (name, about) {
         ("runs", []) => "call `status` without a run: it lists the runs".to_owned(),
         ("threads", []) => call("thread_list", json!({})),
-        ("runs_and_threads", []) => "call `status` without a run for the runs, `thread_list` for the threads".to_owned(),
+        ("runs_and_threads", []) => {
+            "call `status` without a run for the runs, `thread_list` for the threads".to_owned()
+        }
         ("items" | "show", [run]) => call("status", json!({ "run": run })),
         ("show_or_rename", [run]) => format!("{}, or give the plan another id", call("status", json!({ "run": run }))),
         ("show_elsewhere", [run]) => {
@@ -29,7 +45,10 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
         ("documents", [run]) => call("doc_list", json!({ "run": run })),
         ("revisions", [run, document]) => call("doc_log", json!({ "run": run, "name": document })),
         ("get_document", [run, document]) => {
-            format!("{}: it returns one part after the other", call("cat", json!({ "what": format!("{run}:documents/{document}") })))
+            format!(
+                "{}: it returns one part after the other",
+                call("cat", json!({ "what": format!("{run}:documents/{document}") }))
+            )
         }
         ("cat", [what]) => call("cat", json!({ "what": what })),
         ("pipelines", []) => call("schemas_list", json!({})),
@@ -40,7 +59,9 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
         ("verify_thread", [thread]) => call("verify", json!({ "thread_id": thread })),
         ("first_plan", []) => "call `submit` with a plan".to_owned(),
         ("again", []) => "call the tool again".to_owned(),
-        ("again_with_space", []) => "ask the operator to free some space on the disk, then call the tool again".to_owned(),
+        ("again_with_space", []) => {
+            "ask the operator to free some space on the disk, then call the tool again".to_owned()
+        }
         ("checkout", [thread]) => call("resume", json!({ "thread_id": thread, "checkout": true })),
         ("push_thread", [remote, thread]) => call("thread_push", json!({ "thread_id": thread, "remote": remote })),
         ("fetch", [remote]) => call("thread_fetch", json!({ "remote": remote })),
@@ -56,10 +77,7 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
 /// Returns what to do where a command has an option, and a tool an argument or the operator a say.
 fn by_terms(name: &str, about: &[&str]) -> Option<String> {
     let text = match (name, about) {
-        ("fork", [thread]) => format!(
-            "{} under a name of your choice; if the key is unknown, ask the operator to add it to the file of handoff.signers",
-            call("fork", json!({ "thread_id": thread, "new_thread_id": "NAME" }))
-        ),
+        ("fork", [thread]) => call("fork", json!({ "thread_id": thread, "new_thread_id": "NAME" })),
         ("other_name", []) => "choose another `new_thread_id`".to_owned(),
         ("ask_to_push", []) => "ask the agent that offers it to call `thread_push` first".to_owned(),
         ("me", [recipient]) => format!("if that is you, ask the operator to start this server with --me {recipient}"),
@@ -69,9 +87,7 @@ fn by_terms(name: &str, about: &[&str]) -> Option<String> {
             "follow the recovery steps, and `checkpoint` a packet that is clean; only the operator can accept a packet that is \
              {classification}"
         ),
-        ("know_sender" | "accept_lineage" | "know_writer", []) => {
-            "ask the operator whose key it is; the operator can add it to the file of handoff.signers".to_owned()
-        }
+        ("know_sender" | "accept_lineage" | "know_writer", []) => ASK_WHOSE.to_owned(),
         ("allow_executor", [name]) => format!(
             "call `subagents_list` for what a plan may name, or ask the operator to run: git config --add handoff.mcp.executors {name}"
         ),
@@ -123,8 +139,9 @@ pub(super) fn report_json(report: &Report) -> Value {
 /// Replaces the commands between backquotes that a tool of this server stands in for.
 fn in_text(text: &str) -> String {
     let parts = text.split('`').enumerate();
-    let parts: Vec<String> =
-        parts.map(|(at, part)| if at % 2 == 1 { by_call(part) } else { None }.unwrap_or_else(|| part.to_owned())).collect();
+    let parts: Vec<String> = parts
+        .map(|(at, part)| if at % 2 == 1 { by_call(part) } else { None }.unwrap_or_else(|| part.to_owned()))
+        .collect();
     parts.join("`")
 }
 
@@ -155,7 +172,10 @@ mod tests {
             (hints::revisions("r", "notes"), r#"call `doc_log` with {"name":"notes","run":"r"}"#),
             (hints::remotes(), "ask the operator to run: git remote --verbose"),
             (hints::retry("r/a"), "ask the operator to run: git handoff retry r/a"),
-            (hints::admit("r", "KEY", "writer"), "for the operator: whoever owns the run gives it to you: git handoff admit r KEY --as writer"),
+            (
+                hints::admit("r", "KEY", "writer"),
+                "for the operator: whoever owns the run gives it to you: git handoff admit r KEY --as writer",
+            ),
             (hints::did_you_mean("r"), "did you mean \"r\"?"),
         ] {
             assert_eq!(for_agents(&hint), text);
@@ -165,7 +185,8 @@ mod tests {
     #[test]
     fn commands_in_a_step_become_calls() {
         let step = "Confirm: `git status --short`, `git handoff status r`, `git handoff status 'a b'`, `git handoff thread log t`.";
-        let text = "Confirm: `git status --short`, `status {\"run\":\"r\"}`, `git handoff status 'a b'`, `thread_list`.";
+        let text =
+            "Confirm: `git status --short`, `status {\"run\":\"r\"}`, `git handoff status 'a b'`, `thread_list`.";
         assert_eq!(in_text(step), text);
         assert_eq!(in_text("write it (`git handoff packet new`)"), "write it (`checkpoint` with a `packet`)");
     }

@@ -72,7 +72,9 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     // As for an adoption: whom to trust is not for a caller to say.
     let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
     keeper.open(|gate| match subject {
-        Subject::Given(packet) => Ok(hints::report_json(&packets::check(&model::read(&packet.bytes()), Some(gate), &terms))),
+        Subject::Given(packet) => {
+            Ok(hints::report_json(&packets::check(&model::read(&packet.bytes()), Some(gate), &terms)))
+        }
         Subject::Named(name) => match packets::check_named(gate, &name, &terms)? {
             Some(report) => Ok(hints::report_json(&report)),
             None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),

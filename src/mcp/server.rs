@@ -1,6 +1,5 @@
 //! Answers the requests of a client.
 
-
 use git_handoff::git::stop::Stop;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -263,7 +262,7 @@ impl ServerHandler for Server {
 
 /// Returns an error: as text for models and people, as structured content for programs.
 fn failed(failure: &Failure) -> CallToolResult {
-    let hint = failure.hint.as_ref().map(hints::for_agents);
+    let hint = hints::of(failure);
     let mut lines = vec![format!("error: {}", failure.message)];
     lines.extend(failure.causes.iter().map(|cause| format!("caused by: {cause}")));
     lines.extend(hint.iter().map(|hint| format!("hint: {hint}")));
