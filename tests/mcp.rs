@@ -1,12 +1,18 @@
 //! The tools of agents over the Model Context Protocol, spoken to as a client does: one line of JSON a message.
 
+mod arguments;
 mod documents;
+mod ending;
 mod handing;
+mod hints;
 mod pieces;
+mod progress;
 mod protocol;
 mod runs;
+mod schemas;
 mod sharing;
 mod watching;
+mod writing;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -14,6 +20,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::common::{Environment, answers, program_path};
+
+use protocol::TOOLS;
 
 /// A client of a server that it started.
 struct Client {
@@ -102,7 +110,30 @@ impl Client {
         let error = &result["structuredContent"];
         assert_eq!((&error["schema"], &error["code"]), (&"git-handoff.error/1".into(), &code.into()), "{answer}");
         self.hold(tool, error);
+        for hint in hints(error) {
+            self.hold_hint(&hint);
+        }
         (result["content"][0]["text"].as_str().expect("there is a text").to_owned(), error.clone())
+    }
+
+    /// Fails unless a hint names a tool, or what the operator does, or needs no command at all.
+    #[track_caller]
+    fn hold_hint(&self, hint: &str) {
+        let tools = self.listed.as_ref().expect("it was asked")["result"]["tools"].as_array().expect("there are tools");
+        let call = hint.strip_prefix("call `").and_then(|call| call.split_once('`'));
+        if let Some((tool, rest)) = call {
+            let shown =
+                tools.iter().find(|shown| shown["name"] == tool).unwrap_or_else(|| panic!("no such tool: {hint}"));
+            let mut arguments =
+                serde_json::Deserializer::from_str(rest.strip_prefix(" with ").unwrap_or("{}")).into_iter();
+            let arguments: Value = arguments.next().expect("there are arguments").expect("they are JSON");
+            for name in arguments.as_object().expect("they are named").keys() {
+                assert!(shown["inputSchema"]["properties"].get(name).is_some(), "{tool} has no {name}: {hint}");
+            }
+        } else {
+            let is_command = ["git ", " --", "command"].iter().any(|sign| hint.contains(sign));
+            assert!(!is_command || hint.contains("operator"), "{hint}");
+        }
     }
 
     /// Closes the server's standard input and waits for its end.
@@ -114,6 +145,20 @@ impl Client {
         assert_eq!(line, "");
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
     }
+}
+
+/// Reads the next message of a server: an answer, or a notification.
+fn next_message(client: &mut Client) -> Value {
+    let mut line = String::new();
+    client.from.read_line(&mut line).expect("the server answers");
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+}
+
+/// Returns the hints of an error, with those of the problems of a plan.
+fn hints(error: &Value) -> Vec<String> {
+    let problems = error["details"]["problems"].as_array().into_iter().flatten();
+    let all = std::iter::once(error).chain(problems).filter_map(|about| about["hint"].as_str());
+    all.map(str::to_owned).collect()
 }
 
 /// Returns the actor of the latest entry of a thread.

@@ -195,6 +195,11 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
+    /// Returns a watch that turns true at the first signal that asks the program to end, such as Ctrl-C.
+    pub(crate) fn requested() -> tokio::sync::watch::Receiver<bool> {
+        interrupt::watch()
+    }
+
     /// Returns how two checks ended together: that one did not pass outdoes that a run is not all done.
     fn or_worse(self, other: Self) -> Self {
         match (self, other) {

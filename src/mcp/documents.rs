@@ -40,7 +40,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Put {
     /// The run
     run: String,
@@ -58,7 +57,6 @@ struct Put {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Get {
     /// The run
     run: String,
@@ -71,14 +69,12 @@ struct Get {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct List {
     /// The run
     run: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Log {
     /// The run
     run: String,

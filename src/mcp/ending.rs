@@ -1,30 +1,58 @@
-//! How a session ends: who is told that standard input has ended, and how long is waited for what is still under way.
+//! The end of a session: by the end of standard input, or by a signal.
+//!
+//! When standard input ends, the calls under way get a minute: those that wait for their turn may still have it, and all of them
+//! are answered. Only then does the protocol learn of the end, because it gives up calls that take longer than five seconds. After
+//! a signal, the calls at work are finished, and those that wait are refused.
 
-use std::future::pending;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf, Stdin};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep, sleep_until};
 
-/// How long a call that is under way when standard input ends may take to come to its own end.
+/// How often all tasks have a turn before the calls under way are counted.
+const TURNS: u32 = 8;
+
+/// The time that calls under way have when standard input ends.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
-/// How long of it a call may spend waiting for others, so that these can be ended with it.
+/// The part of that time during which a call may still begin, or wait for a remote.
 const WAITING: Duration = Duration::from_secs(50);
 
-/// How long whoever ended standard input may take, once no call is under way, to read what is still to be read.
+/// The time that calls at work have after a signal. Whoever sends one often kills the process a few seconds later.
+const LAST_WORK: Duration = Duration::from_secs(10);
+
+/// The time, once no call is under way, that a client has to read the last answers.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// The end of a session, told to everybody who waits for it.
+/// The end of a session, for everything that has to act on it.
 #[derive(Clone)]
 pub(super) struct Ending {
-    /// Since when it is over, if it is.
-    ended: watch::Sender<Option<Instant>>,
+    ended: watch::Sender<Option<Ended>>,
     calls: watch::Sender<usize>,
+}
+
+/// How a session ended, and when.
+#[derive(Clone, Copy)]
+struct Ended {
+    at: Instant,
+    by_signal: bool,
+}
+
+impl Ended {
+    /// Returns the time after which no call may begin any more.
+    fn last_turn(self) -> Instant {
+        if self.by_signal { self.at } else { self.at + WAITING }
+    }
+
+    /// Returns the time after which no call is waited for.
+    fn last_call(self) -> Instant {
+        self.at + if self.by_signal { LAST_WORK } else { LAST_CALLS }
+    }
 }
 
 /// A call that is under way until this is dropped.
@@ -36,9 +64,21 @@ impl Ending {
         Self { ended: watch::Sender::new(None), calls: watch::Sender::new(0) }
     }
 
-    /// Returns standard input as one whose end is the end of the session.
+    /// Returns standard input, whose end is the end of the session and is shown only after the last calls.
     pub(super) fn input(&self, from: Stdin) -> Input {
-        Input { from, ended: self.ended.clone() }
+        let (come, quiet) = (self.clone(), self.clone());
+        Input {
+            from,
+            ending: self.clone(),
+            come: Box::pin(async move { come.come().await }),
+            quiet: Some(Box::pin(async move {
+                // The requests that were read last have begun once their tasks had a turn.
+                for _ in 0..TURNS {
+                    yield_now().await;
+                }
+                quiet.last_calls().await;
+            })),
+        }
     }
 
     /// Counts a call.
@@ -47,31 +87,59 @@ impl Ending {
         UnderWay(self.calls.clone())
     }
 
-    /// Waits until standard input has ended.
-    pub(super) async fn come(&self) {
-        if self.ended.subscribe().wait_for(Option::is_some).await.is_err() {
-            // Nobody is left who could end it.
-            pending::<()>().await;
-        }
+    /// Ends the session because a signal asks for that.
+    pub(super) fn interrupt(&self) {
+        self.ended.send_replace(Some(Ended { at: Instant::now(), by_signal: true }));
     }
 
-    /// Returns whether standard input has ended.
+    /// Ends the session because standard input has ended.
+    fn end(&self) {
+        self.ended.send_modify(|ended| *ended = ended.or(Some(Ended { at: Instant::now(), by_signal: false })));
+    }
+
+    /// Returns when the session has ended.
+    pub(super) async fn come(&self) {
+        // The channel stays open, because `self` holds its sender.
+        let _ = self.ended.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Returns true if the session has ended.
     pub(super) fn has_come(&self) -> bool {
         self.ended.borrow().is_some()
     }
 
-    /// Returns whether standard input ended so long ago that nothing is worth waiting for that is somewhere else.
+    /// Returns true if the session has ended and no call may begin any more.
     pub(super) fn is_nearly_over(&self) -> bool {
-        self.ended.borrow().is_some_and(|since| since.elapsed() > WAITING)
+        self.ended.borrow().is_some_and(|ended| ended.last_turn() <= Instant::now())
     }
 
-    /// Waits until no call is under way; those that take too long are left alone.
+    /// Returns when the session has ended and no call may begin any more.
+    pub(super) async fn nearly_over(&self) {
+        self.until(Ended::last_turn).await;
+    }
+
+    /// Waits until no call is under way, or the time for the last ones is over.
     pub(super) async fn last_calls(&self) {
         let mut calls = self.calls.subscribe();
-        let _ = timeout(LAST_CALLS, calls.wait_for(|calls| *calls == 0)).await;
+        tokio::select! {
+            _ = calls.wait_for(|calls| *calls == 0) => {}
+            () = self.until(Ended::last_call) => {}
+        }
     }
 
-    /// Waits until standard input has ended and nothing is worth waiting for any more, whether answers are read or not.
+    /// Waits for a moment that follows from how the session ends; a signal may make it an earlier one.
+    async fn until(&self, moment: fn(Ended) -> Instant) {
+        let mut changes = self.ended.subscribe();
+        loop {
+            let ended = *changes.borrow_and_update();
+            tokio::select! {
+                () = sleep_until(ended.map_or_else(Instant::now, moment)), if ended.is_some() => return,
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    /// Waits until the session has ended and nothing is worth waiting for, whether answers are read or not.
     pub(super) async fn over(&self) {
         self.come().await;
         self.last_calls().await;
@@ -85,19 +153,33 @@ impl Drop for UnderWay {
     }
 }
 
-/// Standard input, which tells when it ends.
+/// Standard input, which tells when it ends, and itself ends with the session.
 pub(super) struct Input {
     from: Stdin,
-    ended: watch::Sender<Option<Instant>>,
+    ending: Ending,
+    /// Waits for the end of the session.
+    come: Waiting,
+    /// Waits for the last calls, until there are none.
+    quiet: Option<Waiting>,
 }
+
+type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AsyncRead for Input {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = bytes.filled().len();
-        let read = ready!(Pin::new(&mut self.from).poll_read(context, bytes));
-        if read.is_err() || bytes.filled().len() == before {
-            self.ended.send_modify(|ended| *ended = ended.or_else(|| Some(Instant::now())));
+        if !self.ending.has_come() && self.come.as_mut().poll(context).is_pending() {
+            let before = bytes.filled().len();
+            match Pin::new(&mut self.from).poll_read(context, bytes) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) if bytes.filled().len() > before => return Poll::Ready(Ok(())),
+                // An error ends the session as well.
+                Poll::Ready(_) => self.ending.end(),
+            }
         }
-        Poll::Ready(read)
+        if let Some(quiet) = &mut self.quiet {
+            ready!(quiet.as_mut().poll(context));
+            self.quiet = None;
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -39,7 +39,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Handoff {
     /// The thread
     thread_id: String,
@@ -52,7 +51,6 @@ struct Handoff {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Adopt {
     /// The descriptor, as it was handed over
     handoff_json: Json,

@@ -1,15 +1,18 @@
 //! `git handoff mcp`: the tools of agents over the Model Context Protocol.
 //!
-//! Standard output carries the protocol and nothing else. Each call opens the repository anew and runs off the loop that reads
-//! requests; its answer is the JSON that the command of the same deed prints, or the error that it prints. Whoever only waits has no
-//! thread: threads are for calls that work, of which few do at the same time, so that there is always one for the next request.
+//! Standard output carries the protocol and nothing else. Each call opens the repository for itself and runs off the loop that reads
+//! requests. Its answer is the JSON that the corresponding command prints, but its hints name tools. A call that only waits has
+//! no thread. Few calls work at the same time, so that there is always a thread for the next request.
 
+mod arguments;
 mod documents;
 mod ending;
 mod handoff;
+mod hints;
 mod lines;
 mod packets;
 mod pieces;
+mod progress;
 mod registered;
 mod runs;
 mod schemas;
@@ -34,7 +37,7 @@ use watched::Watches;
 
 use crate::cli::{Ending, Failure, Output};
 
-/// In whose name a server acts where nobody says.
+/// The actor of a server that was started without one.
 const ACTOR: &str = "agent:mcp";
 
 /// How many threads there are besides those of calls that work: for standard input and output, and for looking at what is watched.
@@ -45,9 +48,10 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// Serve the tools of agents to a client of the Model Context Protocol
 ///
-/// On standard input and output, for the configuration of the client, with the repository as working directory. Agents can submit and watch runs, put and read documents, save,
-/// hand over and adopt checkpoints, verify, and check packets; what operators do is not among the tools. Ends when standard input
-/// does. In whose name it acts is said here and not by who calls: --actor, else `$HANDOFF_ACTOR`, else agent:mcp.
+/// Speaks the protocol on standard input and output. Clients start it from their configuration, with the repository as working
+/// directory. Agents can submit and watch runs, put and read documents, save, hand over and adopt checkpoints, verify, and check
+/// packets. They cannot do what operators do. The server ends with its standard input. It records its work under the name
+/// of --actor [default: $HANDOFF_ACTOR, then agent:mcp].
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Adopt in this agent's name
@@ -65,6 +69,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     let ending = ending::Ending::new();
     let watches = Arc::new(Watches::new(environment.clone(), repository.store.clone()));
     let server = Server::new(Session { environment, me: arguments.me, watches, ending: ending.clone() });
+    let mut signals = Ending::requested();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(AT_WORK + OTHER_THREADS)
@@ -73,23 +78,28 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
         .build()
         .map_err(|e| Failure::io("no server could be started", &e))?;
     let served = runtime.block_on(async {
+        let (mut heard, interrupted) = (signals.clone(), ending.clone());
+        tokio::spawn(async move {
+            if heard.wait_for(|heard| *heard).await.is_ok() {
+                interrupted.interrupt();
+            }
+        });
         let (requests, answers) = stdio();
         let running = match server.serve((Lines::new(ending.input(requests)), answers)).await {
             Ok(running) => running,
-            // Somebody looked whether we are there, and went away.
+            // The client only tried whether the server starts.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(error.to_string()),
         };
         tokio::select! {
             served = running.waiting() => {
-                ending.last_calls().await;
                 served.map(drop).map_err(|e| e.to_string())
             }
-            // Nobody reads the answers.
+            // The client does not read the answers.
             () = ending.over() => Ok(()),
         }
     });
     runtime.shutdown_background();
     served.map_err(|why| Failure::refused("mcp", format!("the client does not speak the protocol: {why}")))?;
-    Ok(Ending::Done)
+    Ok(if *signals.borrow_and_update() { Ending::Interrupted } else { Ending::Done })
 }

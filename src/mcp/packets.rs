@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::Failure;
 
+use super::hints;
 use super::threads::target;
 use super::tools::{Call, Effect, Entry, Json, tool};
 
@@ -26,7 +27,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct PacketCheck {
     /// The packet
     packet: Option<Json>,
@@ -72,9 +72,11 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     // As for an adoption: whom to trust is not for a caller to say.
     let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
     keeper.open(|gate| match subject {
-        Subject::Given(packet) => Ok(packets::check(&model::read(&packet.bytes()), Some(gate), &terms).to_json()),
+        Subject::Given(packet) => {
+            Ok(hints::report_json(&packets::check(&model::read(&packet.bytes()), Some(gate), &terms)))
+        }
         Subject::Named(name) => match packets::check_named(gate, &name, &terms)? {
-            Some(report) => Ok(report.to_json()),
+            Some(report) => Ok(hints::report_json(&report)),
             None => Err(Failure::refused("unknown-packet", format!("there is no {name:?} here"))),
         },
     })

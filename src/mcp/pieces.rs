@@ -27,7 +27,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Cat {
     /// The piece, such as RUN/ITEM:patch
     what: String,

@@ -30,7 +30,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Nothing {}
 
 /// What items can be run by: what `subagents_list` answers.

@@ -1,7 +1,7 @@
 //! Tools about runs.
 
 use git_handoff::anchor::verification::VerifyRequest;
-use git_handoff::model::hints;
+use git_handoff::model::hints as commands;
 use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
 use git_handoff::run::list::Besides;
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::cli::Failure;
 
+use super::hints;
 use super::tools::{Call, Effect, Entry, Json, answer, tool};
 
 /// Returns the tools.
@@ -50,7 +51,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Submit {
     /// The plan: {"id": "…", "items": [{"id": "…", "executor": "…", "inputs": {}, "needs": {}}]}
     plan: Json,
@@ -67,14 +67,12 @@ impl Submit {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Status {
     /// The run; all runs are listed without one
     run: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Verify {
     /// The run to verify
     run: Option<String>,
@@ -87,7 +85,7 @@ fn expect_allowed(repository: &Repository, plan: &ValidPlan) -> Result<(), Failu
     match plan.executors().iter().find(|executor| !repository.config.mcp_allows(executor)) {
         Some(executor) => {
             let message = format!("the executor {executor:?} is not one that can be asked for from here");
-            Err(Failure::refused("executor-not-allowed", message).hint(hints::allow_executor(executor)))
+            Err(Failure::refused("executor-not-allowed", message).hint(commands::allow_executor(executor)))
         }
         None => Ok(()),
     }
@@ -99,7 +97,7 @@ fn expect_no_files(plan: &ValidPlan) -> Result<(), Failure> {
         return Ok(());
     }
     let message = "a plan that seals files of its own cannot be submitted from here";
-    Err(Failure::refused("artifacts", message.into()).hint(hints::submit()))
+    Err(Failure::refused("artifacts", message.into()).hint(commands::submit()))
 }
 
 fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
@@ -110,8 +108,20 @@ fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
             expect_allowed(&repository, &plan)?;
             answer(&Verdict::valid(&plan, &none))
         }
-        Err(problems) => answer(&Verdict::refused(&problems)),
+        Err(problems) => refused(&problems),
     }
+}
+
+/// Answers the problems of a plan, with hints for agents.
+fn refused(problems: &Problems) -> Result<Value, Failure> {
+    let mut value = answer(&Verdict::refused(problems))?;
+    let shown = value["problems"].as_array_mut().into_iter().flatten();
+    for (shown, problem) in shown.zip(problems.iter()) {
+        if let Some(hint) = &problem.hint {
+            shown["hint"] = hints::for_agents(hint).into();
+        }
+    }
+    Ok(value)
 }
 
 fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
@@ -123,7 +133,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
         Err(problems) => {
             let causes = problems.iter().map(ToString::to_string).chain(problems.and_more()).collect();
             let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
-            Err(Failure { causes, details: Some(Box::new(answer(&Verdict::refused(&problems))?)), ..failure })
+            Err(Failure { causes, details: Some(Box::new(refused(&problems)?)), ..failure })
         }
     }
 }

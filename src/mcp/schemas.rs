@@ -1,17 +1,18 @@
-//! What clients are told of answers: the published schemas, each tool's in one piece.
+//! The schemas that clients read: small, and within the subset that every model's API takes.
+//!
+//! A model may have to read all of them whenever a session begins. So the schema of an answer names its fields and their types, one
+//! level deep; the files below `docs/schema/` describe the rest. No schema has a list of types, `oneOf`, `const` or a reference:
+//! Gemini refuses them.
 
 use rmcp::model::JsonObject;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// The file of what all have in common.
-const COMMON: &str = "common";
-
-/// What a tool answers that failed.
+/// The form of every error.
 const FAILED: &str = "error";
 
 macro_rules! published {
     ($($name:literal),* $(,)?) => {
-        /// The schemas below `docs/schema/` that tools answer by, each under the name of its file.
+        /// The files below `docs/schema/` that describe answers of tools, each under its name.
         const PUBLISHED: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../docs/schema/", $name, ".json")))),*];
     };
@@ -47,86 +48,129 @@ published! {
     "watch",
 }
 
-/// Returns the schema of what a tool answers, which is one of these forms or an error, for clients that have this one text and no other.
+/// The keywords of a parameter that clients get to see.
+const KEYWORDS: [&str; 5] = ["type", "enum", "description", "minimum", "maximum"];
+
+/// Returns the schema of a tool's arguments, from the one that the type of its parameters gives.
 ///
-/// Descriptions stay in the published files, and so do the schemas of parts that have a file of their own: what is listed here a model may
-/// have to read whenever a session begins.
-pub(super) fn of(forms: &[&str]) -> JsonObject {
-    let mut gathered = Gathered::default();
-    let forms = forms.iter().chain(&[FAILED]);
-    let every: Vec<Value> = forms.map(|form| json!({ "$ref": gathered.refer(form, None) })).collect();
-    let fields = [("type", json!("object")), ("anyOf", every.into()), ("$defs", gathered.parts.into())];
-    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+/// An optional parameter is one that is not required. Other arguments are allowed: clients add their own.
+pub(super) fn input(derived: &JsonObject) -> JsonObject {
+    let mut properties = JsonObject::new();
+    for (name, parameter) in derived.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        properties.insert(name.clone(), plain(parameter).into());
+    }
+    object(properties, derived.get("required").cloned())
 }
 
-/// The parts of a schema that were referred to, by the names that they have in it.
-#[derive(Default)]
-struct Gathered {
-    parts: JsonObject,
+/// Returns a parameter as every client understands it.
+fn plain(parameter: &Value) -> JsonObject {
+    let mut plain = JsonObject::new();
+    for keyword in KEYWORDS {
+        if let Some(value) = parameter.get(keyword) {
+            plain.insert(keyword.to_owned(), value.clone());
+        }
+    }
+    if let Some(kind) = only_type(parameter) {
+        plain.insert("type".to_owned(), kind.into());
+    }
+    if let Some(words) = parameter["oneOf"].as_array() {
+        let words = words.iter().filter_map(|word| word.get("const")).cloned().collect();
+        plain.insert("type".to_owned(), "string".into());
+        plain.insert("enum".to_owned(), Value::Array(words));
+    }
+    plain
 }
 
-impl Gathered {
-    /// Takes in a file, or a definition in it, and returns where it stands.
-    fn refer(&mut self, file: &str, definition: Option<&str>) -> Value {
-        let name = match definition {
-            None => file.to_owned(),
-            Some(definition) if file == COMMON => definition.to_owned(),
-            Some(definition) => format!("{file}.{definition}"),
-        };
-        if !self.parts.contains_key(&name) {
-            // It may refer to itself.
-            self.parts.insert(name.clone(), Value::Null);
-            let whole = published(file);
-            let part = definition.map_or(&whole, |definition| &whole["$defs"][definition]);
-            let taken = self.taken(part, file);
-            self.parts.insert(name.clone(), taken);
-        }
-        format!("#/$defs/{name}").into()
-    }
-
-    /// Returns a part of a file as it stands here.
-    fn taken(&mut self, part: &Value, file: &str) -> Value {
-        match part {
-            Value::Object(fields) => self.taken_fields(fields, file).into(),
-            Value::Array(list) => list.iter().map(|one| self.taken(one, file)).collect(),
-            scalar => scalar.clone(),
-        }
-    }
-
-    fn taken_fields(&mut self, fields: &JsonObject, file: &str) -> JsonObject {
-        let mut taken = JsonObject::new();
-        for (key, value) in fields {
-            let value = match (key.as_str(), value) {
-                ("$ref", Value::String(to)) => {
-                    taken.extend(self.referred(to, file));
-                    continue;
-                }
-                ("$schema" | "$defs", _) | ("title" | "description", Value::String(_)) => continue,
-                // Their keys are names of fields, whatever these are called.
-                ("properties", Value::Object(all)) => all
-                    .iter()
-                    .map(|(name, value)| (name.clone(), self.taken(value, file)))
-                    .collect::<JsonObject>()
-                    .into(),
-                (_, value) => self.taken(value, file),
+/// Returns the schema of a tool's answer, which has one of these forms or is an error.
+///
+/// The fields of errors are left out, but for the name of their form: any answer may have more fields than its schema names.
+pub(super) fn answer(forms: &[&str]) -> JsonObject {
+    let mut properties = JsonObject::new();
+    for form in forms {
+        for (name, field) in published(form)["properties"].as_object().into_iter().flatten() {
+            let field = shallow(form, field);
+            let merged = match properties.get(name) {
+                Some(before) if *before != field => merge(before, &field),
+                _ => field,
             };
-            taken.insert(key.clone(), value);
+            properties.insert(name.clone(), merged);
         }
-        taken
     }
+    let failed = shallow(FAILED, &published(FAILED)["properties"]["schema"]);
+    let merged = properties.get("schema").map_or_else(|| failed.clone(), |schema| merge(schema, &failed));
+    properties.insert("schema".to_owned(), merged);
+    object(properties, None)
+}
 
-    fn referred(&mut self, to: &str, from: &str) -> JsonObject {
-        let (key, value) = match to.split_once("#/$defs/") {
-            Some(("", definition)) => ("$ref", self.refer(from, Some(definition))),
-            Some(("common.json", definition)) => ("$ref", self.refer(COMMON, Some(definition))),
-            _ => ("type", "object".into()),
-        };
-        JsonObject::from_iter([(key.to_owned(), value)])
+/// Returns the schema of an object.
+fn object(properties: JsonObject, required: Option<Value>) -> JsonObject {
+    let mut schema = JsonObject::from_iter([("type".to_owned(), json!("object"))]);
+    // Gemini takes an object without properties, but not an empty list of them.
+    if !properties.is_empty() {
+        schema.insert("properties".to_owned(), properties.into());
     }
+    schema.extend(required.map(|required| ("required".to_owned(), required)));
+    schema
+}
+
+/// Returns a schema that allows what either allows: the words of both, or anything.
+fn merge(one: &Value, other: &Value) -> Value {
+    match (one["enum"].as_array(), other["enum"].as_array()) {
+        (Some(one), Some(other)) => {
+            let words = [one.as_slice(), other].concat();
+            json!({ "type": "string", "enum": words })
+        }
+        _ if one["type"] == other["type"] => json!({ "type": one["type"] }),
+        _ => json!({}),
+    }
+}
+
+/// Returns the type of a field of a published form, with nothing below it; a field of several types gets none.
+fn shallow(file: &str, field: &Value) -> Value {
+    if let Some(text) = field["const"].as_str() {
+        return json!({ "type": "string", "enum": [text] });
+    }
+    let field = resolved(file, field);
+    let mut shallow = Map::new();
+    if let Some(kind) = only_type(&field).filter(|_| !is_nullable(&field)) {
+        shallow.insert("type".to_owned(), kind.into());
+        // An array without a schema of its items is refused by Gemini.
+        if kind == "array" {
+            let items = resolved(file, &field["items"]);
+            let kind = only_type(&items).filter(|_| !is_nullable(&items));
+            shallow.insert("items".to_owned(), kind.map_or_else(|| json!({}), |kind| json!({ "type": kind })));
+        }
+    }
+    shallow.into()
+}
+
+/// Returns the schema that a reference names, or the schema itself; a whole file is an object.
+fn resolved(file: &str, schema: &Value) -> Value {
+    let Some(reference) = schema["$ref"].as_str() else { return schema.clone() };
+    let Some((to, definition)) = reference.split_once("#/$defs/") else { return json!({ "type": "object" }) };
+    let to = if to.is_empty() { file } else { to.trim_end_matches(".json") };
+    resolved(to, &published(to)["$defs"][definition])
+}
+
+/// Returns the one type that a schema allows besides `null`; a set of words is a string.
+fn only_type(schema: &Value) -> Option<&str> {
+    match &schema["type"] {
+        Value::String(kind) => Some(kind),
+        Value::Array(kinds) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
+            kinds.next().filter(|_| kinds.next().is_none())
+        }
+        _ => schema["enum"].as_array().filter(|words| words.iter().all(Value::is_string)).map(|_| "string"),
+    }
+}
+
+/// Returns true if a schema allows `null`, which no type of the subset does.
+fn is_nullable(schema: &Value) -> bool {
+    schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
 }
 
 /// Reads a published schema.
 fn published(name: &str) -> Value {
-    let (_, text) = PUBLISHED.iter().find(|(known, _)| *known == name).expect("what tools answer is published");
+    let (_, text) = PUBLISHED.iter().find(|(known, _)| *known == name).expect("every form that tools answer is listed");
     serde_json::from_str(text).expect("a test reads every published schema")
 }

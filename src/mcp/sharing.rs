@@ -43,7 +43,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Push {
     /// The thread
     thread_id: String,
@@ -52,7 +51,6 @@ struct Push {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Fetch {
     /// The thread; every one by default
     thread_id: Option<String>,

@@ -59,7 +59,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Save {
     /// The thread
     thread_id: String,
@@ -80,7 +79,6 @@ struct Save {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Resume {
     /// The thread
     thread_id: String,
@@ -90,7 +88,6 @@ struct Resume {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the names are those that clients of other systems know")]
 struct Diff {
     /// The thread
@@ -104,7 +101,6 @@ struct Diff {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the names are those that clients of other systems know")]
 struct Fork {
     /// The thread
@@ -116,7 +112,6 @@ struct Fork {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Rollback {
     /// The thread
     thread_id: String,
@@ -130,7 +125,6 @@ pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Nothing {}
 
 fn list(call: &Call, _: &Nothing) -> Result<Value, Failure> {

@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::cli::{Failure, Output};
 
 use super::ending::Ending;
+use super::progress::Progress;
 use super::schemas;
 use super::watched::Watches;
 
@@ -46,8 +47,10 @@ pub(super) struct Session {
 pub(super) struct Call {
     /// The session that it belongs to.
     pub(super) session: Session,
-    /// When nobody waits for it any more.
+    /// True once the client no longer waits for the answer.
     pub(super) given_up: Stop,
+    /// What the client is told while it waits.
+    pub(super) progress: Progress,
 }
 
 impl Call {
@@ -96,6 +99,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns true if the tool appends and asks no remote. Behind one that does, others would wait for the remote.
+    pub(super) fn only_writes(&self) -> bool {
+        let reads = self.tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
+        matches!(self.run, Run::Work(_)) && reads == Some(false)
+    }
+
     /// Says that the tool asks remotes.
     pub(super) fn reaching_out(self) -> Self {
         let run = match self.run {
@@ -115,7 +124,7 @@ pub(super) enum Effect {
     Appends,
 }
 
-/// Makes a tool of a function; what it takes is read strictly, and described by the type. What it answers is one of these forms.
+/// Makes a tool of a function. Its arguments are described by the type of the parameters, its answers by these forms.
 pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 'static>(
     name: &'static str,
     about: &'static str,
@@ -139,15 +148,16 @@ pub(super) fn shown<P: JsonSchema + 'static>(
     effect: Effect,
     forms: &[&str],
 ) -> Tool {
-    let schema = schema_for_input::<P>().expect("the parameters of every tool are an object");
+    let derived = schema_for_input::<P>().expect("the parameters of every tool are an object");
     let annotations = ToolAnnotations::new().read_only(effect == Effect::Reads).destructive(false).open_world(false);
-    Tool::new(name, about, schema).with_raw_output_schema(Arc::new(schemas::of(forms))).with_annotations(annotations)
+    Tool::new(name, about, schemas::input(&derived))
+        .with_raw_output_schema(Arc::new(schemas::answer(forms)))
+        .with_annotations(annotations)
 }
 
-/// Reads what a tool is called with.
+/// Reads the arguments of a call.
 pub(super) fn read<P: DeserializeOwned>(name: &str, arguments: JsonObject) -> Result<P, Failure> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|e| Failure::usage(format!("{name} cannot be called like this: {e}")))
+    serde_json::from_value(Value::Object(arguments)).map_err(|e| Failure::usage(format!("cannot call {name}: {e}")))
 }
 
 /// Does something on a thread of its own. A panic ends this and is told on standard error; the server goes on.
@@ -157,7 +167,7 @@ pub(super) async fn off_the_loop<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Failure::bug()))
 }
 
-/// A parameter that is a JSON object, as it is or as the text of one.
+/// A parameter that is a JSON object. Its text is accepted too, for models that write the object into a string.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct Json(Value);
@@ -224,6 +234,6 @@ impl JsonSchema for Json {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["object", "string"] })
+        json_schema!({ "type": "object" })
     }
 }

@@ -23,9 +23,9 @@ const LONGEST: u64 = 600;
 /// The most entries in one answer.
 const MOST_ENTRIES: usize = 200;
 
-/// What an agent is told of it.
-const ABOUT: &str = "Wait until something new is recorded in a run, it has come to rest, or the timeout is over; returns the new \
-    entries. Pass the `entries` of the answer as `since` to go on.";
+/// The description of the tool.
+const ABOUT: &str = "Wait for new entries of a run and return them. Returns early if the run has settled, and without entries \
+    after the timeout. To continue, pass `entries` of the answer as `since`.";
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
@@ -33,7 +33,6 @@ pub(super) fn tools() -> Vec<Entry> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct Watch {
     /// The run
     run: String,
@@ -52,10 +51,13 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     if timeout > LONGEST {
         return Err(Failure::usage(format!("a run is watched for at most {LONGEST} seconds")));
     }
-    let until = Instant::now() + Duration::from_secs(timeout);
+    let timeout = Duration::from_secs(timeout);
+    let until = Instant::now() + timeout;
+    call.progress.limit(timeout);
     let (mut watcher, mut view) = call.session.watches.begin(parameters.run).await?;
     let since = parameters.since.unwrap_or(view.links.len());
     while view.links.len() <= since && !is_at_rest(&view) {
+        call.progress.say(stand(&view));
         tokio::select! {
             biased;
             () = call.session.ending.come() => break,
@@ -73,6 +75,12 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
         settled: is_at_rest(&view),
         sealed: view.state.sealed,
     })
+}
+
+/// Returns where a run stands, in one line.
+fn stand(view: &View) -> String {
+    let counts: Vec<_> = counts(view).into_iter().map(|(status, count)| format!("{count} {status}")).collect();
+    format!("waiting after {} entries; items: {}", view.links.len(), counts.join(", "))
 }
 
 /// What is new in a run.

@@ -14,18 +14,38 @@ use super::quote::quoted;
 /// What a person may do next, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Hint(String);
+pub struct Hint {
+    line: String,
+    #[serde(skip)]
+    name: &'static str,
+    #[serde(skip)]
+    about: Vec<String>,
+}
 
 impl Hint {
+    fn new(name: &'static str, about: &[&str], line: String) -> Self {
+        Self { line, name, about: about.iter().map(|word| (*word).to_owned()).collect() }
+    }
+
+    /// The name of the function that made it, for readers that have other ways than commands.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The arguments of that function, unquoted.
+    pub fn about(&self) -> &[String] {
+        &self.about
+    }
+
     /// The line.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.line
     }
 }
 
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.line)
     }
 }
 
@@ -33,8 +53,10 @@ macro_rules! hints {
     ($($(#[$doc:meta])* $name:ident($($word:ident),*) => $line:literal;)*) => {
         $($(#[$doc])*
         pub fn $name($($word: impl fmt::Display),*) -> Hint {
+            let about: &[&dyn fmt::Display] = &[$(&$word),*];
+            let about: Vec<String> = about.iter().map(ToString::to_string).collect();
             $(let $word = quoted(&$word.to_string());)*
-            Hint(format!($line))
+            Hint { line: format!($line), name: stringify!($name), about }
         })*
     };
 }
@@ -335,59 +357,66 @@ hints! {
 
 /// A name is not known, and one that is like it is.
 pub fn did_you_mean(name: &str) -> Hint {
-    Hint(format!("did you mean {name:?}?"))
+    Hint::new("did_you_mean", &[name], format!("did you mean {name:?}?"))
 }
 
 /// As [`did_you_mean`], in a plan, whose ids need no quotes.
 pub fn did_you_mean_in_plan(name: &str) -> Hint {
-    Hint(format!("did you mean `{}`?", written_out(name)))
+    Hint::new("did_you_mean_in_plan", &[name], format!("did you mean `{}`?", written_out(name)))
 }
 
 /// A run of that id was here before.
 pub fn other_id(run: &str) -> Hint {
-    Hint(format!("give the plan another id than {run:?}"))
+    Hint::new("other_id", &[run], format!("give the plan another id than {run:?}"))
 }
 
 /// A queue is not known here.
 pub fn register_queue(queue: impl fmt::Display) -> Hint {
-    Hint(format!("git config {} 2", quoted(&format!("handoff.queue.{queue}.concurrency"))))
+    let setting = quoted(&format!("handoff.queue.{queue}.concurrency"));
+    Hint::new("register_queue", &[&queue.to_string()], format!("git config {setting} 2"))
 }
 
 /// A schema is not known here.
 pub fn register_schema(schema: impl fmt::Display) -> Hint {
-    set_file(format_args!("handoff.schema.{schema}.path"))
+    let name = "register_schema";
+    Hint { name, ..set_file(format_args!("handoff.schema.{schema}.path")) }
 }
 
 /// As [`register_schema`], in a plan.
 pub fn register_schema_in_plan(schema: impl fmt::Display) -> Hint {
-    Hint(format!("git config handoff.schema.{schema}.path <file>"))
+    let schema = schema.to_string();
+    Hint::new("register_schema_in_plan", &[&schema], format!("git config handoff.schema.{schema}.path <file>"))
 }
 
 /// An anchor of that name is there.
 pub fn remove_anchor(name: impl fmt::Display) -> Hint {
-    Hint(format!("git config --remove-section {}", quoted(&format!("handoff.anchor.{name}"))))
+    let section = quoted(&format!("handoff.anchor.{name}"));
+    Hint::new("remove_anchor", &[&name.to_string()], format!("git config --remove-section {section}"))
 }
 
 /// A setting is not known: it gets its right name, or goes, in the file that it stands in.
 pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -> Hint {
     let Some(file) = origin else { return setting(key) };
-    let key = quoted(key);
+    let (about, key) = (key, quoted(key));
     let config = format!("git config --file {}", quoted(&file.display().to_string()));
-    Hint(match nearest {
+    let line = match nearest {
         // One that lacks the name of what it is about can only be written anew.
         Some(name) if !name.contains('<') => {
             format!("{config} --add {} \"$({config} {key})\" && {config} --unset {key}", quoted(name))
         }
         _ => format!("{config} --unset-all {key}"),
-    })
+    };
+    Hint::new("rename_setting", &[about], line)
 }
 
 /// There is a secret in what was to be stored. What was given as one is let through by nobody.
 #[cfg(feature = "full")]
 pub fn allow_secret(secret: &super::credential::gate::Secret) -> Hint {
     if secret.shape == super::credential::gate::GIVEN || secret.line.is_none() {
-        return Hint("take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv".to_owned());
+        let line = "take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv";
+        return Hint::new("allow_secret", &[], line.to_owned());
     }
     let allowed = quoted(&format!("{}:{}", secret.shape, secret.file));
-    Hint(format!("git config --add handoff.secrets.allow {allowed}   # if it is none, or may be known"))
+    let line = format!("git config --add handoff.secrets.allow {allowed}   # if it is none, or may be known");
+    Hint::new("allow_secret", &[&secret.file], line)
 }

@@ -37,7 +37,7 @@ async def main(program, repository, clone):
         offered = {"thread_id": "run-42", "checkpoint_id": saved["checkpoint_id"], "to_agent": "writer"}
         descriptor = answer(await sender.call_tool("handoff_checkpoint", offered))
         failed = await sender.call_tool("resume", {"thread_id": "none"})
-        assert failed.is_error and "hint: git handoff thread list" in failed.content[0].text, failed
+        assert failed.is_error and "hint: call `thread_list`" in failed.content[0].text, failed
 
     # The other end speaks as clients did before servers could be discovered.
     async with stdio_client(server(program, clone, "--me", "writer")) as (read, write):

@@ -31,7 +31,10 @@ fn documents_are_put_and_read() {
     // What is of another schema is not handed out.
     let drifted = json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@^2"});
     let (text, _) = client.refused("doc_get", &drifted, "drift");
-    assert!(!text.contains("one") && text.contains("hint: git handoff doc log r notes/a.md"), "{text}");
+    assert!(
+        !text.contains("one") && text.contains(r#"hint: call `doc_log` with {"name":"notes/a.md","run":"r"}"#),
+        "{text}"
+    );
     let listed = client.call("doc_list", &json!({"run": "r"}));
     let printed: Value =
         serde_json::from_str(&env.handoff(["--json", "doc", "list", "r"]).success()).expect("it is JSON");

@@ -101,7 +101,7 @@ fn going_back_and_branching_off() {
     env.write("large", &"x".repeat(2 << 20));
     env.handoff(["checkpoint", "large", "--state", "../large"]).success();
     let (text, _) = sender.refused("resume", &json!({"thread_id": "large"}), "too-large");
-    assert!(text.contains("hint: git handoff resume large"), "{text}");
+    assert!(text.contains("hint: ask the operator to run: git handoff resume large"), "{text}");
     sender.end();
 }
 
@@ -138,7 +138,7 @@ fn nobody_who_calls_loosens_the_terms() {
     env.handoff_in("other", ["fetch"]).success();
     let fork = json!({"thread_id": "origin/strange", "new_thread_id": "forked"});
     let (text, _) = receiver.refused("fork", &fork, "unknown-signer");
-    assert!(text.contains("hint: git handoff fork origin/strange --as NAME"), "{text}");
+    assert!(text.contains("hint: ask the operator whose key it is"), "{text}");
     receiver.call("fork", &json!({"thread_id": "origin/run-42", "new_thread_id": "forked"}));
     // A packet that is not clean stops sender and receiver, with its report.
     let packet = json!({"objective": "Migrate user database", "next_action": "continue"});

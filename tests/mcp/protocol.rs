@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{Client, actor, repository};
 use crate::common::program_path;
 
-/// Everything that agents can do. Whatever takes something away, drives workers, publishes or decides about trust is for operators.
-const TOOLS: [&str; 23] = [
+/// Every tool. Operators alone remove things, drive workers, publish runs and decide whom to trust.
+pub(super) const TOOLS: [&str; 23] = [
     "adopt_checkpoint",
     "cat",
     "checkpoint",
@@ -46,11 +46,9 @@ fn these_are_the_tools_and_no_others() {
     assert_eq!(names, TOOLS);
     for tool in &tools {
         let schema = &tool["inputSchema"];
-        assert_eq!((&schema["type"], &schema["additionalProperties"]), (&"object".into(), &false.into()), "{tool}");
-        // It needs nothing that a client does not have.
-        assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
+        assert_eq!((&schema["type"], &tool["outputSchema"]["type"]), (&"object".into(), &"object".into()), "{tool}");
         assert!(jsonschema::validator_for(&tool["outputSchema"]).is_ok(), "{tool}");
-        // Nobody but whoever starts the server says in whose name it acts, and what it accepts.
+        // A call can change neither the name that the server acts under nor what it accepts.
         for reserved in ["actor", "me", "accept", "accept_unknown_signer", "signers"] {
             assert_eq!(schema["properties"][reserved], Value::Null, "{tool}");
         }
@@ -74,14 +72,13 @@ fn what_fails_is_told_and_the_server_goes_on() {
     let env = repository();
     let mut client = Client::start(&env, "repo", &[]);
     let (text, error) = client.refused("resume", &json!({"thread_id": "none"}), "unknown-thread");
-    assert_eq!(text, "error: there is no thread \"none\" here\nhint: git handoff thread list");
-    assert_eq!(error["hint"], "git handoff thread list");
+    assert_eq!(text, "error: there is no thread \"none\" here\nhint: call `thread_list`");
+    assert_eq!(error["hint"], "call `thread_list`");
     for (tool, arguments) in [
         ("resume", json!({})),
         ("resume", json!({"thread_id": 7})),
         ("resume", json!({"thread_id": "a/b"})),
-        ("resume", json!({"thread_id": "t", "actor": "human:boss"})),
-        ("checkpoint", json!({"thread_id": "--help", "state": "x", "more": 1})),
+        ("checkpoint", json!({"thread_id": "--help", "state": "x"})),
         ("checkpoint", json!({"thread_id": "t", "state": "no base64!", "encoding": "base64"})),
         ("checkpoint", json!({"thread_id": "t", "state": "x", "summary": "two\nlines"})),
         ("handoff_checkpoint", json!({"thread_id": "t", "expires": "soon"})),

@@ -84,7 +84,7 @@ fn only_remotes_that_the_operator_named() {
         text,
         "error: \"hub\" is no remote that threads may be pushed to and fetched from here\n\
          caused by: `handoff.mcp.remotes` names none\n\
-         hint: git config --add handoff.mcp.remotes hub"
+         hint: ask the operator to run: git config --add handoff.mcp.remotes hub"
     );
     // A file of the work tree allows nothing.
     env.write("repo/team.config", "[handoff \"mcp\"]\n\tremotes = hub\n");
@@ -95,7 +95,7 @@ fn only_remotes_that_the_operator_named() {
     allow(&env, "repo", "backup");
     assert!(refused(&mut client, "hub").contains("names backup\n"));
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
-    assert!(text.contains("hint: git remote --verbose"), "{text}");
+    assert!(text.contains("hint: ask the operator to run: git remote --verbose"), "{text}");
     allow(&env, "repo", "hub");
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
     assert!(text.contains("backup, hub are allowed"), "{text}");
@@ -106,7 +106,7 @@ fn only_remotes_that_the_operator_named() {
         ("thread_fetch", json!({"thread_id": "none", "remote": "hub"}), "unknown-run"),
     ] {
         let (text, _) = client.refused(tool, &arguments, code);
-        assert!(code == "usage" || text.contains("hint: git handoff "), "{text}");
+        assert!(code == "usage" || text.contains("hint: call `"), "{text}");
     }
     client.end();
 }
@@ -130,7 +130,7 @@ fn no_run_goes_along_and_no_log_goes_ahead_of_one() {
     env.handoff(["run", "shared", "--close"]).success();
     client.call("checkpoint", &json!({"thread_id": "same", "state": "y"}));
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "same"}), "outrun");
-    assert!(text.contains("hint: git handoff push hub shared"), "{text}");
+    assert!(text.contains("hint: ask the operator to run: git handoff push hub shared"), "{text}");
     assert_eq!(env.git_in("hub.git", ["rev-parse", "refs/handoff/runs/shared"]).success(), before);
     env.handoff(["push", "hub", "shared"]).success();
     client.call("thread_push", &json!({"thread_id": "same"}));

@@ -1,0 +1,75 @@
+//! The arguments of a call, held against the schema that clients read.
+
+use git_handoff::model::printable::beginning;
+use git_handoff::model::problem::nearest;
+use rmcp::model::{JsonObject, Tool};
+use serde_json::Value;
+
+use crate::cli::Failure;
+
+/// The longest value that an error repeats, in bytes.
+const SHOWN: usize = 80;
+
+/// Removes the arguments that the tool does not have, and those that are null, as if they had not been given.
+///
+/// Clients add arguments of their own, such as Gemini's `wait_for_previous`. Returns notes about those whose name is nearly that
+/// of a parameter: they are probably spelled wrong.
+pub(super) fn take_known(tool: &Tool, arguments: &mut JsonObject) -> Vec<String> {
+    let known = parameters(tool);
+    let mut notes = Vec::new();
+    arguments.retain(|name, value| {
+        let is_known = known.is_some_and(|known| known.contains_key(name));
+        let names = known.into_iter().flat_map(JsonObject::keys).map(String::as_str);
+        if let Some(near) = nearest(name, names).filter(|_| !is_known) {
+            notes.push(format!("note: the argument {name:?} was ignored; did you mean {near:?}?"));
+        }
+        is_known && !value.is_null()
+    });
+    notes
+}
+
+/// Checks that each argument is of the type that its parameter is described with.
+///
+/// A number without a fraction, such as 60.0, becomes an integer where one is wanted: some clients know no other numbers. An object
+/// may come as text.
+pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Failure> {
+    let Some(parameters) = parameters(tool) else { return Ok(()) };
+    for (name, value) in arguments {
+        let kind = parameters[name]["type"].as_str().unwrap_or_default();
+        if kind == "integer"
+            && let Some(whole) = whole(value)
+        {
+            *value = whole.into();
+        }
+        let fits = match kind {
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_u64(),
+            _ => value.is_object() || value.is_string(),
+        };
+        let words = parameters[name]["enum"].as_array();
+        if fits && words.is_none_or(|words| words.contains(value)) {
+            continue;
+        }
+        let wanted = match (words, kind) {
+            (Some(words), _) => format!("one of {}", Value::from(words.clone())),
+            (None, "integer") => "an integer of at least 0".to_owned(),
+            (None, "object") => "an object".to_owned(),
+            (None, kind) => format!("a {kind}"),
+        };
+        let given = beginning(&value.to_string(), SHOWN);
+        let message = format!("cannot call {}: the argument {name:?} must be {wanted}, not {given}", tool.name);
+        return Err(Failure::usage(message));
+    }
+    Ok(())
+}
+
+/// Returns the integer that a number with a decimal point is.
+fn whole(value: &Value) -> Option<u64> {
+    let number = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0)?;
+    format!("{number:.0}").parse().ok()
+}
+
+fn parameters(tool: &Tool) -> Option<&JsonObject> {
+    tool.input_schema.get("properties").and_then(Value::as_object)
+}

@@ -1,0 +1,193 @@
+//! Hints for agents: the tool to call next and its arguments, or the command that the operator has to run.
+
+use git_handoff::model::credential;
+use git_handoff::model::hints::Hint;
+use git_handoff::packet::Report;
+use serde_json::{Value, json};
+
+use crate::cli::Failure;
+
+/// The programs that the commands in hints begin with.
+const PROGRAMS: [&str; 8] = ["apt-get", "aws", "chmod", "git", "git-handoff", "mkdir", "rm", "ssh-add"];
+
+/// The hint about a key that is not known here.
+const ASK_WHOSE: &str = "ask the operator whose key it is; the operator can add it to the file of handoff.signers";
+
+/// Returns the hint of a failure as an agent can follow it.
+pub(super) fn of(failure: &Failure) -> Option<String> {
+    match failure.code {
+        // On a command line, `fork` under one's own name accepts the key. Agents accept none.
+        "unknown-signer" => Some(ASK_WHOSE.to_owned()),
+        _ => failure.hint.as_ref().map(for_agents),
+    }
+}
+
+/// Returns a hint as an agent can follow it.
+pub(super) fn for_agents(hint: &Hint) -> String {
+    let about: Vec<&str> = hint.about().iter().map(String::as_str).collect();
+    let text = by_tool(hint.name(), &about).unwrap_or_else(|| by_operator(hint));
+    credential::without(&text).into_owned()
+}
+
+/// Returns what to do with the tools of this server, or `None` if none of them helps.
+fn by_tool(name: &str, about: &[&str]) -> Option<String> {
+    let text = match (name, about) {
+        ("runs", []) => "call `status` without a run: it lists the runs".to_owned(),
+        ("threads", []) => call("thread_list", json!({})),
+        ("runs_and_threads", []) => {
+            "call `status` without a run for the runs, `thread_list` for the threads".to_owned()
+        }
+        ("items" | "show", [run]) => call("status", json!({ "run": run })),
+        ("show_or_rename", [run]) => format!("{}, or give the plan another id", call("status", json!({ "run": run }))),
+        ("show_elsewhere", [run]) => {
+            format!("{}; its bytes are elsewhere, or were deleted", call("status", json!({ "run": run })))
+        }
+        ("documents", [run]) => call("doc_list", json!({ "run": run })),
+        ("revisions", [run, document]) => call("doc_log", json!({ "run": run, "name": document })),
+        ("get_document", [run, document]) => {
+            format!(
+                "{}: it returns one part after the other",
+                call("cat", json!({ "what": format!("{run}:documents/{document}") }))
+            )
+        }
+        ("cat", [what]) => call("cat", json!({ "what": what })),
+        ("pipelines", []) => call("schemas_list", json!({})),
+        ("verify", [run]) => call("verify", json!({ "run": run })),
+        ("verify_or_accept", [run]) => {
+            format!("{}; only the operator can accept its keys", call("verify", json!({ "run": run })))
+        }
+        ("verify_thread", [thread]) => call("verify", json!({ "thread_id": thread })),
+        ("first_plan", []) => "call `submit` with a plan".to_owned(),
+        ("again", []) => "call the tool again".to_owned(),
+        ("again_with_space", []) => {
+            "ask the operator to free some space on the disk, then call the tool again".to_owned()
+        }
+        ("checkout", [thread]) => call("resume", json!({ "thread_id": thread, "checkout": true })),
+        ("push_thread", [remote, thread]) => call("thread_push", json!({ "thread_id": thread, "remote": remote })),
+        ("fetch", [remote]) => call("thread_fetch", json!({ "remote": remote })),
+        ("fetch_and_verify_thread", [remote, thread, fetched]) => {
+            let fetch = call("thread_fetch", json!({ "thread_id": thread, "remote": remote }));
+            format!("{fetch}, then {}", call("verify", json!({ "thread_id": fetched })))
+        }
+        _ => return by_terms(name, about),
+    };
+    Some(text)
+}
+
+/// Returns what to do where a command has an option, and a tool an argument or the operator a say.
+fn by_terms(name: &str, about: &[&str]) -> Option<String> {
+    let text = match (name, about) {
+        ("fork", [thread]) => call("fork", json!({ "thread_id": thread, "new_thread_id": "NAME" })),
+        ("other_name", []) => "choose another `new_thread_id`".to_owned(),
+        ("ask_to_push", []) => "ask the agent that offers it to call `thread_push` first".to_owned(),
+        ("me", [recipient]) => format!("if that is you, ask the operator to start this server with --me {recipient}"),
+        ("from", []) => "name the remote that has it in `from`".to_owned(),
+        ("every_part", []) => "give each of them in `packet`; an empty list is [\"none\"]".to_owned(),
+        ("accept" | "confirm", [classification]) => format!(
+            "follow the recovery steps, and `checkpoint` a packet that is clean; only the operator can accept a packet that is \
+             {classification}"
+        ),
+        ("know_sender" | "accept_lineage" | "know_writer", []) => ASK_WHOSE.to_owned(),
+        ("allow_executor", [name]) => format!(
+            "call `subagents_list` for what a plan may name, or ask the operator to run: git config --add handoff.mcp.executors {name}"
+        ),
+        ("register_schema" | "register_schema_in_plan", [schema]) => format!(
+            "call `schemas_list` for those that are registered, or ask the operator to set handoff.schema.{schema}.path"
+        ),
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// Returns a hint that no tool helps with: a command is for the operator, and so is a sentence about options or commands.
+fn by_operator(hint: &Hint) -> String {
+    let line = hint.as_str();
+    let first = line.split(' ').next().unwrap_or_default();
+    if PROGRAMS.contains(&first) {
+        format!("ask the operator to run: {line}")
+    } else if ["--", "git handoff", "command"].iter().any(|sign| line.contains(sign)) {
+        format!("for the operator: {line}")
+    } else {
+        line.to_owned()
+    }
+}
+
+/// Writes a call of a tool.
+fn call(tool: &str, arguments: Value) -> String {
+    match arguments {
+        Value::Object(none) if none.is_empty() => format!("call `{tool}`"),
+        arguments => format!("call `{tool}` with {arguments}"),
+    }
+}
+
+/// Returns the check of a packet as text whose steps name tools.
+pub(super) fn report_text(report: &Report) -> String {
+    in_text(&report.to_text())
+}
+
+/// Returns the check of a packet as JSON whose steps name tools.
+pub(super) fn report_json(report: &Report) -> Value {
+    let mut value = report.to_json();
+    for step in value["recovery"].as_array_mut().into_iter().flatten() {
+        if let Some(text) = step.as_str() {
+            *step = in_text(text).into();
+        }
+    }
+    value
+}
+
+/// Replaces the commands between backquotes that a tool of this server stands in for.
+fn in_text(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts: Vec<String> = parts
+        .map(|(at, part)| if at % 2 == 1 { by_call(part) } else { None }.unwrap_or_else(|| part.to_owned()))
+        .collect();
+    parts.join("`")
+}
+
+/// Returns the call that corresponds to a command of a recovery step.
+fn by_call(command: &str) -> Option<String> {
+    if command == "git handoff packet new" {
+        return Some("checkpoint` with a `packet".to_owned());
+    }
+    if command.starts_with("git handoff thread log ") {
+        return Some("thread_list".to_owned());
+    }
+    let run = command.strip_prefix("git handoff status ")?;
+    // A name that needs no quotes is its own word.
+    (!run.contains(['\'', '"', '\\'])).then(|| format!("status {}", json!({ "run": run })))
+}
+
+#[cfg(test)]
+mod tests {
+    use git_handoff::model::hints;
+
+    use super::*;
+
+    #[test]
+    fn a_hint_names_a_tool_or_the_operator() {
+        for (hint, text) in [
+            (hints::threads(), "call `thread_list`"),
+            (hints::items("a b"), r#"call `status` with {"run":"a b"}"#),
+            (hints::revisions("r", "notes"), r#"call `doc_log` with {"name":"notes","run":"r"}"#),
+            (hints::remotes(), "ask the operator to run: git remote --verbose"),
+            (hints::retry("r/a"), "ask the operator to run: git handoff retry r/a"),
+            (
+                hints::admit("r", "KEY", "writer"),
+                "for the operator: whoever owns the run gives it to you: git handoff admit r KEY --as writer",
+            ),
+            (hints::did_you_mean("r"), "did you mean \"r\"?"),
+        ] {
+            assert_eq!(for_agents(&hint), text);
+        }
+    }
+
+    #[test]
+    fn commands_in_a_step_become_calls() {
+        let step = "Confirm: `git status --short`, `git handoff status r`, `git handoff status 'a b'`, `git handoff thread log t`.";
+        let text =
+            "Confirm: `git status --short`, `status {\"run\":\"r\"}`, `git handoff status 'a b'`, `thread_list`.";
+        assert_eq!(in_text(step), text);
+        assert_eq!(in_text("write it (`git handoff packet new`)"), "write it (`checkpoint` with a `packet`)");
+    }
+}

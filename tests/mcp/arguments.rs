@@ -1,0 +1,122 @@
+//! Arguments that a tool does not have, and those of another type than their parameter.
+
+use serde_json::{Value, json};
+
+use super::{Client, TOOLS, repository};
+
+/// Returns the text and the answer of a call.
+fn texts(client: &mut Client, tool: &str, arguments: &Value) -> (Vec<String>, Value) {
+    let answer = client.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+    let content = answer["result"]["content"].as_array().expect("there is content").clone();
+    (
+        content.iter().map(|part| part["text"].as_str().expect("it is text").to_owned()).collect(),
+        answer["result"].clone(),
+    )
+}
+
+#[test]
+fn arguments_that_a_tool_does_not_have_are_ignored() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let item = json!({"id": "a", "executor": "command", "inputs": {"command": ["true"]}});
+    client.call("submit", &json!({"plan": {"id": "r", "items": [item]}, "wait_for_previous": true}));
+    client
+        .call("checkpoint", &json!({"thread_id": "t", "state": "x", "wait_for_previous": false, "_meta": {"a": [1]}}));
+    // Every tool treats a call with and without them alike.
+    for tool in TOOLS {
+        if matches!(tool, "submit" | "checkpoint" | "fork" | "handoff_checkpoint" | "rollback" | "doc_put") {
+            continue;
+        }
+        let mut arguments = match tool {
+            "cat" => json!({"what": "r:plan.json"}),
+            "doc_list" | "status" | "verify" => json!({"run": "r"}),
+            "watch" => json!({"run": "r", "timeout": 0}),
+            "diff" | "resume" => json!({"thread_id": "t"}),
+            _ => json!({}),
+        };
+        let (_, plain) = texts(&mut client, tool, &arguments);
+        arguments["wait_for_previous"] = true.into();
+        arguments["zzz"] = json!({"nested": null});
+        let (content, more) = texts(&mut client, tool, &arguments);
+        assert_eq!((&more["isError"], content.len()), (&plain["isError"], 1), "{tool}: {more}");
+        if tool != "resume" {
+            assert_eq!(more["structuredContent"], plain["structuredContent"], "{tool}");
+        }
+    }
+    // They change nothing that the server was started with.
+    client.call("checkpoint", &json!({"thread_id": "t", "state": "y", "actor": "human:boss", "me": "boss"}));
+    assert_eq!(super::actor(&env, "t"), "agent:mcp");
+    // Those inside of a plan are still problems of the plan.
+    let (text, _) = client.refused(
+        "submit",
+        &json!({"plan": {"id": "s", "items": [{"id": "a", "executor": "command", "wait_for_previous": true}]}}),
+        "invalid-plan",
+    );
+    assert!(text.contains("unknown-field at items[0].wait_for_previous"), "{text}");
+    client.end();
+}
+
+#[test]
+fn an_argument_that_is_probably_spelled_wrong_is_told() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let saved = json!({"thread_id": "t", "state": "x", "sumary": "one line"});
+    let (content, result) = texts(&mut client, "checkpoint", &saved);
+    assert_eq!(result["isError"], false);
+    assert_eq!(content[1], "note: the argument \"sumary\" was ignored; did you mean \"summary\"?");
+    let (content, result) = texts(&mut client, "resume", &json!({"thread": "t"}));
+    assert_eq!(result["isError"], true);
+    assert_eq!(content[0], "error: cannot call resume: missing field `thread_id`");
+    assert_eq!(content[1], "note: the argument \"thread\" was ignored; did you mean \"thread_id\"?");
+    client.end();
+}
+
+#[test]
+fn null_is_no_argument_and_a_whole_float_is_an_integer() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    let saved =
+        json!({"thread_id": "t", "state": "x", "encoding": null, "summary": null, "packet": null, "worktree": null});
+    client.call("checkpoint", &saved);
+    assert_eq!(client.call("status", &json!({"run": null}))["schema"], "git-handoff.runs/1");
+    let item = json!({"id": "a", "executor": "command", "inputs": {"command": ["true"]}});
+    client.call("submit", &json!({"plan": {"id": "r", "items": [item]}, "queue": null}));
+    let seen = client.call("watch", &json!({"run": "r", "since": 0.0, "timeout": 5.0}));
+    assert_eq!(seen["entries"], 1);
+    client.refused("resume", &json!({"thread_id": null}), "usage");
+    client.end();
+}
+
+#[test]
+fn an_argument_of_another_type_is_named() {
+    let env = repository();
+    let mut client = Client::start(&env, "repo", &[]);
+    for (tool, arguments, message) in [
+        ("resume", json!({"thread_id": 7}), "the argument \"thread_id\" must be a string, not 7"),
+        (
+            "resume",
+            json!({"thread_id": "t", "checkout": "yes"}),
+            "the argument \"checkout\" must be a boolean, not \"yes\"",
+        ),
+        (
+            "watch",
+            json!({"run": "r", "timeout": -1}),
+            "the argument \"timeout\" must be an integer of at least 0, not -1",
+        ),
+        (
+            "watch",
+            json!({"run": "r", "timeout": 1.5}),
+            "the argument \"timeout\" must be an integer of at least 0, not 1.5",
+        ),
+        ("submit", json!({"plan": [1]}), "the argument \"plan\" must be an object, not [1]"),
+        (
+            "checkpoint",
+            json!({"thread_id": "t", "state": "x", "encoding": "hex"}),
+            "the argument \"encoding\" must be one of [\"utf-8\",\"base64\"], not \"hex\"",
+        ),
+    ] {
+        let (text, _) = client.refused(tool, &arguments, "usage");
+        assert_eq!(text, format!("error: cannot call {tool}: {message}"));
+    }
+    client.end();
+}
