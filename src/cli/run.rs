@@ -20,6 +20,10 @@ use super::{Ending, Failure, Output, interrupt, status, submit, table, validate}
 /// How many items that failed are shown with what they said last.
 const TAILS: usize = 5;
 
+/// The note on an item that failed because a program could not start a sandbox of its own.
+const NESTED: &str = "    a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own off \
+                      (Chromium: --no-sandbox, Codex: --sandbox danger-full-access), or set the executor's `sandbox = none`";
+
 /// Drive runs until they settle, with live progress
 ///
 /// A plan file is submitted first. Without arguments, every run that has not settled is driven, but for those that agents submitted. A run that a crash or
@@ -244,6 +248,9 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
             output.note("    …");
         }
         tail.lines.iter().for_each(|line| output.note(&format!("    {}", printable::line(line))));
+        if tail.is_nested {
+            output.note(NESTED);
+        }
     }
 }
 

@@ -53,6 +53,29 @@ pub enum Sockets {
     Reachable,
 }
 
+/// Messages of programs whose own sandbox cannot start inside a worker's: no namespace can be made there, and nothing mounted.
+const NESTED: [&str; 11] = [
+    // bubblewrap, and so Claude Code, Codex and Flatpak.
+    "bwrap: No permissions to create new namespace",
+    "bwrap: Creating new namespace failed",
+    "bwrap: setting up uid map",
+    "bwrap: Failed to make / slave",
+    // Chromium, and so Electron, Playwright and Puppeteer.
+    "No usable sandbox!",
+    "Failed to move to new namespace",
+    "Running as root without --no-sandbox is not supported",
+    "The SUID sandbox helper binary was found, but is not configured correctly",
+    // util-linux, Podman, Nix.
+    "unshare: unshare failed: Operation not permitted",
+    "cannot clone: Operation not permitted",
+    "this system does not support the kernel namespaces that are required for sandboxing",
+];
+
+/// Returns true if a program said that its own sandbox cannot start.
+pub fn says_nested(text: &str) -> bool {
+    NESTED.iter().any(|message| text.contains(message))
+}
+
 /// Which home directory a worker has: `handoff.subagent.<name>.home`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {

@@ -4,9 +4,11 @@
 use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
+use crate::model::confinement::{NONE, says_nested};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Transcript};
 use crate::model::format;
+use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::place::Place;
 use crate::model::plan::ProductKey;
@@ -123,6 +125,8 @@ pub struct Tail {
     pub lines: Vec<String>,
     /// Whether there are others before them.
     pub is_cut: bool,
+    /// Whether a program said in any line that its own sandbox cannot start inside the worker's.
+    pub is_nested: bool,
 }
 
 /// Returns the last lines of the latest transcript of an item of a run here; none where there are none, or it is very large.
@@ -143,7 +147,17 @@ pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error>
     let last = &lines[lines.len().saturating_sub(LINES)..];
     let short = |line: &&str| line.chars().take(WIDEST).collect();
     let (lines, is_cut) = (last.iter().map(short).collect::<Vec<String>>(), lines.len() > last.len());
-    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut }))
+    let is_nested = says_nested(&text) && is_confined(store, run, item)?;
+    Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, is_nested }))
+}
+
+/// Returns true if the manifest of an item's latest attempt records a sandbox.
+fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> {
+    let Some(tree) = run.head.tree else { return Ok(false) };
+    let path = run.state.layout().manifest(item);
+    let Some(oid) = store.blob_at(tree, &path)?.filter(|oid| store.contains(*oid)) else { return Ok(false) };
+    let manifest = Manifest::parse(&store.read_blob(oid)?);
+    Ok(manifest.is_ok_and(|manifest| manifest.sandbox != NONE))
 }
 
 /// Why a piece is not found.

@@ -128,6 +128,23 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_sandbox_inside_the_sandbox_cannot_start_and_run_says_what_to_do() {
+    let note =
+        "a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own off";
+    for layers in [Layers::None, Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        // The message stands before more lines than are shown.
+        let output = scene.drive("nested", &[item("a", "unshare --user true; seq 20; false")]).exit(4);
+        assert_eq!(output.stderr.contains(note), layers != Layers::None, "{layers:?}: {output}");
+        let output = scene.drive("other", &[item("a", "echo something else; false")]).exit(4);
+        assert!(!output.stderr.contains(note), "{output}");
+        let chromium = "echo 'No usable sandbox! Update your kernel' >&2; false";
+        let output = scene.drive("browser", &[item("a", chromium)]).exit(4);
+        assert_eq!(output.stderr.contains(note), layers != Layers::None, "{layers:?}: {output}");
+    }
+}
+
+#[test]
 fn one_executor_may_be_confined_as_no_other_is() {
     let scene = Scene::new(Layers::All);
     scene.ground.config("handoff.subagent.free.command", "echo $HOME >outputs/home");

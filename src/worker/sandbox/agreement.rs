@@ -179,7 +179,8 @@ fn bubblewrap() -> Option<PathBuf> {
 
 fn skipped<T>(layer: &str) -> Option<T> {
     assert!(std::env::var_os("HANDOFF_TEST_SANDBOX").is_none(), "NOT TRIED: {layer} does not work here");
-    writeln!(std::io::stderr(), "NOT TRIED: {layer} does not work here").unwrap();
+    let line = format!("NOT TRIED: {layer} does not work here\n");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
     None
 }
 
@@ -343,9 +344,9 @@ fn a_file_is_its_users_own_by_its_mode() {
     for (name, mode) in modes {
         let path = folder.path().join(name);
         if mode & 0o100 == 0 {
-            fs::write(&path, "").unwrap()
+            fs::write(&path, "").unwrap();
         } else {
-            fs::create_dir(&path).unwrap()
+            fs::create_dir(&path).unwrap();
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }

@@ -6,12 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The contents of `tools.txt`.
-pub static TOOLS: LazyLock<Tools> =
-    LazyLock::new(|| Tools::read(include_str!("tools.txt")).expect("a test reads the file"));
+pub static TOOLS: LazyLock<Known> =
+    LazyLock::new(|| Known::read(include_str!("tools.txt")).expect("a test reads the file"));
 
 /// The lines of the file by their kinds. The head of the file says what each means.
 #[derive(Debug, Default)]
-pub struct Tools {
+pub struct Known {
     /// `tool`: files that programs need.
     pub(super) tools: Vec<Place>,
     /// `cache`: folders that a tool writes as it works.
@@ -45,7 +45,7 @@ pub(super) struct Place {
     pub(super) variable: Option<(&'static str, &'static str)>,
 }
 
-impl Tools {
+impl Known {
     fn read(text: &'static str) -> Result<Self, Wrong> {
         let mut tools = Self::default();
         let mut last: (Option<usize>, &str) = (None, "");
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_file_is_read_and_its_head_says_what_each_kind_means() {
         let text = include_str!("tools.txt");
-        if let Err(wrong) = Tools::read(text) {
+        if let Err(wrong) = Known::read(text) {
             panic!("{wrong}");
         }
         let head: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
@@ -194,7 +194,7 @@ mod tests {
             ("secret-name *", "1: a name has no slash, and at most one `*` beside other letters"),
             ("secret-name a/b", "1: a name has no slash, and at most one `*` beside other letters"),
         ] {
-            let wrong = Tools::read(text).expect_err(text).to_string();
+            let wrong = Known::read(text).expect_err(text).to_string();
             assert_eq!(wrong, format!("src/worker/sandbox/tools.txt:{said}"), "{text:?}");
         }
     }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_variable_is_passed_by_its_kind_and_its_value() {
         let text = "tool .a A_HOME/sub\ncache .b B_HOME\ncache .c -\nfind F\nbundle CERT\npass CI\nproxy http_proxy\n";
-        let tools = Tools::read(text).expect("the text is right");
+        let tools = Known::read(text).expect("the text is right");
         for (name, value, is_passed) in [
             ("A_HOME", "/opt/a", true),
             ("A_HOME", "/opt/a:/opt/b", true),
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_name_is_secret_by_its_whole_or_by_a_pattern() {
-        let tools = Tools::read("secret-name *.kdbx\nsecret-name .env\nsecret-name .env.*\n").expect("it is right");
+        let tools = Known::read("secret-name *.kdbx\nsecret-name .env\nsecret-name .env.*\n").expect("it is right");
         for (name, is_secret) in [
             (".env", true),
             (".env.local", true),
