@@ -148,7 +148,7 @@ impl Ground {
             home: more.home,
         };
         let (tree, task, link) = (self.at("attempt/tree"), self.at("attempt/task"), self.at("attempt/link"));
-        let own = Own { tree: &tree, writable: &[], readable: &[&task], linked: &[&link], frozen };
+        let own = Own { tree: &tree, writable: &[], readable: &[&task], linked: &[&link], scratch: None, frozen };
         let policy = by.policy(&own);
         assert_eq!(policy.refused, None);
         let given: BTreeMap<&str, Access> = expected.iter().copied().collect();
