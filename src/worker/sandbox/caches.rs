@@ -175,13 +175,13 @@ impl Caches {
     }
 
     /// Returns the variables that a worker gets, with what each names below its home directory: those that are set outside and name
-    /// something that the worker has elsewhere, and the first one of each cache that was copied or left out.
+    /// something that the worker has elsewhere, and the last one of each cache that was copied or left out.
     pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
         let apart = self.all.iter().filter(|cache| cache.number().is_none());
         let named = apart.flat_map(|cache| {
-            let is_first = |n: usize| n == 0 && cache.place.is_some();
-            let variables = cache.variables.iter().enumerate();
-            variables.filter(move |(n, (_, _, is_set))| *is_set || is_first(*n)).map(|(_, (name, below, _))| (*name, below.clone()))
+            let last = cache.variables.last().filter(|_| cache.place.is_some());
+            let set = cache.variables.iter().filter(|(_, _, is_set)| *is_set);
+            set.chain(last).map(|(name, below, _)| (*name, below.clone()))
         });
         named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
     }
