@@ -116,13 +116,13 @@ const ATTACKS: &[Attack] = &[
     attack(
         "write-cache",
         "change the user's cache of a tool",
-        "cd {home}/.cache/pip && echo evil >cached && ln cached linked && mv linked cached && chmod 0400 cached && rm -r wheels",
+        "cd {home}/.cache/pip && echo evil >cached && ln cached linked && rm cached && mv linked cached && chmod 0400 cached && rm -r wheels",
         Yes,
     ),
     attack(
         "mark-cache",
         "leave marks in a cache by which an overlay shows other files",
-        "cd {home}/.cache/pip && python3 -c 'import os; os.setxattr(\"wheels\", \"user.overlay.redirect\", b\"/\"); assert os.getxattr(\"wheels\", \"user.overlay.redirect\") == b\"/\"' && mknod cached2 c 0 0",
+        "cd {home}/.cache/pip && python3 -c 'import os; os.mkdir(\"marked\"); os.setxattr(\"marked\", \"user.overlay.redirect\", b\"/\")' && mknod gone c 0 0",
         Yes,
     ),
     attack("write-above", "write beside the worktree", "echo >../planted", Yes),
@@ -455,7 +455,7 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
     }
     // Below bubblewrap a worker changes what it has in the place of the cache.
     if cached() == cached_before {
-        open.retain(|name| *name != "write-cache");
+        open.retain(|name| !name.ends_with("-cache"));
     }
     // What cannot be told from inside.
     if layers != Layers::None {

@@ -1,7 +1,7 @@
 //! Caches of tools, and folders for temporary files: workers write in their place, and what is the user's stays as it is.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -28,6 +28,8 @@ fn scenes(what: &str) -> impl Iterator<Item = (Layers, Scene)> {
         ] {
             scene.ground.env.write(path, text);
         }
+        let tool = scene.ground.path("home/.cargo/bin/tool");
+        fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
         (layers, scene)
     })
 }
@@ -85,7 +87,7 @@ fn a_cache_that_is_not_there_yet_can_be_made_beside_what_is_only_read() {
             "new",
             "mkdir -p ~/.cargo/git/db ~/.cache/uv ~/.gradle/caches ~/.m2/repository ~/go/pkg/mod/n && touch ~/.cache/uv/lock \
              ~/.cargo/.package-cache ~/.cargo/git/db/x ~/.gradle/caches/x ~/.m2/repository/x && ~/.cargo/bin/tool 2>&1; \
-             cat ~/.cargo/registry/crate; (echo evil >~/.cargo/bin/tool) 2>/dev/null || echo kept; cat ~/.cargo/credentials.toml",
+             cat ~/.cargo/registry/crate; (echo evil >~/.cargo/bin/tool) 2>/dev/null || echo kept; cat ~/.cargo/credentials.toml 2>&1; true",
         );
         assert!(said.contains("crate\nkept\n") && !said.contains("SECRET"), "{layers:?}: {said}");
     }
@@ -144,7 +146,7 @@ fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
         scene.ground.config("handoff.maxDisk", "8M");
         let output = scene.drive("large", &[json!({ "id": "a", "executor": "command", "maxAttempts": 1,
             "inputs": { "command": "for n in 1 2 3 4; do head -c 4M /dev/zero >~/.npm/_cacache/$n; done; sleep 5" } })]);
-        assert!(output.status != Some(0) && output.to_string().contains("on the disk"), "{layers:?}: {output}");
+        assert!(output.status != Some(0) && output.to_string().contains("filled more than 8388608 bytes of the disk"), "{layers:?}: {output}");
     }
 }
 
