@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::links;
-use super::scene::{Layers, SECRET, Scene, has_bubblewrap, is_ext4, skipped};
+use super::scene::{Layers, SECRET, Scene, has_bubblewrap, is_ext4, skipped, tree};
 use super::stories::STORIES;
 use crate::common::ground::item;
 use crate::common::part;
@@ -112,7 +112,19 @@ const ATTACKS: &[Attack] = &[
         "git config --file {home}/.gitconfig core.pager evil",
         Yes,
     ),
-    attack("write-tmp", "write to `/tmp`", "echo >/tmp/planted.{victim} && rm /tmp/planted.{victim}", Yes),
+    attack("write-tmp", "change a file in `/tmp`", "test -e /tmp/victim-{victim} && echo evil >/tmp/victim-{victim}", Yes),
+    attack(
+        "write-cache",
+        "change the user's cache of a tool",
+        "cd {home}/.cache/pip && echo evil >cached && ln cached linked && rm cached && mv linked cached && chmod 0400 cached && rm -r wheels",
+        Yes,
+    ),
+    attack(
+        "mark-cache",
+        "leave marks in a cache by which an overlay shows other files",
+        "cd {home}/.cache/pip && python3 -c 'import os; os.mkdir(\"marked\"); os.setxattr(\"marked\", \"user.overlay.redirect\", b\"/\")' && mknod gone c 0 0",
+        Yes,
+    ),
     attack("write-above", "write beside the worktree", "echo >../planted", Yes),
     attack(
         "write-neighbour",
@@ -398,10 +410,15 @@ fn only_the_named_are_open(layers: Layers, user: Option<u32>) {
 fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
     let scene = Scene::of(layers, user);
     let shared = format!("/dev/shm/victim-{}", scene.victim());
-    fs::write(&shared, "mine").unwrap();
-    if let Some(user) = user {
-        std::os::unix::fs::chown(&shared, Some(user), Some(user)).unwrap();
+    let temporary = format!("/tmp/victim-{}", scene.victim());
+    for file in [&shared, &temporary] {
+        fs::write(file, "mine").unwrap();
+        if let Some(user) = user {
+            std::os::unix::fs::chown(file, Some(user), Some(user)).unwrap();
+        }
     }
+    let cached = || tree(&scene.ground.path("home/.cache/pip"));
+    let cached_before = cached();
     let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
     let fill = |script: &str| {
         let mut script = script.to_owned();
@@ -436,6 +453,10 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
         };
         open.extend(tried.iter().copied().filter(works).map(|attack| attack.name));
     }
+    // Below bubblewrap a worker changes what it has in the place of the cache.
+    if cached() == cached_before {
+        open.retain(|name| !name.ends_with("-cache"));
+    }
     // What cannot be told from inside.
     if layers != Layers::None {
         assert_eq!(scene.ground.env.git(["rev-parse", "main"]).stdout, before);
@@ -446,11 +467,14 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
     }
     if layers == Layers::All {
         assert_eq!(fs::read_to_string(&shared).unwrap(), "mine", "shared memory");
+        assert_eq!(fs::read_to_string(&temporary).unwrap(), "mine", "a temporary file");
+        assert_eq!(cached(), cached_before, "a cache");
         assert_eq!(scene.tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         assert_eq!(scene.udp.recv(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
         scene.ground.no_process_is_left();
     }
     fs::remove_file(&shared).unwrap();
+    fs::remove_file(&temporary).unwrap();
     let environ = fs::read(format!("/proc/{}/environ", scene.victim())).unwrap();
     assert!(String::from_utf8_lossy(&environ).contains(SECRET));
     open

@@ -64,6 +64,8 @@ impl Scene {
             ("home/.bashrc", "# nothing\n"),
             ("home/.aws/credentials", "SECRET"),
             ("home/.tool/login", "SECRET"),
+            ("home/.cache/pip/cached", "mine"),
+            ("home/.cache/pip/wheels/wheel", "mine"),
             ("beside/file", "SECRET"),
             ("tools/bin/hello", "#!/bin/sh\necho hello\n"),
         ] {
@@ -180,6 +182,15 @@ impl Drop for Scene {
             let _ = child.wait();
         }
     }
+}
+
+/// Returns all that is below a folder: names, kinds, modes, times and contents.
+pub(super) fn tree(folder: &Path) -> Vec<String> {
+    let script = "cd \"$1\" && find . -printf '%p %y %m %u %n %s %T@ %C@ %l\\n' | sort && find . -type f | sort | xargs -r sha256sum && \
+                  getfattr -Rdhm - . 2>/dev/null; true";
+    let listed = Command::new("sh").args(["-c", script, "sh"]).arg(folder).output().unwrap();
+    assert!(!listed.stdout.is_empty(), "{listed:?}");
+    String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
 fn abstract_name(ground: &Ground) -> String {

@@ -168,20 +168,23 @@ impl Caches {
         self.under_overlays().map(|(_, place, below)| (below, place))
     }
 
-    /// Returns what the private home has a copy of, and where the original is.
-    pub(super) fn copied(&self) -> impl Iterator<Item = (&Path, &Path)> {
-        let copied = self.all.iter().filter(|cache| cache.given == Given::Copied);
-        copied.filter_map(|cache| Some((&*cache.below, cache.place.as_deref()?)))
+    /// Returns what the private home has a folder for, and of what that is a copy, if it is one.
+    fn apart(&self) -> impl Iterator<Item = (&Path, Option<&Path>)> {
+        let apart = self.all.iter().filter(|cache| cache.number().is_none());
+        apart.filter_map(|cache| {
+            let place = cache.place.as_deref()?;
+            Some((&*cache.below, (cache.given == Given::Copied).then_some(place)))
+        })
     }
 
     /// Returns the variables that a worker gets, with what each names below its home directory: those that are set outside and name
-    /// something that the worker has elsewhere, and the first one of each cache that was copied or left out.
+    /// something that the worker has elsewhere, and the last one of each cache that was copied or left out.
     pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
         let apart = self.all.iter().filter(|cache| cache.number().is_none());
         let named = apart.flat_map(|cache| {
-            let is_first = |n: usize| n == 0 && cache.place.is_some();
-            let variables = cache.variables.iter().enumerate();
-            variables.filter(move |(n, (_, _, is_set))| *is_set || is_first(*n)).map(|(_, (name, below, _))| (*name, below.clone()))
+            let last = cache.variables.last().filter(|_| cache.place.is_some());
+            let set = cache.variables.iter().filter(|(_, _, is_set)| *is_set);
+            set.chain(last).map(|(name, below, _)| (*name, below.clone()))
         });
         named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
     }
@@ -199,9 +202,10 @@ impl Confinement {
         self.reach.at_home.iter().cloned().chain(self.reach.caches.linked().map(own)).collect()
     }
 
-    /// Returns the caches that a home directory of the worker's own gets a copy of, and where each is.
-    pub fn copied_caches(&self) -> impl Iterator<Item = (&Path, &Path)> {
-        self.reach.caches.copied().filter(|_| self.has_own_home())
+    /// Returns the caches that a home directory of the worker's own has a folder for, and what each is a copy of; `None` for one that is
+    /// empty.
+    pub fn own_caches(&self) -> impl Iterator<Item = (&Path, Option<&Path>)> {
+        self.reach.caches.apart().filter(|_| self.has_own_home())
     }
 
     /// Returns the settings files that a home directory of the worker's own gets a copy of, and what they say.

@@ -103,9 +103,13 @@ impl Map {
         }
     }
 
-    /// Returns whether a path has a word of its own.
-    pub(super) fn is_said(&self, path: &Path) -> bool {
-        self.places.contains_key(path)
+    /// Hides the folders right in a place of the attempt's own in which something deeper is given: nothing new can be made there.
+    pub(super) fn close_around(&mut self, place: &Path) {
+        let below = |path: &PathBuf| Some(path.strip_prefix(place).ok()?.components().next()?.as_os_str().to_owned());
+        let tops: BTreeSet<PathBuf> = self.places.keys().filter_map(below).map(|name| place.join(name)).collect();
+        for top in tops {
+            self.places.entry(top).or_insert(Access::Hidden);
+        }
     }
 
     /// Returns whether all below a path may be read.
@@ -144,13 +148,15 @@ impl Map {
     /// Returns every place where something else holds than above it, those above before those below: another access, or files of the
     /// machine's where those above are the attempt's own.
     pub(super) fn places(&self) -> impl Iterator<Item = (&Path, Access)> {
-        let above = |place: &Path| {
-            let said = place.ancestors().skip(1).find(|above| self.places.contains_key(*above));
-            said.filter(|said| !self.own.contains(*said)).map_or(Access::Hidden, |said| self.places[said])
+        let above = |place: &Path| match place.ancestors().skip(1).find_map(|above| self.places.get_key_value(above)) {
+            // The attempt's own folders have nothing of the machine's.
+            Some((above, _)) if self.own.contains(above) => None,
+            Some((_, access)) => Some(*access),
+            None => Some(Access::Hidden),
         };
         self.places
             .iter()
-            .filter(move |(place, access)| self.own.contains(*place) || above(place) != **access)
+            .filter(move |(place, access)| above(place) != Some(**access))
             .map(|(place, access)| (&**place, *access))
     }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -71,6 +70,7 @@ impl Confinement {
             given.push((place.into(), Access::Write));
         }
         for place in TEMPORARY.map(Path::new).into_iter().filter(|place| over.places.contains_key(*place)) {
+            map.close_around(place);
             stand(map, place, scratch.tmp)
                 .map_err(|(path, error)| format!("{} cannot be mounted in {}: {error}", path.display(), place.display()))?;
         }
@@ -78,74 +78,49 @@ impl Confinement {
     }
 }
 
-/// Makes what mounts below a private folder need: folders on the way to each, and the links that lead to them. Whoever mounts looks
-/// the way up by names, and an earlier command of the attempt could have put links there.
+/// Makes what mounts in a private folder need right in it: something to mount each on, and the links that lead to them. Bubblewrap
+/// looks them up by name, and an earlier command of the attempt could have put links there.
 fn stand(map: &Map, place: &Path, own: &Path) -> Result<(), (PathBuf, io::Error)> {
-    let top = || rustix::fs::openat(CWD, own, FOLDER, Mode::empty());
-    let is_ours = |path: &Path| path.strip_prefix(place).ok().filter(|below| !below.as_os_str().is_empty()).is_some();
-    let lies_right_in = |path: &Path| path.ancestors().skip(1).find(|above| map.is_said(above)) == Some(place);
-    let mounted = map.places().filter(|(path, access)| *access != Access::Hidden && is_ours(path));
-    for (path, _) in mounted.filter(|(path, _)| lies_right_in(path)) {
-        let below = path.strip_prefix(place).expect("it was found below");
-        let made = top().map_err(io::Error::from).and_then(|top| mount_point(top, below, !path.is_dir()));
-        made.map_err(|error| (path.to_owned(), error))?;
-    }
-    for (link, target) in map.links().filter(|(link, _)| is_ours(link) && lies_right_in(link)) {
-        let below = link.strip_prefix(place).expect("it was found below");
-        let made = top().map_err(io::Error::from).and_then(|top| put_link(top, below, target));
-        made.map_err(|error| (link.to_owned(), error))?;
+    let name = |path: &Path| path.file_name().filter(|_| path.parent() == Some(place)).map(OsStr::to_owned);
+    let mounted = map.places().filter_map(|(path, _)| Some((path, name(path)?, if path.is_dir() { Kind::Folder } else { Kind::File })));
+    let links = map.links().filter_map(|(link, target)| Some((link, name(link)?, Kind::Link(target))));
+    for (path, name, kind) in mounted.chain(links) {
+        put(own, &name, kind).map_err(|error| (path.to_owned(), error))?;
     }
     Ok(())
 }
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// Makes a folder, or a file, to mount something on.
-fn mount_point(top: OwnedFd, below: &Path, is_file: bool) -> io::Result<()> {
-    if !is_file {
-        return walk(top, below).map(drop);
-    }
-    let (folder, name) = parent(top, below)?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(_) => Ok(()),
-        Err(Errno::EXIST) => {
-            let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            let is_plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-            if is_plain { Ok(()) } else { Err(io::Error::other("something else lies there")) }
-        }
-        Err(error) => Err(error.into()),
-    }
+/// What something is mounted on, or leads there.
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    Folder,
+    File,
+    Link(&'a Path),
 }
 
-/// Makes a link, or sees that it is there.
-fn put_link(top: OwnedFd, below: &Path, target: &Path) -> io::Result<()> {
-    let (folder, name) = parent(top, below)?;
-    match rustix::fs::symlinkat(target, &folder, name) {
-        Err(Errno::EXIST) => {
-            let there = rustix::fs::readlinkat(&folder, name, Vec::new())?;
-            let is_same = there.to_bytes() == target.as_os_str().as_encoded_bytes();
-            if is_same { Ok(()) } else { Err(io::Error::other("something else lies there")) }
+/// Makes it, or sees that it is there and nothing else.
+fn put(own: &Path, name: &OsStr, kind: Kind<'_>) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(CWD, own, flags, Mode::empty())?;
+    let made = match kind {
+        Kind::Folder => rustix::fs::mkdirat(&folder, name, Mode::RWXU),
+        Kind::File => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
         }
-        other => Ok(other?),
+        Kind::Link(target) => rustix::fs::symlinkat(target, &folder, name),
+    };
+    if made != Err(Errno::EXIST) {
+        return Ok(made?);
     }
-}
-
-/// Opens the folder that a path lies in, and makes it.
-fn parent(top: OwnedFd, below: &Path) -> io::Result<(OwnedFd, &OsStr)> {
-    let name = below.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    Ok((walk(top, below.parent().unwrap_or(Path::new("")))?, name))
-}
-
-/// Opens a folder, makes what is missing on the way, and follows no link.
-fn walk(mut at: OwnedFd, below: &Path) -> io::Result<OwnedFd> {
-    for part in below.components() {
-        let Component::Normal(name) = part else { continue };
-        match rustix::fs::mkdirat(&at, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
+    let there = FileType::from_raw_mode(rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+    let is_same = match kind {
+        Kind::Folder => there == FileType::Directory,
+        Kind::File => there == FileType::RegularFile,
+        Kind::Link(target) => {
+            let leads = rustix::fs::readlinkat(&folder, name, Vec::new());
+            leads.is_ok_and(|leads| leads.to_bytes() == target.as_os_str().as_encoded_bytes())
         }
-        at = rustix::fs::openat(&at, name, FOLDER, Mode::empty())?;
-    }
-    Ok(at)
+    };
+    if is_same { Ok(()) } else { Err(io::Error::other("an earlier command of the attempt put something else there")) }
 }

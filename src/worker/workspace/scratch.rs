@@ -31,9 +31,9 @@ impl Workspace {
         for folder in by.overlays().into_iter().flat_map(|n| folders(&self.caches(), n)) {
             own_folders(&folder).map_err(Error::at(&folder))?;
         }
-        for (below, place) in by.copied_caches() {
+        for (below, place) in by.own_caches() {
             if let Some(to) = own_place(&self.home(), below)? {
-                copy(place, &to).map_err(Error::at(&to))?;
+                place.map_or_else(|| own_folders(&to), |place| copy(place, &to)).map_err(Error::at(&to))?;
             }
         }
         for (below, text) in by.settings() {

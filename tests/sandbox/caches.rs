@@ -1,0 +1,270 @@
+//! Caches of tools, and folders for temporary files: workers write in their place, and what is the user's stays as it is.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::scene::{Layers, Scene, has_bubblewrap, tree};
+use crate::common::Output;
+use crate::common::ground::item;
+
+/// How workers are confined.
+const WAYS: [Layers; 2] = [Layers::Inner, Layers::All];
+
+/// Scenes with caches, each with its way of confining.
+fn scenes(what: &str) -> impl Iterator<Item = (Layers, Scene)> {
+    let can = |layers: &Layers| *layers != Layers::All || has_bubblewrap(what);
+    WAYS.into_iter().filter(can).map(|layers| {
+        let scene = Scene::new(layers);
+        for (path, text) in [
+            ("home/.npm/_cacache/index", "one\n"),
+            ("home/.npm/_cacache/content/a", "a\n"),
+            ("home/.cargo/bin/tool", "#!/bin/sh\necho tool\n"),
+            ("home/.cargo/registry/crate", "crate\n"),
+            ("home/.cargo/credentials.toml", "SECRET"),
+            ("home/go/pkg/mod/m@v1/m.go", "package m\n"),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        let tool = scene.ground.path("home/.cargo/bin/tool");
+        fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
+        (layers, scene)
+    })
+}
+
+/// An item of a subagent, which has settings of its own.
+fn subagent(id: &str) -> Value {
+    json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 })
+}
+
+fn transcript(scene: &Scene, piece: &str) -> String {
+    scene.handoff(&["cat", &format!("{piece}:transcript")]).stdout
+}
+
+fn done(output: &Output, scene: &Scene, piece: &str) -> String {
+    let said = transcript(scene, piece);
+    assert_eq!(output.status, Some(0), "{output}{said}");
+    said
+}
+
+/// What a tool does with its cache: locks it, appends, replaces, removes, and adds.
+const TOOL: &str = "cd ~/.npm/_cacache && flock index true && echo two >>index && cat index content/a && echo b >b.tmp && \
+                    mv b.tmp content/b && rm content/a && chmod 0600 index && ln index linked && ls . content";
+
+#[test]
+fn a_tool_works_with_its_cache_and_the_users_stays_as_it_is() {
+    for (layers, scene) in scenes("writing to caches") {
+        let home = scene.ground.path("home");
+        let listed = || [".npm", ".cargo", "go"].map(|folder| tree(&home.join(folder)));
+        let before = listed();
+        // Each starts with what the user has.
+        for run in ["first", "second"] {
+            let said = scene.says(run, TOOL);
+            assert_eq!(said, "one\ntwo\na\n.:\ncontent\nindex\nlinked\n\ncontent:\nb\n", "{layers:?}");
+        }
+        assert_eq!(listed(), before, "{layers:?}");
+    }
+}
+
+#[test]
+fn the_parts_of_an_attempt_share_what_they_write() {
+    for (layers, scene) in scenes("setup and command") {
+        scene.ground.config("handoff.subagent.x.setup", "echo setup >~/.npm/_cacache/new; echo tmp >$TMPDIR/file");
+        scene.ground.config("handoff.subagent.x.command", "cat ~/.npm/_cacache/new $TMPDIR/file");
+        scene.ground.config("handoff.subagent.x.verify", "rm ~/.npm/_cacache/new && ls ~/.npm/_cacache");
+        let output = scene.drive("parts", &[subagent("a")]);
+        let said = done(&output, &scene, "parts/a");
+        assert_eq!(said, "setup\ntmp\ncontent\nindex\n", "{layers:?}");
+    }
+}
+
+#[test]
+fn a_cache_that_is_not_there_yet_can_be_made_beside_what_is_only_read() {
+    for (layers, scene) in scenes("new caches") {
+        let said = scene.says(
+            "new",
+            "mkdir -p ~/.cargo/git/db ~/.cache/uv ~/.gradle/caches ~/.m2/repository ~/go/pkg/mod/n && touch ~/.cache/uv/lock \
+             ~/.cargo/.package-cache ~/.cargo/git/db/x ~/.gradle/caches/x ~/.m2/repository/x && ~/.cargo/bin/tool 2>&1; \
+             cat ~/.cargo/registry/crate; (echo evil >~/.cargo/bin/tool) 2>/dev/null || echo kept; cat ~/.cargo/credentials.toml 2>&1; true",
+        );
+        assert!(said.contains("crate\nkept\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_cache_that_a_variable_moves_is_found_by_it() {
+    for (layers, scene) in scenes("moved caches") {
+        scene.ground.env.write("moved/go/one", "one\n");
+        let moved = scene.ground.path("moved/go");
+        let before = tree(&moved);
+        let plan = scene.ground.plan("moved", &[item("a", "cat $GOCACHE/one && echo two >$GOCACHE/one && cat $GOCACHE/one")]);
+        let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", moved.to_str().unwrap())]);
+        assert_eq!(done(&output, &scene, "moved/a"), "one\ntwo\n", "{layers:?}");
+        assert_eq!(tree(&moved), before, "{layers:?}");
+        // It need not be there.
+        let missing = scene.ground.path("missing/go");
+        let plan = scene.ground.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
+        let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", missing.to_str().unwrap())]);
+        assert_eq!(done(&output, &scene, "missing/a"), "x\n", "{layers:?}");
+        assert!(!missing.exists());
+    }
+}
+
+#[test]
+fn the_word_of_a_setting_about_a_cache_holds() {
+    for (layers, scene) in scenes("settings about caches") {
+        scene.ground.config("handoff.subagent.x.writable", "~/.npm/_cacache");
+        scene.ground.config("handoff.subagent.x.readable", "~/.cargo/registry");
+        scene.ground.config(
+            "handoff.subagent.x.command",
+            "echo mine >~/.npm/_cacache/mine && cat ~/.cargo/registry/crate && ! touch ~/.cargo/registry/new 2>/dev/null",
+        );
+        let output = scene.drive("given", &[subagent("a")]);
+        assert_eq!(done(&output, &scene, "given/a"), "crate\n", "{layers:?}");
+        assert_eq!(fs::read_to_string(scene.ground.path("home/.npm/_cacache/mine")).unwrap(), "mine\n", "{layers:?}");
+    }
+}
+
+#[test]
+fn attempts_at_the_same_time_write_each_their_own() {
+    for (layers, scene) in scenes("caches at the same time") {
+        let script = |own: &str| {
+            format!("cd ~/.npm/_cacache && echo {own} >own && sleep 1 && cat own && ls /tmp >/dev/null 2>&1; true")
+        };
+        let output = scene.drive("beside", &[item("a", &script("a")), item("b", &script("b"))]);
+        for own in ["a", "b"] {
+            assert_eq!(done(&output, &scene, &format!("beside/{own}")), format!("{own}\n"), "{layers:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
+    for (layers, scene) in scenes("the size of caches") {
+        scene.ground.config("handoff.maxDisk", "8M");
+        let output = scene.drive("large", &[json!({ "id": "a", "executor": "command", "maxAttempts": 1,
+            "inputs": { "command": "for n in 1 2 3 4; do head -c 4M /dev/zero >~/.npm/_cacache/$n; done; sleep 5" } })]);
+        assert!(output.status != Some(0) && output.to_string().contains("filled more than 8388608 bytes of the disk"), "{layers:?}: {output}");
+    }
+}
+
+#[test]
+fn nothing_of_it_is_left_behind() {
+    for (layers, scene) in scenes("leftovers of caches") {
+        // A folder that nobody may enter is left to be removed.
+        scene.says("gone", "mkdir -p ~/.npm/_cacache/shut/in && chmod 0 ~/.npm/_cacache/shut; echo x >$TMPDIR/x");
+        let own = find(&scene.ground.path("worktrees"), "@own");
+        assert_eq!(own, Vec::<String>::new(), "{layers:?}");
+    }
+}
+
+/// Returns what is in the folders of a name.
+fn find(top: &Path, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path().join(name)).filter(|folder| folder.is_dir()) {
+        found.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string()));
+    }
+    found
+}
+
+#[test]
+fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
+    let scene = Scene::new(Layers::Inner);
+    scene.ground.env.write("home/.cache/uv/file", "x");
+    scene.ground.env.write("home/.npm/small", "x");
+    // A hole takes no room on the disk, and would in a copy.
+    fs::File::options().write(true).open(scene.ground.path("home/.npm/small")).unwrap().set_len(2 << 30).unwrap();
+    let script = "ls ~/.npm; echo x >~/.npm/x && cat ~/.npm/x ~/.cache/uv/file; echo $npm_config_cache";
+    let output = scene.drive("large", &[item("a", script), item("b", "true")]);
+    let said = done(&output, &scene, "large/a");
+    assert!(said.starts_with("x\nx") && said.ends_with("/home/.npm\n"), "{said}");
+    let line = format!(
+        "workers begin with empty caches in the place of {}: no overlay can be mounted here, and copies have at most 1 GiB \
+         and 100000 files",
+        scene.ground.path("home/.npm").display()
+    );
+    assert_eq!(output.stderr.matches(&line).count(), 1, "{output}");
+}
+
+#[test]
+fn settings_without_a_credential_are_there_and_others_are_not() {
+    for (layers, scene) in scenes("settings of tools") {
+        scene.ground.env.write("home/.npmrc", "registry=https://npm.example.com/\n");
+        scene.ground.env.write("home/.config/pip/pip.conf", "[global]\nindex-url = https://a:SECRET@pypi.example.com\n");
+        scene.ground.env.write("home/.m2/settings.xml", "<settings><password>SECRET</password></settings>");
+        let said = scene.says("settings", "cat ~/.npmrc; cat ~/.config/pip/pip.conf ~/.m2/settings.xml 2>/dev/null; true");
+        assert_eq!(said, "registry=https://npm.example.com/\n", "{layers:?}");
+    }
+}
+
+#[test]
+fn below_bubblewrap_tmp_is_private_and_writable() {
+    if !has_bubblewrap("a private /tmp") {
+        return;
+    }
+    let scene = Scene::new(Layers::All);
+    let name = format!("planted-{}", scene.victim());
+    let said = scene.says(
+        "tmp",
+        &format!(
+            "echo x >/tmp/{name} && cat /var/tmp/{name} $TMPDIR/{name} && stat -c %a /tmp/.X11-unix && ls -d /tmp/git-handoff-test.*; \
+             (echo >/tmp/git-handoff-test.*/new) 2>/dev/null || echo closed; [ ${{#TMPDIR}} -le 70 ] && echo short"
+        ),
+    );
+    let own = format!("{}\n", scene.ground.path("").display()).replace("/\n", "\n");
+    assert_eq!(said, format!("x\nx\n1777\n{own}closed\nshort\n"));
+    assert!(!Path::new("/tmp").join(&name).exists());
+    let output = scene.drive("quiet", &[item("a", "true")]);
+    assert!(!output.stderr.contains("/tmp and /var/tmp"), "{output}");
+}
+
+#[test]
+fn without_bubblewrap_it_is_said_once_that_tmp_cannot_be_written() {
+    let scene = Scene::new(Layers::Inner);
+    let output = scene.drive("tmp", &[item("a", "! touch /tmp/x 2>/dev/null && touch $TMPDIR/x"), item("b", "true")]);
+    done(&output, &scene, "tmp/a");
+    let line = "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own\n";
+    assert_eq!(output.stderr.matches(line).count(), 1, "{output}");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_mount_in_tmp_is_refused() {
+    if !has_bubblewrap("links in a private /tmp") {
+        return;
+    }
+    let scene = Scene::new(Layers::All);
+    let folder = tempfile::Builder::new().prefix("given-").tempdir_in("/tmp").unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    scene.ground.config("handoff.subagent.x.readable", folder.path().to_str().unwrap());
+    // A mount point cannot be removed. A link that leads there can be replaced.
+    let link = Path::new("/tmp").join(format!("{name}.link"));
+    symlink(folder.path(), &link).unwrap();
+    scene.ground.config("handoff.subagent.y.readable", link.to_str().unwrap());
+    scene.ground.config("handoff.subagent.y.setup", &format!("rm {0} && ln -s /etc {0}", link.display()));
+    scene.ground.config("handoff.subagent.y.command", "true");
+    scene.ground.config("handoff.subagent.x.setup", &format!("! mv /tmp/{name} /tmp/other 2>/dev/null"));
+    scene.ground.config("handoff.subagent.x.command", &format!("ls -d /tmp/{name}"));
+    let output = scene.drive("kept", &[subagent("a")]);
+    assert_eq!(done(&output, &scene, "kept/a"), format!("/tmp/{name}\n"));
+    let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
+    let output = scene.drive("replaced", &[item]);
+    fs::remove_file(&link).unwrap();
+    let why = format!(
+        "{} cannot be mounted in /tmp: an earlier command of the attempt put something else there",
+        link.display()
+    );
+    assert!(output.status != Some(0) && output.to_string().contains(&why), "{output}");
+}
+
+#[test]
+fn a_home_without_caches_and_a_strict_sandbox_have_none() {
+    for (layers, scene) in scenes("strict") {
+        if layers == Layers::All {
+            scene.ground.config("handoff.sandbox", "strict");
+            let said = scene.says("strict", "cat ~/.npm/_cacache/index 2>/dev/null; mkdir -p ~/.npm/_cacache && echo own");
+            assert_eq!(said, "own\n");
+        }
+    }
+}
