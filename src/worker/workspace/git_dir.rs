@@ -73,7 +73,9 @@ impl GitDir {
             config.value("sparseCheckout", b"true");
             config.value("sparseCheckoutCone", if sparse.cone { b"true" } else { b"false" });
         }
-        remotes::copy(&host.store, &mut config, own);
+        if host.give_refs {
+            remotes::copy(&host.store, &mut config, own);
+        }
         let users = users_file(host, &host.store, "excludesFile", "ignore")?;
         let mut made = Self::new(&host.store, config, std::iter::empty())?;
         made.files.push((EXCLUDES, excluding(users, ours(host, extras))));
