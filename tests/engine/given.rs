@@ -8,13 +8,16 @@ use crate::common::ground::{Ground, item};
 fn setup_worker_and_check_know_the_base() {
     let ground = Ground::new();
     let base = ground.env.git(["rev-parse", "HEAD"]).success().trim().to_owned();
-    let look = |name: &str| format!("test \"$HANDOFF_BASE\" = \"$(git rev-parse HEAD)\"; echo $HANDOFF_BASE >outputs/{name}");
+    let look =
+        |name: &str| format!("test \"$HANDOFF_BASE\" = \"$(git rev-parse HEAD)\"; echo $HANDOFF_BASE >outputs/{name}");
     for (setting, name) in [("setup", "setup"), ("command", "worker"), ("verify", "check")] {
         ground.config(&format!("handoff.executor.looks.{setting}"), &look(name));
     }
     let plan = json!({ "id": "a", "executor": "looks", "inputs": {} });
     // A commit that the worker makes is not the base.
-    ground.drive("run", &[plan, item("b", "git commit -q --allow-empty -m x; echo $HANDOFF_BASE >outputs/base")]).ends(0);
+    ground
+        .drive("run", &[plan, item("b", "git commit -q --allow-empty -m x; echo $HANDOFF_BASE >outputs/base")])
+        .ends(0);
     ground.env.git(["commit", "-q", "--allow-empty", "-m", "Later"]).success();
     for output in ["a:outputs/setup", "a:outputs/worker", "a:outputs/check", "b:outputs/base"] {
         assert_eq!(ground.env.handoff(["cat", &format!("run/{output}")]).success().trim(), base, "{output}");
@@ -47,7 +50,8 @@ fn an_item_sees_the_refs_and_the_manifest_says_which() {
 #[test]
 fn a_repository_in_the_worktree_is_said_to_be_left_out() {
     let ground = Ground::new();
-    let script = "git init -q vendor/lib; echo x >vendor/lib/x; git worktree add -q .claude/worktrees/x HEAD; echo y >y";
+    let script =
+        "git init -q vendor/lib; echo x >vendor/lib/x; git worktree add -q .claude/worktrees/x HEAD; echo y >y";
     let said = ground.drive("run", &[item("a", script)]).exit(0).stderr;
     let note = "a: left out of the patch, as git repositories of their own: \".claude/worktrees/x\", \"vendor/lib\"";
     assert!(said.contains(note), "{said}");
