@@ -74,8 +74,9 @@ impl Caches {
             let lines = || TOOLS.caches.iter().filter(move |place| place.path == path);
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
-            let is_asked =
-                |real: &PathBuf| map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real));
+            let is_asked = |real: &PathBuf| {
+                map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real))
+            };
             if real.as_ref().is_some_and(is_asked) {
                 continue;
             }
@@ -180,9 +181,7 @@ impl Caches {
         let named = apart.flat_map(|cache| {
             let is_first = |n: usize| n == 0 && cache.place.is_some();
             let variables = cache.variables.iter().enumerate();
-            variables
-                .filter(move |(n, (_, _, is_set))| *is_set || is_first(*n))
-                .map(|(_, (name, below, _))| (*name, below.clone()))
+            variables.filter(move |(n, (_, _, is_set))| *is_set || is_first(*n)).map(|(_, (name, below, _))| (*name, below.clone()))
         });
         named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
     }
@@ -243,8 +242,7 @@ impl Confinement {
     /// Returns what people should know of the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
         let tmp = (!self.has_own_tmp()).then(|| {
-            "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own"
-                .to_owned()
+            "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own".to_owned()
         });
         tmp.into_iter().chain(self.missed_caches()).collect()
     }

@@ -7,11 +7,11 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
 use super::overlay::{self, Entered};
 use super::reach::{More, Reach, Surroundings};
 use super::scratch::Over;
+use super::Sandbox;
 use crate::model::confinement::Network;
 use crate::worker::folder::Folder;
 

@@ -71,9 +71,8 @@ impl Confinement {
             given.push((place.into(), Access::Write));
         }
         for place in TEMPORARY.map(Path::new).into_iter().filter(|place| over.places.contains_key(*place)) {
-            stand(map, place, scratch.tmp).map_err(|(path, error)| {
-                format!("{} cannot be mounted in {}: {error}", path.display(), place.display())
-            })?;
+            stand(map, place, scratch.tmp)
+                .map_err(|(path, error)| format!("{} cannot be mounted in {}: {error}", path.display(), place.display()))?;
         }
         Ok(over)
     }
