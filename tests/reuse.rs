@@ -72,6 +72,38 @@ fn a_check_that_hands_nothing_over_is_not_made_again_either() {
 }
 
 #[test]
+fn work_that_was_done_with_other_tags_is_done_again() {
+    let (ground, items) = sealed();
+    let recorded = |item: &str, field: &str| {
+        let shown: Value = serde_json::from_str(&ground.env.handoff(["show", "--json", item]).success()).unwrap();
+        shown["manifest"][field].clone()
+    };
+    let refs = |item: &str| recorded(item, "tags");
+    ground.env.git(["tag", "v1"]).success();
+    ground.submit("second", &items);
+    ground.env.handoff(["run", "second", "--reuse"]).success();
+    assert_eq!(ran(&ground), "build check");
+    assert!(refs("first/build").is_string() && refs("first/build") != refs("second/build"));
+    // With the same tags it is the same work: branches are those of one clone, and what they were is recorded of both.
+    ground.env.git(["tag", "-d", "v1"]).success();
+    ground.env.git(["branch", "other"]).success();
+    ground.env.git(["notes", "add", "-m", "note"]).success();
+    ground.submit("third", &items);
+    ground.env.handoff(["run", "third", "--reuse"]).success();
+    assert_eq!((ran(&ground), refs("third/build")), (String::new(), refs("first/build")));
+    assert_ne!(recorded("third/build", "branches"), recorded("first/build", "branches"));
+    // Where worktrees have no refs, none of them counts.
+    ground.config("handoff.workspace.refs", "false");
+    ground.drive("fourth", &items).ends(0);
+    assert_eq!((ran(&ground).as_str(), refs("fourth/build")), ("build check", Value::Null));
+    ground.env.git(["tag", "v2"]).success();
+    ground.submit("fifth", &items);
+    ground.env.handoff(["run", "fifth", "--reuse"]).success();
+    assert_eq!(ran(&ground), "");
+    ground.env.handoff(["verify", "--all"]).success();
+}
+
+#[test]
 fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
     let (ground, mut items) = sealed();
     // Between two items that are taken another one has the seal without its signature.

@@ -14,6 +14,7 @@ mod looks;
 mod moving;
 mod programs;
 mod reach;
+mod remotes;
 mod scene;
 mod stories;
 mod tools;

@@ -196,6 +196,8 @@ impl Shown<'_> {
         rows.push(row("timeout", format!("{}s", manifest.timeout)));
         let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
         rows.push(row("sandbox", format!("{}{sockets}", manifest.sandbox)));
+        rows.extend(manifest.tags.map(|digest| row("tags", digest.to_string())));
+        rows.extend(manifest.branches.map(|digest| row("branches", digest.to_string())));
         rows.push(row("env", manifest.env.join(" ")));
         if !manifest.secret_env.is_empty() {
             rows.push(row("secrets", manifest.secret_env.join(" ")));

@@ -169,6 +169,8 @@ pub struct Config {
     pub workspace_lfs: bool,
     /// Whether worktrees leave out what the work tree leaves out.
     pub workspace_sparse: bool,
+    /// Whether worktrees have the branches, the tags and the remotes of the repository.
+    pub workspace_refs: bool,
     /// Whether submodules are checked out.
     pub workspace_submodules: bool,
     /// Whether what an item does to the files of submodules is taken; otherwise it fails the item.
@@ -232,6 +234,7 @@ impl Default for Config {
             workspace_link: Vec::new(),
             workspace_lfs: true,
             workspace_sparse: true,
+            workspace_refs: true,
             workspace_submodules: false,
             capture_submodules: false,
             inputs: "inputs".into(),

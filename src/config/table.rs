@@ -203,6 +203,10 @@ settings! {
         /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
         "handoff.workspace.sparse": Boolean, "`true`"
             => |config, _, sparse| config.workspace_sparse = sparse;
+        /// Give worktrees the branches, the tags, the remote-tracking refs and the remotes of the repository. `run --reuse` takes no
+        /// product that was made with other tags; with `false` it does not depend on them.
+        "handoff.workspace.refs": Boolean, "`true`"
+            => |config, _, refs| config.workspace_refs = refs;
         /// Whether submodules are checked out, at the commits that the base names and from what is on this machine; without it their
         /// folders are empty. What becomes of their files is no part of a patch: `handoff.submodules` says what is.
         "handoff.workspace.submodules": Boolean, "`false`"

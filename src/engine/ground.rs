@@ -10,6 +10,7 @@ use crate::model::plan::Item;
 use crate::repository::{Environment, Repository};
 use crate::worker::host::Host;
 use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, TOOLS, folders, named_in};
+use crate::worker::workspace;
 
 use super::command;
 use super::machine::Machine;
@@ -70,6 +71,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         path: folders(environment.path.as_ref()),
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
         objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
+        remotes: if host.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),
         private: host.private.clone(),

@@ -120,6 +120,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.copy.clone_from(&config.workspace_copy);
     host.link.clone_from(&config.workspace_link);
     (host.lfs, host.sparse) = (config.workspace_lfs, config.workspace_sparse);
+    host.give_refs = config.workspace_refs;
     (host.submodules, host.capture_submodules) = (config.workspace_submodules, config.capture_submodules);
     host.capture_time = Duration::from_secs(config.capture_timeout);
     // What confined an attempt is known to whoever has it run.

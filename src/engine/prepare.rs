@@ -71,7 +71,8 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
         network: confinement.as_ref().map(Confinement::network),
         sockets: confinement.as_ref().and_then(Confinement::sockets),
-        refs: Some(refs.digest()),
+        tags: machine.host.give_refs.then(|| refs.tags()),
+        branches: machine.host.give_refs.then(|| refs.branches()),
         tool: format::TOOL.into(),
     };
     let sealed = manifest.canonical();

@@ -65,9 +65,12 @@ pub struct Manifest {
     /// Set where something confined it and it could still connect to the user's sockets in the file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
-    /// The digest of the refs that the worktree had. Manifests of older versions lack it, and their worktrees had none.
+    /// The digest of the tags that the worktree had, or `None` if it had no refs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refs: Option<Digest>,
+    pub tags: Option<Digest>,
+    /// The digest of its branches, which are those of one clone: two attempts with different ones may be the same work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branches: Option<Digest>,
     /// The program that dispatched it.
     pub tool: String,
 }

@@ -71,7 +71,7 @@ impl Evidence {
 pub fn task(manifest: &Manifest) -> Digest {
     let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
     if let Value::Object(fields) = &mut value {
-        ["run", "item", "attempt"].iter().for_each(|field| drop(fields.remove(*field)));
+        ["run", "item", "attempt", "branches"].iter().for_each(|field| drop(fields.remove(*field)));
     }
     format::digest_of(&value)
 }

@@ -66,6 +66,8 @@ pub struct Host {
     pub lfs: bool,
     /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
     pub sparse: bool,
+    /// Whether worktrees have the refs and the remotes of the repository.
+    pub give_refs: bool,
     /// Whether submodules are checked out, from what is on this machine.
     pub submodules: bool,
     /// Whether what becomes of their files is taken; otherwise it fails the item.
@@ -114,6 +116,7 @@ impl Host {
             link: Vec::new(),
             lfs: true,
             sparse: true,
+            give_refs: true,
             submodules: false,
             capture_submodules: false,
             filters: Filters::default(),
@@ -156,10 +159,13 @@ impl Host {
         Self { chosen: Some(refs), ..self.clone() }
     }
 
-    /// Returns the refs that a worktree gets: those of the repository as they are now, unless others were chosen.
+    /// Returns the refs that a worktree gets: those of the repository as they are now, unless others were chosen or it gets none.
     pub fn refs(&self) -> Result<Refs, Error> {
         if let Some(refs) = &self.chosen {
             return Ok(refs.clone());
+        }
+        if !self.give_refs {
+            return Ok(Refs::none());
         }
         KnownRefs::now(&mut self.refs.lock().unwrap_or_else(PoisonError::into_inner), &self.store)
     }

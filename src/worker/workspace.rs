@@ -43,6 +43,7 @@ use private::Private;
 pub(super) use private::make_home;
 pub(super) use refs::KnownRefs;
 pub use refs::Refs;
+pub use remotes::remotes_here;
 use reset::Pristine;
 pub(super) use submodules::Submodule;
 

@@ -161,7 +161,8 @@ impl<'a> Teller<'a> {
             sandbox: "none".to_owned(),
             network: None,
             sockets: None,
-            refs: None,
+            tags: None,
+            branches: None,
             tool: format::TOOL.to_owned(),
         };
         bend(&mut manifest);

@@ -91,6 +91,7 @@ const SAMPLES: &[Sample] = &[
     ("handoff.workspace.link", "*/node_modules", |c| c.workspace_link == ["*/node_modules"]),
     ("handoff.workspace.lfs", "no", |c| !c.workspace_lfs),
     ("handoff.workspace.sparse", "no", |c| !c.workspace_sparse),
+    ("handoff.workspace.refs", "no", |c| !c.workspace_refs),
     ("handoff.workspace.submodules", "true", |c| c.workspace_submodules),
     ("handoff.submodules", "capture", |c| c.capture_submodules),
     ("handoff.workspace.cap", "2g", |c| c.workspace_cap == 2 << 30),

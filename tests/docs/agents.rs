@@ -25,6 +25,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
         "aider",
         "--yes-always --no-auto-commits --no-gitignore",
         r#"for last in "$@"; do :; done
+! git check-ignore -q outputs/report.txt
 test "$last" = "$HANDOFF_TASK"
 : >"$TMPDIR/chat"
 task=$(cat "$last")"#,
@@ -100,6 +101,6 @@ fn what_is_not_named_does_not_reach_the_worker() {
     let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     names.retain(|name| !matches!(*name, "PWD" | "OLDPWD" | "SHLVL" | "_"));
-    let ours = ["HANDOFF_ATTEMPT", "HANDOFF_ITEM", "HANDOFF_RESULT", "HANDOFF_RUN", "HANDOFF_TASK"];
+    let ours = ["HANDOFF_ATTEMPT", "HANDOFF_BASE", "HANDOFF_ITEM", "HANDOFF_RESULT", "HANDOFF_RUN", "HANDOFF_TASK"];
     assert_eq!(names, [&ours[..], &["HOME", "LANG", "LC_TIME", "PATH", "TMPDIR", "TZ"]].concat());
 }

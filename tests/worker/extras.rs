@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use git_handoff::git::store::Store;
 use git_handoff::worker::capture::capture;
 use git_handoff::worker::host::Host;
 use git_handoff::worker::salvage::salvage;
@@ -125,6 +126,8 @@ fn filters_of_lfs_can_be_left_out() {
     for (lfs, expected) in [(true, "content\n"), (false, "pointer\n")] {
         let mut host = repo.host();
         host.lfs = lfs;
+        // A machine with git-lfs has a filter of that name in its own settings.
+        host.store = Store::open(&repo.path.join(".git")).unwrap();
         let workspace = create(&repo, &host, u32::from(lfs) + 1);
         assert_eq!(fs::read_to_string(workspace.tree().join("x.bin")).unwrap(), expected);
         assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");

@@ -67,7 +67,11 @@ pub(super) async fn step(
         stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
         supervisor: job.supervisor.as_ref().map(Attendant::start),
-        folders: [workspace.tree()].into_iter().chain(writable.iter().cloned()).chain(workspace.written_caches()).collect(),
+        folders: [workspace.tree()]
+            .into_iter()
+            .chain(writable.iter().cloned())
+            .chain(workspace.written_caches())
+            .collect(),
         confinement: job.confinement.as_ref().map(confined),
         limits: job.limits,
     };

@@ -27,6 +27,8 @@ pub struct Surroundings {
     pub git_dirs: Vec<PathBuf>,
     /// The folders of objects, the repository's own and those that it borrows from.
     pub objects: Vec<PathBuf>,
+    /// The files and folders of git's in repositories on this machine that are remotes of ours, as `git fetch` reads them.
+    pub remotes: Vec<PathBuf>,
     /// The work trees that belong to the repository.
     pub work_trees: Vec<PathBuf>,
     /// Programs that are started outside of the sandbox by their own paths.
@@ -174,6 +176,13 @@ impl Reach {
         for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
             if is_own(&path) || holds_objects(&path) {
                 map.set(&path, Access::Read);
+            }
+        }
+        if more.asked != Asked::Strict {
+            for path in around.remotes.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+                if !path.ends_with("objects") || holds_objects(&path) {
+                    map.set(&path, Access::Read);
+                }
             }
         }
         // Below the objects, too: a key is nobody's object.

@@ -60,7 +60,7 @@ impl GitDir {
     /// It has no `HEAD` and no refs; [`Refs`](super::refs::Refs) adds them.
     pub(super) fn for_worker(host: &Host, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
         let mut config = Config::new(&host.store);
-        let own = |source| matches!(source, Source::Local | Source::Worktree);
+        let own = remotes::is_own;
         config.conversions(&host.store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
         // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
         config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
@@ -73,7 +73,9 @@ impl GitDir {
             config.value("sparseCheckout", b"true");
             config.value("sparseCheckoutCone", if sparse.cone { b"true" } else { b"false" });
         }
-        remotes::copy(&host.store, &mut config, own);
+        if host.give_refs {
+            remotes::copy(&host.store, &mut config);
+        }
         let users = users_file(host, &host.store, "excludesFile", "ignore")?;
         let mut made = Self::new(&host.store, config, std::iter::empty())?;
         made.files.push((EXCLUDES, excluding(users, ours(host, extras))));

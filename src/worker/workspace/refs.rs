@@ -22,7 +22,9 @@ use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 
 /// The refs that a worktree has. Runs, stashes and notes are not among them.
-const GIVEN: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+const GIVEN: [&str; 3] = ["refs/heads/", "refs/remotes/", TAGS];
+
+const TAGS: &str = "refs/tags/";
 
 /// The first line of the file, as git writes it. Only tags have their target on a line of its own.
 const HEADER: &[u8] = b"# pack-refs with: peeled sorted \n";
@@ -41,10 +43,17 @@ struct Content {
     symbolic: Vec<(String, Vec<u8>)>,
     /// The branch that `HEAD` names, and the commit that it points at.
     branch: Option<(BString, Oid)>,
-    digest: Digest,
+    /// The digests that manifests record.
+    tags: Digest,
+    branches: Digest,
 }
 
 impl Refs {
+    /// Returns no refs at all.
+    pub(in crate::worker) fn none() -> Self {
+        Self::of(&BTreeMap::new(), None)
+    }
+
     /// Reads the refs of a repository. Refs to objects that the repository lacks are left out: git stops at such a ref.
     fn read(store: &Store) -> Result<Self, Error> {
         packed::check(store).map_err(|e| Error::Refs(Box::new(e)))?;
@@ -58,7 +67,7 @@ impl Refs {
                 let target = given.inner.target;
                 let peeled = match &target {
                     Target::Object(id) if !repo.has_object(*id) => continue,
-                    Target::Object(id) if prefix == "refs/tags/" => {
+                    Target::Object(id) if prefix == TAGS => {
                         given.inner.peeled.map(Oid).or_else(|| peeled(&repo, Oid(*id)))
                     }
                     _ => None,
@@ -71,11 +80,13 @@ impl Refs {
     }
 
     fn of(found: &BTreeMap<BString, (Target, Option<Oid>)>, head: Option<BString>) -> Self {
-        let (mut packed, mut symbolic, mut listed) = (HEADER.to_vec(), Vec::new(), Vec::new());
+        let (mut packed, mut symbolic) = (HEADER.to_vec(), Vec::new());
+        let (mut tags, mut branches) = (Vec::new(), Vec::new());
         if let Some(name) = &head {
-            listed.extend_from_slice(&[b"ref:", name.as_slice(), b" HEAD\n"].concat());
+            branches.extend_from_slice(&[b"ref:", name.as_slice(), b" HEAD\n"].concat());
         }
         for (name, (target, peeled)) in found {
+            let listed = if name.starts_with(TAGS.as_bytes()) { &mut tags } else { &mut branches };
             match target {
                 Target::Object(id) => {
                     let line = [id.to_string().as_bytes(), b" ", name.as_slice(), b"\n"].concat();
@@ -98,12 +109,18 @@ impl Refs {
             Some((Target::Object(id), _)) => Some((name, Oid(*id))),
             _ => None,
         });
-        Self(Arc::new(Content { packed, symbolic, branch, digest: Digest::of(&listed) }))
+        let (tags, branches) = (Digest::of(&tags), Digest::of(&branches));
+        Self(Arc::new(Content { packed, symbolic, branch, tags, branches }))
     }
 
-    /// Returns the digest that manifests record: of one line for each ref, as `docs/format.md` says.
-    pub fn digest(&self) -> Digest {
-        self.0.digest
+    /// Returns the digest of the tags, as `docs/format.md` says.
+    pub fn tags(&self) -> Digest {
+        self.0.tags
+    }
+
+    /// Returns the digest of `HEAD`, the branches and the remote-tracking refs, as `docs/format.md` says.
+    pub fn branches(&self) -> Digest {
+        self.0.branches
     }
 
     /// Returns true if both were read at the same time.
@@ -139,7 +156,7 @@ impl Refs {
 
 impl std::fmt::Debug for Refs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Refs").field("digest", &self.0.digest).finish_non_exhaustive()
+        f.debug_struct("Refs").field("tags", &self.0.tags).field("branches", &self.0.branches).finish_non_exhaustive()
     }
 }
 
