@@ -2,4 +2,6 @@
 
 mod coordinate;
 mod documents;
+mod missing;
+mod nothing;
 mod patterns;

@@ -56,6 +56,8 @@ pub(super) struct Job {
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
     /// The patch and the outputs that the item or its shape declares, with what outputs claim to be.
     pub(super) promised: BTreeMap<ProductKey, Option<Schema>>,
+    /// The products that others need of it, each with who does.
+    pub(super) wanted: BTreeMap<ProductKey, String>,
     /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
     /// What these are checked against.

@@ -136,8 +136,17 @@ plan_fields!(declared);
 item_fields!(declared);
 item_fields!(written);
 
+/// The built-in executor that runs `inputs.command`.
+pub const COMMAND: &str = "command";
+
+/// The built-in executor that runs the subagent that `inputs.subagent` names.
+pub const DISPATCH: &str = "dispatch";
+
 /// The built-in executor that waits for people: nothing is run, somebody approves or rejects.
 pub const APPROVAL: &str = "approval";
+
+/// The executors that exist without any configuration.
+pub const BUILT_IN: [&str; 3] = [COMMAND, DISPATCH, APPROVAL];
 
 /// The input of such an item that names the keys of which one is to decide.
 pub const APPROVERS: &str = "approvers";

@@ -59,7 +59,8 @@ fn every_configuration_of_the_page_runs() {
     env.write("plan.json", &json!({"id": "agents", "items": items}).to_string());
     let path = std::env::join_paths([env.path().join("bin")]).expect("the path is plain");
     let path = format!("{}:$PATH", path.display());
-    let run = env.shell("repo", &format!("PATH=\"{path}\" git handoff --json run ../plan.json"));
+    let keys = ["ANTHROPIC", "OPENAI", "GEMINI"].map(|of| format!("{of}_API_KEY=a-key-of-{of}")).join(" ");
+    let run = env.shell("repo", &format!("PATH=\"{path}\" {keys} git handoff --json run ../plan.json"));
     let answer: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("the answer is JSON\n{run}"));
     for item in answer["items"].as_array().expect("there are items") {
         let name = item["id"].as_str().expect("an id is text");
