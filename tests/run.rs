@@ -5,3 +5,4 @@ mod documents;
 mod missing;
 mod nothing;
 mod patterns;
+mod told;

@@ -73,7 +73,7 @@ fn counts(run: &RunSummary) -> Cell {
     let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));
     let empty = empty.into_iter().map(|words| (words, None));
     let said = run.said.iter().map(|word| (word.clone(), shade::SAID));
-    counts.chain(empty).chain(said).enumerate().fold(Cell::default(), |cell, (at, (words, shade))| {
+    counts.chain(said).chain(empty).enumerate().fold(Cell::default(), |cell, (at, (words, shade))| {
         cell.and(if at == 0 { "" } else { ", " }, None).and(words, shade)
     })
 }

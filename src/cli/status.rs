@@ -70,7 +70,7 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
         (true, false, Some(reason)) => reason.clone(),
         (true, false, None) => String::new(),
     };
-    let status = match (item.red, item.handed_over) {
+    let status = match (item.red, item.handed_over.unwrap_or(true)) {
         (true, true) => RED,
         (true, false) => RED_AND_EMPTY,
         (false, _) => item.status,
@@ -125,11 +125,10 @@ fn total(view: &View) -> Cell {
     line.and(if view.state.sealed { ", sealed" } else { "" }, None)
 }
 
-/// Adds how many items of a run stand how, in the words of the report of `verify`.
+/// Adds how many items of a run stand how, in the words of the report of `verify`; the rows say which of them handed over nothing.
 pub(crate) fn came_out(line: Cell, outcomes: &Outcomes) -> Cell {
     let green = shade::of("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
-    let line = outcomes.empty_handed().into_iter().fold(line, |line, words| line.and(", ", None).and(words, None));
     let others = outcomes.others().map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
     let said = outcomes.said.iter().map(|word| (word.clone(), shade::SAID));
     others.chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use serde_json::Value;
 
 use crate::config::{Config, Executor, OnVerifyFail};
-use crate::model::plan::{COMMAND, DISPATCH, Item};
+use crate::model::plan::{COMMAND, DISPATCH, ENV, Item};
 use crate::model::state::RunState;
 use crate::worker::sandbox::TOOLS;
 
@@ -27,6 +27,8 @@ pub struct Resolved {
     pub subagent: Option<String>,
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// What the plan adds to its environment, and to that of nothing else that runs.
+    pub env: BTreeMap<String, OsString>,
     /// What runs before it.
     pub setup: Option<Vec<String>>,
     /// What runs after it.
@@ -57,6 +59,7 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
     Ok(Resolved {
         subagent,
         argv,
+        env: own_environment(item, &settings),
         setup: settings.setup.as_deref().map(shell),
         verify: settings.verify.as_deref().map(shell),
         on_verify_fail: on_verify_fail(&settings),
@@ -121,6 +124,13 @@ pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) ->
         ambient.iter().filter(|(name, value)| passed(name, value)).map(|(n, v)| (n.clone(), v.clone())).collect();
     env.extend(settings.env.iter().map(|(name, value)| (name.clone(), value.into())));
     env
+}
+
+/// Returns the variables that an item of the executor `command` sets in `inputs.env`; those that are secrets here stay what they are.
+fn own_environment(item: &Item, settings: &Executor) -> BTreeMap<String, OsString> {
+    let set = item.inputs.get(ENV).filter(|_| item.executor == COMMAND).and_then(Value::as_object);
+    let set = set.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into())));
+    set.filter(|(name, _)| !settings.secret_env.iter().any(|secret| secret.name == *name)).collect()
 }
 
 fn shell(line: &str) -> Vec<String> {

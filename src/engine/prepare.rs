@@ -63,6 +63,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
             .keys()
             .cloned()
             .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+            .chain(resolved.env.keys().cloned())
             .chain(resolved.settings.fetched_secrets().map(str::to_owned))
             .chain(confinement.iter().flat_map(Confinement::variable_names).map(str::to_owned))
             .collect::<BTreeSet<_>>()

@@ -106,9 +106,9 @@ fn is_zero(count: &u64) -> bool {
 impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} done", self.done, self.total)?;
-        self.empty_handed().map_or(Ok(()), |words| write!(f, ", {words}"))?;
         self.others().try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
-        self.said.iter().try_for_each(|word| write!(f, ", {word}"))
+        self.said.iter().try_for_each(|word| write!(f, ", {word}"))?;
+        self.empty_handed().map_or(Ok(()), |words| write!(f, ", {words}"))
     }
 }
 

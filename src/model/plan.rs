@@ -18,6 +18,9 @@ use crate::model::rule::Rule;
 /// The key of an item's inputs that names its pipeline.
 pub const PIPELINE: &str = "pipeline";
 
+/// The key of the inputs of an item of the executor `command` that sets environment variables.
+pub const ENV: &str = "env";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as what is written];`, the whole of what the tool knows of one.
 ///
 /// From these tables come the data (here), what is written of it (here), what is known of it when it is read, and how it is read

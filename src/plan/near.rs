@@ -1,15 +1,16 @@
 //! Keys of `inputs` that are almost one that the tool reads: what an author misspells is read by nothing.
 
 use crate::model::json::JsonPath;
-use crate::model::plan::{APPROVAL, APPROVERS, COMMAND, DISPATCH, PIPELINE};
+use crate::model::plan::{APPROVAL, APPROVERS, COMMAND, DISPATCH, ENV, PIPELINE};
 use crate::plan::draft::Draft;
 
 /// How like a key must be to one that is read, as strings without case and separators.
 const LIKENESS: f64 = 0.92;
 
 /// The keys that the tool or a pattern reads, each with the executor that it is for, if it is for one.
-const READ: [(&str, Option<&str>); 8] = [
+const READ: [(&str, Option<&str>); 9] = [
     ("command", Some(COMMAND)),
+    (ENV, Some(COMMAND)),
     ("subagent", Some(DISPATCH)),
     ("workerInput", Some(DISPATCH)),
     (APPROVERS, Some(APPROVAL)),

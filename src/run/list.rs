@@ -104,8 +104,8 @@ pub struct ItemStatus {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
     /// False if it is done and handed over nothing although it could have; only said where it is so.
-    #[serde(skip_serializing_if = "is_true")]
-    pub handed_over: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<bool>,
     /// Whether another item has taken its place, so that it does not count; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
@@ -134,11 +134,6 @@ fn is_zero(count: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
 fn is_none_of(count: &u64) -> bool {
     *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-pub(super) fn is_true(holds: &bool) -> bool {
-    *holds
 }
 
 impl Repository {
@@ -274,7 +269,7 @@ impl ItemStatus {
             document_refs: BTreeMap::new(),
             crashes: state.crashes,
             red: state.red,
-            handed_over: !view.state.handed_over_nothing(at),
+            handed_over: view.state.handed_over_nothing(at).then_some(false),
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),
             decided_by: state.decided_by.clone(),

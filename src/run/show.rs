@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::View;
 use super::document;
 use super::documents::DocumentShown;
-use super::list::{ItemStatus, is_true};
+use super::list::ItemStatus;
 use super::logged::is_empty;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
@@ -318,8 +318,8 @@ pub struct StepShown<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
     /// False if it leaves the item done with nothing handed over, although it could have; only said where it is so.
-    #[serde(skip_serializing_if = "is_true")]
-    pub handed_over: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<bool>,
     /// Why, or what the check came to.
     pub reason: Option<&'a str>,
     /// How the command ended.
@@ -375,7 +375,7 @@ impl<'a> StepShown<'a> {
             kind: entry.event.kind(),
             attempt: step.attempt,
             red: entry.event.is_red(),
-            handed_over: !is_empty(step.link, state),
+            handed_over: is_empty(step.link, state).then_some(false),
             reason: step.said.as_deref(),
             exit: step.exit,
             duration_ms: step.duration_ms,

@@ -11,8 +11,8 @@ const SAYS: &str =
 /// Ends a program on a terminal of its own and returns what it printed there.
 fn on_a_terminal(ground: &Ground, line: &str) -> String {
     let script = "import pty, sys; sys.exit(pty.spawn(['sh', '-c', sys.argv[1]]) >> 8)";
-    ground.env.write("pty.py", script);
-    ground.env.shell("repo", &format!("python3 ../pty.py '{line}'")).success()
+    ground.env.write("terminal.py", script);
+    ground.env.shell("repo", &format!("python3 ../terminal.py '{line}'")).success()
 }
 
 #[test]

@@ -12,7 +12,7 @@ const WORDS: &str = "done, nothing handed over";
 fn every_view_says_that_an_item_handed_over_nothing() {
     let ground = Ground::new();
     let run = ground.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
-    let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, 1 with nothing handed over, sealed\n";
+    let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
     assert_eq!(run.stdout, rows);
     assert!(run.stderr.contains("✓ empty  done in 0ms, nothing handed over\n"), "{run}");
     assert!(run.stderr.contains("✓ full  done in 0ms, 1 product\n"), "{run}");

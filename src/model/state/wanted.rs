@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Phase, RunState};
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Item, ProductKey, Selector, Source};
-use crate::model::rule::{Each, KEY, ROUND, Rule, Then};
+use crate::model::rule::{Each, ItemCondition, KEY, ROUND, Rule, Then};
 
 impl RunState {
     /// Returns the products that others need of the item at a position, each with the name of the first that does.
@@ -50,7 +50,7 @@ impl RunState {
     fn acts_once_items_are_done(&self, rule: &Rule) -> bool {
         let when = &rule.when;
         let documents = !when.present.is_empty() || !when.absent.is_empty() || !when.conditions.is_empty();
-        let items = !when.items.is_empty() && when.items.iter().all(|condition| condition.is_all_done());
+        let items = !when.items.is_empty() && when.items.iter().all(ItemCondition::is_all_done);
         !documents && items && self.rounds(rule.id()) < when.at_most
     }
 
