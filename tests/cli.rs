@@ -11,6 +11,7 @@ mod example;
 mod paging;
 mod printing;
 mod refusals;
+mod sequences;
 
 use crate::common;
 

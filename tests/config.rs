@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
+mod builtin;
 mod page;
 mod reading;
 mod refusing;

@@ -2,4 +2,7 @@
 
 mod coordinate;
 mod documents;
+mod missing;
+mod nothing;
 mod patterns;
+mod told;

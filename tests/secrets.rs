@@ -349,3 +349,84 @@ fn nobody_else_enters_an_attempts_folder_and_nothing_of_ignored_files_travels_bu
     assert!(log.contains(".env"), "{log}");
     assert_eq!(fs::metadata(ground.path("repo/.env")).unwrap().permissions().mode() & 0o777, 0o644);
 }
+
+#[test]
+fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
+    let ground = Ground::new();
+    ground.config("handoff.executor.command.secretEnv", "GIVEN MISSING");
+    let plan = ground.plan("r", &[item("a", "echo ran >$HOME/../ran")]);
+    let run = |values: &str| ground.env.shell("repo", &format!("{values} git handoff run {plan}")).status;
+    assert_eq!(run("GIVEN=given-value"), Some(4));
+    let reason = "the secret MISSING of `handoff.executor.command.secretenv` could not be had: it is not set in the environment of \
+                  `git handoff run`, or set to nothing";
+    assert_eq!(ground.item("r", "a").reason, reason);
+    ground.env.handoff(["retry", "r/a"]).success();
+    assert_eq!(run("GIVEN=given-value MISSING="), Some(4));
+    assert_eq!(ground.item("r", "a").reason, reason);
+    assert!(!ground.path("ran").exists(), "nothing ran without it");
+    ground.env.handoff(["retry", "r/a"]).success();
+    assert_eq!(run("GIVEN=given-value MISSING=other-value"), Some(0));
+}
+
+#[test]
+fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart() {
+    let ground = Ground::new();
+    let token = token();
+    ground.config("handoff.executor.mine.command", &format!("test -n {token} && echo x >outputs/x"));
+    ground.config("handoff.executor.mine.setup", &format!("true {token}"));
+    ground.config("handoff.executor.command.verify", &format!("test -n {token}"));
+    let items = [json!({ "id": "i", "executor": "mine" }), item("j", "echo y >outputs/y")];
+    ground.drive("r", &items).ends(0);
+    is_nowhere(&ground, &token);
+    let manifest = |what: &str| -> serde_json::Value {
+        serde_json::from_str(&ground.env.handoff(["cat", what]).success()).expect("a manifest is JSON")
+    };
+    let mine = manifest("r/i:manifest");
+    assert_eq!(mine["argv"][2], "test -n [redacted:github-pat] && echo x >outputs/x");
+    assert_eq!(mine["setup"][2], "true [redacted:github-pat]");
+    let lines = json!({
+        "argv": ["sh", "-c", format!("test -n {token} && echo x >outputs/x")], "setup": ["sh", "-c", format!("true {token}")], "verify": null,
+    });
+    let digest = git_handoff::model::format::digest_of(&lines);
+    assert_eq!(mine["commandDigest"], json!(digest));
+    let own = manifest("r/j:manifest");
+    assert_eq!(
+        (&own["argv"][2], &own["verify"][2]),
+        (&json!("echo y >outputs/y"), &json!("test -n [redacted:github-pat]"))
+    );
+    ground.ends_intact("r");
+    // The same lines are the same task, and another token makes it another one.
+    ground.submit("same", &items);
+    let same = ground.env.handoff(["run", "--reuse", "same"]).exit(0);
+    assert_eq!(same.stdout.matches("done, reused").count(), 2, "{same}");
+    let other = token.replace("Q7w8", "Z7z8");
+    ground.config("handoff.executor.mine.command", &format!("test -n {other} && echo x >outputs/x"));
+    ground.submit("other", &items);
+    let run = ground.env.handoff(["run", "--reuse", "other"]).exit(0);
+    assert!(run.stdout.contains("✓ i  done          1 attempt"), "{run}");
+    ground.config("handoff.executor.mine.command", "echo x >outputs/x");
+    ground.config("handoff.executor.mine.setup", "true");
+    ground.drive("plain", &items[..1]).ends(0);
+    assert_eq!(manifest("plain/i:manifest").get("commandDigest"), None);
+}
+
+#[test]
+fn a_token_in_a_plan_is_not_repeated_on_the_screen() {
+    let ground = Ground::new();
+    let token = token();
+    let mut needy = item("i", "true");
+    needy["depends_on"] = json!([token]);
+    let mut mistyped = item("j", "true");
+    mistyped["timeout"] = json!(token);
+    mistyped[token.as_str()] = json!(1);
+    let items = [json!({ "id": "k", "executor": token }), needy, mistyped];
+    let plan = ground.plan("r", &items);
+    for arguments in
+        [vec!["validate", &plan], vec!["--json", "validate", &plan], vec!["submit", &plan], vec!["run", &plan]]
+    {
+        let output = ground.env.handoff(&arguments).exit(1);
+        assert!(!format!("{output}").contains(&token), "{arguments:?}: {output}");
+        assert!(output.stdout.matches("[redacted:github-pat]").count() >= 3, "{arguments:?}: {output}");
+    }
+    is_nowhere(&ground, &token);
+}

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use git_handoff::git::{checked, store};
-use git_handoff::model::hints;
+use git_handoff::model::{ansi, hints};
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, gate};
 
 /// Print a product, a manifest or a transcript as it is, byte for byte
 ///
-/// The run is verified first, as far as its integrity and its keys go, and the bytes are hashed again: of others than those that
+/// On a terminal, a transcript is printed without the control sequences in it. The run is verified first, as far as its integrity and its keys go, and the bytes are hashed again: of others than those that
 /// were recorded, nothing is printed.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -28,7 +28,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.note("the transcript is empty");
         return Ok(Ending::Done);
     };
-    blob.copy(&repository.store, &mut Stdout { output }).map_err(|error| {
+    let is_read = output.is_terminal() && names_transcript(&arguments.what);
+    let copied = if is_read {
+        let mut readable = Readable { output, line: Vec::new() };
+        blob.copy(&repository.store, &mut readable).inspect(|()| readable.end())
+    } else {
+        blob.copy(&repository.store, &mut Stdout { output })
+    };
+    copied.map_err(|error| {
         let hint = match &error {
             checked::Error::Store(store::Error::Missing(_)) => hints::show_elsewhere(&piece.run),
             _ => hints::verify(&piece.run),
@@ -36,6 +43,56 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Failure::from(error).hint(hint)
     })?;
     Ok(Ending::Done)
+}
+
+/// Returns whether the name of a piece is that of a transcript.
+fn names_transcript(what: &str) -> bool {
+    what.rsplit_once(':').is_some_and(|(_, part)| part.split('@').next() == Some("transcript"))
+}
+
+/// The longest piece of a line that is printed together, in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// Prints a transcript as a person reads it: line by line, without control sequences.
+struct Readable<'a> {
+    output: &'a mut Output,
+    line: Vec<u8>,
+}
+
+impl Readable<'_> {
+    /// Prints what is left without a line end.
+    fn end(&mut self) {
+        if !self.line.is_empty() {
+            self.print(self.line.len());
+        }
+    }
+
+    /// Prints the first bytes of what is held as one line.
+    fn print(&mut self, length: usize) {
+        let line: Vec<u8> = self.line.drain(..length).collect();
+        let line = ansi::without(&String::from_utf8_lossy(&line));
+        // What a progress bar wrote over itself stands one below the other.
+        line.split('\r').filter(|part| !part.is_empty()).for_each(|part| self.output.line(part));
+        if line.trim_matches('\r').is_empty() {
+            self.output.line("");
+        }
+    }
+}
+
+impl Write for Readable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if self.line.pop_if(|last| *last == b'\n').is_some() || self.line.len() >= LONGEST {
+                self.print(self.line.len());
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Hands bytes to the one place that prints.

@@ -244,6 +244,9 @@ impl From<steer::Error> for Failure {
             steer::Error::Red { ref run, ref item } => {
                 Self::of("not-retriable", &error).hint(hints::red_again(format_args!("{run}/{item}")))
             }
+            steer::Error::Lacking { ref run, ref on, .. } => {
+                Self::of("not-retriable", &error).hint(hints::without_product(run, on))
+            }
             steer::Error::Blocked { ref run, ref on, .. } => {
                 Self::of("not-retriable", &error).hint(hints::retry(format_args!("{run}/{on}")))
             }

@@ -2,10 +2,13 @@
 
 use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Entry, Event, Outcome};
+use git_handoff::model::outcomes::NOTHING;
 use git_handoff::model::pipeline::BlockEnded;
+use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 use git_handoff::run::following::Following;
+use git_handoff::run::logged::entry_shown;
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade};
@@ -31,37 +34,33 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
     let (mut following, mut view) = Following::begin(&repository.store, target)?;
-    print(&view.links, output);
+    print(&view.links, &view.state, output);
     while arguments.follow
         && let Some(next) = following.next(&view)?
     {
-        print(next.links.get(view.links.len()..).unwrap_or_default(), output);
+        print(next.links.get(view.links.len()..).unwrap_or_default(), &next.state, output);
         view = next;
     }
     Ok(Ending::Done)
 }
 
-fn print(links: &[Link], output: &mut Output) {
+fn print(links: &[Link], state: &RunState, output: &mut Output) {
     if output.json {
         for link in links {
-            let mut value = link.to_json();
-            if link.entry.event.is_red() {
-                value["red"] = true.into();
-            }
-            output.value(&value);
+            output.value(&entry_shown(link, state));
         }
         return;
     }
     let row = |link: &Link| {
         let entry = &link.entry;
         let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
-        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about(entry)]
+        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about(entry, state)]
     };
     table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
 }
 
 /// Returns what an entry is about: its subject, in which the word for how things stand has its colour, and what is said besides.
-fn about(entry: &Entry) -> Cell {
+fn about(entry: &Entry, state: &RunState) -> Cell {
     let (event, subject) = (&entry.event, entry.subject());
     let stands = match event {
         Event::RunExtended(e) => return format!("{} {}", event.kind(), progress::added(e, &entry.actor)).into(),
@@ -69,11 +68,17 @@ fn about(entry: &Entry) -> Cell {
         event => event.shown_status(),
     };
     let red = if matches!(event, Event::ItemReconciled(e) if e.is_red()) { ", red" } else { "" };
+    let red = if is_empty(event, state) { format!("{red}, {NOTHING}") } else { red.to_owned() };
     let cell = match stands.and_then(|word| Some((subject.strip_suffix(word)?, word))) {
         Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),
         None => Cell::from(format!("{subject}{red}")),
     };
     cell.and(format!("{}{}{}", said(event), taken(event), blocks(event)), None)
+}
+
+/// Returns whether an entry ends an item as done that handed over nothing, although it could have.
+fn is_empty(event: &Event, state: &RunState) -> bool {
+    matches!(event, Event::ItemReconciled(e) if state.ended_with_nothing(e))
 }
 
 /// Returns why something ended as it did, or goes round again; of an item that is done, the first line of what its worker says of it.

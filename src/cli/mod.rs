@@ -167,6 +167,11 @@ impl Command {
         }
     }
 
+    /// Returns whether it depends on which executors and subagents are registered.
+    fn goes_by_executors(&self) -> bool {
+        matches!(self, Self::Validate(_) | Self::Submit(_) | Self::Extend(_) | Self::Run(_))
+    }
+
     /// Returns whether it can be used where there is no repository.
     fn works_anywhere(&self) -> bool {
         match self {
@@ -279,6 +284,9 @@ pub(crate) fn main() -> ExitCode {
                     output.page(pager, repository.config.colors);
                 }
                 repository.config.warnings.iter().for_each(|warning| output.warn(warning));
+                if command.goes_by_executors() {
+                    repository.config.unregistered().iter().for_each(|settings| output.warn(&settings.to_string()));
+                }
                 dispatch(command, &repository, &mut output)
             }
         }

@@ -3,6 +3,7 @@
 use git_handoff::apply;
 use git_handoff::apply::underway::Underway;
 use git_handoff::model::hints::{self, Hint};
+use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::RunSummary;
 use git_handoff::run::overview::Overview;
@@ -37,7 +38,11 @@ fn rest(overview: &Overview) -> String {
     let listed = overview.open.len() + overview.not_green.len() + overview.waiting.len();
     let mut said = Vec::new();
     if overview.green > 0 || listed > 0 {
-        said.push(format!("{} sealed, done and green by what they record", table::many(overview.green, "run")));
+        let empty = match overview.handed_over_nothing {
+            0 => String::new(),
+            count => format!(", {count} with an item that has {NOTHING}"),
+        };
+        said.push(format!("{} sealed, done and green by what they record{empty}", table::many(overview.green, "run")));
     }
     let others = [(overview.archived, "archived"), (overview.fetched, "fetched")];
     let others = others.into_iter().filter(|(count, _)| *count > 0);

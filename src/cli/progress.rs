@@ -12,7 +12,7 @@ use git_handoff::engine::event::Progress;
 use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
-use git_handoff::model::outcomes::Outcomes;
+use git_handoff::model::outcomes::{NOTHING, Outcomes};
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::state::RunState;
 use git_handoff::worker::live::{Live, Lives};
@@ -23,9 +23,8 @@ use super::{shade, table};
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(120);
 
-/// How long an attempt may say nothing before that is shown, and, where there is no terminal, before it is told of, again each time.
+/// How long an attempt may say nothing before that is shown.
 const QUIET: Duration = Duration::from_secs(60);
-const SILENT: Duration = Duration::from_secs(5 * 60);
 
 /// What stands in a row besides what an agent said.
 const BESIDE: usize = 16;
@@ -99,11 +98,17 @@ impl Display {
         display
     }
 
+    /// Returns the attempts that no row shows, so that their silence is to be told of.
+    pub(crate) fn unseen(&self) -> Option<Watched> {
+        let lives = self.lives.clone().filter(|_| self.terminal.is_none())?;
+        Some((self.named.clone(), lives))
+    }
+
     /// Shows what happened.
     pub(crate) fn tell(&mut self, progress: &Progress<'_>) {
         match progress {
             Progress::Note(text) => self.line(&Painted::from(self.named.as_str()).words(text)),
-            Progress::Recorded(link) => self.recorded(link),
+            Progress::Recorded(link, state) => self.recorded(link, state),
         }
     }
 
@@ -116,7 +121,7 @@ impl Display {
     }
 
     /// Shows what was recorded.
-    pub(crate) fn recorded(&mut self, link: &Link) {
+    pub(crate) fn recorded(&mut self, link: &Link, state: &RunState) {
         let entry = &link.entry;
         if let Event::RunExtended(e) = &entry.event {
             self.outcomes.total += e.items.len() as u64;
@@ -136,7 +141,7 @@ impl Display {
         let is_folded = self.terminal.is_some()
             && matches!(&entry.event, Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red());
         if !is_folded {
-            let (mark, said) = describe(entry);
+            let (mark, said) = describe(entry, state);
             let shade = shade::of_event(&entry.event).filter(|_| self.color);
             self.line(&Painted::from(self.named.as_str()).painted(mark, shade).words(&said));
         }
@@ -218,30 +223,42 @@ fn minutes(silent: Duration) -> String {
     format!("{} min", silent.as_secs() / 60)
 }
 
-/// Tells of attempts that say nothing, where there is no terminal to show it and the clock is not pinned; ends when it is dropped.
-pub(crate) async fn tell_of_silence(lives: Vec<Arc<Lives>>, is_timed: bool) -> Infallible {
-    if !is_timed || io::stderr().is_terminal() {
+/// The attempts of one run, to be told of if they are silent: what stands before each line, and the attempts.
+pub(crate) type Watched = (String, Arc<Lives>);
+
+/// Tells of attempts that say nothing, where no row of a terminal shows it and the clock is not pinned; ends when it is dropped.
+pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> Infallible {
+    if !is_timed || watched.is_empty() {
         std::future::pending::<()>().await;
     }
-    let mut told: HashMap<ItemId, u32> = HashMap::new();
+    let mut told = HashMap::new();
     loop {
-        tokio::time::sleep(QUIET / 2).await;
+        tokio::time::sleep(QUIET / 4).await;
         let mut err = io::stderr().lock();
-        for line in silences(lives.iter().flat_map(|lives| lives.silent()), &mut told) {
+        let silent = watched.iter().flat_map(|(named, lives)| {
+            lives.silent().into_iter().map(move |(item, silent)| (format!("{named}… {item}"), silent))
+        });
+        for line in silences(silent, &mut told) {
             // Where nobody reads there is nobody to tell.
-            let _ = writeln!(err, "{line}");
+            let _ = writeln!(err, "{}", printable::line(&line));
         }
     }
 }
 
-/// Returns a line for each item that has said nothing for longer than when it was told of.
-fn silences(silent: impl Iterator<Item = (ItemId, Duration)>, told: &mut HashMap<ItemId, u32>) -> Vec<String> {
+/// Returns a line for each attempt that has said nothing for longer than when it was told of: after a minute, two, five, and every
+/// five minutes from then on.
+fn silences(silent: impl Iterator<Item = (String, Duration)>, told: &mut HashMap<String, u64>) -> Vec<String> {
     let mut lines = Vec::new();
-    for (item, silent) in silent {
-        let times = u32::try_from(silent.as_secs() / SILENT.as_secs()).unwrap_or(u32::MAX);
-        let before = told.insert(item.clone(), times).unwrap_or(0);
-        if times > before {
-            lines.push(format!("… {item}  silent for {}", minutes(silent)));
+    for (attempt, silent) in silent {
+        let due = match silent.as_secs() / 60 {
+            0 => 0,
+            1 => 1,
+            2..5 => 2,
+            minutes => minutes - minutes % 5,
+        };
+        let before = told.insert(attempt.clone(), due).unwrap_or(0);
+        if due > before {
+            lines.push(format!("{attempt}  silent for {}", minutes(silent)));
         }
     }
     lines
@@ -265,13 +282,14 @@ pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
     }
 }
 
-/// Returns one line about an entry: the mark at its beginning, and what follows.
-fn describe(entry: &Entry) -> (&'static str, String) {
+/// Returns one line about an entry of a run that stands so: the mark at its beginning, and what follows.
+fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
     let line = |mark: &'static str, item: &ItemId, rest: String| (mark, format!(" {item}  {rest}"));
     match &entry.event {
         Event::ItemFired(e) => line("▶", &e.item, format!("attempt {}", e.attempt)),
         Event::ItemReconciled(e) if e.status == Outcome::Done => {
             let products = match e.products.len() {
+                0 if state.ended_with_nothing(e) => format!(", {NOTHING}"),
                 0 => String::new(),
                 1 => ", 1 product".into(),
                 count => format!(", {count} products"),
@@ -323,15 +341,18 @@ mod tests {
     #[test]
     fn an_item_that_says_nothing_is_told_of_every_few_minutes() {
         let mut told = HashMap::new();
-        let mut after = |minutes: u64| {
-            let item = ItemId::parse("a").expect("it is a name");
-            silences([(item, Duration::from_secs(minutes * 60))].into_iter(), &mut told)
-        };
-        assert_eq!(after(4), Vec::<String>::new());
+        let mut after =
+            |minutes: u64| silences([("… a".to_owned(), Duration::from_secs(minutes * 60))].into_iter(), &mut told);
+        let none = Vec::<String>::new();
+        assert_eq!(after(0), none);
+        assert_eq!(after(1), ["… a  silent for 1 min"]);
+        assert_eq!(after(1), none);
+        assert_eq!(after(2), ["… a  silent for 2 min"]);
+        assert_eq!(after(4), none);
         assert_eq!(after(5), ["… a  silent for 5 min"]);
-        assert_eq!(after(9), Vec::<String>::new());
+        assert_eq!(after(9), none);
         assert_eq!(after(11), ["… a  silent for 11 min"]);
-        assert_eq!(after(0), Vec::<String>::new(), "it said something");
+        assert_eq!(after(0), none, "it said something");
         assert_eq!(after(6), ["… a  silent for 6 min"]);
     }
 }

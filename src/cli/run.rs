@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use git_handoff::engine::operations::{Driven, How};
+use git_handoff::model::credential;
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
@@ -67,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         }
         match submit::submit(Path::new(named), arguments.id.as_deref(), &Wanted::default(), repository)? {
             Ok(submitted) => {
-                submitted.warnings.iter().for_each(|warning| output.warn(warning));
+                submitted.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
                 runs.push(submitted.run);
             }
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
@@ -120,7 +121,7 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
     let runs: Vec<&RunId> = runs.iter().filter(|run| named.insert(*run)).collect();
     let mut endings = Vec::new();
     let mut drivable = Vec::new();
-    let (mut unenforced, mut lives, mut is_timed) = (None, Vec::new(), false);
+    let (mut unenforced, mut watched, mut is_timed) = (None, Vec::new(), false);
     let mut remarks = BTreeSet::new();
     for run in &runs {
         match repository.drivable(run, how) {
@@ -129,7 +130,7 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
                 remarks.extend(one.remarks());
                 let beside = (runs.len() > 1).then_some(*run);
                 let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()), output.stderr_color);
-                lives.push(one.lives());
+                watched.extend(display.unseen());
                 is_timed = !one.clock().is_pinned();
                 drivable.push((*run, one, display));
             }
@@ -155,7 +156,7 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
         let all = join_all(driven);
         tokio::select! {
             all = all => all,
-            never = tell_of_silence(lives, is_timed) => match never {},
+            never = tell_of_silence(watched, is_timed) => match never {},
         }
     });
     let took = started.elapsed();
@@ -264,6 +265,9 @@ fn advise(view: &View, repository: &Repository, output: &mut Output) {
     if let Some(at) = (0..view.state.items.len()).find(is_failed) {
         let item = view.state.graph.item(at);
         let id = &item.id;
+        if let Some((on, _)) = view.state.lacks(at) {
+            return output.hint(&hints::without_product(&view.run, on));
+        }
         if !item.is_for_people() {
             output.hint(&hints::cat(format_args!("{}/{id}:transcript", view.run)));
         }

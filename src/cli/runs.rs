@@ -1,6 +1,7 @@
 //! `git handoff runs`
 
 use git_handoff::model::hints;
+use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::{Besides, RunSummary};
 
@@ -69,8 +70,10 @@ pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
 /// Returns how many items stand how, and what rules had the run say.
 fn counts(run: &RunSummary) -> Cell {
     let counts = run.counts.iter().map(|(status, n)| (format!("{n} {status}"), shade::of(status)));
+    let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));
+    let empty = empty.into_iter().map(|words| (words, None));
     let said = run.said.iter().map(|word| (word.clone(), shade::SAID));
-    counts.chain(said).enumerate().fold(Cell::default(), |cell, (at, (words, shade))| {
+    counts.chain(said).chain(empty).enumerate().fold(Cell::default(), |cell, (at, (words, shade))| {
         cell.and(if at == 0 { "" } else { ", " }, None).and(words, shade)
     })
 }

@@ -11,8 +11,8 @@ pub(crate) const SAID: Option<Color> = Some(Color::Red);
 /// Returns the colour of a word that says how an item, an attempt, a block or a run stands; none of any other word.
 pub(crate) fn of(word: &str) -> Option<Color> {
     match word {
-        "done" | status::REUSED => Some(Color::Green),
-        "red" | "failed" | "timed out" | "unreadable" | status::RED => Some(Color::Red),
+        "done" | status::REUSED | status::EMPTY | status::REUSED_EMPTY => Some(Color::Green),
+        "red" | "failed" | "timed out" | "unreadable" | status::RED | status::RED_AND_EMPTY => Some(Color::Red),
         "pending" | "ready" | "running" | "interrupted" | status::AWAITED => Some(Color::Yellow),
         "skipped" | "cancelled" | "superseded" => Some(Color::Dim),
         _ => None,

@@ -7,6 +7,7 @@ use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::printable::Painted;
 use git_handoff::model::quote::quoted;
+use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
 use git_handoff::run::show::{ItemShown, Record, RunShown, Step, seal};
 use git_handoff::run::{Target, View, document, target};
@@ -76,9 +77,16 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     status::print_table(view, output);
 }
 
-fn row(step: &Step<'_>) -> Vec<Cell> {
+fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
     let kind = match &step.link.entry.event {
         Event::ItemReconciled(e) if e.status == Outcome::Failed => "failed",
+        Event::ItemReconciled(e) if state.ended_with_nothing(e) => {
+            if e.is_red() {
+                status::RED_AND_EMPTY
+            } else {
+                status::EMPTY
+            }
+        }
         event if event.is_red() => status::RED,
         Event::ItemReconciled(_) => "done",
         other => other.kind().rsplit('.').next().unwrap_or_default(),
@@ -157,7 +165,11 @@ impl Shown<'_> {
         section("needs", &table::plain(&self.needs()), output);
         section("products", &table::plain(&self.product_rows()), output);
         section("manifest", &table::plain(&self.manifest_rows()), output);
-        section("attempts", &self.record.steps.iter().map(row).collect::<Vec<_>>(), output);
+        section(
+            "attempts",
+            &self.record.steps.iter().map(|step| row(step, &self.record.view.state)).collect::<Vec<_>>(),
+            output,
+        );
         section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>(), output);
         self.hints().iter().for_each(|hint| output.hint(hint));
     }

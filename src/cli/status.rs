@@ -16,6 +16,15 @@ pub(crate) const RED: &str = "done, red";
 /// What people read of an item that was not run, because another run had its products.
 pub(crate) const REUSED: &str = "done, reused";
 
+/// What people read of an item that is done and handed over nothing, although it could have.
+pub(crate) const EMPTY: &str = "done, nothing handed over";
+
+/// What people read of an item of which both is true.
+pub(crate) const RED_AND_EMPTY: &str = "done, red, nothing handed over";
+
+/// What people read of an item that was not run, because another run had it done with nothing handed over.
+pub(crate) const REUSED_EMPTY: &str = "done, reused, nothing handed over";
+
 /// What people read of an item that waits for somebody's decision.
 pub(crate) const AWAITED: &str = "awaits approval";
 
@@ -61,7 +70,11 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
         (true, false, Some(reason)) => reason.clone(),
         (true, false, None) => String::new(),
     };
-    let status = if item.red { RED } else { item.status };
+    let status = match (item.red, item.handed_over.unwrap_or(true)) {
+        (true, true) => RED,
+        (true, false) => RED_AND_EMPTY,
+        (false, _) => item.status,
+    };
     vec![item.id.as_str().into(), Cell::default().and(status, shade::of(status)), waits.into()]
 }
 
@@ -112,7 +125,7 @@ fn total(view: &View) -> Cell {
     line.and(if view.state.sealed { ", sealed" } else { "" }, None)
 }
 
-/// Adds how many items of a run stand how, in the words of the report of `verify`.
+/// Adds how many items of a run stand how, in the words of the report of `verify`; the rows say which of them handed over nothing.
 pub(crate) fn came_out(line: Cell, outcomes: &Outcomes) -> Cell {
     let green = shade::of("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
@@ -129,9 +142,23 @@ pub(crate) fn shaded(view: &View, at: usize) -> (&'static str, Option<Color>) {
 
 /// Returns the status of an item as people are shown it: one that is red is never just done.
 pub(crate) fn word(view: &View, at: usize) -> &'static str {
+    let is_empty = view.state.handed_over_nothing(at);
     match view.state.status(at) {
-        _ if view.state.items[at].red => RED,
-        _ if view.state.items[at].reused.is_some() => REUSED,
+        _ if view.state.items[at].red => {
+            if is_empty {
+                RED_AND_EMPTY
+            } else {
+                RED
+            }
+        }
+        _ if view.state.items[at].reused.is_some() => {
+            if is_empty {
+                REUSED_EMPTY
+            } else {
+                REUSED
+            }
+        }
+        "done" if is_empty => EMPTY,
         "ready" if view.state.waits_for_people(at) => AWAITED,
         status => status,
     }

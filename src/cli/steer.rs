@@ -3,6 +3,7 @@
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::steer::Steered;
+use git_handoff::run::{Target, target};
 
 use super::{Ending, Failure, Output};
 
@@ -67,10 +68,29 @@ pub(crate) fn cancel(arguments: &Cancel, repository: &Repository, output: &mut O
 pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let steered = repository.retry(&arguments.target)?;
     print(&steered, output);
+    tell_of_older(&arguments.target, repository, output)?;
     if !output.json {
         output.hint(&hints::run(&steered.run));
     }
     Ok(Ending::Done)
+}
+
+/// Warns that an item goes on with files as the base of its run has them, although they were changed since.
+fn tell_of_older(target: &str, repository: &Repository, output: &mut Output) -> Result<(), Failure> {
+    let (target, rest) = Target::with_rest(&repository.store, target)?;
+    let view = target.view(&repository.store)?;
+    let Some(rest) = rest else { return Ok(()) };
+    let item = view.state.graph.item(target::item(&view, rest)?);
+    let older = repository.older_in_base(&view.state, item)?;
+    if !older.is_empty() {
+        let (id, base) = (item.id.as_str(), view.state.submitted.base.to_string());
+        output.warn(&format!(
+            "{id} runs {} as the base {} of the run has it, without later changes; for those, submit the plan with another id",
+            older.join(", "),
+            &base[..7]
+        ));
+    }
+    Ok(())
 }
 
 /// Closes and seals.

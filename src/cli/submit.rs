@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use git_handoff::engine::operations::How;
+use git_handoff::model::credential;
 use git_handoff::plan::validate::Problems;
 use git_handoff::repository::Repository;
 use git_handoff::run::submission::{Submission, Wanted};
@@ -39,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),
     };
-    submission.warnings.iter().for_each(|warning| output.warn(warning));
+    submission.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
     if arguments.run {
         return run::drive(&[submission.run], How::default(), repository, output);
     }

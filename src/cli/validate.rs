@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use git_handoff::model::credential;
 use git_handoff::plan::MAX_PLAN_BYTES;
 use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
@@ -38,21 +39,24 @@ pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
 /// Prints a verdict: the problems are the answer.
 pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
     let none = Problems::default();
+    let told = |verdict: Verdict<'_>| {
+        credential::without_any(serde_json::to_value(verdict).expect("every answer can be written as JSON"))
+    };
     match result {
-        Ok(plan) if output.json => output.value(&Verdict::valid(plan, &none)),
+        Ok(plan) if output.json => output.value(&told(Verdict::valid(plan, &none))),
         Ok(plan) => print_valid(plan, output),
-        Err(problems) if output.json => output.value(&Verdict::refused(problems)),
+        Err(problems) if output.json => output.value(&told(Verdict::refused(problems))),
         Err(problems) => print_problems(problems, output),
     }
     if result.is_ok() { Ending::Done } else { Ending::Refused }
 }
 
-/// Prints the problems of a file, each with what to try.
+/// Prints the problems of a file, each with what to try; a credential in the file is not repeated.
 pub(crate) fn print_problems(problems: &Problems, output: &mut Output) {
     for problem in problems {
-        output.line(&problem.to_string());
+        output.line(&*credential::without(&problem.to_string()));
         if let Some(hint) = &problem.hint {
-            output.line(&format!("    {hint}"));
+            output.line(&format!("    {}", credential::without(hint.as_str())));
         }
     }
     if let Some(more) = problems.and_more() {
@@ -74,7 +78,7 @@ fn print_valid(plan: &ValidPlan, output: &mut Output) {
     let rules = plan.compiled_in_words();
     if !rules.is_empty() {
         output.line(&format!("the pattern {} adds these rules:", plan.pattern()));
-        rules.iter().for_each(|rule| output.line(&format!("    {rule}")));
+        rules.iter().for_each(|rule| output.line(&format!("    {}", credential::without(rule))));
     }
-    plan.warnings().iter().for_each(|warning| output.warn(warning));
+    plan.warnings().iter().for_each(|warning| output.warn(&credential::without(warning)));
 }

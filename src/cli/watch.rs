@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (mut following, mut view) = Following::begin(&repository.store, target)?;
     let mut display = Display::new(&view.state, repository.environment.clock, None, None, output.stderr_color);
     while let Some(next) = following.next(&view)? {
-        next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link));
+        next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link, &next.state));
         view = next;
     }
     display.end();

@@ -6,6 +6,7 @@
 mod allowed;
 mod colors;
 mod entry;
+mod executor;
 mod kind;
 mod listed;
 mod origin;
@@ -17,12 +18,12 @@ mod table;
 mod trust;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::git::program;
 use crate::git::store::Durability;
-use crate::model::confinement::{Asked, Home, Network};
+use crate::model::confinement::{Asked, Network};
 use crate::model::credential::allow::Allowed;
 use crate::model::hints::{self, Hint};
 use crate::model::limits::Limits;
@@ -31,6 +32,7 @@ use crate::model::schema::Schema;
 pub use colors::{Colors, When};
 pub use entry::{Entry, Group};
 use entry::{Given, Key};
+pub use executor::{Executor, OnVerifyFail, Unregistered};
 use listed::Setting;
 pub use origin::{is_in_work_tree, work_trees};
 pub use pager::Paging;
@@ -38,63 +40,6 @@ pub use registration::Registration;
 use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
-
-/// How one kind of work is run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Executor {
-    /// The command line, for `sh -c`.
-    pub command: Option<String>,
-    /// The command line run before it.
-    pub setup: Option<String>,
-    /// The command line run after it.
-    pub verify: Option<String>,
-    /// What it means that this does not pass.
-    pub on_verify_fail: Option<OnVerifyFail>,
-    /// Seconds after which an attempt is ended.
-    pub timeout: Option<u64>,
-    /// How many attempts an item gets.
-    pub max_attempts: Option<u32>,
-    /// Environment variables set for it.
-    pub env: BTreeMap<String, String>,
-    /// Environment variables handed through to it.
-    pub pass_env: Vec<String>,
-    /// Environment variables of it whose values are secrets.
-    pub secret_env: Vec<SecretEnv>,
-    /// How much is asked to confine it.
-    pub sandbox: Option<Asked>,
-    /// Whom it may speak to.
-    pub network: Option<Network>,
-    /// Which home directory it has.
-    pub home: Home,
-    /// What else it may read.
-    pub readable: Vec<PathBuf>,
-    /// What else it may write.
-    pub writable: Vec<PathBuf>,
-    /// How much of this machine one attempt may use.
-    pub limits: Limits,
-    /// What files inside the work tree say of that, which only lowers it.
-    pub tracked_limits: Limits,
-    /// The command lines that stand in such files: what they name is not given for it.
-    pub tracked_lines: BTreeSet<String>,
-}
-
-/// What it means for an attempt that its verify command does not pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnVerifyFail {
-    /// It failed.
-    #[default]
-    Fail,
-    /// It is done, and its item is red.
-    Keep,
-}
-
-impl Executor {
-    /// Returns the names of the secrets that are not simply handed through.
-    pub fn fetched_secrets(&self) -> impl Iterator<Item = &str> {
-        let fetched = |secret: &&SecretEnv| secret.source != SecretSource::Environment;
-        self.secret_env.iter().filter(fetched).map(|secret| secret.name.as_str())
-    }
-}
 
 /// How a queue is driven.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -259,36 +204,10 @@ impl Config {
     fn take(&mut self, setting: &Setting, tracked: bool) -> Result<(), Error> {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
         let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
+        if let Some(why) = executor::refusal(&key) {
+            return Err(Error::BuiltIn { key: setting.key.clone(), origin: setting.origin.clone(), why });
+        }
         (entry.set)(self, &Given { key, setting, tracked })
-    }
-
-    fn executor(&mut self, given: &Given<'_>) -> &mut Executor {
-        let executors = match given.key.section {
-            Some("subagent") => &mut self.subagents,
-            _ => &mut self.executors,
-        };
-        executors.entry(given.name()).or_default()
-    }
-
-    /// Takes in a command line of an executor.
-    fn set_line(&mut self, given: &Given<'_>, place: fn(&mut Executor) -> &mut Option<String>, line: String) {
-        let executor = self.executor(given);
-        if given.tracked {
-            executor.tracked_lines.insert(line.clone());
-        } else {
-            executor.tracked_lines.remove(&line);
-        }
-        *place(executor) = Some(line);
-    }
-
-    /// Returns the limits that a setting is about: those of one executor, or of all, where they stand.
-    fn limits(&mut self, given: &Given<'_>) -> &mut Limits {
-        match (given.key.section, given.tracked) {
-            (None, false) => &mut self.limits,
-            (None, true) => &mut self.tracked_limits,
-            (Some(_), false) => &mut self.executor(given).limits,
-            (Some(_), true) => &mut self.executor(given).tracked_limits,
-        }
     }
 
     fn queue(&mut self, given: &Given<'_>) -> &mut Queue {
@@ -325,6 +244,16 @@ pub enum Error {
          for what it made"
     )]
     OneFolder(String, String),
+    /// A setting that the named built-in executor has no use for.
+    #[error("the setting `{key}`{} means nothing: {why}", place(.origin.as_deref()))]
+    BuiltIn {
+        /// The key, as git lists it.
+        key: String,
+        /// The file it stands in.
+        origin: Option<PathBuf>,
+        /// Why, and what is meant instead.
+        why: &'static str,
+    },
     /// Nobody knows the setting: whoever misspelt it believes that it holds.
     #[error("the setting `{key}`{} is not known{}", place(.origin.as_deref()), meant(.nearest.as_deref()))]
     Unknown {
@@ -351,6 +280,7 @@ impl Error {
             Self::Unknown { key, origin, nearest } => {
                 Some(hints::rename_setting(key, origin.as_deref(), nearest.as_deref()))
             }
+            Self::BuiltIn { key, origin, .. } => Some(hints::rename_setting(key, origin.as_deref(), None)),
             Self::Git(_) => None,
         }
     }

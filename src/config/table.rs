@@ -124,7 +124,7 @@ settings! {
         /// Which home directory it has: one of its own, or yours without what is secret in it.
         "handoff.executor.<name>.home" | "handoff.subagent.<name>.home":
             Choice(&[("private", Home::Private), ("real", Home::Real)]), "`private`", outside
-            => |config, given, home| config.executor(given).home = home;
+            => |config, given, home| config.executor(given).home = Some(home);
         /// A file or folder that it may read besides what every worker may; each setting adds one. One of your home directory is found at the
         /// same place below a private one.
         "handoff.executor.<name>.readable" | "handoff.subagent.<name>.readable": File, "none", outside

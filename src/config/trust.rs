@@ -3,6 +3,7 @@
 use super::entry::{Given, Key};
 use super::{Config, Error, Executor, Setting};
 use crate::model::confinement::{Asked, Network};
+use crate::model::plan::DISPATCH;
 
 /// Where a setting counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,17 +63,21 @@ impl Config {
 
     /// Returns how much confines the workers that a setting is about.
     pub(super) fn sandbox_of(&self, given: &Given<'_>) -> Asked {
-        self.known(given).and_then(|executor| executor.sandbox).unwrap_or(self.sandbox)
+        self.holding(given).and_then(|executor| executor.sandbox).unwrap_or(self.sandbox)
     }
 
     /// Returns whom the workers may speak to that a setting is about.
     pub(super) fn network_of(&self, given: &Given<'_>) -> Network {
-        self.known(given).and_then(|executor| executor.network).unwrap_or(self.network)
+        self.holding(given).and_then(|executor| executor.network).unwrap_or(self.network)
     }
 
-    fn known(&self, given: &Given<'_>) -> Option<&Executor> {
-        let executors = if given.key.section? == "subagent" { &self.subagents } else { &self.executors };
-        executors.get(given.key.name?)
+    /// Returns what holds for the executor or subagent that a setting is about; for a subagent, with the settings of `dispatch`.
+    fn holding(&self, given: &Given<'_>) -> Option<Executor> {
+        let name = given.key.name?;
+        match given.key.section? {
+            "subagent" => self.subagent(name).or_else(|| self.executors.get(DISPATCH).cloned()),
+            _ => self.executors.get(name).cloned(),
+        }
     }
 }
 

@@ -23,7 +23,6 @@ use crate::model::pipeline::{BlockEnded, Spec};
 use crate::model::plan::{Declared, ProductKey};
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
-use crate::worker::agent::Stdin;
 use crate::worker::attendant::Attendant;
 use crate::worker::capture::Captured;
 use crate::worker::filters::{Filters, Inside};
@@ -35,7 +34,7 @@ use crate::worker::workspace::{Refs, Workspace};
 use crate::worker::{host::Host, inputs, pipeline};
 
 pub(super) use step::OWN_VARIABLES;
-use step::{judge, step};
+use step::{Line, judge, step};
 
 use super::command::Resolved;
 use super::products;
@@ -56,6 +55,8 @@ pub(super) struct Job {
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
     /// The patch and the outputs that the item or its shape declares, with what outputs claim to be.
     pub(super) promised: BTreeMap<ProductKey, Option<Schema>>,
+    /// The products that others need of it, each with who does.
+    pub(super) wanted: BTreeMap<ProductKey, String>,
     /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
     /// What these are checked against.
@@ -304,14 +305,13 @@ async fn work(
 ) -> Verdict {
     let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
     if let Some(setup) = &job.command.setup {
-        let ended = step(workspace, job, setup, Stdin::Null, deadline, transcript, &cancel).await;
+        let ended = step(workspace, job, Line::plain(setup), deadline, transcript, &cancel).await;
         if let Err(verdict) = judge("setup ", &ended, job.command.timeout) {
             finished.exit = ended.ok().and_then(|ended| ended.exit);
             return verdict;
         }
     }
-    let ended =
-        step(workspace, job, &job.command.argv, Stdin::Bytes(job.task.clone()), deadline, transcript, &cancel).await;
+    let ended = step(workspace, job, Line::of(job), deadline, transcript, &cancel).await;
     finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
     if let Err(verdict) = judge("", &ended, job.command.timeout) {
         return verdict;

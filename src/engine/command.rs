@@ -6,16 +6,11 @@ use std::ffi::{OsStr, OsString};
 use serde_json::Value;
 
 use crate::config::{Config, Executor, OnVerifyFail};
-use crate::model::plan::Item;
+use crate::model::plan::{COMMAND, DISPATCH, ENV, Item};
 use crate::model::state::RunState;
 use crate::worker::sandbox::TOOLS;
 
 use super::decide::Limits;
-
-/// The built-in executor that runs `inputs.command`.
-pub const COMMAND: &str = "command";
-/// The built-in executor that runs a configured subagent.
-pub const DISPATCH: &str = "dispatch";
 
 /// Seconds after which an attempt is ended unless something else is said.
 const TIMEOUT: u64 = 60 * 60;
@@ -32,6 +27,8 @@ pub struct Resolved {
     pub subagent: Option<String>,
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// What the plan adds to its environment, and to that of nothing else that runs.
+    pub env: BTreeMap<String, OsString>,
     /// What runs before it.
     pub setup: Option<Vec<String>>,
     /// What runs after it.
@@ -47,13 +44,12 @@ pub struct Resolved {
 /// Resolves what an item runs.
 pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
     let (settings, subagent) = match item.executor.as_str() {
-        COMMAND => (Executor::default(), None),
         DISPATCH => {
-            let name = item.inputs.get("subagent").and_then(Value::as_str).ok_or(Unresolved::NoSubagent)?;
-            let found = config.subagents.get(name).ok_or_else(|| Unresolved::Subagent(name.to_owned()))?;
-            (found.clone(), Some(name.to_owned()))
+            let name = subagent_of(item).ok_or(Unresolved::NoSubagent)?;
+            let found = config.subagent(name).ok_or_else(|| Unresolved::Subagent(name.to_owned()))?;
+            (found, Some(name.to_owned()))
         }
-        name => (config.executors.get(name).ok_or_else(|| Unresolved::Executor(name.to_owned()))?.clone(), None),
+        name => (config.settings_of(name).ok_or_else(|| Unresolved::Executor(name.to_owned()))?, None),
     };
     let argv = match &settings.command {
         Some(line) => shell(line),
@@ -63,12 +59,18 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
     Ok(Resolved {
         subagent,
         argv,
+        env: own_environment(item, &settings),
         setup: settings.setup.as_deref().map(shell),
         verify: settings.verify.as_deref().map(shell),
         on_verify_fail: on_verify_fail(&settings),
         timeout: item.timeout.or(settings.timeout).unwrap_or(TIMEOUT),
         settings,
     })
+}
+
+/// Returns the subagent that an item of the executor `dispatch` names.
+fn subagent_of(item: &Item) -> Option<&str> {
+    item.inputs.get("subagent").and_then(Value::as_str)
 }
 
 /// Says what it means for an item that its verify command does not pass: that the attempt failed, or that the item is done and red.
@@ -81,8 +83,8 @@ fn on_verify_fail(settings: &Executor) -> OnVerifyFail {
 /// Returns how many attempts an item gets: its own word counts before its executor's, and that before its queue's.
 pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
     let executor = match item.executor.as_str() {
-        DISPATCH => item.inputs.get("subagent").and_then(Value::as_str).and_then(|name| config.subagents.get(name)),
-        name => config.executors.get(name),
+        DISPATCH => subagent_of(item).and_then(|name| config.subagent(name)),
+        name => config.settings_of(name),
     };
     let of_executor = executor.and_then(|settings| settings.max_attempts);
     let of_queue = config.queues.get(queue).and_then(|settings| settings.max_attempts);
@@ -122,6 +124,13 @@ pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) ->
         ambient.iter().filter(|(name, value)| passed(name, value)).map(|(n, v)| (n.clone(), v.clone())).collect();
     env.extend(settings.env.iter().map(|(name, value)| (name.clone(), value.into())));
     env
+}
+
+/// Returns the variables that an item of the executor `command` sets in `inputs.env`; those that are secrets here stay what they are.
+fn own_environment(item: &Item, settings: &Executor) -> BTreeMap<String, OsString> {
+    let set = item.inputs.get(ENV).filter(|_| item.executor == COMMAND).and_then(Value::as_object);
+    let set = set.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into())));
+    set.filter(|(name, _)| !settings.secret_env.iter().any(|secret| secret.name == *name)).collect()
 }
 
 fn shell(line: &str) -> Vec<String> {

@@ -291,7 +291,7 @@ impl Driver<'_> {
         if !links.is_empty() {
             self.append = started.elapsed();
         }
-        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link)));
+        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()
     }
 

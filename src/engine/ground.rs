@@ -61,7 +61,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
     let top = store.work_dir().unwrap_or_else(|| store.common_dir());
     let executors = config.executors.values().chain(config.subagents.values());
     let worked = executors.flat_map(|executor| {
-        let own_home = home.clone().filter(|_| executor.home == Home::Real);
+        let own_home = home.clone().filter(|_| executor.home == Some(Home::Real));
         executor.writable.iter().map(|path| place(path, &top, home.as_deref())).chain(own_home).collect::<Vec<_>>()
     });
     let around = Surroundings {
@@ -119,7 +119,7 @@ pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<C
     let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
     let more = More {
         asked: settings.sandbox.unwrap_or(config.sandbox),
-        home: settings.home,
+        home: settings.home.unwrap_or_default(),
         readable: settings.readable.iter().map(place).collect(),
         writable: settings.writable.iter().map(place).collect(),
         named: lines.flat_map(|line| named_in(line, home)).collect(),

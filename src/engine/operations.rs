@@ -8,11 +8,11 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::git::store;
+use crate::git::{store, work_tree};
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
 use crate::model::entry::RunSealed;
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
 use crate::model::plan::Item;
 use crate::model::registered::Unreadable;
@@ -171,6 +171,17 @@ impl Repository {
         ground::login_out_of_reach(self, item)
     }
 
+    /// Returns the files that the command lines of an item name and that are other in the work tree than in the base of its run: an
+    /// attempt finds them as the base has them.
+    pub fn older_in_base(&self, state: &RunState, item: &Item) -> Result<Vec<String>, Error> {
+        let Ok(resolved) = command::resolve(item, &self.config) else { return Ok(Vec::new()) };
+        let lines = resolved.argv.iter().chain(resolved.setup.iter().flatten()).chain(resolved.verify.iter().flatten());
+        let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "'\";|&()<>=`".contains(c)));
+        let paths =
+            words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| FilePath::parse(word).is_ok());
+        Ok(work_tree::changed_since(&self.store, state.submitted.base, &paths.map(str::to_owned).collect())?)
+    }
+
     /// Packs what a large run left, unless git is not to be kept in order. What cannot be packed now is packed by git sooner or
     /// later; the run is not the worse for it.
     pub fn pack_after(&self, driven: &Driven) -> Result<(), store::Error> {
@@ -307,6 +318,9 @@ pub enum Error {
     /// The run may not be continued.
     #[error(transparent)]
     Denied(#[from] Denied),
+    /// The work tree could not be compared with the base of a run.
+    #[error("the work tree could not be compared with the base of the run")]
+    WorkTree(#[from] work_tree::Error),
     /// It could not be driven.
     #[error(transparent)]
     Drive(#[from] drive::Error),

@@ -7,6 +7,7 @@ use crate::config::OnVerifyFail;
 use crate::model::catalog::Shape;
 use crate::model::causes::in_words;
 use crate::model::confinement::NONE;
+use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::ItemFired;
 use crate::model::manifest::{self, Manifest};
@@ -54,6 +55,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         argv: resolved.argv.clone(),
         setup: resolved.setup.clone(),
         verify: resolved.verify.clone(),
+        command_digest: None,
         pipeline: pipeline.map(|(_, digest)| digest),
         inputs: format::digest_of(&submitted),
         input_refs: inputs.refs.clone(),
@@ -61,6 +63,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
             .keys()
             .cloned()
             .chain(attempt::OWN_VARIABLES.map(str::to_owned))
+            .chain(resolved.env.keys().cloned())
             .chain(resolved.settings.fetched_secrets().map(str::to_owned))
             .chain(confinement.iter().flat_map(Confinement::variable_names).map(str::to_owned))
             .collect::<BTreeSet<_>>()
@@ -75,6 +78,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         branches: machine.host.give_refs.then(|| refs.branches()),
         tool: format::TOOL.into(),
     };
+    let manifest = redacted(manifest, resolved.settings.command.is_some());
     let sealed = manifest.canonical();
     if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
         return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
@@ -91,6 +95,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         task: attempt::task(&item.inputs, &inputs.refs),
         inputs: inputs.blobs,
         promised,
+        wanted: state.wanted_of(at),
         documents: item.documents().collect(),
         schemas: machine.schemas.clone(),
         env,
@@ -104,6 +109,18 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         confinement: confinement.map(Arc::new),
     };
     Ok((fired, manifest, job))
+}
+
+/// Takes credentials out of the configured command lines, and keeps the digest of what they were if there are any.
+///
+/// A manifest is kept and shared, and the configuration is not. `argv` is configured unless the plan says it.
+fn redacted(mut manifest: Manifest, is_argv_configured: bool) -> Manifest {
+    let before = manifest.digest_of_lines();
+    let argv = manifest.argv.iter_mut().filter(|_| is_argv_configured);
+    let around = manifest.setup.iter_mut().chain(&mut manifest.verify).flatten();
+    argv.chain(around).for_each(|word| *word = credential::without(word).into_owned());
+    manifest.command_digest = (manifest.digest_of_lines() != before).then_some(before);
+    manifest
 }
 
 /// Returns the blob of the pipeline that an item names, and what that was when it was sealed with the run.

@@ -108,7 +108,7 @@ pub(super) fn fit(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Produc
     there.eq(&declared) && expect_promised(host, job, products).is_ok()
 }
 
-/// Holds products against what the item, or its shape, declares.
+/// Checks that products are what the item, or its shape, declares, and that nothing is missing that others need.
 fn expect_promised(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> Result<(), Verdict> {
     for (key, schema) in &job.promised {
         let Some(product) = products.get(key) else {
@@ -119,7 +119,10 @@ fn expect_promised(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Produ
                 .map_err(|unfit| Verdict::failed(format!("the product {key} is not as declared: {unfit}")))?;
         }
     }
-    Ok(())
+    match job.wanted.iter().find(|(key, _)| !products.contains_key(key)) {
+        Some((key, by)) => Err(Verdict::failed(format!("the product {key} is missing, which {by} needs"))),
+        None => Ok(()),
+    }
 }
 
 /// Says what it means that products could not be taken.

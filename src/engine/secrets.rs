@@ -43,14 +43,21 @@ impl Secrets {
     }
 
     /// Returns the values of those that are not in our environment. What fails is tried again the next time.
-    pub(super) fn values(&self, wanted: &[SecretEnv]) -> Result<Vec<(String, OsString)>, Error> {
+    ///
+    /// `env` is what the attempt is given besides: a secret that is handed through from our environment has to be set there.
+    pub(super) fn values(
+        &self,
+        wanted: &[SecretEnv],
+        env: &BTreeMap<String, OsString>,
+    ) -> Result<Vec<(String, OsString)>, Error> {
         // Held while a command runs, so that it runs once.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut values = Vec::new();
         for SecretEnv { name, source, key } in wanted {
             let failed = |why: Why| Error { key: key.clone(), name: name.clone(), why };
             let value = match (known.get(source), source) {
-                (_, SecretSource::Environment) => continue,
+                (_, SecretSource::Environment) if env.get(name).is_some_and(|value| !value.is_empty()) => continue,
+                (_, SecretSource::Environment) => return Err(failed(Why::Unset)),
                 (Some(value), _) => value.clone(),
                 (None, SecretSource::Command(line)) => self.run(line).map_err(failed)?,
                 (None, SecretSource::File(file)) => {
@@ -102,11 +109,12 @@ impl Secrets {
 /// Puts the secrets of a job that are not in our environment into its own; an error is the reason that it fails for.
 pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
     let settings = &job.command.settings;
-    if settings.fetched_secrets().next().is_none() {
+    if settings.secret_env.is_empty() {
         return Ok(());
     }
-    let (secrets, wanted) = (job.secrets.clone(), settings.secret_env.clone());
-    let fetched = tokio::task::spawn_blocking(move || secrets.values(&wanted)).await.map_err(|e| e.to_string())?;
+    let (secrets, wanted, env) = (job.secrets.clone(), settings.secret_env.clone(), job.env.clone());
+    let fetched =
+        tokio::task::spawn_blocking(move || secrets.values(&wanted, &env)).await.map_err(|e| e.to_string())?;
     job.env.extend(fetched.map_err(|e| e.to_string())?);
     Ok(())
 }
@@ -161,6 +169,8 @@ pub(super) struct Error {
 /// Why not.
 #[derive(Debug, thiserror::Error)]
 enum Why {
+    #[error("it is not set in the environment of `git handoff run`, or set to nothing")]
+    Unset,
     #[error("its command could not be run: {0}")]
     Start(io::Error),
     #[error("its command failed ({0})")]

@@ -66,6 +66,17 @@ pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
     Ok(records.flat_map(paths).collect())
 }
 
+/// Returns those of some paths whose content in the work tree is not what a commit has; none where there is no work tree.
+pub fn changed_since(store: &Store, commit: Oid, of: &BTreeSet<String>) -> Result<Vec<String>, Error> {
+    let Some(root) = store.work_dir().filter(|_| !of.is_empty()) else { return Ok(Vec::new()) };
+    let args = ["--literal-pathspecs", "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
+    let git = store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0").args(args);
+    let listed = git.arg(commit.to_string()).arg("--").args(of).run()?;
+    let names = listed.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+    // A folder among the paths stands for all that is in it.
+    Ok(names.filter(|name| of.contains(*name)).map(str::to_owned).collect())
+}
+
 /// Changes index and work tree by the difference between two trees or commits.
 ///
 /// Refused, with nothing changed, if any path of the difference has local changes or is taken by what git does not track, ignored

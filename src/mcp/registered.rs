@@ -1,7 +1,6 @@
 //! Tools about what whoever operates the repository registered here.
 
-use git_handoff::engine::command::{COMMAND, DISPATCH};
-use git_handoff::model::plan::APPROVAL;
+use git_handoff::model::plan::BUILT_IN;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -57,11 +56,11 @@ struct Known {
 fn subagents(call: &Call, _: &Nothing) -> Result<Runnable, Failure> {
     let repository = call.repository()?;
     let config = &repository.config;
-    let built_in = [COMMAND, DISPATCH, APPROVAL].map(str::to_owned);
-    let executors = built_in.into_iter().chain(config.executors.keys().cloned());
+    let built_in = BUILT_IN.map(str::to_owned);
+    let executors = built_in.into_iter().chain(config.registered_executors().cloned());
     Ok(Runnable {
         schema: "git-handoff.subagents/1",
-        subagents: config.subagents.keys().cloned().collect(),
+        subagents: config.registered_subagents().cloned().collect(),
         executors: executors.filter(|name| config.mcp_allows(name)).collect(),
     })
 }

@@ -1,6 +1,7 @@
 //! Tools about runs.
 
 use git_handoff::anchor::verification::VerifyRequest;
+use git_handoff::model::credential;
 use git_handoff::model::hints as commands;
 use git_handoff::plan::validate::{Problems, ValidPlan};
 use git_handoff::repository::Repository;
@@ -106,9 +107,9 @@ fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     match repository.validate(&parameters.plan.bytes(), &wanted) {
         Ok(plan) => {
             expect_allowed(&repository, &plan)?;
-            answer(&Verdict::valid(&plan, &none))
+            Ok(credential::without_any(answer(&Verdict::valid(&plan, &none))?))
         }
-        Err(problems) => refused(&problems),
+        Err(problems) => Ok(credential::without_any(refused(&problems)?)),
     }
 }
 

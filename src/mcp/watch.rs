@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use git_handoff::ledger::chain::Link;
 use git_handoff::model::name::RunId;
 use git_handoff::run::View;
 use git_handoff::run::list::counts;
+use git_handoff::run::logged::entry_shown;
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,8 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
             moved = watcher.moved(&view) => view = moved?,
         }
     }
-    let new = view.links.iter().skip(since).take(MOST_ENTRIES).map(Link::to_json).collect::<Vec<_>>();
+    let new =
+        view.links.iter().skip(since).take(MOST_ENTRIES).map(|link| entry_shown(link, &view.state)).collect::<Vec<_>>();
     answer(&Watched {
         schema: "git-handoff.watch/1",
         run: &view.run,
@@ -91,7 +92,7 @@ struct Watched<'a> {
     run: &'a RunId,
     /// How many of its entries are known with this.
     entries: usize,
-    /// Those that were not known before, as they are signed.
+    /// Those that were not known before, as `log --json` has them.
     new: Vec<Value>,
     /// The number of items per status, `pending` and `ready` included.
     counts: BTreeMap<&'static str, u64>,

@@ -1,13 +1,12 @@
 //! What is registered here, as plain data, so that validation needs no configuration at hand.
 
-use crate::model::plan::APPROVAL;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::model::json::JsonPath;
 use crate::model::pipeline::Pipelines;
-use crate::model::plan::{Produced, read_products};
+use crate::model::plan::{BUILT_IN, Produced, read_products};
 use crate::model::problems::Problems;
 use crate::model::read::Fields;
 use crate::model::registered::Registered;
@@ -55,7 +54,7 @@ impl Default for Catalog {
     /// What is there without any configuration.
     fn default() -> Self {
         Self {
-            executors: ["command", "dispatch", APPROVAL].map(str::to_owned).into(),
+            executors: BUILT_IN.map(str::to_owned).into(),
             subagents: BTreeSet::new(),
             queues: ["default".to_owned()].into(),
             queue_rules: None,

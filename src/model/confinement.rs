@@ -77,6 +77,8 @@ pub fn says_nested(text: &str) -> bool {
 }
 
 /// Which home directory a worker has: `handoff.subagent.<name>.home`.
+///
+/// Each gives it more than the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
     /// One of its own, which goes with it.

@@ -183,6 +183,8 @@ hints! {
     retry(item) => "git handoff retry {item}";
     /// An item failed.
     retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
+    /// An item is done without a product that another one needs.
+    without_product(run, item) => "git handoff close {run}   # {item} is done without that product; for another try: submit the plan with another id";
     /// A word may mean a file and a run.
     run_or_file(file, run) => "git handoff run {file}   # or the run: git handoff run {run}";
     /// There is a plan to run.

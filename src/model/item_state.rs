@@ -72,6 +72,8 @@ pub struct ItemState {
     pub decided_by: Option<String>,
     /// The item of another run that its products are taken from; no part of `state.json`.
     pub reused: Option<(RunId, ItemId)>,
+    /// Whether it ran a pipeline that captures nothing; no part of `state.json`.
+    pub only_checks: bool,
     /// What it hands over, once done.
     pub products: BTreeMap<ProductKey, Product>,
     /// What its latest attempt consumed.
@@ -105,6 +107,7 @@ impl ItemState {
             summary: None,
             decided_by: None,
             reused: None,
+            only_checks: false,
             products: BTreeMap::new(),
             inputs: BTreeMap::new(),
             touched: false,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::bounds;
 use super::confinement::{Network, Sockets};
@@ -44,6 +45,9 @@ pub struct Manifest {
     /// The command run after it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
+    /// The digest of the three as they were run, where a credential in a configured line was taken out of what stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_digest: Option<Digest>,
     /// The digest of the pipeline that is run, if the item names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Digest>,
@@ -76,6 +80,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Returns the digest of the command lines as they stand here.
+    pub fn digest_of_lines(&self) -> Digest {
+        format::digest_of(&json!({ "argv": self.argv, "setup": self.setup, "verify": self.verify }))
+    }
+
     /// Returns the manifest's bytes.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(self)

@@ -1,5 +1,7 @@
 //! Plain data: names, plan, entries, state. Nothing here touches the world.
 
+#[cfg(feature = "full")]
+pub mod ansi;
 pub mod archive;
 pub mod bounds;
 pub mod catalog;

@@ -22,6 +22,9 @@ pub const STILL_OPEN: &str = "still-open: ";
 /// How a reason begins that says of a gate of a pipeline that it did not pass.
 pub const GATE_FAILED: &str = "gate-failed: ";
 
+/// How people are told that an item handed over nothing.
+pub const NOTHING: &str = "nothing handed over";
+
 /// How many items there are, and how many came out how: each is counted once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
@@ -44,6 +47,9 @@ pub struct Outcomes {
     /// How many there are besides whose place others took, so that they do not count.
     #[serde(skip_serializing_if = "is_zero")]
     pub superseded: u64,
+    /// How many of those that are done, red ones included, handed over nothing although they could have.
+    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
+    pub handed_over_nothing: u64,
     /// What rules had the run say and still holds: then it is not good, however its items came out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
@@ -80,6 +86,11 @@ impl Outcomes {
         others.into_iter().filter(|(count, _)| *count > 0)
     }
 
+    /// Returns how many items are done and handed over nothing, in words, or `None` if there is none.
+    pub fn empty_handed(&self) -> Option<String> {
+        (self.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", self.handed_over_nothing))
+    }
+
     /// Returns whether every item is done and none is red, and no rule had the run say otherwise.
     pub fn is_green(&self) -> bool {
         self.done == self.total && self.said.is_empty()
@@ -96,7 +107,8 @@ impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} done", self.done, self.total)?;
         self.others().try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
-        self.said.iter().try_for_each(|word| write!(f, ", {word}"))
+        self.said.iter().try_for_each(|word| write!(f, ", {word}"))?;
+        self.empty_handed().map_or(Ok(()), |words| write!(f, ", {words}"))
     }
 }
 

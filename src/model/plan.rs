@@ -18,6 +18,9 @@ use crate::model::rule::Rule;
 /// The key of an item's inputs that names its pipeline.
 pub const PIPELINE: &str = "pipeline";
 
+/// The key of the inputs of an item of the executor `command` that sets environment variables.
+pub const ENV: &str = "env";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as what is written];`, the whole of what the tool knows of one.
 ///
 /// From these tables come the data (here), what is written of it (here), what is known of it when it is read, and how it is read
@@ -136,8 +139,17 @@ plan_fields!(declared);
 item_fields!(declared);
 item_fields!(written);
 
+/// The built-in executor that runs `inputs.command`.
+pub const COMMAND: &str = "command";
+
+/// The built-in executor that runs the subagent that `inputs.subagent` names.
+pub const DISPATCH: &str = "dispatch";
+
 /// The built-in executor that waits for people: nothing is run, somebody approves or rejects.
 pub const APPROVAL: &str = "approval";
+
+/// The executors that exist without any configuration.
+pub const BUILT_IN: [&str; 3] = [COMMAND, DISPATCH, APPROVAL];
 
 /// The input of such an item that names the keys of which one is to decide.
 pub const APPROVERS: &str = "approvers";

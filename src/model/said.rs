@@ -1,5 +1,6 @@
 //! What other programs said, as far as a reason repeats it.
 
+use super::ansi;
 use super::credential;
 use super::printable;
 
@@ -9,7 +10,7 @@ const LETTERS: usize = 400;
 
 /// Returns the last lines of an output on one line, without credentials and with nothing that may not be printed.
 pub fn last_lines(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
+    let text = ansi::without(&String::from_utf8_lossy(output));
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.drain(..lines.len().saturating_sub(LINES));
     let said = printable::line(&credential::without(&lines.join(" | ")));
@@ -30,6 +31,7 @@ mod tests {
         let long = last_lines("ä".repeat(4_000).as_bytes());
         assert_eq!((long.chars().count(), long.starts_with('…')), (LETTERS + 1, true));
         assert!(!last_lines(b"a\x1b[31mb\r\nc").contains('\x1b'));
+        assert_eq!(last_lines(b"\x1b[1;31merror\x1b[0m: no\n\x1b]0;title\x07end\x1b(B\n"), "error: no | end");
         let token = format!("token ghp_{}", "a1B2".repeat(9));
         assert!(last_lines(token.as_bytes()).contains("[redacted:"), "{}", last_lines(token.as_bytes()));
     }

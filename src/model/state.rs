@@ -7,6 +7,7 @@ mod edges;
 mod extend;
 mod lines;
 mod promises;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,6 +20,7 @@ use super::graph::Graph;
 pub use super::illegal::Illegal;
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
+use super::pipeline::BlockKind;
 use super::plan::{Item, ProductKey};
 use super::role::Keys;
 use super::rule::{Gate, Rule};
@@ -258,6 +260,8 @@ impl RunState {
         self.items[at].products.clone_from(&e.products);
         self.items[at].red = e.is_red();
         self.items[at].summary.clone_from(&e.summary);
+        let captures = e.blocks.iter().any(|block| block.kind == BlockKind::Capture);
+        self.items[at].only_checks = !e.blocks.is_empty() && !captures;
         self.items[at].reused = e.reused.as_ref().map(|reused| (reused.run.clone(), reused.item.clone()));
         Ok(())
     }

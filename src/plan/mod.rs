@@ -11,6 +11,8 @@ pub mod validate;
 
 mod draft;
 #[cfg(feature = "full")]
+pub(crate) mod near;
+#[cfg(feature = "full")]
 pub(crate) mod pattern;
 mod read;
 mod rule;

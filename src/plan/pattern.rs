@@ -18,7 +18,7 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::Fields;
 use crate::plan::draft::{Draft, DraftItem};
-use crate::plan::read;
+use crate::plan::{near, read};
 
 /// The patterns by their names.
 const PATTERNS: [&str; 5] = ["dag", "static-dag", "pipeline", "map-reduce", "quorum"];
@@ -66,6 +66,7 @@ pub(crate) fn compile(pattern: &str, at: &JsonPath, draft: &Draft, problems: &mu
             }
         }
     }
+    plan.made.warnings.extend(near::misses(draft));
     plan.made
 }
 

@@ -223,8 +223,8 @@ impl Repository {
             reserved_in_base,
             ..Catalog::default()
         };
-        catalog.executors.extend(self.config.executors.keys().cloned());
-        catalog.subagents.extend(self.config.subagents.keys().cloned());
+        catalog.executors.extend(self.config.registered_executors().cloned());
+        catalog.subagents.extend(self.config.registered_subagents().cloned());
         catalog.queues.extend(self.config.queues.keys().cloned());
         Ok(catalog)
     }

@@ -36,6 +36,9 @@ pub struct RunSummary {
     pub sealed: bool,
     /// The number of items per status, `pending` and `ready` included; red ones apart from those that are done.
     pub counts: BTreeMap<&'static str, u64>,
+    /// How many of its items are done and handed over nothing; only said where there are any.
+    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_none_of")]
+    pub handed_over_nothing: u64,
     /// What rules had it say and still holds: then it is not good, however its items came out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
@@ -100,6 +103,9 @@ pub struct ItemStatus {
     /// Whether it is done although its check did not pass; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// False if it is done and handed over nothing although it could have; only said where it is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<bool>,
     /// Whether another item has taken its place, so that it does not count; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
@@ -122,6 +128,11 @@ pub struct ItemStatus {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_none_of(count: &u64) -> bool {
     *count == 0
 }
 
@@ -181,13 +192,15 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
             queue: Some(view.state.submitted.queue.clone()),
             sealed: view.state.sealed,
             counts: counts(&view),
+            handed_over_nothing: view.state.outcomes().handed_over_nothing,
             said: view.state.outcomes().said,
             archived: false,
             error: None,
         },
         Err(error) => {
             let (counts, said, error) = (BTreeMap::new(), Vec::new(), Some(error.to_string()));
-            RunSummary { run, remote, queue: None, sealed: false, counts, said, archived: false, error }
+            let (queue, sealed, archived, handed_over_nothing) = (None, false, false, 0);
+            RunSummary { run, remote, queue, sealed, counts, handed_over_nothing, said, archived, error }
         }
     }
 }
@@ -256,6 +269,7 @@ impl ItemStatus {
             document_refs: BTreeMap::new(),
             crashes: state.crashes,
             red: state.red,
+            handed_over: view.state.handed_over_nothing(at).then_some(false),
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),
             decided_by: state.decided_by.clone(),

@@ -9,6 +9,7 @@ pub mod growth;
 pub mod imports;
 pub mod lineage;
 pub mod list;
+pub mod logged;
 pub mod overview;
 pub mod people;
 pub mod piece;

@@ -19,12 +19,20 @@ pub struct Overview {
     pub not_green: Vec<RunSummary>,
     /// How many of our runs are sealed, done and green, by what they record: nothing is verified here.
     pub green: usize,
+    /// How many of those have an item that is done and handed over nothing; only said where there are any.
+    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
+    pub handed_over_nothing: usize,
     /// How many of our runs are archived; how they came out is not looked at here.
     pub archived: usize,
     /// How many runs that were fetched have a ref of their own here; how they came out is not looked at either.
     pub fetched: usize,
     /// What waits for our key to decide.
     pub waiting: Vec<Waits>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Repository {
@@ -39,6 +47,7 @@ impl Repository {
             open,
             not_green,
             green: good.len(),
+            handed_over_nothing: good.iter().filter(|run| run.handed_over_nothing > 0).count(),
             archived: self.count_archived()?,
             fetched: self.count_fetched()?,
             waiting,

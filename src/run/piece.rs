@@ -4,6 +4,7 @@
 use crate::git::refs;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
+use crate::model::ansi;
 use crate::model::confinement::{NONE, says_nested};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Transcript};
@@ -142,8 +143,10 @@ pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error>
     if Digest::of(&bytes) != transcript.sha256 {
         return Ok(None);
     }
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let text = ansi::without(&String::from_utf8_lossy(&bytes));
+    // Of what a progress bar wrote over itself, a terminal shows the last.
+    let shown = text.lines().map(|line| line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default());
+    let lines: Vec<&str> = shown.filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
     let short = |line: &&str| line.chars().take(WIDEST).collect();
     let (lines, is_cut) = (last.iter().map(short).collect::<Vec<String>>(), lines.len() > last.len());

@@ -2,8 +2,10 @@
 //!
 //! Whose run that is counts as much as what it did: only one that verifies to the last byte, by keys that are known here, is taken from.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+use serde_json::{Map, Value};
 
 use crate::git::store::Store;
 use crate::ledger::prove;
@@ -29,6 +31,8 @@ pub struct Reusable {
     logs: Arc<Logs>,
     /// Where to look, by the digest of what was to be done: nobody has verified that yet.
     tasks: HashMap<Digest, Vec<Hint>>,
+    /// Of each item id, what the first of those was given to do, to say how another task differs.
+    by_item: HashMap<ItemId, (RunId, Manifest)>,
     /// The runs that were looked at whole, by their refs; none where nothing may be taken from them. Each is taken as it was
     /// verified, wherever its ref points by now.
     vetted: BTreeMap<String, Option<Arc<Source>>>,
@@ -72,15 +76,17 @@ impl Repository {
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
         let mut tasks: HashMap<Digest, Vec<Hint>> = HashMap::new();
+        let mut by_item = HashMap::new();
         for Target { run, reference } in own.chain(fetched).filter(|target| logs.is_some() && target.run != *run) {
             let Ok(view) = (Target { run, reference: reference.clone() }).view(&self.store) else { continue };
             for (ended, manifest) in done(&self.store, &view) {
                 let hint = Hint { run: view.run.clone(), reference: reference.clone(), item: ended.item.clone() };
                 tasks.entry(task(&manifest)).or_default().push(hint);
+                by_item.entry(ended.item.clone()).or_insert_with(|| (view.run.clone(), manifest));
             }
         }
         let logs = Arc::new(logs.unwrap_or_default());
-        Ok(Reusable { store: self.store.clone(), options, logs, tasks, vetted: BTreeMap::new() })
+        Ok(Reusable { store: self.store.clone(), options, logs, tasks, by_item, vetted: BTreeMap::new() })
     }
 }
 
@@ -127,6 +133,27 @@ impl Reusable {
         })
     }
 
+    /// Returns why nothing is found for a manifest that [`Reusable::find`] found nothing for.
+    pub fn why_not(&self, manifest: &Manifest) -> String {
+        if let Some(hint) = self.tasks.get(&task(manifest)).and_then(|hints| hints.first()) {
+            let named = format!("{}/{}", hint.run, hint.item);
+            return match self.vetted.get(&hint.reference) {
+                Some(None) => format!("{named} did the same, and its run does not verify by keys that are known here"),
+                _ => format!("{named} did the same, and its products are not what this item has to hand over"),
+            };
+        }
+        match self.by_item.get(&manifest.item) {
+            Some((run, other)) => {
+                format!(
+                    "{run}/{} was given something else to do: {}",
+                    manifest.item,
+                    differences(manifest, other).join(", ")
+                )
+            }
+            None => "no sealed run here has an item that is done and green and had the same to do".to_owned(),
+        }
+    }
+
     /// Returns the run of an item, if it verifies to the last byte, all by keys that are known.
     fn vetted(&mut self, hint: &Hint) -> Option<Arc<Source>> {
         let Self { store, options, logs, vetted, .. } = self;
@@ -140,4 +167,21 @@ impl Reusable {
         };
         vetted.entry(hint.reference.clone()).or_insert_with(look).clone()
     }
+}
+
+/// Returns the names of the fields that say what is to be done and in which two manifests differ.
+fn differences(one: &Manifest, other: &Manifest) -> Vec<String> {
+    let fields = |manifest: &Manifest| match serde_json::to_value(manifest) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let (one, other) = (fields(one), fields(other));
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let about_task = |name: &&&String| !matches!(name.as_str(), "run" | "item" | "attempt");
+    names
+        .iter()
+        .filter(about_task)
+        .filter(|name| one.get(**name) != other.get(**name))
+        .map(ToString::to_string)
+        .collect()
 }

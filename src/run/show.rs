@@ -10,6 +10,7 @@ use super::View;
 use super::document;
 use super::documents::DocumentShown;
 use super::list::ItemStatus;
+use super::logged::is_empty;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
@@ -19,6 +20,7 @@ use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
 use crate::model::pipeline::BlockEnded;
 use crate::model::plan::{Item, ProductKey};
+use crate::model::state::RunState;
 use crate::model::time::Moment;
 
 /// What the answers about a run and about an item are of.
@@ -315,6 +317,9 @@ pub struct StepShown<'a> {
     /// Whether it leaves the item done although its check did not pass; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// False if it leaves the item done with nothing handed over, although it could have; only said where it is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<bool>,
     /// Why, or what the check came to.
     pub reason: Option<&'a str>,
     /// How the command ended.
@@ -354,14 +359,14 @@ impl<'a> ItemShown<'a> {
             needs: item.needs.iter().map(need).collect(),
             products: record.products(),
             manifest: record.manifest.as_ref(),
-            entries: record.steps.iter().map(StepShown::of).collect(),
+            entries: record.steps.iter().map(|step| StepShown::of(step, &record.view.state)).collect(),
         };
         Self { status: ItemStatus::of(record.view, record.at), recorded }
     }
 }
 
 impl<'a> StepShown<'a> {
-    fn of(step: &'a Step<'a>) -> Self {
+    fn of(step: &'a Step<'a>, state: &RunState) -> Self {
         let Link { commit, hash, entry, .. } = step.link;
         Self {
             seq: entry.seq,
@@ -370,6 +375,7 @@ impl<'a> StepShown<'a> {
             kind: entry.event.kind(),
             attempt: step.attempt,
             red: entry.event.is_red(),
+            handed_over: is_empty(step.link, state).then_some(false),
             reason: step.said.as_deref(),
             exit: step.exit,
             duration_ms: step.duration_ms,

@@ -9,6 +9,7 @@ use crate::git::store::Store;
 use crate::ledger::chain;
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use crate::model::name::{ItemId, RunId};
+use crate::model::plan::ProductKey;
 use crate::model::state::{Phase, RunState};
 use crate::repository::{self, Repository};
 
@@ -169,6 +170,9 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
         let (run, on) = (open.id().clone(), open.state.graph.item(lost).id.clone());
         return Err(Error::Blocked { run, item: item(), on, status: open.state.status(lost) });
     }
+    if let Some((on, product)) = open.state.lacks(at) {
+        return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product });
+    }
     let again = |at: usize| {
         NewEntry::Plain(Event::ItemRequeued(ItemEnded {
             blocks: Vec::new(),
@@ -298,6 +302,18 @@ pub enum Error {
         on: ItemId,
         /// How that stands.
         status: &'static str,
+    },
+    /// What it needs was not made, and will not be.
+    #[error("{:?} needs {product} of {:?}, which is done without it", item.as_str(), on.as_str())]
+    Lacking {
+        /// The run.
+        run: RunId,
+        /// The item.
+        item: ItemId,
+        /// The item that is done.
+        on: ItemId,
+        /// The product.
+        product: ProductKey,
     },
     /// Items are still under way.
     #[error("the run {:?} has {left} item{} that did not end yet", run.as_str(), if *left == 1 { "" } else { "s" })]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::config;
+use crate::config::{self, Unregistered};
 use crate::engine::hold;
 use crate::git::store::Store;
 use crate::git::{program, refs, store};
@@ -109,6 +109,8 @@ pub struct Patient {
     pub shapes: Registered<String, Shape>,
     /// The pipelines that are registered.
     pub pipelines: Registered<String, Spec>,
+    /// Settings of executors and subagents that nothing registers.
+    pub unregistered: Vec<Unregistered>,
 }
 
 /// Looks at everything; with `fix`, mends what cannot lose anything.

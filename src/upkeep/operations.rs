@@ -140,7 +140,8 @@ impl Repository {
         };
         let (store, host) = (self.store.clone(), host(self)?);
         let (schemas, shapes, pipelines) = (self.schemas(), self.shapes(), self.pipelines().known);
-        let patient = Patient { store, writer, key_file, host, schemas, shapes, pipelines };
+        let unregistered = self.config.unregistered();
+        let patient = Patient { store, writer, key_file, host, schemas, shapes, pipelines, unregistered };
         Ok(Diagnosis::of(examine(&patient, fix)?))
     }
 

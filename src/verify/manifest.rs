@@ -98,8 +98,6 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(item.timeout.is_none_or(|timeout| manifest.timeout == timeout), "timeout")?;
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
-        check(manifest.setup.is_none(), "setup")?;
-        check(manifest.verify.is_none(), "verify")?;
     }
     let subagent = item.inputs.get("subagent").and_then(Value::as_str).filter(|_| item.executor == "dispatch");
     check(manifest.subagent.as_deref() == subagent, "subagent")?;

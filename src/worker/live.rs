@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::model::ansi;
 use crate::model::name::ItemId;
+use crate::model::printable;
 
 /// The most bytes of a line that are kept.
 const LONGEST: usize = 400;
+
+/// The most bytes of a line that are looked at: control sequences take more than what they colour.
+const RAW: usize = 4_000;
 
 /// The attempts of a run that are under way.
 #[derive(Debug, Default)]
@@ -57,8 +62,9 @@ impl Live {
     pub fn say(&self, bytes: &[u8]) {
         // What a progress bar writes over is one line after the other.
         let lines = bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
-        let Some(line) = lines.map(<[u8]>::trim_ascii).find(|line| !line.is_empty()) else { return };
-        locked(&self.0).last = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]).into_owned();
+        let shown = lines.map(|line| ansi::without(&String::from_utf8_lossy(&line[..line.len().min(RAW)])));
+        let Some(line) = shown.map(|line| line.trim().to_owned()).find(|line| !line.is_empty()) else { return };
+        locked(&self.0).last = printable::beginning(&line, LONGEST);
     }
 
     /// Returns the last line that was said; empty where there was none.
@@ -92,6 +98,8 @@ mod tests {
         assert_eq!(live.last(), "two");
         live.say(b"10%\r20%\r");
         assert_eq!(live.last(), "20%");
+        live.say(b"\x1b[2K\x1b[32m30%\x1b[0m\r\x1b[?25h\n");
+        assert_eq!(live.last(), "30%");
         live.say("ä".repeat(1_000).as_bytes());
         assert!(live.last().len() <= LONGEST + 3);
         assert!(lives.silent()[0].1 < Duration::from_secs(60));

@@ -132,22 +132,6 @@ fn a_check_that_is_kept_red_does_not_undo_what_is_done_and_says_by_whom() {
 }
 
 #[test]
-fn a_need_that_was_not_produced_fails_the_item_before_it_is_dispatched() {
-    let ground = Ground::new();
-    let mut needs = item("needs", "echo ran >\"$HOME/../ran\"");
-    needs["needs"] = json!({ "notes": { "from": "idle", "select": { "kind": "patch" } } });
-    ground.drive("r", &[item("idle", "true"), needs, after("next", &["needs"], "true")]).ends(4);
-    let entry = reconciled(&ground, "r", "needs");
-    assert_eq!((&entry["attempt"], &entry["status"]), (&json!(0), &json!("failed")));
-    let reason = entry["reason"].as_str().unwrap();
-    assert!(reason.contains("\"notes\"") && reason.contains("\"idle\"") && reason.contains("patch"), "{reason}");
-    assert_eq!(ground.item("r", "next").status, "skipped");
-    assert!(!ground.path("ran").exists());
-    ground.is_clean();
-    ground.ends_intact("r");
-}
-
-#[test]
 fn odd_names_are_only_odd() {
     let ground = Ground::new();
     let run = "nightly@2026-06-04T02:00:00Z";

@@ -31,7 +31,7 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
       open   default  open  1 ready
     not all done and green
       gone  default  sealed  1 failed
-    1 run sealed, done and green by what they record
+    1 run sealed, done and green by what they record, 1 with an item that has nothing handed over
     ------- stderr -------
     hint: git handoff approve asked/sign   # or: git handoff reject asked/sign -m WHY
     ");
@@ -212,10 +212,10 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
     ✓ plan
     ✓ manifest
     ✓ content
-    ✗ outcome: 2 of 3 done, 1 failed
+    ✗ outcome: 2 of 3 done, 1 failed, 1 with nothing handed over
       a: done, patch
       c: failed
-      b: done
+      b: done, nothing handed over
     [exit status: 4]
     ");
     ground.env.handoff(["verify", "--format", "snapshot", "--json", "two"]).ends(2);

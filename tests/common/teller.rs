@@ -151,6 +151,7 @@ impl<'a> Teller<'a> {
             subagent: None,
             argv,
             setup: None,
+            command_digest: None,
             verify: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(node.inputs.clone())),

@@ -60,7 +60,8 @@ fn every_configuration_of_the_page_runs() {
     env.write("plan.json", &json!({"id": "agents", "items": items}).to_string());
     let path = std::env::join_paths([env.path().join("bin")]).expect("the path is plain");
     let path = format!("{}:$PATH", path.display());
-    let run = env.shell("repo", &format!("PATH=\"{path}\" git handoff --json run ../plan.json"));
+    let keys = ["ANTHROPIC", "OPENAI", "GEMINI"].map(|of| format!("{of}_API_KEY=a-key-of-{of}")).join(" ");
+    let run = env.shell("repo", &format!("PATH=\"{path}\" {keys} git handoff --json run ../plan.json"));
     let answer: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("the answer is JSON\n{run}"));
     for item in answer["items"].as_array().expect("there are items") {
         let name = item["id"].as_str().expect("an id is text");
@@ -80,8 +81,12 @@ fn every_configuration_of_the_page_runs() {
 fn a_secret_reaches_the_worker_and_not_the_transcript() {
     let env = Environment::example("handoff-dag");
     env.git(["config", "handoff.subagent.code-edit.secretEnv", "TOKEN"]).success();
-    env.git(["config", "handoff.subagent.code-edit.command", "echo it is $TOKEN >&2; echo ${#TOKEN} >outputs/length"])
-        .success();
+    env.git([
+        "config",
+        "handoff.subagent.code-edit.command",
+        "echo it is $TOKEN >&2; echo ${#TOKEN} >outputs/length; echo >>src/main.ts",
+    ])
+    .success();
     env.git(["config", "handoff.subagent.apply-patch.setup", "true"]).success();
     let run = env.shell("repo", "TOKEN=hunter2hunter2 git handoff run plan.json");
     assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run}");
@@ -95,7 +100,7 @@ fn a_secret_reaches_the_worker_and_not_the_transcript() {
 #[test]
 fn what_is_not_named_does_not_reach_the_worker() {
     let env = Environment::example("handoff-dag");
-    env.git(["config", "handoff.subagent.code-edit.command", "env >outputs/env"]).success();
+    env.git(["config", "handoff.subagent.code-edit.command", "env >outputs/env; echo >>src/main.ts"]).success();
     let _ = env.shell("repo", "UNNAMED=1 LC_TIME=C git handoff run plan.json");
     let seen = env.handoff(["cat", "handoff-dag-1/edit-a:outputs/env"]).success();
     let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();

@@ -145,6 +145,35 @@ fn a_sandbox_inside_the_sandbox_cannot_start_and_run_says_what_to_do() {
 }
 
 #[test]
+fn built_in_executors_are_confined_as_their_settings_say() {
+    let scene = Scene::new(Layers::Inner);
+    let connects = "python3 -c 'import socket; socket.socket()' && echo open >outputs/said || echo shut >outputs/said";
+    scene.ground.config("handoff.subagent.own.command", connects);
+    let items = [item("a", connects), json!({ "id": "b", "executor": "dispatch", "inputs": { "subagent": "own" } })];
+    scene.drive("open", &items).ends(0);
+    assert_eq!(scene.manifest("open/a")["network"], "any");
+    scene.ground.config("handoff.executor.command.network", "none");
+    scene.ground.config("handoff.executor.dispatch.network", "none");
+    // What a subagent says of itself opens nothing that `dispatch` shuts.
+    scene.ground.config("handoff.subagent.own.network", "any");
+    scene.drive("shut", &items).ends(0);
+    for id in ["a", "b"] {
+        assert_eq!(scene.handoff(&["cat", &format!("shut/{id}:outputs/said")]).stdout, "shut\n");
+        assert_eq!(scene.manifest(&format!("shut/{id}"))["network"], "none");
+    }
+    // What was done with the network open is not the same task.
+    scene.ground.submit("again", &items);
+    scene.handoff(&["run", "--reuse", "again"]).ends(0);
+    let log = scene.handoff(&["log", "again"]).stdout;
+    assert!(log.contains("reused from shut/a") && !log.contains("reused from open/"), "{log}");
+    scene.ground.config("handoff.executor.command.sandbox", "none");
+    scene.ground.config("handoff.executor.command.network", "any");
+    scene.ground.config("handoff.executor.command.readable", "/");
+    scene.drive("free", &items[..1]).ends(0);
+    assert_eq!(scene.manifest("free/a")["sandbox"], "none");
+}
+
+#[test]
 fn one_executor_may_be_confined_as_no_other_is() {
     let scene = Scene::new(Layers::All);
     scene.ground.config("handoff.subagent.free.command", "echo $HOME >outputs/home");

@@ -24,6 +24,7 @@ impl From<operations::Error> for Failure {
             }
             operations::Error::Revoked { ref run, .. } => Self::of("revoked", &error).hint(hints::verify(run)),
             operations::Error::TakingIn(inner) => inner.into(),
+            operations::Error::WorkTree(_) => Self::of("git", &error),
             operations::Error::Run(inner) => inner.into(),
             operations::Error::Trust(inner) => inner.into(),
             operations::Error::NoCache(inner) => inner.into(),

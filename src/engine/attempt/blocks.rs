@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::checked::{fall_short, only_ours};
-use super::step::{judge, step};
+use super::step::{Line, judge, step};
 use super::{Finished, Job, Verdict, blocking, claimed};
 use crate::engine::products::not_taken;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use crate::model::pipeline::{Block, BlockEnded, BlockStatus, Lens, Script, Spec, What};
 use crate::model::said::last_lines;
-use crate::worker::agent::{self, Cause, Ended, Stdin};
+use crate::worker::agent::{self, Cause, Ended};
 use crate::worker::capture::{self, Captured};
 use crate::worker::host::Host;
 use crate::worker::transcript::TranscriptWriter;
@@ -109,14 +109,12 @@ impl Under<'_> {
         let seconds = job.command.timeout;
         if let Some(setup) = &job.command.setup {
             let result =
-                step(workspace, job, setup, Stdin::Null, self.deadline, self.transcript, self.work.cancel).await;
+                step(workspace, job, Line::plain(setup), self.deadline, self.transcript, self.work.cancel).await;
             note(ended, &result);
             self.finished.exit = ended.exit;
             judge(&format!("blocks[{at}] (agent): setup "), &result, seconds)?;
         }
-        let stdin = Stdin::Bytes(job.task.clone());
-        let argv = &job.command.argv;
-        let result = step(workspace, job, argv, stdin, self.deadline, self.transcript, self.work.cancel).await;
+        let result = step(workspace, job, Line::of(job), self.deadline, self.transcript, self.work.cancel).await;
         note(ended, &result);
         self.finished.exit = ended.exit;
         judge(&format!("blocks[{at}] (agent) "), &result, seconds)?;
@@ -136,10 +134,9 @@ impl Under<'_> {
         let (deadline, seconds) =
             if own < self.deadline { (own, script.timeout) } else { (self.deadline, job.command.timeout) };
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
-        let stdin = Stdin::Bytes(job.task.clone());
         only_ours(workspace, job, self.finished).await.inspect_err(|_| ended.status = BlockStatus::Failed)?;
         self.transcript.follow();
-        let result = step(workspace, job, &argv, stdin, deadline, self.transcript, self.work.cancel).await;
+        let result = step(workspace, job, Line::reading(&argv, job), deadline, self.transcript, self.work.cancel).await;
         let said = last_lines(&self.transcript.followed());
         note(ended, &result);
         if result.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {

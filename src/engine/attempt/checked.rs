@@ -10,11 +10,11 @@ use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::{STILL_OPEN, VERIFY_FAILED};
 use crate::model::printable;
 use crate::model::said::last_lines;
-use crate::worker::agent::{Cause, Stdin};
+use crate::worker::agent::Cause;
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::{Held, Workspace};
 
-use super::step::{judge, step};
+use super::step::{Line, judge, step};
 
 /// Runs the verify command, if there is one; an error is how the attempt ends because of it.
 ///
@@ -31,7 +31,7 @@ pub(super) async fn verify(
     let Some(verify) = &job.command.verify else { return Ok(()) };
     only_ours(workspace, job, finished).await?;
     transcript.follow();
-    let ended = step(workspace, job, verify, Stdin::Bytes(job.task.clone()), deadline, transcript, cancel).await;
+    let ended = step(workspace, job, Line::reading(verify, job), deadline, transcript, cancel).await;
     let said = last_lines(&transcript.followed());
     // What the check ran may have passed on more.
     if ended.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {

@@ -1,5 +1,6 @@
 //! One command of an attempt: what it is given, and what its end means.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,17 +21,42 @@ use crate::worker::workspace::Workspace;
 pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =
     ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_BASE", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
 
+/// A command of an attempt.
+pub(super) struct Line<'a> {
+    argv: &'a [String],
+    stdin: Stdin,
+    /// What its environment has besides that of the attempt.
+    env: Option<&'a BTreeMap<String, OsString>>,
+}
+
+impl<'a> Line<'a> {
+    /// Returns a command of ours, with nothing to read.
+    pub(super) fn plain(argv: &'a [String]) -> Self {
+        Self { argv, stdin: Stdin::Null, env: None }
+    }
+
+    /// Returns a command of ours that reads the task.
+    pub(super) fn reading(argv: &'a [String], job: &Job) -> Self {
+        Self { argv, stdin: Stdin::Bytes(job.task.clone()), env: None }
+    }
+
+    /// Returns the command of the item itself: the variables that the plan sets are for it alone, and not for what checks it.
+    pub(super) fn of(job: &'a Job) -> Self {
+        Self { env: Some(&job.command.env), ..Self::reading(&job.command.argv, job) }
+    }
+}
+
 /// Runs one command to its end.
 pub(super) async fn step(
     workspace: &Workspace,
     job: &Job,
-    argv: &[String],
-    stdin: Stdin,
+    line: Line<'_>,
     deadline: Instant,
     transcript: &mut TranscriptWriter,
     cancel: &watch::Receiver<bool>,
 ) -> Result<Ended, agent::Error> {
     let mut env = job.env.clone();
+    env.extend(line.env.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
         job.run.as_str().into(),
         job.item.as_str().into(),
@@ -60,11 +86,11 @@ pub(super) async fn step(
         Confined { by, writable, readable, linked, scratch, frozen: false }
     };
     let invocation = Invocation {
-        argv: argv.to_vec(),
+        argv: line.argv.to_vec(),
         cwd: workspace.tree(),
         attempt_dir: workspace.dir.clone(),
         env,
-        stdin,
+        stdin: line.stdin,
         timeout: deadline.saturating_duration_since(Instant::now()),
         supervisor: job.supervisor.as_ref().map(Attendant::start),
         folders: [workspace.tree()]

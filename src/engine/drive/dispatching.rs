@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::claims::{Asked, Claim, Ticket};
 use crate::engine::decide::Limits;
+use crate::engine::event::Progress;
 use crate::engine::outcome::Batch;
 use crate::engine::{command, prepare, products};
 use crate::model::entry::Event;
@@ -48,6 +49,10 @@ impl Driver<'_> {
                         claim.is_for(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
                         let fits = |products: &_| products::fit(&self.machine.host, &job, products);
                         let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
+                        if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
+                            let why = all.why_not(&manifest);
+                            (self.tell)(Progress::Note(format!("{}: not reused: {why}", job.item)));
+                        }
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                         match found {
                             Some(found) => batch.reused(&job, found),

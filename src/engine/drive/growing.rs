@@ -40,7 +40,7 @@ impl Driver<'_> {
         let links = coordinate::apply(self.run, self.machine.config.max_items)?;
         self.judged = Some(Basis::of(&self.run.state));
         self.schedule.grow(&self.run.state);
-        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link)));
+        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()?;
         // What was added may wait for something that is lost already.
         if links.is_empty() { Ok(()) } else { self.sweep() }

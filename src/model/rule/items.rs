@@ -108,6 +108,11 @@ impl ItemCondition {
         }
     }
 
+    /// Returns whether it holds once all of the items are done, and asks for nothing else.
+    pub fn is_all_done(&self) -> bool {
+        self.compared.is_none() && self.what == What::Are(vec![Became::Done])
+    }
+
     /// Holds a run against the condition, in words.
     pub fn check(&self, state: &RunState) -> Check {
         let found = self.found(self.count(state), self.named(state).len());

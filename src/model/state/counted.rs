@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::RunState;
+use super::{Phase, RunState};
+use crate::model::entry::{ItemReconciled, Outcome};
 use crate::model::outcomes::Outcomes;
 
 impl RunState {
@@ -14,10 +15,28 @@ impl RunState {
                 outcomes.superseded += 1;
             } else {
                 outcomes.add(item.phase, self.is_red(at));
+                outcomes.handed_over_nothing += u64::from(self.handed_over_nothing(at));
             }
         }
         outcomes.said = self.conclusions().map(|concluded| concluded.outcome.clone()).collect();
         outcomes
+    }
+
+    /// Returns true if an item is done, has no products, and was not meant to have none.
+    ///
+    /// An approval, a gate, an item that declares `produces: []`, and one whose pipeline captures nothing have nothing to hand over.
+    pub fn handed_over_nothing(&self, at: usize) -> bool {
+        let (item, state) = (self.graph.item(at), &self.items[at]);
+        let by_design = item.is_for_people()
+            || self.is_gate(at)
+            || state.only_checks
+            || item.produces.as_ref().is_some_and(Vec::is_empty);
+        state.phase == Phase::Done && state.products.is_empty() && !by_design
+    }
+
+    /// Returns true if an entry ends an item of this run as done with nothing handed over; `done` is final.
+    pub fn ended_with_nothing(&self, e: &ItemReconciled) -> bool {
+        e.status == Outcome::Done && self.graph.position(&e.item).is_some_and(|at| self.handed_over_nothing(at))
     }
 
     /// Returns the number of items per stored status, as a seal has it: red ones are done.

@@ -91,6 +91,8 @@ impl NeedEdge<'_> {
 #[derive(Default)]
 struct Declared<'d> {
     products: BTreeMap<ProductKey, &'d Produced>,
+    /// Whether it says itself what it hands over, be it nothing.
+    is_listed: bool,
     /// What takes them, where it is not all that there is.
     pipeline: Option<&'d Spec>,
     /// Whether some of it could not be read, so that nothing can be said to be undeclared.
@@ -121,6 +123,7 @@ impl<'d> Declared<'d> {
         }
         Self {
             products: declared,
+            is_listed: item.produces.read.is_some(),
             pipeline: captured::spec_of(item, catalog),
             unread: item.produces.unread
                 || item.subagent_shape.is_some() && catalog.shape(item.subagent_shape.as_ref()).is_none(),
@@ -182,7 +185,7 @@ fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Decl
     }
     let product = declared.products.get(&key).copied();
     // Only a declaration makes a file a document, so that one is always needed.
-    let must_declare = !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
+    let must_declare = declared.is_listed || !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
     if product.is_none() && !declared.unread && must_declare {
         let message = format!("the item {from:?} does not declare {key} among its products");
         let problem = edge.problem(Code::UndeclaredProduct, "select", message);

@@ -12,7 +12,7 @@ use crate::model::hints;
 use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{APPROVAL, APPROVERS, PIPELINE};
+use crate::model::plan::{APPROVAL, APPROVERS, ENV, PIPELINE};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -172,6 +172,25 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             let wanted = "a command: an array of strings (program and arguments) or one string for `sh -c`, \
                           not empty and without NUL";
             problems.push(wrong_type(&inputs.at("command"), wanted, command));
+        }
+        check_variables(inputs, problems);
+    }
+}
+
+/// Checks the environment variables that an item sets for its own command.
+fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
+    let Some(set) = inputs.object(ENV, problems) else { return };
+    let at = inputs.at(ENV);
+    for (name, value) in set {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if name.is_empty() || !name.bytes().all(plain) || name.starts_with(|c: char| c.is_ascii_digit()) {
+            let message = format!("{name:?} is not the name of an environment variable");
+            problems.push(Problem::new(Code::BadInputKey, &at.key(name), message));
+        } else if name.starts_with("HANDOFF_") || matches!(name.as_str(), "HOME" | "TMPDIR") {
+            let message = format!("`{name}` is set by the tool alone");
+            problems.push(Problem::new(Code::ReservedKey, &at.key(name), message));
+        } else if value.as_str().is_none_or(|value| value.contains('\0')) {
+            problems.push(wrong_type(&at.key(name), "a string without NUL", value));
         }
     }
 }

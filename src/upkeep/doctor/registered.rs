@@ -1,6 +1,7 @@
 //! What is registered and cannot be used: it is in the way only of who needs it, so nobody else would tell.
 
 use super::{Finding, Patient};
+use crate::config::Unregistered;
 use crate::model::hints;
 use crate::model::registered::RegisteredBy;
 use crate::plan::schemas;
@@ -21,7 +22,21 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     };
     let schemas = schemas.known.names().filter_map(bad_schema);
     let pipelines = pipelines.names().filter_map(bad_pipeline);
-    schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).collect()
+    let without_effect = patient.unregistered.iter().map(without_effect);
+    schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).chain(without_effect).collect()
+}
+
+/// Reports settings that have no effect. Only those whose name is like a registered one are a problem: a command may stand in the
+/// configuration of another repository.
+fn without_effect(unregistered: &Unregistered) -> Finding {
+    let found = match unregistered.nearest {
+        Some(_) => Finding::problem("setting-without-effect", unregistered.to_string()),
+        None => Finding::note("setting-without-effect", unregistered.to_string()),
+    };
+    match unregistered.keys.first() {
+        Some(key) => found.hint(hints::setting(key)),
+        None => found,
+    }
 }
 
 fn finding(code: &'static str, message: String, place: &RegisteredBy) -> Finding {

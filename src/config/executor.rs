@@ -1,0 +1,232 @@
+//! How one kind of work is run: the settings of executors and subagents, the built-in ones included.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+
+use super::Config;
+use super::entry::{Given, Key};
+use super::secret_env::{SecretEnv, SecretSource};
+use crate::model::confinement::{Asked, Home, Network};
+use crate::model::limits::Limits;
+use crate::model::plan::{APPROVAL, BUILT_IN, COMMAND, DISPATCH};
+
+/// How one kind of work is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executor {
+    /// The command line, for `sh -c`.
+    pub command: Option<String>,
+    /// The command line run before it.
+    pub setup: Option<String>,
+    /// The command line run after it.
+    pub verify: Option<String>,
+    /// What it means that this does not pass.
+    pub on_verify_fail: Option<OnVerifyFail>,
+    /// Seconds after which an attempt is ended.
+    pub timeout: Option<u64>,
+    /// How many attempts an item gets.
+    pub max_attempts: Option<u32>,
+    /// Environment variables set for it.
+    pub env: BTreeMap<String, String>,
+    /// Environment variables handed through to it.
+    pub pass_env: Vec<String>,
+    /// Environment variables of it whose values are secrets.
+    pub secret_env: Vec<SecretEnv>,
+    /// How much is asked to confine it.
+    pub sandbox: Option<Asked>,
+    /// Whom it may speak to.
+    pub network: Option<Network>,
+    /// Which home directory it has.
+    pub home: Option<Home>,
+    /// What else it may read.
+    pub readable: Vec<PathBuf>,
+    /// What else it may write.
+    pub writable: Vec<PathBuf>,
+    /// How much of this machine one attempt may use.
+    pub limits: Limits,
+    /// The limits that files inside the work tree set, which only lower those.
+    pub tracked_limits: Limits,
+    /// The command lines that stand in such files: the files that they name are not given to it.
+    pub tracked_lines: BTreeSet<String>,
+    /// The keys of its settings, as git lists them, each once.
+    pub keys: BTreeSet<String>,
+}
+
+/// What it means for an attempt that its verify command does not pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnVerifyFail {
+    /// It failed.
+    #[default]
+    Fail,
+    /// It is done, and its item is red.
+    Keep,
+}
+
+/// Settings of an executor or a subagent that no `command` registers, so that they have no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unregistered {
+    /// `executor` or `subagent`.
+    pub what: &'static str,
+    /// The name that the settings have.
+    pub name: String,
+    /// Their keys, as git lists them.
+    pub keys: Vec<String>,
+    /// The registered name that is most like it.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for Unregistered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<String> = self.keys.iter().map(|key| format!("`{key}`")).collect();
+        let verb = if keys.len() == 1 { "has" } else { "have" };
+        let Self { what, name, .. } = self;
+        write!(f, "{} {verb} no effect: no {what} {name:?} is registered here", keys.join(", "))?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; did you mean {nearest:?}?"),
+            None => write!(f, ", which takes `handoff.{what}.{name}.command`"),
+        }
+    }
+}
+
+impl Executor {
+    /// Returns the names of the secrets that are not simply handed through.
+    pub fn fetched_secrets(&self) -> impl Iterator<Item = &str> {
+        let fetched = |secret: &&SecretEnv| secret.source != SecretSource::Environment;
+        self.secret_env.iter().filter(fetched).map(|secret| secret.name.as_str())
+    }
+
+    /// Returns these settings of a subagent over those of the executor `dispatch`, which hold for every subagent.
+    ///
+    /// The subagent's own value counts first, and lists are joined. Of `sandbox`, `network` and `home` the stricter value holds,
+    /// so that no subagent reaches more than `dispatch` allows.
+    #[must_use]
+    pub fn over(&self, dispatch: &Self) -> Self {
+        let joined = |ours: &[PathBuf], theirs: &[PathBuf]| theirs.iter().chain(ours).cloned().collect();
+        let named: BTreeSet<&str> = self.secret_env.iter().map(|secret| secret.name.as_str()).collect();
+        let inherited = dispatch.secret_env.iter().filter(|secret| !named.contains(secret.name.as_str()));
+        Self {
+            command: self.command.clone(),
+            setup: self.setup.clone().or_else(|| dispatch.setup.clone()),
+            verify: self.verify.clone().or_else(|| dispatch.verify.clone()),
+            on_verify_fail: self.on_verify_fail.or(dispatch.on_verify_fail),
+            timeout: self.timeout.or(dispatch.timeout),
+            max_attempts: self.max_attempts.or(dispatch.max_attempts),
+            env: dispatch.env.iter().chain(&self.env).map(|(name, value)| (name.clone(), value.clone())).collect(),
+            pass_env: dispatch.pass_env.iter().chain(&self.pass_env).cloned().collect(),
+            secret_env: inherited.chain(&self.secret_env).cloned().collect(),
+            sandbox: self.sandbox.max(dispatch.sandbox),
+            network: self.network.max(dispatch.network),
+            home: self.home.into_iter().chain(dispatch.home).min(),
+            readable: joined(&self.readable, &dispatch.readable),
+            writable: joined(&self.writable, &dispatch.writable),
+            limits: self.limits.or(dispatch.limits),
+            tracked_limits: self.tracked_limits.at_most(dispatch.tracked_limits),
+            tracked_lines: self.tracked_lines.union(&dispatch.tracked_lines).cloned().collect(),
+            keys: self.keys.clone(),
+        }
+    }
+}
+
+impl Config {
+    /// Returns the settings that hold for a subagent, or `None` if there are none of its name.
+    pub fn subagent(&self, name: &str) -> Option<Executor> {
+        let own = self.subagents.get(name)?;
+        Some(self.executors.get(DISPATCH).map_or_else(|| own.clone(), |dispatch| own.over(dispatch)))
+    }
+
+    /// Returns the settings that hold for an executor other than `dispatch`, or `None` if there is none of its name.
+    pub fn settings_of(&self, executor: &str) -> Option<Executor> {
+        match self.executors.get(executor) {
+            Some(settings) => Some(settings.clone()),
+            None => (executor == COMMAND).then(Executor::default),
+        }
+    }
+
+    /// Returns the names of the executors that `command` registers; the built-in ones are not among them.
+    pub fn registered_executors(&self) -> impl Iterator<Item = &String> {
+        self.executors.iter().filter(|(_, settings)| settings.command.is_some()).map(|(name, _)| name)
+    }
+
+    /// Returns the names of the subagents that `command` registers.
+    pub fn registered_subagents(&self) -> impl Iterator<Item = &String> {
+        self.subagents.iter().filter(|(_, settings)| settings.command.is_some()).map(|(name, _)| name)
+    }
+
+    /// Returns the settings that have no effect because no `command` registers what they are for.
+    pub fn unregistered(&self) -> Vec<Unregistered> {
+        let executors: Vec<&str> =
+            BUILT_IN.into_iter().chain(self.registered_executors().map(String::as_str)).collect();
+        let subagents: Vec<&str> = self.registered_subagents().map(String::as_str).collect();
+        let of = |what, all: &BTreeMap<String, Executor>, known: &[&str]| {
+            let unknown = all.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+            let told = unknown.map(|(name, settings)| {
+                let keys = settings.keys.iter().cloned().collect();
+                Unregistered { what, name: name.clone(), keys, nearest: nearest(name, known) }
+            });
+            told.collect::<Vec<_>>()
+        };
+        let mut unregistered = of("executor", &self.executors, &executors);
+        unregistered.extend(of("subagent", &self.subagents, &subagents));
+        unregistered
+    }
+
+    /// Returns the settings of the executor or subagent that a key names, to be changed.
+    pub(super) fn executor(&mut self, given: &Given<'_>) -> &mut Executor {
+        let executors = match given.key.section {
+            Some("subagent") => &mut self.subagents,
+            _ => &mut self.executors,
+        };
+        let executor = executors.entry(given.name()).or_default();
+        executor.keys.insert(given.setting.key.clone());
+        executor
+    }
+
+    /// Records a command line of an executor.
+    pub(super) fn set_line(
+        &mut self,
+        given: &Given<'_>,
+        place: fn(&mut Executor) -> &mut Option<String>,
+        line: String,
+    ) {
+        let executor = self.executor(given);
+        if given.tracked {
+            executor.tracked_lines.insert(line.clone());
+        } else {
+            executor.tracked_lines.remove(&line);
+        }
+        *place(executor) = Some(line);
+    }
+
+    /// Returns the limits that a setting is about: those of one executor, or of all, where they stand.
+    pub(super) fn limits(&mut self, given: &Given<'_>) -> &mut Limits {
+        match (given.key.section, given.tracked) {
+            (None, false) => &mut self.limits,
+            (None, true) => &mut self.tracked_limits,
+            (Some(_), false) => &mut self.executor(given).limits,
+            (Some(_), true) => &mut self.executor(given).tracked_limits,
+        }
+    }
+}
+
+/// Returns why a built-in executor has no such setting, or `None` if it may be set.
+pub(super) fn refusal(key: &Key<'_>) -> Option<&'static str> {
+    let name = key.name.filter(|_| key.section == Some("executor"))?;
+    let is_command = key.field.eq_ignore_ascii_case("command");
+    match name {
+        APPROVAL => Some("people decide about an item of the built-in executor `approval`, and nothing runs"),
+        COMMAND if is_command => {
+            Some("an item of the built-in executor `command` says in `inputs.command` what it runs")
+        }
+        DISPATCH if is_command => Some(
+            "the built-in executor `dispatch` runs the subagent that an item names: set `handoff.subagent.<name>.command`",
+        ),
+        _ => None,
+    }
+}
+
+/// Returns the known name that is most like another, if any is like it at all.
+fn nearest(name: &str, known: &[&str]) -> Option<String> {
+    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_ascii_lowercase(), known), *known));
+    let best = alike.filter(|(likeness, _)| *likeness > 0.8).max_by(|one, other| one.0.total_cmp(&other.0));
+    best.map(|(_, known)| known.to_owned())
+}

@@ -1,0 +1,99 @@
+//! Items that are done and handed over nothing: every view says so, but for items that have nothing to hand over by design.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+
+use crate::common::ground::{Ground, item};
+
+const WORDS: &str = "done, nothing handed over";
+
+#[test]
+fn every_view_says_that_an_item_handed_over_nothing() {
+    let ground = Ground::new();
+    let run = ground.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
+    let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
+    assert_eq!(run.stdout, rows);
+    assert!(run.stderr.contains("✓ empty  done in 0ms, nothing handed over\n"), "{run}");
+    assert!(run.stderr.contains("✓ full  done in 0ms, 1 product\n"), "{run}");
+    let says = |arguments: &[&str]| ground.env.handoff(arguments).success();
+    assert_eq!(says(&["status", "r"]), rows);
+    assert_eq!(says(&["watch", "r"]), rows);
+    assert!(says(&["show", "r"]).ends_with(rows));
+    let shown = says(&["show", "r/empty"]);
+    assert!(
+        shown.contains("status     done, nothing handed over\n") && shown.contains(&format!("  {WORDS}  exit 0")),
+        "{shown}"
+    );
+    let log = says(&["log", "r"]);
+    assert!(
+        log.contains(&format!("item.reconciled empty #1: {WORDS}\n"))
+            && log.contains("item.reconciled full #1: done\n"),
+        "{log}"
+    );
+    assert!(says(&["runs"]).contains("2 done, 1 with nothing handed over\n"));
+    assert!(
+        says(&[]).contains(
+            "1 run sealed, done and green by what they record, 1 with an item that has nothing handed over\n"
+        )
+    );
+    assert!(says(&["verify", "r"]).contains("outcome    2 of 2 done, 1 with nothing handed over\n"));
+}
+
+#[test]
+fn json_says_that_an_item_handed_over_nothing() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]);
+    let read =
+        |arguments: &[&str]| -> Value { serde_json::from_str(&ground.env.handoff(arguments).success()).unwrap() };
+    let both = |answer: &Value| [0, 1].map(|at| answer["items"][at].get("handedOver").cloned());
+    let wanted = [Some(json!(false)), None];
+    let run = read(&["--json", "run", "r"]);
+    assert_eq!((both(&run), &run["outcome"]["handedOverNothing"]), (wanted.clone(), &json!(1)));
+    assert_eq!(both(&read(&["--json", "status", "r"])), wanted);
+    assert_eq!(both(&read(&["--json", "show", "r"])), wanted);
+    let item = read(&["--json", "show", "r/empty"]);
+    let ended = item["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "item.reconciled");
+    assert_eq!((&item["handedOver"], &ended.unwrap()["handedOver"]), (&json!(false), &json!(false)));
+    let entries = ground.entries("r");
+    let said: Vec<_> =
+        entries.iter().filter_map(|entry| Some((entry["item"].as_str()?, entry.get("handedOver")?))).collect();
+    assert_eq!(said, [("empty", &json!(false))]);
+    assert_eq!(read(&["--json", "runs"])["runs"][0]["handedOverNothing"], json!(1));
+    assert_eq!(read(&["--json"])["handedOverNothing"], json!(1));
+    assert_eq!(read(&["--json", "verify", "r"])["outcome"]["handedOverNothing"], json!(1));
+}
+
+#[test]
+fn what_has_nothing_to_hand_over_by_design_is_just_done() {
+    let ground = Ground::new();
+    let mut checks = item("checks", "true");
+    checks["produces"] = json!([]);
+    let mut gate = item("gate", "true");
+    gate["inputs"]["gate"] = json!({ "subject": "work", "onRed": "advance" });
+    let people = json!({ "id": "people", "executor": "approval", "depends_on": ["gate"] });
+    ground.env.write(
+        "repo/pipeline.json",
+        &json!({ "id": "looks", "version": 1, "blocks": [{ "kind": "agent" }] }).to_string(),
+    );
+    let items = [item("work", "echo x >>a.txt"), gate, checks, people];
+    let plan = json!({ "id": "r", "pattern": "pipeline", "items": items });
+    ground.env.write("plan.json", &plan.to_string());
+    ground.env.handoff(["run", "../plan.json"]).ends(4);
+    ground.env.handoff(["approve", "r/people"]).success();
+    let run = ground.env.handoff(["run", "r"]).exit(0);
+    assert!(run.stdout.ends_with("r: 4 of 4 done, sealed\n") && !run.stdout.contains("nothing"), "{run}");
+    assert!(!ground.env.handoff(["log", "r"]).success().contains("nothing"));
+}
+
+#[test]
+fn a_red_item_and_a_reused_one_say_it_as_well() {
+    let ground = Ground::new();
+    let denies = "printf '{\"verify\":{\"passed\":false}}' >\"$HANDOFF_RESULT\"";
+    let run = ground.drive("red", &[item("a", denies)]).exit(4);
+    assert!(run.stdout.contains("! a  done, red, nothing handed over  1 attempt"), "{run}");
+    ground.drive("first", &[item("a", "true")]).ends(0);
+    ground.submit("second", &[item("a", "true")]);
+    let run = ground.env.handoff(["run", "--reuse", "second"]).exit(0);
+    assert!(run.stdout.contains("✓ a  done, reused, nothing handed over  1 attempt"), "{run}");
+}
