@@ -22,7 +22,7 @@ mod tests {
                          elif ( cat \"$p\" >/dev/null ) 2>/dev/null; then echo r; else echo h; fi; done";
 
     /// Every file of the machine that a test makes, below its folder.
-    const FILES: [&str; 46] = [
+    const FILES: [&str; 47] = [
         "home/notes",
         "home/.bashrc",
         "home/.netrc",
@@ -63,6 +63,7 @@ mod tests {
         "home/.config/mise/config.toml",
         "home/.npm/_cacache/x",
         "cargo/config.toml",
+        "cargo/registry/index",
         "cargo/credentials.toml",
         "jdk/bin/java",
         "jdk/lib/modules",
@@ -328,6 +329,7 @@ mod tests {
         ];
         let given = [
             ("cargo/config.toml", Read),
+            ("cargo/registry/index", Read),
             ("jdk/bin/java", Read),
             ("jdk/lib/modules", Read),
             ("conda/bin/conda", Read),
@@ -335,8 +337,18 @@ mod tests {
             ("certs/ca.pem", Read),
         ];
         ground.gives_where(&More::default(), false, &with(&given), &variables);
-        let named = More { readable: vec![ground.at("tools/config/master.key")], ..More::default() };
-        let also = [given.as_slice(), &[("tools/config/master.key", Read)]].concat();
+        let readable = ["tools/config/master.key", "tools/state"].map(|path| ground.at(path)).into();
+        let named = More { readable, writable: vec![ground.at("cargo")], ..More::default() };
+        let also = [
+            given.as_slice(),
+            &[
+                ("tools/config/master.key", Read),
+                ("tools/state/private", Read),
+                ("cargo/config.toml", Write),
+                ("cargo/registry/index", Write),
+            ],
+        ]
+        .concat();
         ground.gives_where(&named, false, &with(&also), &variables);
     }
 

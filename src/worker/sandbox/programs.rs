@@ -27,6 +27,8 @@ pub(super) struct Programs<'a> {
     pub(super) around: &'a Surroundings,
     /// Home directories, and folders in which secrets have the same names.
     pub(super) homes: &'a mut Vec<PathBuf>,
+    /// Paths that settings name: what lies below them is given with its secrets beside programs.
+    pub(super) asked: &'a [PathBuf],
     /// Secrets that are no home's.
     pub(super) secrets: Vec<PathBuf>,
 }
@@ -89,7 +91,7 @@ impl Programs<'_> {
         let Some(real) = self.real(path) else { return };
         match real.parent() {
             Some(folder) if real.is_file() => self.add_programs(folder),
-            _ if self.add_named(path) => self.secrets.extend(beside_programs(&real, &real)),
+            _ if self.add_named(path) => self.keep_beside(&real, &real),
             _ => {}
         }
     }
@@ -112,8 +114,14 @@ impl Programs<'_> {
         if self.map.access(folder) == Access::Hidden {
             self.map.set(folder, Access::Read);
         }
-        self.secrets.extend(beside_programs(whole, folder));
+        self.keep_beside(whole, folder);
         linked(self.map, folder, self.homes);
+    }
+
+    /// Collects the secrets beside programs, unless a setting names a folder above them.
+    fn keep_beside(&mut self, whole: &Path, programs: &Path) {
+        let found = beside_programs(whole, programs).into_iter();
+        self.secrets.extend(found.filter(|path| !self.asked.iter().any(|asked| path.starts_with(asked))));
     }
 
     /// Returns the path that a variable's path leads to; `None` where nothing is there, or where it is secret or more than a

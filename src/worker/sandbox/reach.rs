@@ -66,6 +66,11 @@ pub struct More {
 }
 
 impl More {
+    /// Returns the paths that settings name, links resolved.
+    fn asked_for(&self) -> Vec<PathBuf> {
+        self.readable.iter().chain(&self.writable).filter_map(|path| fs::canonicalize(path).ok()).collect()
+    }
+
     /// Returns true if a setting names the path itself.
     fn names(&self, path: &Path) -> bool {
         self.readable.iter().chain(&self.writable).any(|named| named == path)
@@ -116,7 +121,8 @@ impl Reach {
         for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
             map.set(secret, Access::Hidden);
         }
-        hide_by_mode(&mut map);
+        let asked = more.asked_for();
+        hide_by_mode(&mut map, &asked);
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
         // Also where they lie among programs.
@@ -135,7 +141,7 @@ impl Reach {
         }
         let mut secrets = Vec::new();
         if more.asked != Asked::Strict {
-            let programs = Programs { map: &mut map, around, homes: &mut homes, secrets: Vec::new() };
+            let programs = Programs { map: &mut map, around, homes: &mut homes, asked: &asked, secrets: Vec::new() };
             secrets = programs.add(home.as_deref());
         }
         // What an agent would make on its first day need not be there yet.
@@ -151,7 +157,9 @@ impl Reach {
         let own_home = home.as_ref();
         secrets.retain(|secret| !more.names(secret));
         for secret in &secrets {
-            if map.access(secret) != Access::Hidden {
+            // As with the secrets of homes, nothing is kept free where a setting lets workers write.
+            let is_free = !writable.iter().any(|folder| secret.starts_with(folder));
+            if map.access(secret) != Access::Hidden && (is_free || secret.exists()) {
                 map.set(secret, Access::Hidden);
             }
         }
@@ -209,12 +217,16 @@ impl Reach {
 }
 
 /// Hides the files of the machine that only few may read, and we could.
-fn hide_by_mode(map: &mut Map) {
+///
+/// A setting that names a folder of programs gives all of it that is no secret of a home directory.
+fn hide_by_mode(map: &mut Map, asked: &[PathBuf]) {
     let settings = rustix::process::geteuid().is_root().then_some((SETTINGS, OTHERS, usize::MAX));
     let bit = bit_for_others(umask());
     let folders = settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED)));
     for file in folders.flat_map(|(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most)) {
-        map.set(&file, Access::Hidden);
+        if file.starts_with(SETTINGS) || !asked.iter().any(|folder| file.starts_with(folder)) {
+            map.set(&file, Access::Hidden);
+        }
     }
 }
 
