@@ -123,7 +123,7 @@ impl Sandbox {
             let numbers: Vec<usize> = working.lines().filter_map(|line| line.parse().ok()).collect();
             (!numbers.is_empty()).then_some((*entered, numbers))
         });
-        // What cannot be removed is found by `clean`, as any attempt's is.
+        // What cannot be removed stays: a few empty folders.
         let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let _ = Folder::open(private).and_then(|root| root.remove(name));
         found
