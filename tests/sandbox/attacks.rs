@@ -112,7 +112,12 @@ const ATTACKS: &[Attack] = &[
         "git config --file {home}/.gitconfig core.pager evil",
         Yes,
     ),
-    attack("write-tmp", "change a file in `/tmp`", "test -e /tmp/victim-{victim} && echo evil >/tmp/victim-{victim}", Yes),
+    attack(
+        "write-tmp",
+        "change a file in `/tmp`",
+        "test -e /tmp/victim-{victim} && echo evil >/tmp/victim-{victim}",
+        Yes,
+    ),
     attack(
         "write-cache",
         "change the user's cache of a tool",

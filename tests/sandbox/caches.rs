@@ -99,13 +99,15 @@ fn a_cache_that_a_variable_moves_is_found_by_it() {
         scene.ground.env.write("moved/go/one", "one\n");
         let moved = scene.ground.path("moved/go");
         let before = tree(&moved);
-        let plan = scene.ground.plan("moved", &[item("a", "cat $GOCACHE/one && echo two >$GOCACHE/one && cat $GOCACHE/one")]);
+        let plan =
+            scene.ground.plan("moved", &[item("a", "cat $GOCACHE/one && echo two >$GOCACHE/one && cat $GOCACHE/one")]);
         let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", moved.to_str().unwrap())]);
         assert_eq!(done(&output, &scene, "moved/a"), "one\ntwo\n", "{layers:?}");
         assert_eq!(tree(&moved), before, "{layers:?}");
         // It need not be there.
         let missing = scene.ground.path("missing/go");
-        let plan = scene.ground.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
+        let plan =
+            scene.ground.plan("missing", &[item("a", "mkdir -p $GOCACHE && echo x >$GOCACHE/x && cat $GOCACHE/x")]);
         let output = scene.handoff_where(&["run", &plan], &[("GOCACHE", missing.to_str().unwrap())]);
         assert_eq!(done(&output, &scene, "missing/a"), "x\n", "{layers:?}");
         assert!(!missing.exists());
@@ -144,9 +146,15 @@ fn attempts_at_the_same_time_write_each_their_own() {
 fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
     for (layers, scene) in scenes("the size of caches") {
         scene.ground.config("handoff.maxDisk", "8M");
-        let output = scene.drive("large", &[json!({ "id": "a", "executor": "command", "maxAttempts": 1,
-            "inputs": { "command": "for n in 1 2 3 4; do head -c 4M /dev/zero >~/.npm/_cacache/$n; done; sleep 5" } })]);
-        assert!(output.status != Some(0) && output.to_string().contains("filled more than 8388608 bytes of the disk"), "{layers:?}: {output}");
+        let output = scene.drive(
+            "large",
+            &[json!({ "id": "a", "executor": "command", "maxAttempts": 1,
+            "inputs": { "command": "for n in 1 2 3 4; do head -c 4M /dev/zero >~/.npm/_cacache/$n; done; sleep 5" } })],
+        );
+        assert!(
+            output.status != Some(0) && output.to_string().contains("filled more than 8388608 bytes of the disk"),
+            "{layers:?}: {output}"
+        );
     }
 }
 
@@ -163,7 +171,9 @@ fn nothing_of_it_is_left_behind() {
 /// Returns what is in the folders of a name.
 fn find(top: &Path, name: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for folder in fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path().join(name)).filter(|folder| folder.is_dir()) {
+    for folder in
+        fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path().join(name)).filter(|folder| folder.is_dir())
+    {
         found.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string()));
     }
     found
@@ -192,9 +202,13 @@ fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
 fn settings_without_a_credential_are_there_and_others_are_not() {
     for (layers, scene) in scenes("settings of tools") {
         scene.ground.env.write("home/.npmrc", "registry=https://npm.example.com/\n");
-        scene.ground.env.write("home/.config/pip/pip.conf", "[global]\nindex-url = https://a:SECRET@pypi.example.com\n");
+        scene
+            .ground
+            .env
+            .write("home/.config/pip/pip.conf", "[global]\nindex-url = https://a:SECRET@pypi.example.com\n");
         scene.ground.env.write("home/.m2/settings.xml", "<settings><password>SECRET</password></settings>");
-        let said = scene.says("settings", "cat ~/.npmrc; cat ~/.config/pip/pip.conf ~/.m2/settings.xml 2>/dev/null; true");
+        let said =
+            scene.says("settings", "cat ~/.npmrc; cat ~/.config/pip/pip.conf ~/.m2/settings.xml 2>/dev/null; true");
         assert_eq!(said, "registry=https://npm.example.com/\n", "{layers:?}");
     }
 }
@@ -263,7 +277,8 @@ fn a_home_without_caches_and_a_strict_sandbox_have_none() {
     for (layers, scene) in scenes("strict") {
         if layers == Layers::All {
             scene.ground.config("handoff.sandbox", "strict");
-            let said = scene.says("strict", "cat ~/.npm/_cacache/index 2>/dev/null; mkdir -p ~/.npm/_cacache && echo own");
+            let said =
+                scene.says("strict", "cat ~/.npm/_cacache/index 2>/dev/null; mkdir -p ~/.npm/_cacache && echo own");
             assert_eq!(said, "own\n");
         }
     }

@@ -74,9 +74,8 @@ impl Caches {
             let lines = || TOOLS.caches.iter().filter(move |place| place.path == path);
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
-            let is_asked = |real: &PathBuf| {
-                map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real))
-            };
+            let is_asked =
+                |real: &PathBuf| map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real));
             if real.as_ref().is_some_and(is_asked) {
                 continue;
             }
@@ -246,7 +245,8 @@ impl Confinement {
     /// Returns what people should know of the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
         let tmp = (!self.has_own_tmp()).then(|| {
-            "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own".to_owned()
+            "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own"
+                .to_owned()
         });
         tmp.into_iter().chain(self.missed_caches()).collect()
     }

@@ -93,9 +93,7 @@ impl Map {
         self.own.insert(real.to_owned());
         let gives = |path: &&Path| self.places.get(*path).is_some_and(|access| *access != Access::Hidden);
         let is_moot = |(place, access): &(&PathBuf, &Access)| {
-            **access == Access::Hidden
-                && place.starts_with(real)
-                && place.ancestors().skip(1).find(gives) == Some(real)
+            **access == Access::Hidden && place.starts_with(real) && place.ancestors().skip(1).find(gives) == Some(real)
         };
         let moot: Vec<PathBuf> = self.places.iter().filter(is_moot).map(|(place, _)| place.clone()).collect();
         for place in moot {

@@ -18,8 +18,8 @@ use rustix::process::DumpableBehavior;
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
-use super::seen::{Changed, Seen};
 use super::Word;
+use super::seen::{Changed, Seen};
 
 /// What the process needs in order to mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

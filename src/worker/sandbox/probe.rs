@@ -7,11 +7,11 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
+use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
 use super::overlay::{self, Entered};
 use super::reach::{More, Reach, Surroundings};
 use super::scratch::Over;
-use super::Sandbox;
 use crate::model::confinement::Network;
 use crate::worker::folder::Folder;
 
@@ -123,7 +123,7 @@ impl Sandbox {
             let numbers: Vec<usize> = working.lines().filter_map(|line| line.parse().ok()).collect();
             (!numbers.is_empty()).then_some((*entered, numbers))
         });
-        // What cannot be removed is found by `clean`, as any attempt's is.
+        // What cannot be removed stays: a few empty folders.
         let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let _ = Folder::open(private).and_then(|root| root.remove(name));
         found
@@ -136,8 +136,8 @@ pub(in crate::worker) fn overlays(mut arguments: impl Iterator<Item = OsString>)
         let bwrap = arguments.next()?;
         let (scratch, working) = overlay::try_out(&mut arguments)?;
         let [_, _, on] = overlay::folders(&scratch, *working.first()?);
-        let said: String = working.iter().map(|n| format!("{n}\n")).collect();
-        std::fs::write(scratch.join(WORKING), said).ok()?;
+        let said: Vec<String> = working.iter().map(usize::to_string).collect();
+        std::fs::write(scratch.join(WORKING), said.join("\n")).ok()?;
         let program = std::fs::read_link("/proc/self/exe").ok()?;
         let mut below = Command::new(bwrap);
         below.args(["--unshare-pid", "--ro-bind", "/", "/", "--bind"]).args([&on, &on]).arg("--").arg(program);

@@ -71,8 +71,9 @@ impl Confinement {
         }
         for place in TEMPORARY.map(Path::new).into_iter().filter(|place| over.places.contains_key(*place)) {
             map.close_around(place);
-            stand(map, place, scratch.tmp)
-                .map_err(|(path, error)| format!("{} cannot be mounted in {}: {error}", path.display(), place.display()))?;
+            stand(map, place, scratch.tmp).map_err(|(path, error)| {
+                format!("{} cannot be mounted in {}: {error}", path.display(), place.display())
+            })?;
         }
         Ok(over)
     }
@@ -82,7 +83,9 @@ impl Confinement {
 /// looks them up by name, and an earlier command of the attempt could have put links there.
 fn stand(map: &Map, place: &Path, own: &Path) -> Result<(), (PathBuf, io::Error)> {
     let name = |path: &Path| path.file_name().filter(|_| path.parent() == Some(place)).map(OsStr::to_owned);
-    let mounted = map.places().filter_map(|(path, _)| Some((path, name(path)?, if path.is_dir() { Kind::Folder } else { Kind::File })));
+    let mounted = map
+        .places()
+        .filter_map(|(path, _)| Some((path, name(path)?, if path.is_dir() { Kind::Folder } else { Kind::File })));
     let links = map.links().filter_map(|(link, target)| Some((link, name(link)?, Kind::Link(target))));
     for (path, name, kind) in mounted.chain(links) {
         put(own, &name, kind).map_err(|error| (path.to_owned(), error))?;
