@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let packet = arguments.packet.as_deref().map(|path| context::save(repository, path)).transpose()?;
         Ok((context::save(repository, &arguments.state)?, packet))
     };
-    output.value(&repository.checkpoint(&thread, &besides, bytes)?);
+    let made = repository.checkpoint(&thread, &besides, bytes)?;
+    for path in &made.left_out {
+        output.note(&format!("left out: {path}, another worktree of this repository"));
+    }
+    output.value(&made);
     Ok(Ending::Done)
 }

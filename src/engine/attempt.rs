@@ -4,6 +4,7 @@ mod blocks;
 mod checked;
 mod claimed;
 mod step;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,6 +36,7 @@ use crate::worker::{host::Host, inputs, pipeline};
 
 pub(super) use step::OWN_VARIABLES;
 use step::{Line, judge, step};
+pub(super) use verdict::Verdict;
 
 use super::command::Resolved;
 use super::products;
@@ -100,39 +102,6 @@ impl Job {
     /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
-    }
-}
-
-/// How an attempt ended.
-pub(super) enum Verdict {
-    /// The products are captured.
-    Done,
-    /// It failed; `hopeless` says that trying again cannot help.
-    Failed {
-        /// Why.
-        reason: String,
-        /// Whether another attempt must come to the same.
-        hopeless: bool,
-    },
-    /// The driver ended it.
-    Interrupted,
-}
-
-impl Verdict {
-    /// Returns why it failed.
-    pub(super) fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Failed { reason, .. } => Some(reason),
-            Self::Done | Self::Interrupted => None,
-        }
-    }
-
-    pub(super) fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed { reason: reason.into(), hopeless: false }
-    }
-
-    pub(super) fn hopeless(reason: impl Into<String>) -> Self {
-        Self::Failed { reason: reason.into(), hopeless: true }
     }
 }
 
@@ -223,6 +192,7 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
     }
     let job = Arc::new(job);
     let mut finished = Finished::none(&job);
+    let store_and_worktrees = [host.root.clone(), host.private.clone(), host.store.objects_dir()];
     let prepared = {
         let (host, job) = (host.clone(), job.clone());
         blocking(move || prepare(&host, &job)).await
@@ -245,6 +215,7 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
         Err(verdict) => finished.verdict = verdict,
     }
     job.lives.end(&job.item);
+    finished.verdict.name_full_disk(&store_and_worktrees);
     finished.redact(&job.secret_values());
     finished.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
@@ -259,25 +230,25 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let host = &host.showing(job.refs.clone());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
-        .map_err(|e| Verdict::failed(format!("the worktree could not be made: {}", in_words(&e))))?;
+        .map_err(|e| Verdict::of("the worktree could not be made: ", &e, Verdict::failed))?;
     // Who is confined by nothing can do all that we can, with its files as with ours.
     if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
         workspace.distrust_times();
     }
     let fill = || {
-        inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::hopeless(in_words(&e)))?;
+        inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::of("", &e, Verdict::hopeless))?;
         std::fs::write(workspace.task(), &job.task)
-            .map_err(|e| Verdict::failed(format!("the task could not be written: {e}")))?;
+            .map_err(|e| Verdict::of("the task could not be written: ", &e, Verdict::failed))?;
         let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)
-            .map_err(|e| Verdict::failed(in_words(&e)))?;
+            .map_err(|e| Verdict::of("", &e, Verdict::failed))?;
         transcript.show(job.lives.begin(&job.item));
         if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
-            workspace.make_home(host, &confinement.at_home()).map_err(|e| Verdict::failed(in_words(&e)))?;
+            workspace.make_home(host, &confinement.at_home()).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
         }
         if let Some(confinement) = &job.confinement {
             workspace.make_scratch(confinement).map_err(|e| Verdict::failed(in_words(&e)))?;
         }
-        workspace.mark_started().map_err(|e| Verdict::failed(in_words(&e)))?;
+        workspace.mark_started().map_err(|e| Verdict::of("", &e, Verdict::failed))?;
         Ok(transcript)
     };
     match fill() {
@@ -335,7 +306,7 @@ fn wind_up(
     let host = &job.host(host);
     match keep_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
-        Err(why) => finished.verdict = Verdict::failed(why),
+        Err(verdict) => finished.verdict = verdict,
     }
     if matches!(finished.verdict, Verdict::Done) {
         match products::take(&workspace, host, job, finished.captured.take()) {
@@ -362,9 +333,19 @@ fn wind_up(
             finished.notes.push(format!("{}: the worktree stays in {}", job.item, workspace.dir.display()));
             return finished;
         }
+        if matches!(finished.verdict, Verdict::NoSpace(_)) && !finished.saved {
+            finished.notes.push(unsaved(&job.item, job.attempt, &workspace));
+            return finished;
+        }
     }
     finished.spent = Some(workspace);
     finished
+}
+
+/// Says that the work of an attempt is only where it was done.
+pub(super) fn unsaved(item: &ItemId, attempt: u32, workspace: &Workspace) -> String {
+    let dir = workspace.dir.display();
+    format!("{item}: the work of attempt {attempt} is not saved yet and stays in {dir} until the run is driven again")
 }
 
 /// Removes a worktree that is of no more use; returns what to tell if it cannot be.
@@ -375,17 +356,17 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
 }
 
 /// Writes the transcript into the repository, from the open file: by no name that a worker could have given to something else.
-fn keep_transcript(host: &Host, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, String> {
-    let (transcript, mut file) = transcript.finish().map_err(|e| in_words(&e))?;
+fn keep_transcript(host: &Host, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, Verdict> {
+    let (transcript, mut file) = transcript.finish().map_err(|e| Verdict::of("", &e, Verdict::failed))?;
     if transcript.size == 0 {
         return Ok(Kept { transcript, oid: None });
     }
     let mut batch = host.store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| in_words(&e))?;
+    let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
     if (sha256, size) != (transcript.sha256, transcript.size) {
-        return Err("the transcript was changed while it was kept".to_owned());
+        return Err(Verdict::failed("the transcript was changed while it was kept"));
     }
-    kept.join(batch.keep().map_err(|e| in_words(&e))?);
+    kept.join(batch.keep().map_err(|e| Verdict::of("", &e, Verdict::failed))?);
     Ok(Kept { transcript, oid: Some(oid) })
 }
 

@@ -26,7 +26,7 @@ use crate::model::time::Moment;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
 use crate::worker::{capture, survivors, workspace};
 
-use super::attempt::{Finished, Job};
+use super::attempt::{Finished, Job, Verdict};
 use super::claims::{self, AGAIN, Claim, Claims};
 use super::decide::Schedule;
 use super::hold::{self, Hold};
@@ -74,6 +74,8 @@ struct Driver<'a> {
     queued: BTreeMap<usize, Queued>,
     /// Attempts whose end is staged: their worktrees wait until it is recorded.
     ended: Vec<Finished>,
+    /// Why nothing more is begun: a file system is full.
+    full: Option<String>,
     /// How long it took to record something last.
     append: Duration,
     reports: mpsc::UnboundedSender<Finished>,
@@ -129,6 +131,7 @@ pub async fn drive(
         claims,
         queued: BTreeMap::new(),
         ended: Vec::new(),
+        full: None,
         append: Duration::ZERO,
         reports,
         removals: JoinSet::new(),
@@ -178,6 +181,10 @@ impl Driver<'_> {
         loop {
             if *interrupt.borrow() {
                 return self.interrupted(finished).await;
+            }
+            if let Some(why) = self.full.take() {
+                self.interrupted(finished).await?;
+                return Err(Error::NoSpace(why));
             }
             self.coordinate()?;
             let wake = self.dispatch()?;
@@ -242,6 +249,9 @@ impl Driver<'_> {
         for finished in &reports {
             self.running.remove(&finished.at);
             self.tell_notes(finished);
+            if let Verdict::NoSpace(why) = &finished.verdict {
+                self.full = Some(why.clone());
+            }
             let state = &self.run.state.items[finished.at];
             if state.phase == Phase::Running && state.attempts == finished.attempt {
                 let now = self.run.writer().clock.now();
@@ -366,6 +376,9 @@ pub enum Error {
     /// Transcripts or salvage could not be kept.
     #[error("the transcript or the salvaged work of an attempt could not be kept")]
     Keep(#[from] retain::Error),
+    /// A file system is full. What ran for it is to be done again, and no attempt is spent.
+    #[error("{0}")]
+    NoSpace(String),
     /// Nothing runs, nothing can run, and yet the run has not settled.
     #[error("nothing is left to run, yet the run has not settled; this is a defect of git-handoff")]
     Stuck,

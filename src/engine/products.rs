@@ -130,7 +130,7 @@ pub(super) fn not_taken(error: &capture::Error) -> Verdict {
     match error {
         capture::Error::Refused(why) => Verdict::failed(why.clone()),
         capture::Error::Secret(secret) => Verdict::hopeless(secret.to_string()),
-        error => Verdict::failed(format!("the products could not be taken: {}", in_words(error))),
+        error => Verdict::of("the products could not be taken: ", error, Verdict::failed),
     }
 }
 

@@ -99,6 +99,14 @@ fn is_shortage(error: &(dyn Error + 'static)) -> bool {
         || in_words(error).contains("No space left on device")
 }
 
+/// Returns true if something failed because a file system, or a user's share of it, is full.
+pub(super) fn is_full(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    let is_full = |error: &io::Error| matches!(error.kind(), QuotaExceeded | StorageFull);
+    causes::chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_full))
+        || in_words(error).contains("No space left on device")
+}
+
 fn is_short(error: &io::Error) -> bool {
     use io::ErrorKind::{OutOfMemory, QuotaExceeded, StorageFull, WouldBlock};
     #[cfg(unix)]

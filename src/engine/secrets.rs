@@ -131,7 +131,7 @@ impl Finished {
     /// Takes values of secrets out of what is told of the attempt: names that a worker chose stand in it.
     pub(super) fn redact(&mut self, values: &[Vec<u8>]) {
         let reason = match &mut self.verdict {
-            Verdict::Failed { reason, .. } => Some(reason),
+            Verdict::Failed { reason, .. } | Verdict::NoSpace(reason) => Some(reason),
             Verdict::Done | Verdict::Interrupted => None,
         };
         for text in reason.into_iter().chain(&mut self.red).chain(&mut self.summary).chain(&mut self.notes) {

@@ -57,6 +57,9 @@ pub struct MadeCheckpoint {
     pub blob_sha256: String,
     /// The commit of the entry.
     pub commit: Oid,
+    /// The other worktrees of the repository below the working tree, which the checkpoint does not hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl MadeCheckpoint {
@@ -76,6 +79,7 @@ impl MadeCheckpoint {
             blob_id: made.content.state.oid,
             blob_sha256: made.content.state.sha256.hex(),
             commit: made.link.commit,
+            left_out: Vec::new(),
         }
     }
 }

@@ -156,7 +156,8 @@ impl Repository {
         let writer = self.writer().map_err(Error::from)?;
         let base = work_tree::head(&self.store).map_err(Error::from)?;
         let (state, packet) = bytes()?;
-        let worktree = besides.worktree.then(|| self.save_worktree()).transpose()?;
+        let saved = besides.worktree.then(|| self.save_worktree()).transpose()?;
+        let (worktree, left_out) = saved.unzip();
         let content = Content {
             state,
             summary: besides.summary.map(str::to_owned),
@@ -165,7 +166,9 @@ impl Repository {
             base: base.map(|(commit, _)| commit),
         };
         let made = super::checkpoint::checkpoint(&writer, thread, &content, run).map_err(Error::from)?;
-        Ok(MadeCheckpoint::of(&made, MadeCheckpoint::SAVED))
+        let mut answer = MadeCheckpoint::of(&made, MadeCheckpoint::SAVED);
+        answer.left_out = left_out.unwrap_or_default();
+        Ok(answer)
     }
 
     fn tie(&self, text: &str) -> Result<RunTie, Error> {
@@ -176,10 +179,11 @@ impl Repository {
         Ok(RunTie { id: target.run, commit })
     }
 
-    fn save_worktree(&self) -> Result<Worktree, Error> {
-        let (saved, kept) = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
-        self.keep(kept);
-        Ok(saved)
+    /// Saves the working tree, and returns it with the paths that it does not hold.
+    fn save_worktree(&self) -> Result<(Worktree, Vec<String>), Error> {
+        let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
+        self.keep(saved.kept);
+        Ok((saved.worktree, saved.left_out.iter().map(|path| path.to_string_lossy().into_owned()).collect()))
     }
 
     /// Begins a new thread with a checkpoint of another.

@@ -4,6 +4,7 @@
 //! what comes back elsewhere is what lay here, whatever is configured there. The user's index is only read.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -34,15 +35,28 @@ pub struct Snapshot<'q> {
     root: PathBuf,
     /// The tree.
     pub tree: Oid,
+    /// The worktrees of this repository below the working tree, by their paths from its top. They are no part of the tree.
+    linked: Vec<Vec<u8>>,
+}
+
+/// A working tree that was saved.
+pub struct Saved {
+    /// What a checkpoint records of it.
+    pub worktree: Worktree,
+    /// Keeps its objects until a ref reaches them.
+    pub kept: Kept,
+    /// The worktrees of this repository that it does not hold, by their paths.
+    pub left_out: Vec<PathBuf>,
 }
 
 /// Saves the working tree into the repository: tracked and untracked files as they stand, staged or not, ignored ones by name.
 ///
 /// What a host would refuse is refused here, before anything is in the repository. Empty folders are nothing to git. The objects
-/// are kept until a ref reaches them.
-pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<(Worktree, Kept), Error> {
+/// are kept until a ref reaches them. Other worktrees of the repository that lie below are left out.
+pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     let quarantine = Quarantine::new(store)?;
     let snapshot = Snapshot::take(store, &quarantine)?;
+    snapshot.check_submodules(store)?;
     snapshot.check_sizes(limit)?;
     snapshot.check_secrets(store, gate)?;
     let ignored = snapshot.ignored()?;
@@ -56,14 +70,16 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<(Worktree, Kept), 
         let known = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line();
         quarantine.promote(snapshot.tree, known.ok().and_then(|tree| tree.parse().ok()))?
     };
-    Ok((Worktree { tree: snapshot.tree, ignored }, kept))
+    let left_out = snapshot.linked.iter().map(|path| path_of(path)).collect();
+    Ok(Saved { worktree: Worktree { tree: snapshot.tree, ignored }, kept, left_out })
 }
 
 impl<'q> Snapshot<'q> {
     /// Takes it. Nothing outside the quarantine is written.
     pub fn take(store: &Store, quarantine: &'q Quarantine) -> Result<Self, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
-        let mut snapshot = Self { quarantine, root, tree: store.empty_tree() };
+        let linked = linked(store, &root)?;
+        let mut snapshot = Self { quarantine, root, tree: store.empty_tree(), linked };
         snapshot.configure(store).map_err(|e| Error::Io(quarantine.dir().to_owned(), e))?;
         let user = || store.git().work_tree(&snapshot.root).env("GIT_OPTIONAL_LOCKS", "0");
         // Without the times of the user's index, every file is read.
@@ -78,14 +94,12 @@ impl<'q> Snapshot<'q> {
             let call = snapshot.git().args(["update-index", "-z", "--skip-worktree", "--stdin"]);
             call.input(sparse.join(&0)).run()?;
         }
-        snapshot.git().args(["add", "--all", "--", ":/"]).run().map_err(|error| match error {
+        let input = snapshot.linked.iter().fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
+        let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
+        add.input(input).run().map_err(|error| match error {
             program::Error::Failed { said, .. } => Error::Refused(said),
             other => other.into(),
         })?;
-        let links = |listed: &[u8]| -> BTreeSet<Vec<u8>> {
-            let links = records(listed).filter(|record| record.starts_with(b"160000 "));
-            links.filter_map(|record| Some(record.split(|b| *b == b'\t').nth(1)?.to_vec())).collect()
-        };
         let now = snapshot.git().args(["ls-files", "-z", "--stage"]).run()?;
         if let Some(nested) = links(&now).difference(&links(&staged)).next() {
             return Err(Error::Nested(path_of(nested)));
@@ -156,6 +170,30 @@ impl<'q> Snapshot<'q> {
         }
     }
 
+    /// Refuses changes to the files of submodules: the tree names a commit of each, and nothing else.
+    fn check_submodules(&self, store: &Store) -> Result<(), Error> {
+        let staged = self.git().args(["ls-files", "-z", "--stage"]).run()?;
+        let paths: Vec<OsString> = links(&staged).iter().map(|path| literal(path)).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        // No other path is named, so that no filter of the repository's runs.
+        let user = store.git().work_tree(&self.root).env("GIT_OPTIONAL_LOCKS", "0");
+        let args =
+            ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--no-renames"];
+        let listed = user.args(args).arg("--").args(paths).run()?;
+        // `1 XY S<commit><modified><untracked> mH mI mW hH hI path`; of unmerged paths two fields more.
+        let changed = records(&listed).filter_map(|record| {
+            let fields = if record.starts_with(b"u ") { 11 } else { 9 };
+            let fields: Vec<&[u8]> = record.splitn(fields, |byte| *byte == b' ').collect();
+            let state = fields.get(2).filter(|state| state.starts_with(b"S"))?;
+            (state.get(2) == Some(&b'M') || state.get(3) == Some(&b'U'))
+                .then(|| fields.last().map(|path| path_of(path)))?
+        });
+        let changed: Vec<PathBuf> = changed.collect();
+        if changed.is_empty() { Ok(()) } else { Err(Error::Submodules(changed)) }
+    }
+
     /// Lists what git ignores. Of such files nothing is told that their content could be guessed by: what nobody committed is
     /// often kept from others for a reason.
     fn ignored(&self) -> Result<Vec<Ignored>, Error> {
@@ -178,6 +216,45 @@ impl<'q> Snapshot<'q> {
     }
 }
 
+/// Returns the worktrees of the repository that lie below the top of one of them, by their paths from there.
+///
+/// Tools for agents make theirs below the checkout. One whose folder is gone is none.
+fn linked(store: &Store, root: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let listed = store.git().args(["worktree", "list", "--porcelain", "-z"]).run()?;
+    let top = fs::canonicalize(root).map_err(|e| Error::Read(root.to_owned(), e))?;
+    let paths = records(&listed).filter_map(|record| record.strip_prefix(b"worktree "));
+    let below = paths.filter_map(|path| {
+        let path = fs::canonicalize(path_of(path)).ok()?;
+        let path = path.strip_prefix(&top).ok().filter(|path| !path.as_os_str().is_empty())?;
+        Some(path.as_os_str().as_encoded_bytes().to_vec())
+    });
+    Ok(below.collect())
+}
+
+/// Returns the paths of submodules among what `git ls-files --stage` lists.
+fn links(listed: &[u8]) -> BTreeSet<Vec<u8>> {
+    let links = records(listed).filter(|record| record.starts_with(b"160000 "));
+    links.filter_map(|record| Some(record.splitn(2, |b| *b == b'\t').nth(1)?.to_vec())).collect()
+}
+
+/// Returns the pathspec of a path and nothing else.
+fn literal(path: &[u8]) -> OsString {
+    let mut spec = OsString::from(":(top,literal)");
+    spec.push(path_of(path));
+    spec
+}
+
+/// Returns the pathspecs by which git leaves a folder out, as its standard input takes them.
+///
+/// They are patterns that begin with an escape: a literal path that is ignored as well, `git add` refuses.
+fn left_out(path: &[u8]) -> Vec<u8> {
+    let is_special = |at: usize, byte: u8| at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\');
+    let escaped = |(at, &byte): (usize, &u8)| if is_special(at, byte) { vec![b'\\', byte] } else { vec![byte] };
+    let pattern: Vec<u8> = path.iter().enumerate().flat_map(escaped).collect();
+    let magic = b":(top,exclude,glob)";
+    [&magic[..], &pattern, b"\0", magic, &pattern, b"/**\0"].concat()
+}
+
 /// Splits what git lists with `-z`.
 pub(super) fn records(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
     listed.split(|byte| *byte == 0).filter(|record| !record.is_empty())
@@ -195,6 +272,14 @@ pub enum Error {
     /// It holds another repository.
     #[error("{} is a nested git repository, which no checkpoint can hold", .0.display())]
     Nested(PathBuf),
+    /// Submodules hold changes, which no checkpoint takes along.
+    #[error(
+        "the submodule{} {} {} uncommitted or new files, which no checkpoint holds; commit or stash them there",
+        if .0.len() == 1 { "" } else { "s" },
+        .0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
+        if .0.len() == 1 { "has" } else { "have" }
+    )]
+    Submodules(Vec<PathBuf>),
     /// It holds a file that is too large.
     #[error("{file} has more than {limit} bytes, the most that is taken", file = .0.display(), limit = .1)]
     TooLarge(PathBuf, u64),
@@ -207,6 +292,9 @@ pub enum Error {
     /// A host would not take it, or it could not be stored.
     #[error(transparent)]
     Quarantine(#[from] quarantine::Error),
+    /// A folder could not be read.
+    #[error("cannot read {}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
     /// A file of ours could not be written.
     #[error("{} could not be written", .0.display())]
     Io(PathBuf, #[source] io::Error),

@@ -160,6 +160,66 @@ fn a_checkpoint_without_a_working_tree_cannot_be_checked_out() {
 }
 
 #[test]
+fn other_worktrees_of_the_repository_are_left_out_and_stay() {
+    for ignored in ["", "echo /.claude/ >>.git/info/exclude;"] {
+        let env = changed();
+        let add = format!(
+            "{ignored} git worktree add --quiet --detach '.claude/worktrees/a [*]' && echo x >'.claude/worktrees/a [*]/new' && echo kept >.claude/notes &&
+             git worktree add --quiet --detach gone && rm -r gone && git worktree add --quiet --detach ../outside"
+        );
+        env.shell("repo", &add).success();
+        let state = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
+        assert!(state.status.success(), "{}", String::from_utf8_lossy(&state.stderr));
+        let made: Value = serde_json::from_slice(&state.stdout).expect("it is JSON");
+        assert_eq!(made["left_out"], serde_json::json!([".claude/worktrees/a [*]"]));
+        let said = String::from_utf8_lossy(&state.stderr).into_owned();
+        assert!(said.contains("left out: .claude/worktrees/a [*], another worktree of this repository"), "{said}");
+        offer(&env);
+        // Neither are those of the adopter in the way.
+        let beside =
+            "git worktree add --quiet --detach .claude/worktrees/mine && echo mine >.claude/worktrees/mine/own";
+        env.shell("other", beside).success();
+        env.handoff_in("other", ADOPT).success();
+        let there = |path: &str| env.path().join("other").join(path).exists();
+        assert!(there("deep/er/new") && there(".claude/worktrees/mine/own") && !there(".claude/worktrees/a [*]"));
+        assert_eq!(there(".claude/notes"), ignored.is_empty());
+    }
+}
+
+#[test]
+fn changes_in_a_submodule_are_refused_and_its_commit_is_saved() {
+    let with_submodule = || {
+        let env = repository();
+        let add = "git init --quiet ../lib && cd ../lib && echo one >lib.txt && echo '*.o' >.gitignore && git add --all && git commit --quiet --message Lib
+            cd ../repo && git -c protocol.file.allow=always submodule --quiet add ../lib 'vend [x]' && git commit --quiet --message Sub";
+        env.shell("repo", add).success();
+        env
+    };
+    for change in ["echo more >>lib.txt", "echo new >new.txt", "rm lib.txt", "echo more >>lib.txt; git add lib.txt"] {
+        let env = with_submodule();
+        env.shell("repo", &format!("cd 'vend [x]'; {change}")).success();
+        env.git(["config", "submodule.vend [x].ignore", "all"]).success();
+        let before = traces(&env, "repo");
+        let output = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--worktree"], b"state");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let why = "the submodule vend [x] has uncommitted or new files, which no checkpoint holds; commit or stash them there";
+        assert!(output.status.code() == Some(1) && said.contains(why), "{change}: {said}");
+        assert_eq!(traces(&env, "repo"), before, "{change}");
+        // Without the files it is a checkpoint like any other.
+        save(&env, "t", b"state", &[]);
+    }
+    for change in ["true", "echo x >built.o", "echo more >>lib.txt; git commit --quiet --all --message More"] {
+        let env = with_submodule();
+        env.shell("repo", &format!("cd 'vend [x]'; {change}")).success();
+        save(&env, "t", b"state", &["--worktree"]);
+        let head = env.git_in("repo/vend [x]", ["rev-parse", "HEAD"]).success();
+        let log = json(&env.handoff(["--json", "thread", "log", "t"]).success());
+        let tree = text(&log["worktree"]["tree"]);
+        assert!(env.git(["ls-tree", tree]).success().contains(head.trim()), "{change}");
+    }
+}
+
+#[test]
 fn what_a_host_would_refuse_is_refused_with_the_reason() {
     for (what, said) in [
         ("git init --quiet nested && git -C nested commit --quiet --allow-empty --message x", "nested"),

@@ -46,6 +46,7 @@ impl From<drive::Error> for Failure {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
             drive::Error::Salvage(_) => Self::of("run", &error).hint(hints::salvage()),
+            drive::Error::NoSpace(_) => Self::of("no-space", &error).hint(hints::again_with_space()),
             drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
         }

@@ -9,7 +9,6 @@ use tokio::sync::watch;
 
 use super::{Job, Verdict};
 use crate::engine::mise;
-use crate::model::causes::in_words;
 use crate::model::entry::Exit;
 use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::worker::attendant::Attendant;
@@ -110,7 +109,7 @@ pub(super) async fn step(
 
 /// Says what the end of a command means that had so many seconds: nothing if it went well.
 pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u64) -> Result<(), Verdict> {
-    let ended = ended.as_ref().map_err(|e| Verdict::failed(format!("{step}{}", in_words(e))))?;
+    let ended = ended.as_ref().map_err(|e| Verdict::of(step, e, Verdict::failed))?;
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),

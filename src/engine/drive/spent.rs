@@ -17,12 +17,7 @@ impl Driver<'_> {
                     self.removals.spawn_blocking(move || attempt::remove(*workspace));
                 }
             } else {
-                let note = format!(
-                    "{}: the work of attempt {} is not saved yet and stays in {} until the run is driven again",
-                    finished.item,
-                    finished.attempt,
-                    workspace.dir.display()
-                );
+                let note = attempt::unsaved(&finished.item, finished.attempt, &workspace);
                 (self.tell)(Progress::Note(note));
             }
         }
