@@ -14,10 +14,10 @@ use super::tools::{Call, Effect, Encoding, Entry, check_size, tool};
 /// Returns the tools.
 pub(super) fn tools() -> Vec<Entry> {
     vec![
-        tool("doc_put", "Put a document on an open run as its next revision.", Effect::Appends, &["document"], put),
+        tool("doc_put", "Write a document of an open run, as its next revision.", Effect::Appends, &["document"], put),
         tool(
             "doc_get",
-            "Return a document of a run. With `expect`, one of another schema is refused, and the change that introduced it named.",
+            "Return a document of a run. With `expect`, a document of another schema is refused.",
             Effect::Reads,
             &["document-content"],
             get,
@@ -31,7 +31,7 @@ pub(super) fn tools() -> Vec<Entry> {
         ),
         tool(
             "doc_log",
-            "Show the revisions of a document, newest first, each with its author.",
+            "List the revisions of a document, newest first, with their authors.",
             Effect::Reads,
             &["document-log"],
             log,
@@ -45,14 +45,14 @@ struct Put {
     run: String,
     /// The document's name
     name: String,
-    /// The document
+    /// The content
     content: String,
-    /// How the content is written
+    /// The encoding of the content [default: utf-8]
     #[serde(default)]
     encoding: Encoding,
-    /// What it is, ID@VERSION; it is checked against the schema that is registered for that
+    /// The registered schema to check it against: ID@VERSION
     schema: Option<String>,
-    /// Put it only if the highest revision has this SHA-256, or, with `none`, if there is no such document yet
+    /// Write only if the highest revision has this SHA-256; `none`: only if there is no such document
     if_match: Option<String>,
 }
 
@@ -62,9 +62,9 @@ struct Get {
     run: String,
     /// The document's name
     name: String,
-    /// The revision; the highest by default
+    /// The revision [default: the highest]
     revision: Option<u64>,
-    /// The schema that it must be of: ID, or ID@REQUIREMENT like report@^1
+    /// The schema that it must have: ID, or ID@REQUIREMENT like report@^1
     expect: Option<String>,
 }
 

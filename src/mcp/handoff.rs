@@ -21,15 +21,15 @@ pub(super) fn tools() -> Vec<Entry> {
     vec![
         tool(
             "handoff_checkpoint",
-            "Offer a checkpoint to another agent: returns the signed descriptor to pass on as it is.",
+            "Offer a checkpoint to another agent. Returns a signed descriptor; pass it on unchanged.",
             Effect::Appends,
             &["descriptor"],
             handoff_checkpoint,
         ),
         tool(
             "adopt_checkpoint",
-            "Adopt a checkpoint that was offered as the beginning of a new thread: fetches it itself, and refuses it unless its \
-             bytes, its chain and every signature are what the descriptor says.",
+            "Begin a new thread with an offered checkpoint. Fetches it, and refuses it unless its bytes, its chain and all signatures \
+             match the descriptor.",
             Effect::Appends,
             &["adopt"],
             adopt_checkpoint,
@@ -42,23 +42,23 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Handoff {
     /// The thread
     thread_id: String,
-    /// The checkpoint; the latest by default
+    /// The checkpoint [default: the latest]
     checkpoint_id: Option<String>,
-    /// Whom it is for; anybody by default
+    /// The agent that may adopt it [default: any]
     to_agent: Option<String>,
-    /// How long the offer stands: a number and s, m, h or d; 48h by default
+    /// How long the offer lasts: a number and s, m, h or d [default: 48h]
     expires: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Adopt {
-    /// The descriptor, as it was handed over
+    /// The descriptor, unchanged
     handoff_json: Json,
     /// The new thread
     new_thread_id: String,
-    /// The remote to fetch from; by default what is here, then every remote
+    /// The remote to fetch from [default: this repository, then every remote]
     from: Option<String>,
-    /// Whether to put the saved working tree back as well
+    /// Also restore the saved working tree
     #[serde(default)]
     checkout: bool,
 }

@@ -133,7 +133,7 @@ pub(super) fn report_json(report: &Report) -> Value {
             *step = in_text(text).into();
         }
     }
-    value
+    credential::without_any(value)
 }
 
 /// Replaces the commands between backquotes that a tool of this server stands in for.

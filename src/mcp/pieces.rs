@@ -18,8 +18,8 @@ const MOST: usize = 256 << 10;
 pub(super) fn tools() -> Vec<Entry> {
     vec![tool(
         "cat",
-        "Read a piece of a run, from an offset, at most 256 KiB at a time: RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, \
-         :transcript, :transcript@ATTEMPT, or RUN:plan.json. Go on at `next` where there is one.",
+        "Read a piece of a run, at most 256 KiB at a time: RUN/ITEM:patch, :outputs/PATH, :manifest, :transcript or \
+         :transcript@ATTEMPT; RUN:documents/NAME or RUN:plan.json. If the answer has `next`, continue at that offset.",
         Effect::Reads,
         &["piece"],
         cat,
@@ -30,7 +30,7 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Cat {
     /// The piece, such as RUN/ITEM:patch
     what: String,
-    /// Where to begin, in bytes; 0 unless given
+    /// The first byte [default: 0]
     offset: Option<u64>,
 }
 

@@ -13,14 +13,14 @@ pub(super) fn tools() -> Vec<Entry> {
     vec![
         tool(
             "subagents_list",
-            "List what items of a plan can be run by here: the subagents of the executor `dispatch`, and the executors that a plan may name.",
+            "List the executors that a plan may name, and the subagents of the executor `dispatch`.",
             Effect::Reads,
             &["subagents"],
             subagents,
         ),
         tool(
             "schemas_list",
-            "List the schemas, shapes and pipelines that are registered here, by the names that plans and documents give them.",
+            "List the schemas, shapes and pipelines that plans and documents can name.",
             Effect::Reads,
             &["schemas"],
             schemas,

@@ -21,29 +21,28 @@ pub(super) fn tools() -> Vec<Entry> {
     vec![
         tool(
             "submit",
-            "Validate a plan (a DAG of work items) and create its run. Nothing is executed: whoever operates the repository \
-             does that with `git handoff run`.",
+            "Check a plan and create its run. Nothing is executed: the operator starts the work.",
             Effect::Appends,
             &["submit"],
             submit_plan,
         ),
         tool(
             "plan_validate",
-            "Say whether a plan can be submitted here, with every problem that it has. Nothing is changed.",
+            "Check whether a plan can be submitted here, and return every problem in it. Changes nothing.",
             Effect::Reads,
             &["validate"],
             validate_plan,
         ),
         tool(
             "status",
-            "Show where each item of a run stands; without a run, list all runs.",
+            "Return the status of each item of a run. Without a run, list all runs.",
             Effect::Reads,
             &["status", "runs"],
             show_status,
         ),
         tool(
             "verify",
-            "Prove that a run or a thread is intact: recompute every hash, signature and transition from the objects.",
+            "Verify a run or a thread: recompute every hash, signature and transition from the recorded objects.",
             Effect::Reads,
             &["verify", "thread-verify"],
             verify,
@@ -53,11 +52,11 @@ pub(super) fn tools() -> Vec<Entry> {
 
 #[derive(Deserialize, JsonSchema)]
 struct Submit {
-    /// The plan: {"id": "…", "items": [{"id": "…", "executor": "…", "inputs": {}, "needs": {}}]}
+    /// {"id": "…", "items": [{"id": "…", "executor": "…", "inputs": {}, "needs": {}}]}
     plan: Json,
-    /// The queue, instead of the plan's own
+    /// The queue [default: the plan's]
     queue: Option<String>,
-    /// The commit or branch that items start from, instead of the plan's own or HEAD
+    /// The commit or branch that items start from [default: the plan's, then HEAD]
     base: Option<String>,
 }
 
@@ -69,7 +68,7 @@ impl Submit {
 
 #[derive(Deserialize, JsonSchema)]
 struct Status {
-    /// The run; all runs are listed without one
+    /// The run
     run: Option<String>,
 }
 
@@ -77,27 +76,27 @@ struct Status {
 struct Verify {
     /// The run to verify
     run: Option<String>,
-    /// The thread to verify, instead of a run
+    /// The thread to verify; give a run or a thread
     thread_id: Option<String>,
 }
 
-/// Refuses a plan that names an executor which agents may not ask for.
+/// Refuses a plan with an executor that agents may not use.
 fn expect_allowed(repository: &Repository, plan: &ValidPlan) -> Result<(), Failure> {
     match plan.executors().iter().find(|executor| !repository.config.mcp_allows(executor)) {
         Some(executor) => {
-            let message = format!("the executor {executor:?} is not one that can be asked for from here");
+            let message = format!("the executor {executor:?} is not allowed in plans of agents");
             Err(Failure::refused("executor-not-allowed", message).hint(commands::allow_executor(executor)))
         }
         None => Ok(()),
     }
 }
 
-/// Refuses a plan that seals files: which those may be is not for a caller from outside to say.
+/// Refuses a plan that seals files of this machine: a caller must not choose them.
 fn expect_no_files(plan: &ValidPlan) -> Result<(), Failure> {
     if plan.plan().artifacts.is_empty() {
         return Ok(());
     }
-    let message = "a plan that seals files of its own cannot be submitted from here";
+    let message = "a plan with `artifacts` cannot be submitted by an agent";
     Err(Failure::refused("artifacts", message.into()).hint(commands::submit()))
 }
 
@@ -153,6 +152,6 @@ fn verify(call: &Call, parameters: &Verify) -> Result<Value, Failure> {
     match (&parameters.run, &parameters.thread_id) {
         (Some(run), None) => Ok(repository.verification(VerifyRequest::default(), warn)?.run(run)?.to_json()),
         (None, Some(thread)) => Ok(repository.verify_thread(thread, warn)?.to_json()),
-        _ => Err(Failure::usage("say either `run` or `thread_id`".into())),
+        _ => Err(Failure::usage("give either `run` or `thread_id`".into())),
     }
 }

@@ -23,8 +23,7 @@ pub(super) fn tools() -> Vec<Entry> {
     vec![
         tool(
             "thread_push",
-            "Push a thread of this repository to a remote that the operator allowed, with the log that anchors it, so that it can be \
-             fetched elsewhere. Only ever forward; no run goes along.",
+            "Push a thread and its log to a remote that the operator allowed, so that other clones can fetch it. Pushes no run.",
             Effect::Appends,
             &["push"],
             thread_push,
@@ -32,8 +31,8 @@ pub(super) fn tools() -> Vec<Entry> {
         .reaching_out(),
         tool(
             "thread_fetch",
-            "Fetch threads from a remote that the operator allowed. A fetched one is called REMOTE/THREAD: `verify` it, and go on from \
-             it with `fork`, or with `adopt_checkpoint` where a descriptor was handed over.",
+            "Fetch threads from a remote that the operator allowed. A fetched thread is named REMOTE/THREAD: `verify` it, then continue \
+             with `fork`, or with `adopt_checkpoint` if you have a descriptor.",
             Effect::Appends,
             &["fetch"],
             thread_fetch,
@@ -46,15 +45,15 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Push {
     /// The thread
     thread_id: String,
-    /// The remote, by its name; the one that is allowed by default
+    /// The name of the remote [default: the one that is allowed]
     remote: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Fetch {
-    /// The thread; every one by default
+    /// The thread [default: all]
     thread_id: Option<String>,
-    /// The remote, by its name; the one that is allowed by default
+    /// The name of the remote [default: the one that is allowed]
     remote: Option<String>,
 }
 
@@ -66,7 +65,7 @@ fn allowed(repository: &Repository, named: Option<&str>) -> Result<Remote, Failu
         (None, [only]) => only.clone(),
         (None, []) => remotes.default(true),
         (None, several) => {
-            return Err(Failure::usage(format!("say which `remote`: {} are allowed", several.join(", "))));
+            return Err(Failure::usage(format!("give a `remote`: {} are allowed", several.join(", "))));
         }
     };
     if !repository.config.mcp_remotes.contains(&name) {

@@ -21,21 +21,21 @@ pub(super) fn tools() -> Vec<Entry> {
     vec![
         tool(
             "checkpoint",
-            "Save a state as the next checkpoint of a thread; makes the thread if it is not there.",
+            "Save a state as the next checkpoint of a thread. Creates the thread if needed.",
             Effect::Appends,
             &["checkpoint"],
             save,
         ),
         tool(
             "resume",
-            "Return the latest state of a thread to go on from, and record that. A packet that is not clean stops this.",
+            "Return the latest state of a thread and record that it was resumed. Refused if its packet is not clean.",
             Effect::Appends,
             &["resume"],
             resume,
         ),
         tool(
             "diff",
-            "Show how a checkpoint differs from another, or from the one before it: as a patch, and field by field where both states are JSON.",
+            "Compare a checkpoint with another, or with the one before it: as a patch, and by field if both states are JSON.",
             Effect::Reads,
             &["diff"],
             diff,
@@ -64,16 +64,16 @@ struct Save {
     thread_id: String,
     /// The state
     state: String,
-    /// How the state is written
+    /// The encoding of the state [default: utf-8]
     #[serde(default)]
     encoding: Encoding,
-    /// One line about the state
+    /// One line that describes the state
     summary: Option<String>,
-    /// The packet that says where the work stands
+    /// The handoff packet: objective, next_action and so on
     packet: Option<Json>,
-    /// A run to tie to the checkpoint
+    /// A run that the checkpoint refers to
     run: Option<String>,
-    /// Whether to save the working tree as it stands as well
+    /// Also save the working tree
     #[serde(default)]
     worktree: bool,
 }
@@ -82,7 +82,7 @@ struct Save {
 struct Resume {
     /// The thread
     thread_id: String,
-    /// Whether to put the saved working tree back as well
+    /// Also restore the saved working tree
     #[serde(default)]
     checkout: bool,
 }
@@ -92,11 +92,11 @@ struct Resume {
 struct Diff {
     /// The thread
     thread_id: String,
-    /// The checkpoint; the latest by default
+    /// The checkpoint [default: the latest]
     checkpoint_id: Option<String>,
-    /// The thread of the other checkpoint; the same by default
+    /// The thread of the other checkpoint [default: the same]
     other_thread_id: Option<String>,
-    /// The other checkpoint; the one before by default
+    /// The other checkpoint [default: the one before]
     other_checkpoint_id: Option<String>,
 }
 
@@ -105,7 +105,7 @@ struct Diff {
 struct Fork {
     /// The thread
     thread_id: String,
-    /// The checkpoint; the latest by default
+    /// The checkpoint [default: the latest]
     checkpoint_id: Option<String>,
     /// The new thread
     new_thread_id: String,

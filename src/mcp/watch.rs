@@ -1,4 +1,4 @@
-//! The tool that waits: for something new in a run.
+//! The tool that waits for new entries of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,9 +36,9 @@ pub(super) fn tools() -> Vec<Entry> {
 struct Watch {
     /// The run
     run: String,
-    /// How many of its entries are known already; by default those that there are now
+    /// The number of entries that you know [default: all that there are now]
     since: Option<usize>,
-    /// The most seconds to wait, at most 600; 60 by default
+    /// The seconds to wait, at most 600 [default: 60]
     timeout: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ fn begin(call: Call, arguments: JsonObject) -> Waiting {
 async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     let timeout = parameters.timeout.unwrap_or(60);
     if timeout > LONGEST {
-        return Err(Failure::usage(format!("a run is watched for at most {LONGEST} seconds")));
+        return Err(Failure::usage(format!("`timeout` can be at most {LONGEST} seconds")));
     }
     let timeout = Duration::from_secs(timeout);
     let until = Instant::now() + timeout;
@@ -84,7 +84,7 @@ fn stand(view: &View) -> String {
     format!("waiting after {} entries; items: {}", view.links.len(), counts.join(", "))
 }
 
-/// What is new in a run.
+/// The new entries of a run.
 #[derive(Serialize)]
 struct Watched<'a> {
     schema: &'static str,
@@ -96,13 +96,13 @@ struct Watched<'a> {
     new: Vec<Value>,
     /// The number of items per status, `pending` and `ready` included.
     counts: BTreeMap<&'static str, u64>,
-    /// Whether nothing happens until somebody does something.
+    /// Whether the run stays as it is until a person or an agent acts.
     settled: bool,
     /// Whether it is sealed.
     sealed: bool,
 }
 
-/// Whether nothing happens in a run until somebody does something.
+/// Returns true if the run stays as it is until a person or an agent acts.
 fn is_at_rest(view: &View) -> bool {
     view.state.sealed || view.state.closed.is_some() || view.state.cancelled.is_some() || view.state.is_settled()
 }
