@@ -6,46 +6,52 @@
 use std::fmt;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::printable::written_out;
 use super::quote::quoted;
 
 /// What a person may do next, in one line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Hint {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint(Box<Parts>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parts {
     line: String,
-    #[serde(skip)]
     name: &'static str,
-    #[serde(skip)]
     about: Vec<String>,
 }
 
 impl Hint {
     fn new(name: &'static str, about: &[&str], line: String) -> Self {
-        Self { line, name, about: about.iter().map(|word| (*word).to_owned()).collect() }
+        Self(Box::new(Parts { line, name, about: about.iter().map(|word| (*word).to_owned()).collect() }))
     }
 
     /// The name of the function that made it, for readers that have other ways than commands.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.0.name
     }
 
     /// The arguments of that function, unquoted.
     pub fn about(&self) -> &[String] {
-        &self.about
+        &self.0.about
     }
 
     /// The line.
     pub fn as_str(&self) -> &str {
-        &self.line
+        &self.0.line
     }
 }
 
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.line)
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Hint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -56,7 +62,7 @@ macro_rules! hints {
             let about: &[&dyn fmt::Display] = &[$(&$word),*];
             let about: Vec<String> = about.iter().map(ToString::to_string).collect();
             $(let $word = quoted(&$word.to_string());)*
-            Hint { line: format!($line), name: stringify!($name), about }
+            Hint(Box::new(Parts { line: format!($line), name: stringify!($name), about }))
         })*
     };
 }
@@ -352,20 +358,15 @@ pub fn register_queue(queue: impl fmt::Display) -> Hint {
 
 /// A schema is not known here.
 pub fn register_schema(schema: impl fmt::Display) -> Hint {
-    let name = "register_schema";
-    Hint { name, ..set_file(format_args!("handoff.schema.{schema}.path")) }
+    let schema = schema.to_string();
+    let line = set_file(format_args!("handoff.schema.{schema}.path")).to_string();
+    Hint::new("register_schema", &[&schema], line)
 }
 
 /// As [`register_schema`], in a plan.
 pub fn register_schema_in_plan(schema: impl fmt::Display) -> Hint {
     let schema = schema.to_string();
     Hint::new("register_schema_in_plan", &[&schema], format!("git config handoff.schema.{schema}.path <file>"))
-}
-
-/// An anchor of that name is there.
-pub fn remove_anchor(name: impl fmt::Display) -> Hint {
-    let section = quoted(&format!("handoff.anchor.{name}"));
-    Hint::new("remove_anchor", &[&name.to_string()], format!("git config --remove-section {section}"))
 }
 
 /// A setting is not known: it gets its right name, or goes, in the file that it stands in.

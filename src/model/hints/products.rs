@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Hint, quoted};
+use super::{Hint, Parts, quoted};
 
 hints! {
     /// The commit that a run stands on is not here.

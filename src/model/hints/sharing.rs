@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Hint, quoted};
+use super::{Hint, Parts, quoted};
 
 hints! {
     /// Nothing was named to be pushed.
@@ -46,4 +46,10 @@ pub fn forbidden(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
 fn asked(names: Option<&[String]>) -> String {
     names
         .map_or_else(|| "--all".to_owned(), |names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))
+}
+
+/// An anchor of that name is there.
+pub fn remove_anchor(name: impl fmt::Display) -> Hint {
+    let section = quoted(&format!("handoff.anchor.{name}"));
+    Hint::new("remove_anchor", &[&name.to_string()], format!("git config --remove-section {section}"))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Hint, quoted};
+use super::{Hint, Parts, quoted};
 
 hints! {
     /// A thread is another key's.
