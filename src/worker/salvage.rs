@@ -81,7 +81,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let scratch = Scratch::new(workspace, host, &base)?;
     let outputs = relative(workspace, workspace.outputs());
     let mut skip = left_out(&walked, &scratch)?;
-    without.extend(repositories::left_out(&walked, &scratch)?.iter().map(|path| repositories::in_words(path)));
+    without.extend(repositories::left_out(&walked, &scratch)?.iter().map(repositories::in_words));
     let (beyond, taken) = beyond(&walked, &scratch, &skip, limit)?;
     skip.extend(beyond);
     let room = limit.saturating_sub(taken);

@@ -173,7 +173,7 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
         assert!(output.stderr.contains(said) && output.stderr.contains("the worktree could not be made"), "{output}");
         tells_of_the_disk(&output);
         let seen = ground.item("r", "a");
-        assert!(seen.status == "pending" && seen.reason.starts_with(said), "{} {}", seen.status, seen.reason);
+        assert!(seen.status == "ready" && seen.reason.starts_with(said), "{} {}", seen.status, seen.reason);
     }
     mount.free();
     ground.is_clean();

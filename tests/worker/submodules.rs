@@ -198,6 +198,22 @@ fn what_cannot_be_saved_of_a_submodule_is_told() {
 }
 
 #[test]
+fn an_item_takes_the_change_to_a_submodule_by_its_folder() {
+    for format in FORMATS {
+        let modules = Modules::new(format);
+        let host = modules.host();
+        let change = "echo x >>libs/sub/a.txt; echo new >libs/sub/new; rm libs/sub/dir/b.txt";
+        let product = *modules.captured(&host, change).0.unwrap().submodules.values().next().unwrap();
+        let workspace = modules.repo.workspace(&host);
+        std::fs::write(workspace.inputs().join("change"), host.store.read_blob(product.oid).unwrap()).unwrap();
+        modules.repo.script(&workspace, "git apply --directory=libs/sub inputs/change; test -e libs/sub/new");
+        let again = *capture(&workspace, &host).unwrap().submodules.values().next().unwrap();
+        assert_eq!(again.sha256, product.sha256);
+        workspace.remove().unwrap();
+    }
+}
+
+#[test]
 fn a_submodule_that_is_another_one_is_refused() {
     let modules = Modules::new("sha1");
     for (script, why) in [

@@ -73,7 +73,7 @@ pub(in crate::worker) fn save(
         let change = in_place(workspace, submodule).and_then(|()| change_of(workspace, host, submodule));
         match change.and_then(|change| Ok((output(&submodule.path)?, change))) {
             Ok((name, change)) => {
-                without.extend(change.left_out.iter().map(|path| repositories::in_words(path)));
+                without.extend(change.left_out.iter().map(repositories::in_words));
                 patches.extend(change.patch.map(|patch| (name, patch)));
             }
             Err(Error::Refused(why)) => without.push(why),
