@@ -7,6 +7,7 @@ mod completing;
 mod day;
 mod everyday;
 mod example;
+mod field;
 #[cfg(target_os = "linux")]
 mod paging;
 mod printing;

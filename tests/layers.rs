@@ -75,7 +75,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             // As the person runs it, hooks and all.
             "git/hook.rs",
             "plan/schemas/apart.rs",
-            "ledger/sign.rs",
+            "ledger/sign/program.rs",
         ],
     ),
     ("moving a ref", &["edit_reference"], &["git/refs.rs"]),

@@ -1,3 +1,4 @@
 //! One chain and what is proved of it.
 
+mod program;
 mod prove;

@@ -2,6 +2,7 @@
 
 mod adopting;
 mod differing;
+mod marked;
 mod packets;
 mod saving;
 mod tampering;

@@ -157,6 +157,9 @@ impl From<submit::Error> for Failure {
         match error {
             submit::Error::Different(run) => Self { code: "run-exists", ..failure }.hint(hints::show_or_rename(run)),
             submit::Error::Used(run) => Self { code: "id-used", ..failure }.hint(hints::other_id(run.as_str())),
+            submit::Error::OtherCase { run, .. } => {
+                Self { code: "run-exists", ..failure }.hint(hints::other_id(run.as_str()))
+            }
             submit::Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::first_commit()),
             submit::Error::Base(_) => Self { code: "bad-base", ..failure }.hint(hints::commits()),
             submit::Error::Secret(inner) => inner.into(),

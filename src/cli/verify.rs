@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
+use git_handoff::git::history;
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
 use git_handoff::model::item_state::ItemState;
@@ -15,7 +16,7 @@ use git_handoff::model::proof::Proof;
 use git_handoff::model::{hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::Target;
-use git_handoff::verify::{Beside, Claim, Report};
+use git_handoff::verify::{Beside, Claim, Failure as Lack, Report, State};
 
 use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, status, validate};
@@ -185,16 +186,32 @@ fn report(
     repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
-    let mut ending = Ending::Done;
+    let (mut ending, mut lacking) = (Ending::Done, false);
     for (at, report) in runs.reports().enumerate() {
         let report = report?;
         let said = match arguments.format.as_str() {
             SNAPSHOT => Some(snapshot_items(&report, repository)?),
             _ => None,
         };
+        let lacks = report.failure == Some(Lack::Incomplete) || report.rows.content.state == State::NotApplicable;
+        lacking |= lacks;
         ending = ending.or_worse(print(report, at, arguments, said.as_deref(), output));
     }
+    if lacking {
+        hint_at_clone(repository, output);
+    }
     Ok(ending)
+}
+
+/// Says how to bring what is missing into a clone that leaves objects or history out.
+pub(super) fn hint_at_clone(repository: &Repository, output: &mut Output) {
+    let (partial, shallow) = (history::is_partial(&repository.store), history::is_shallow(&repository.store));
+    match (partial, shallow) {
+        (true, false) => output.hint(&hints::fetch_products()),
+        (true, true) => output.hint(&hints::fetch_products_and_history()),
+        (false, true) => output.hint(&hints::unshallow()),
+        (false, false) => {}
+    }
 }
 
 /// Returns a line for each item of a run that verifies: what became of it, and what it hands over.

@@ -74,6 +74,8 @@ pub struct Config {
     pub schemas: BTreeMap<Schema, Registration>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
+    /// `gpg.ssh.program`: the program that signs with a key that is not at hand.
+    pub signing_program: Option<PathBuf>,
     /// `handoff.signers`: the allowed-signers file that verify is strict about.
     pub signers: Option<PathBuf>,
     /// `handoff.revoked`: the list of keys that verify trusts no more.
@@ -159,6 +161,7 @@ impl Default for Config {
             pipelines: BTreeMap::new(),
             schemas: BTreeMap::new(),
             signing_key: None,
+            signing_program: None,
             signers: None,
             revoked: None,
             allowed_signers: None,

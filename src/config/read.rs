@@ -63,6 +63,7 @@ impl Config {
                 "user.email" => user.1 = Some(setting.value),
                 "gpg.format" => gpg_format = setting.value,
                 "user.signingkey" => user_key = Some(setting.value),
+                "gpg.ssh.program" => config.signing_program = Some(setting.value.into()),
                 "gpg.ssh.allowedsignersfile" => config.allowed_signers = Some(setting.value.into()),
                 // Our own calls of git say no on their command line, which is not what the user says.
                 "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
@@ -84,6 +85,7 @@ impl Config {
         }));
         // An empty one asks for the repository's own, whatever else is configured.
         config.signing_key = config.signing_key.filter(|key| !key.is_empty());
+        config.signing_program = config.signing_program.filter(|program| !program.as_os_str().is_empty());
         config.user_name.clone_from(&user.0);
         config.user = user.0.zip(user.1);
         Ok((config, faults))

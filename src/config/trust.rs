@@ -19,7 +19,7 @@ pub(super) enum Counts {
 impl Counts {
     /// Returns where a setting of this key counts.
     pub(super) fn of(key: &str) -> Self {
-        const OF_GIT: [&str; 3] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.format"];
+        const OF_GIT: [&str; 4] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.ssh.program", "gpg.format"];
         if OF_GIT.contains(&key) {
             return Self::Outside;
         }

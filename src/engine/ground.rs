@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, Executor};
+use crate::git::store::Store;
 use crate::model::confinement::{Asked, Home};
 use crate::model::limits::Limits;
 use crate::model::plan::Item;
@@ -40,6 +41,13 @@ pub(super) fn shorten(host: &mut Host, environment: &Environment) {
     }
 }
 
+/// Returns the folders that workers read objects from: those of git, and the contents of git-annex.
+fn objects(store: &Store) -> Vec<PathBuf> {
+    let mut folders = store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]);
+    folders.push(store.common_dir().join("annex/objects"));
+    folders
+}
+
 /// Finds out what workers on this repository can be confined with, unless nobody wants them to be; `program` confines them.
 pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sandbox {
     let environment = &repository.environment;
@@ -70,7 +78,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         home,
         path: folders(environment.path.as_ref()),
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
-        objects: store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]),
+        objects: objects(store),
         remotes: if host.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),

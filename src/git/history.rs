@@ -20,7 +20,12 @@ pub fn is_partial(store: &Store) -> bool {
 
 /// Whether objects may be elsewhere: in a partial clone, or a shallow one.
 pub fn is_lazy(store: &Store) -> bool {
-    is_partial(store) || store.local().is_shallow().unwrap_or(false)
+    is_partial(store) || is_shallow(store)
+}
+
+/// Returns true if this clone has only the latest part of its history.
+pub fn is_shallow(store: &Store) -> bool {
+    store.local().is_shallow().unwrap_or(false)
 }
 
 /// The bytes of objects in packs that a reader keeps because others build on them.

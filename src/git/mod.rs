@@ -19,6 +19,7 @@ pub mod hook;
 pub mod incoming;
 pub mod kept;
 mod limits;
+pub mod listing;
 pub mod marks;
 pub mod merge;
 pub mod midx;

@@ -25,17 +25,27 @@ const ALWAYS: [&str; 5] =
 /// The oldest git that takes attributes from a tree instead of from the files that a worker left.
 const ATTRIBUTES_OF_TREES: (u32, u32) = (2, 41);
 
+/// The oldest git that says which paths the patterns of a sparse checkout match.
+const SPARSE_RULES: (u32, u32) = (2, 41);
+
 /// Returns whether the `git` program can be told to take attributes from a tree; asked once.
 pub fn takes_attributes_from_trees() -> bool {
-    static ANSWER: OnceLock<bool> = OnceLock::new();
+    version() >= Some(ATTRIBUTES_OF_TREES)
+}
+
+/// Returns true if the `git` program has `git sparse-checkout check-rules`.
+pub fn checks_sparse_rules() -> bool {
+    version() >= Some(SPARSE_RULES)
+}
+
+/// Returns the version of the `git` program, or `None` if it does not tell; asked once.
+fn version() -> Option<(u32, u32)> {
+    static ANSWER: OnceLock<Option<(u32, u32)>> = OnceLock::new();
     *ANSWER.get_or_init(|| {
         let said = Command::new("git").arg("version").stdin(Stdio::null()).output();
         let said = said.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         let mut numbers = said.trim_start_matches("git version ").split('.').map_while(|part| part.parse::<u32>().ok());
-        match (numbers.next(), numbers.next()) {
-            (Some(major), Some(minor)) => (major, minor) >= ATTRIBUTES_OF_TREES,
-            _ => false,
-        }
+        Some((numbers.next()?, numbers.next()?))
     })
 }
 

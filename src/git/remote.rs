@@ -194,6 +194,8 @@ pub enum Depth {
     History,
     /// These objects and nothing else.
     Only,
+    /// All commits and trees, even those that seem to be here: for a clone whose filter keeps trees back.
+    Trees,
 }
 
 /// Brings objects by id, checked by git as they come in, all of them or none, and kept until a ref reaches them. No ref moves.
@@ -206,7 +208,12 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: De
     }
     let mut lines = String::new();
     wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
-    let call = call.arg("fetch").args(FETCH).args(["--stdin", "--", from]).input(lines);
+    if depth == Depth::Trees {
+        // On the command line, a filter would be recorded for the remote; so would be that it is one of a partial clone.
+        call = call.config(&format!("remote.{from}.partialCloneFilter=blob:none"));
+    }
+    let refetch = if depth == Depth::Trees { ["--refetch"].as_slice() } else { &[] };
+    let call = call.arg("fetch").args(FETCH).args(refetch).args(["--stdin", "--", from]).input(lines);
     call.run().map_err(|error| Error::of(from, error, reach))?;
     quarantine.release().map_err(Error::Quarantine)
 }

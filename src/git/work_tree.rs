@@ -109,7 +109,7 @@ pub fn may_switch(store: &Store, scratch: &Scratch, (from, to): (Oid, Oid), half
 }
 
 /// Copies the user's index, if there is one, and keeps its time: by that, git tells entries that were written in the same moment.
-pub(super) fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
+pub fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
     let (from, to) = (store.git_dir().join("index"), folder.join(COPY));
     match std::fs::copy(&from, &to) {
         Ok(_) => std::fs::File::options().write(true).open(&to)?.set_modified(std::fs::metadata(&from)?.modified()?)?,

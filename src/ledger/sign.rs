@@ -1,9 +1,14 @@
 //! Signing keys and signatures: SSHSIG over ed25519, in git's namespace, so that stock git can check every entry.
 
+mod algorithm;
+pub mod program;
+
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+
+use program::Elsewhere;
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use signature::Signer as _;
@@ -23,33 +28,54 @@ pub struct Signer {
 enum Secret {
     /// A key that we hold in memory.
     Held(Box<PrivateKey>),
-    /// A key that only `ssh-keygen` can use: encrypted, in an agent, or of another type.
-    Elsewhere(PathBuf),
+    /// A key that only a program can use.
+    Elsewhere(Elsewhere),
 }
 
 impl Signer {
-    /// Reads a key file: a private key in OpenSSH's format, or a public key whose private half an agent holds.
+    /// Reads a key file: a private key in OpenSSH's format, or a public key whose private half an agent or a program holds.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(|e| Error::Read(path.to_owned(), e))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let other = || algorithm::other_type(text).map(|found| Error::KeyAlgorithm(path.to_owned(), found.to_owned()));
+        let elsewhere = || Elsewhere { key: path.to_owned(), literal: false, program: None };
         if let Ok(public) = PublicKey::from_openssh(text.trim()) {
-            return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(path.to_owned()) });
+            return Ok(Self { public: ed25519(public, path)?, secret: Secret::Elsewhere(elsewhere()) });
         }
-        let key = PrivateKey::from_openssh(&text).map_err(|e| Error::Key(path.to_owned(), e))?;
+        let key = PrivateKey::from_openssh(text);
+        let key = key.map_err(|e| other().unwrap_or_else(|| Error::Key(path.to_owned(), e)))?;
         let public = ed25519(key.public_key().clone(), path)?;
-        let secret = if key.is_encrypted() { Secret::Elsewhere(path.to_owned()) } else { Secret::Held(Box::new(key)) };
+        let secret = if key.is_encrypted() { Secret::Elsewhere(elsewhere()) } else { Secret::Held(Box::new(key)) };
         Ok(Self { public, secret })
     }
 
-    /// Takes a public key as it stands in `user.signingKey`, whose private half an agent holds.
+    /// Takes a public key as it stands in `user.signingKey`, whose private half an agent or a program holds.
     ///
-    /// `ssh-keygen` wants a file, so the key is kept in `folder`.
+    /// Programs that sign want a file, so the key is kept in `folder`.
     pub fn from_literal(text: &str, folder: &Path) -> Result<Self, Error> {
+        let text = text.trim();
+        if let Some(found) = algorithm::other_type(text) {
+            return Err(Error::LiteralAlgorithm(found));
+        }
         let path = folder.join("agent_key.pub");
-        let write = || fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{}\n", text.trim())));
-        if fs::read_to_string(&path).ok().as_deref().map(str::trim) != Some(text.trim()) {
+        let write = || fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{text}\n")));
+        if fs::read_to_string(&path).ok().as_deref().map(str::trim) != Some(text) {
             write().map_err(|e| Error::Write(path.clone(), e))?;
         }
-        Self::from_file(&path)
+        let mut signer = Self::from_file(&path)?;
+        if let Secret::Elsewhere(elsewhere) = &mut signer.secret {
+            elsewhere.literal = true;
+        }
+        Ok(signer)
+    }
+
+    /// Signs with this program instead of `ssh-keygen`, unless the private key itself is at hand.
+    #[must_use]
+    pub fn through(mut self, program: Option<&OsString>) -> Self {
+        if let Secret::Elsewhere(elsewhere) = &mut self.secret {
+            elsewhere.program = program.cloned();
+        }
+        self
     }
 
     /// Reads the repository's own key, making it on first use.
@@ -95,10 +121,9 @@ impl Signer {
         match &self.secret {
             Secret::Held(key) => {
                 let signature = key.sign(NAMESPACE, HashAlg::Sha512, payload).map_err(Error::Sign)?;
-                let armour = signature.to_pem(LineEnding::LF).map_err(Error::Sign)?;
-                Ok(armour.trim_end().to_owned())
+                armoured(&signature).map_err(Error::Sign)
             }
-            Secret::Elsewhere(path) => ssh_keygen(path, payload),
+            Secret::Elsewhere(elsewhere) => Ok(elsewhere.sign(&self.public, payload)?),
         }
     }
 }
@@ -106,7 +131,7 @@ impl Signer {
 impl Signer {
     /// Signs bytes with the bare ed25519 key, for formats that are not SSH's.
     ///
-    /// Only a key held in memory can: `ssh-keygen` signs in SSH's format alone.
+    /// Only a key held in memory can: programs sign in SSH's format alone.
     pub fn sign_raw(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
         let Secret::Held(key) = &self.secret else { return Err(Error::Bare) };
         let signature = key.key_data().try_sign(message).map_err(|e| Error::Sign(e.into()))?;
@@ -120,7 +145,7 @@ impl Signer {
 pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     let signature = SshSig::from_pem(armour).map_err(Error::Malformed)?;
     // The parser forgives what OpenSSH does not; only the bytes that everybody writes count, so that nothing can differ unnoticed.
-    if signature.to_pem(LineEnding::LF).map_err(Error::Malformed)?.trim_end() != armour {
+    if armoured(&signature).map_err(Error::Malformed)? != armour {
         return Err(Error::NotExact);
     }
     let public = PublicKey::from(signature.public_key().clone());
@@ -157,6 +182,14 @@ pub fn check_raw(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
         return false;
     };
     point.to_edwards().compress().0 == key.0 && point.verify_strict(message, &signature).is_ok()
+}
+
+/// Returns the public key that a setting holds as git reads it (`key::…`, `ssh-…`), or `None` if it names a file.
+///
+/// Other types of keys count as well, so that their refusal names the type instead of a missing file.
+pub fn literal(setting: &str) -> Option<&str> {
+    let others = ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"];
+    setting.strip_prefix("key::").or_else(|| others.iter().any(|other| setting.starts_with(other)).then_some(setting))
 }
 
 /// Returns 32 random hex digits, for what must not be the same twice.
@@ -197,24 +230,9 @@ fn ed25519(key: PublicKey, path: &Path) -> Result<PublicKey, Error> {
     }
 }
 
-fn ssh_keygen(key: &Path, payload: &[u8]) -> Result<String, Error> {
-    let mut child = Command::new("ssh-keygen")
-        .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
-        .arg(key)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(Error::Keygen)?;
-    let mut stdin = child.stdin.take().expect("stdin is piped");
-    // Entries are small enough for the pipe's buffer, so writing all before reading cannot block.
-    stdin.write_all(payload).map_err(Error::Keygen)?;
-    drop(stdin);
-    let output = child.wait_with_output().map_err(Error::Keygen)?;
-    if !output.status.success() {
-        return Err(Error::KeygenSaid(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+/// Writes a signature as OpenSSH does, without a line end.
+fn armoured(signature: &SshSig) -> Result<String, ssh_key::Error> {
+    Ok(signature.to_pem(LineEnding::LF)?.trim_end().to_owned())
 }
 
 /// What can go wrong with keys and signatures.
@@ -230,20 +248,20 @@ pub enum Error {
     #[error("{} is not a usable OpenSSH key", .0.display())]
     Key(PathBuf, #[source] ssh_key::Error),
     /// The key is not ed25519.
-    #[error("{file} is a {algorithm} key; git-handoff signs with ed25519", file = .0.display(), algorithm = .1)]
+    #[error("{file} is a key of type {algorithm}; git-handoff signs with ed25519", file = .0.display(), algorithm = .1)]
     KeyAlgorithm(PathBuf, String),
+    /// The public key in the configuration is not ed25519.
+    #[error("the configured signing key is of type {0}; git-handoff signs with ed25519")]
+    LiteralAlgorithm(&'static str),
     /// Signing failed.
     #[error("signing failed")]
     Sign(#[source] ssh_key::Error),
-    /// `ssh-keygen` could not be run.
-    #[error("ssh-keygen could not be run to sign")]
-    Keygen(#[source] io::Error),
+    /// The program that signs did not.
+    #[error(transparent)]
+    Program(#[from] program::Error),
     /// The key cannot sign anything but SSH's own format.
     #[error("this needs a key file without a passphrase: an agent signs in the SSH format only")]
     Bare,
-    /// `ssh-keygen` refused.
-    #[error("ssh-keygen did not sign: {0}")]
-    KeygenSaid(String),
     /// The signature or key cannot be read.
     #[error("the signature cannot be read")]
     Malformed(#[source] ssh_key::Error),

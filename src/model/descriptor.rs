@@ -107,7 +107,7 @@ impl Received {
         if bytes.len() > MAX_SIZE {
             return Err(Error::TooLarge);
         }
-        let value = json::parse(bytes).map_err(|problems| Error::Json(problems[0].to_string()))?;
+        let value = json::parse(json::unmarked(bytes)).map_err(|problems| Error::Json(problems[0].to_string()))?;
         let digest = Digest::of(&format::canonical(&value));
         let Value::Object(mut map) = value else { return Err(Error::NotAnObject) };
         let signature = required(&map, "signature")?;

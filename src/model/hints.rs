@@ -109,8 +109,6 @@ hints! {
     commits() => "git log --oneline --all";
     /// No remote is called so.
     remotes() => "git remote --verbose";
-    /// The keys that the agent for them holds.
-    keys() => "ssh-add -l";
     /// What git reads where refs contradict one another.
     refs() => "git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say";
     /// Where a setting stands, in all files.
@@ -294,13 +292,15 @@ hints! {
 // What is set.
 hints! {
     /// There is no key to sign with.
-    signing_key() => "git config handoff.signingKey ~/.ssh/id_ed25519";
+    signing_key() => "git config handoff.signingKey ~/.ssh/id_ed25519   # or '' for a key of this repository's own";
+    /// A program that is to sign did not.
+    own_signing_key() => "git config handoff.signingKey ''   # signs with a key of this repository's own; the keys of an agent: ssh-add -l";
     /// A plan, or what follows from it, has more items than are taken.
     max_items(count) => "git config handoff.maxItems {count}";
     /// A product is larger than products may be.
     max_product_size() => "git config handoff.maxProductSize 1g";
     /// There is no place for worktrees and caches.
-    workspace_root() => "git config --global handoff.workspace.root /var/tmp/git-handoff";
+    workspace_root() => "git config handoff.workspace.root /var/tmp/git-handoff   # or set XDG_CACHE_HOME to a folder that you can write to";
     /// Worktrees are made where git would track them.
     unset_workspace_root() => "git config --unset handoff.workspace.root";
     /// Answers go through a pager that is none.

@@ -100,6 +100,16 @@ impl fmt::Display for JsonPath {
     }
 }
 
+/// Returns the bytes of a file that a person wrote without the mark of byte order that some editors put first.
+pub fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Returns true if a text begins with the mark of byte order of UTF-16.
+pub fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
+}
+
 /// Reads one JSON document and refuses all that is ambiguous.
 pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
@@ -148,8 +158,11 @@ fn read_within(bytes: &[u8], most: usize, problems: &mut Problems) -> Option<Val
             None
         }
         Err(error) => {
-            let message =
-                if bytes.is_empty() { "the file is empty".to_owned() } else { format!("not valid JSON: {error}") };
+            let message = match bytes {
+                [] => "the file is empty".to_owned(),
+                _ if is_utf16(bytes) => "the file is UTF-16, and JSON is UTF-8".to_owned(),
+                _ => format!("not valid JSON: {error}"),
+            };
             problems.push(Problem::new(Code::NotJson, &state.path(), message));
             None
         }

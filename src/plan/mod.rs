@@ -65,7 +65,7 @@ pub fn is_same(one: &[u8], other: &[u8]) -> bool {
 
 /// Returns the plan under another id, in canonical form; nothing where it is no JSON object.
 pub fn renamed(bytes: &[u8], id: &str) -> Option<Vec<u8>> {
-    let mut value = json::parse(bytes).ok()?;
+    let mut value = json::parse(json::unmarked(bytes)).ok()?;
     value.as_object_mut()?.insert("id".to_owned(), id.into());
     Some(format::canonical(&value))
 }

@@ -168,13 +168,15 @@ impl Repository {
     /// Returns the signing key: the configured one, else the repository's own.
     pub fn signer(&self) -> Result<Signer, Error> {
         let folder = self.store.common_dir().join("handoff");
-        Ok(match &self.config.signing_key {
-            Some(key) => match key.strip_prefix("key::").or_else(|| key.starts_with("ssh-").then_some(key)) {
+        let signer = match &self.config.signing_key {
+            Some(key) => match sign::literal(key) {
                 Some(literal) => Signer::from_literal(literal, &folder)?,
                 None => Signer::from_file(&self.below_top(Path::new(key)))?,
             },
             None => Signer::own(&folder.join("signing_key"))?,
-        })
+        };
+        let program = self.config.signing_program.as_deref().map(|path| self.environment.expand(path).into_os_string());
+        Ok(signer.through(program.as_ref()))
     }
 
     /// Returns the public half of the signing key, without making one.
@@ -300,7 +302,7 @@ impl Repository {
             let read = move || {
                 let bytes = read_up_to(&path, MAX_PLAN_BYTES as u64)
                     .map_err(|e| format!("could not be read from {file}: {e}"))?;
-                let value = json::lenient(&bytes).map_err(|e| format!("in {file} is not JSON: {e}"))?;
+                let value = json::lenient(json::unmarked(&bytes)).map_err(|e| format!("in {file} is not JSON: {e}"))?;
                 take(value).map_err(|why| format!("in {file} is none: {why}"))
             };
             all.add(name.clone(), place, Box::new(read));
@@ -310,11 +312,9 @@ impl Repository {
 
     /// Reads the file of rules of a queue.
     fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Error> {
-        read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64).map_err(|source| Error::Rules {
-            queue: queue.to_owned(),
-            path: path.to_owned(),
-            source,
-        })
+        let read = read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64);
+        let unreadable = |source| Error::Rules { queue: queue.to_owned(), path: path.to_owned(), source };
+        read.map(|bytes| json::unmarked(&bytes).to_vec()).map_err(unreadable)
     }
 
     /// Returns a path that a setting names; a relative one starts from the top of the work tree, wherever one stands.

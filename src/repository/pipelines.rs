@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{Error, Repository, read_up_to};
 use crate::git::program;
 use crate::model::digest::Digest;
+use crate::model::json;
 use crate::model::pipeline::{MAX_BYTES, Pipelines, Spec, Unusable};
 use crate::model::problems::Problems;
 use crate::model::registered::{Registered, RegisteredBy};
@@ -159,7 +160,7 @@ impl Repository {
     ///
     /// Another one that is registered under its id stays to be had by its digest. A failure registers nothing.
     pub fn add_pipeline(&self, bytes: &[u8]) -> Result<Result<PipelineAdded, Problems>, AddError> {
-        let spec = match Spec::parse(bytes) {
+        let spec = match Spec::parse(json::unmarked(bytes)) {
             Ok(spec) => spec,
             Err(problems) => return Ok(Err(problems)),
         };
@@ -239,7 +240,7 @@ fn in_words(spec: &Spec) -> Vec<String> {
 /// Reads the file of a pipeline; `file` is what people call it.
 fn read(path: &Path, file: &str) -> Result<Spec, String> {
     let bytes = read_up_to(path, MAX_BYTES + 1).map_err(|e| format!("could not be read from {file}: {e}"))?;
-    Spec::parse(&bytes).map_err(|problems| {
+    Spec::parse(json::unmarked(&bytes)).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
         format!("in {file} is none: {first}")
     })

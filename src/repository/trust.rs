@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::is_in_work_tree;
+use crate::model::json;
 use crate::verify::{Options, Revoked, Signers, revoked};
 
 use super::{Repository, read_up_to};
@@ -86,6 +87,9 @@ impl Repository {
 
 fn text(path: &Path) -> Result<String, Error> {
     let bytes = read_up_to(path, SIGNERS_LIMIT).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    if json::is_utf16(&bytes) {
+        return Err(Error::Bad { path: path.to_owned(), why: "it is UTF-16; save it as UTF-8".to_owned() });
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -10,7 +10,7 @@ use super::{Denied, NewEntry, OpenRun, coordinate};
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event, RunExtended};
 use crate::model::extension::definition;
-use crate::model::json::JsonPath;
+use crate::model::json::{self, JsonPath};
 use crate::model::judge::{Act, Judgement};
 use crate::model::name::{ItemId, RunId};
 use crate::model::pipeline::{Spec, Unusable};
@@ -97,7 +97,7 @@ impl Repository {
         }
         let bytes = bytes()?;
         self.gate().check("plan", &bytes).map_err(repository::Error::from).map_err(Error::from)?;
-        Ok(self.add(&target.run, &view.plan, &bytes)?)
+        Ok(self.add(&target.run, &view.plan, json::unmarked(&bytes))?)
     }
 
     fn add(&self, run: &RunId, submitted: &Plan, bytes: &[u8]) -> Result<Result<Extended, Problems>, Error> {

@@ -10,7 +10,7 @@ use crate::git::store::Store;
 use crate::git::{refs, work_tree};
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
-use crate::model::json::JsonPath;
+use crate::model::json::{self, JsonPath};
 use crate::model::name::RunId;
 use crate::model::plan::Plan;
 use crate::model::role::Role;
@@ -128,6 +128,7 @@ impl Repository {
 
     /// Returns a valid plan with what it takes from elsewhere: the one way to both, so that `validate` and `submit` cannot disagree.
     fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
+        let bytes = json::unmarked(bytes);
         let parsed = plan::parse_within(bytes, self.config.max_items).ok();
         let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
         let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];

@@ -13,7 +13,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::elsewhere::Import;
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format;
-use crate::model::name::{FilePath, RunId};
+use crate::model::name::{FilePath, RunId, fold};
 use crate::model::plan::{Need, Plan};
 use crate::model::role::Role;
 use crate::plan;
@@ -61,6 +61,7 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
         // A log is written after the ref: whoever submitted since that was looked at did not lose it.
         return existing(writer, &run, valid)?.ok_or(Error::Used(run));
     }
+    refuse_other_case(&writer.store, &run)?;
     let mut batch = writer.store.batch();
     let (event, edits) = first_entry(writer, &mut batch, valid, request)?;
     let draft = Draft { about: run.clone().into(), event: Event::RunSubmitted(event), edits };
@@ -108,6 +109,20 @@ pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<
     let names = listed.split(|b| *b == 0).map(String::from_utf8_lossy);
     // `Inputs` and `inputs` are one folder where case does not count.
     Ok(names.filter(|name| folders.iter().any(|f| name.eq_ignore_ascii_case(f))).map(Into::into).collect())
+}
+
+/// Refuses an id that differs from that of another run only in letter case.
+///
+/// Where case does not count, the refs of both are one file, and so are their folders of worktrees.
+fn refuse_other_case(store: &Store, run: &RunId) -> Result<(), Error> {
+    let folded = fold(run.as_str());
+    for (name, _) in refs::list_with_archived(store, format::RUN_REFS)? {
+        let other = name.strip_prefix(format::RUN_REFS).and_then(RunId::decode);
+        if let Some(other) = other.filter(|other| other != run && fold(other.as_str()) == folded) {
+            return Err(Error::OtherCase { run: run.clone(), other });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the run that is there already if it holds the same plan.
@@ -226,6 +241,14 @@ pub enum Error {
     /// The id belongs to a run with another plan, or of another writer.
     #[error("the run {0:?} exists already with another plan or another writer")]
     Different(RunId),
+    /// Another run has the same id in other letter case.
+    #[error("the run id {run:?} differs from that of the run {other:?} only in letter case")]
+    OtherCase {
+        /// The id that was asked for.
+        run: RunId,
+        /// The id of the run that is there.
+        other: RunId,
+    },
     /// The id belonged to a run whose ref is gone.
     #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
     Used(RunId),

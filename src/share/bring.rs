@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::git::history::is_partial;
 use crate::git::remote::{self, Depth, Reach};
-use crate::git::store::{Kept, Store};
+use crate::git::store::{self, Kept, Store};
 use crate::model::digest::Oid;
 
 use super::Kind;
@@ -42,6 +42,32 @@ pub(super) fn history(
         }
     }
     Ok(unsound)
+}
+
+/// Brings the trees of what is shown where a partial clone's filter kept them back (`--filter=tree:0`), in one batch.
+///
+/// Only a walk tells: plain git may have brought the commits alone, now or long ago.
+pub(super) fn trees(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    shown: impl Iterator<Item = (Kind, Option<Oid>, Oid)>,
+    kept: &mut Kept,
+) -> Result<(), Error> {
+    if !is_partial(store) {
+        return Ok(());
+    }
+    let mut wanted = Vec::new();
+    for (kind, old, new) in shown {
+        match evidence::missing(store, kind, old, new, false) {
+            Err(store::Error::Missing(_)) => wanted.push(new),
+            other => _ = other?,
+        }
+    }
+    if !wanted.is_empty() {
+        kept.join(remote::fetch(store, reach, &request.remote.given, &wanted, Depth::Trees)?);
+    }
+    Ok(())
 }
 
 /// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::git::listing::Marks;
 use crate::git::program::{self, Git};
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
@@ -36,12 +37,16 @@ impl<'q> Plan<'q> {
         let snapshot = Snapshot::take(store, quarantine)?;
         let mut plan = Self { snapshot, tree: saved.tree, writes: Vec::new(), removals: Vec::new() };
         let conflicts = plan.sort_out(store, head)?;
-        if conflicts.is_empty() { Ok(plan) } else { Err(Error::LocalChanges(conflicts)) }
+        if conflicts.is_empty() {
+            return Ok(plan);
+        }
+        let marks = plan.snapshot.listing.marks(&conflicts);
+        Err(Error::LocalChanges { paths: conflicts, marks })
     }
 
     /// Sorts every path that differs into those to write, those to remove and those in conflict.
     fn sort_out(&mut self, store: &Store, head: Option<Oid>) -> Result<Vec<PathBuf>, Error> {
-        let local = local_changes(store, self.snapshot.root())?;
+        let local = local_changes(store, &self.snapshot)?;
         let differing = |old: String| -> Result<BTreeMap<Vec<u8>, u8>, program::Error> {
             let call = self.snapshot.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-status"]);
             let listed = call.args([old, self.tree.to_string()]).run()?;
@@ -98,7 +103,12 @@ impl<'q> Plan<'q> {
         for path in &self.removals {
             let path = path_of(path);
             let at = root.join(&path);
-            fs::remove_file(&at).map_err(|e| Error::Io(at, e))?;
+            match fs::remove_file(&at) {
+                // A sparse checkout left it out.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::Io(at, error)),
+                Ok(()) => {}
+            }
             for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
                 // Ends at the first that holds something else.
                 if fs::remove_dir(root.join(folder)).is_err() {
@@ -138,12 +148,24 @@ enum Local {
     Changed,
 }
 
-fn local_changes(store: &Store, root: &Path) -> Result<BTreeMap<Vec<u8>, Local>, program::Error> {
-    let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
-    let listed = store.git().work_tree(root).env("GIT_OPTIONAL_LOCKS", "0").args(args).run()?;
+/// Returns the paths that differ from the commit, in the index or on the disk, whatever marks the index has.
+fn local_changes(store: &Store, snapshot: &Snapshot) -> Result<BTreeMap<Vec<u8>, Local>, Error> {
+    let index = work_tree::copy_of_index(store, snapshot.folder()).map_err(work_tree::Error::Index)?;
+    let git = || {
+        // A split index would be written beside the user's own.
+        let settings = ["core.splitIndex=false", "core.ignoreStat=false", "core.checkStat=default"];
+        let git = settings.into_iter().fold(store.git().work_tree(snapshot.root()), Git::config);
+        git.config("core.untrackedCache=false").env("GIT_INDEX_FILE", &index)
+    };
+    let marked = snapshot.listing.marked_lines();
+    if !marked.is_empty() {
+        git().args(["update-index", "-z", "--index-info"]).input(marked).run()?;
+    }
+    let listed = git().args(["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"]).run()?;
     let changes = records(&listed).filter(|record| record.len() > 3).map(|record| {
-        let local = if record[0] == b'?' || record[0] == b'A' { Local::New } else { Local::Changed };
-        (record[3..].to_vec(), local)
+        // Untracked, added, or to be added (`git add --intent-to-add`).
+        let is_new = matches!(record[..2], [b'?' | b'A', _] | [_, b'A']);
+        (record[3..].to_vec(), if is_new { Local::New } else { Local::Changed })
     });
     Ok(changes.collect())
 }
@@ -162,9 +184,14 @@ pub enum Error {
         /// The commit that is checked out.
         head: Option<Oid>,
     },
-    /// Files of somebody here are in the way.
-    #[error("changed here, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
-    LocalChanges(Vec<PathBuf>),
+    /// Local changes are in the way.
+    #[error("changed here, and in the way: {}", paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
+    LocalChanges {
+        /// The files.
+        paths: Vec<PathBuf>,
+        /// Those of them that the index marks, so that `git status` does not show them.
+        marks: Marks,
+    },
     /// The working tree here could not be looked at.
     #[error(transparent)]
     Snapshot(#[from] worktree::Error),

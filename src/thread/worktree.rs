@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::git::listing::Listing;
 use crate::git::program::{self, Git};
 use crate::git::quarantine::{self, Quarantine};
 use crate::git::screen::{self, Range};
@@ -33,6 +34,8 @@ const SETTINGS: [&str; 6] =
 pub struct Snapshot<'q> {
     quarantine: &'q Quarantine,
     root: PathBuf,
+    /// The user's index.
+    pub listing: Listing,
     /// The tree.
     pub tree: Oid,
     /// The worktrees of this repository below the working tree, by their paths from its top. They are no part of the tree.
@@ -79,20 +82,18 @@ impl<'q> Snapshot<'q> {
     pub fn take(store: &Store, quarantine: &'q Quarantine) -> Result<Self, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let linked = linked(store, &root)?;
-        let mut snapshot = Self { quarantine, root, tree: store.empty_tree(), linked };
+        let listing = Listing::read(&|| store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0"), &root)?;
+        let mut snapshot = Self { quarantine, root, listing, tree: store.empty_tree(), linked };
         snapshot.configure(store).map_err(|e| Error::Io(quarantine.dir().to_owned(), e))?;
-        let user = || store.git().work_tree(&snapshot.root).env("GIT_OPTIONAL_LOCKS", "0");
-        // Without the times of the user's index, every file is read.
-        let staged = user().args(["ls-files", "-z", "--stage"]).run()?;
+        // Without the times and marks of the user's index, every file is read.
+        let staged = snapshot.listing.lines();
         if !staged.is_empty() {
             snapshot.git().args(["update-index", "-z", "--index-info"]).input(staged.clone()).run()?;
         }
-        // What a sparse checkout leaves out is not deleted.
-        let flagged = user().args(["ls-files", "-z", "-t"]).run()?;
-        let sparse: Vec<&[u8]> = records(&flagged).filter_map(|record| record.strip_prefix(b"S ")).collect();
-        if !sparse.is_empty() {
+        let absent: Vec<&[u8]> = snapshot.listing.left_out().iter().map(Vec::as_slice).collect();
+        if !absent.is_empty() {
             let call = snapshot.git().args(["update-index", "-z", "--skip-worktree", "--stdin"]);
-            call.input(sparse.join(&0)).run()?;
+            call.input(absent.join(&0)).run()?;
         }
         let input = snapshot.linked.iter().fold(b":/\0".to_vec(), |paths, path| [paths, left_out(path)].concat());
         let add = snapshot.git().args(["add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"]);
@@ -112,6 +113,11 @@ impl<'q> Snapshot<'q> {
     /// Returns the root of the working tree.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the folder of the quarantine, which also holds the index.
+    pub fn folder(&self) -> &Path {
+        self.quarantine.dir()
     }
 
     /// Returns the path of a file of ours beside the index.

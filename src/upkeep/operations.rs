@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::engine::machine::{Machine, NoCache, host};
 use crate::git::{kept, store};
+use crate::ledger::sign;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
 use crate::repository::{self, Repository};
@@ -134,7 +135,7 @@ impl Repository {
         // A key is made by those who write, not by those who look.
         let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
         let key_file = match &self.config.signing_key {
-            Some(key) if key.starts_with("key::") || key.starts_with("ssh-") || is_public(key) => None,
+            Some(key) if sign::literal(key).is_some() || is_public(key) => None,
             Some(key) => Some(self.below_top(Path::new(key))),
             None => Some(self.store.common_dir().join("handoff/signing_key")),
         };

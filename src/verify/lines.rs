@@ -3,9 +3,10 @@
 /// Returns the lines that are neither empty nor comments, each with its number; an error is the number of a line that another
 /// program, or a person, would divide otherwise.
 ///
-/// Lines end with LF or CR LF. A CR alone, another control character, a mark of byte order or one of Unicode's own line ends is
-/// refused wherever it stands, in a comment too: what follows it could be meant as a line.
+/// Lines end with LF or CR LF. A mark of byte order may begin the text. Elsewhere the mark is refused, and so are a CR alone, any
+/// other control character and Unicode's own line ends, in comments too: what follows one could be meant as a line.
 pub(super) fn lines(text: &str) -> Result<Vec<(usize, &str)>, usize> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
     for (at, line) in text.split_inclusive('\n').enumerate() {
         let ended = line.strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));

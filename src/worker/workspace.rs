@@ -5,6 +5,7 @@
 //! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it. What ends in order goes into the pool
 //! (`pool`), and is made what it was (`reset`) before another attempt gets it.
 
+pub(super) mod annex;
 mod base;
 mod company;
 mod error;
@@ -203,6 +204,7 @@ impl Workspace {
         self.private.make()?;
         let git_dir = tree.join(".git");
         base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
+        base.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
         refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
         fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
         // After the checkout and before the worker: a file that changes later cannot have an earlier time than this one.

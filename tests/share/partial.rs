@@ -75,3 +75,96 @@ fn without_trees_the_rows_that_need_them_are_open() {
     assert!(open.stdout.contains("INCOMPLETE"), "{open}");
     assert_eq!(marks(&open), "─✓✓─────", "{open}");
 }
+
+/// Clones without trees.
+fn treeless(env: &Environment, more: &[&str]) {
+    let url = format!("file://{}/hub", env.path().display());
+    let clone = ["clone", "--quiet", "--filter=tree:0"];
+    env.git_in(".", clone.iter().chain(more).chain(&[url.as_str(), "lazy"])).success();
+}
+
+#[test]
+fn a_clone_without_trees_can_fetch_and_verify() {
+    for more in [&["--no-checkout"][..], &[], &["--bare"], &["--depth=1"]] {
+        let env = pushed();
+        treeless(&env, more);
+        let settings = env.git_in("lazy", ["config", "--list", "--local"]).success();
+        env.handoff_in("lazy", ["fetch"]).success();
+        assert_eq!(env.git_in("lazy", ["config", "--list", "--local"]).success(), settings, "the filter stays");
+        assert_eq!(env.handoff_in("lazy", ["fetch"]).exit(0).stderr, "everything is here already\n", "{more:?}");
+        fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
+        let report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
+        assert_eq!(marks(&report), "✓✓✓✓✓✓✓─", "{more:?}");
+        fs::rename(env.path().join("gone"), env.path().join("hub")).unwrap();
+        env.handoff_in("lazy", ["fetch", "--content"]).success();
+        let report = env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0);
+        assert_eq!(marks(&report), "✓✓✓✓✓✓✓✓", "{more:?}");
+    }
+}
+
+#[test]
+fn trees_that_plain_git_left_out_are_brought() {
+    let env = pushed();
+    treeless(&env, &[]);
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
+    env.handoff_in("lazy", ["fetch"]).success();
+    fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
+    assert_eq!(marks(&env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0)), "✓✓✓✓✓✓✓─");
+}
+
+#[test]
+fn what_is_missing_names_the_command_that_brings_it() {
+    let env = pushed();
+    // The base of the run lies deeper than what the shallow clones have.
+    env.shell(
+        "repo",
+        "echo later >later && git add later && git commit --quiet --message Later && git push --quiet origin main",
+    )
+    .success();
+    let url = format!("file://{}/hub", env.path().display());
+    for (name, options, verify, apply) in [
+        ("blobless", &["--filter=blob:none"][..], Some("git handoff fetch --content"), "git handoff fetch --content"),
+        ("treeless", &["--filter=tree:0"], Some("git handoff fetch --content"), "git handoff fetch --content"),
+        ("shallow", &["--depth=1"], None, "git fetch --unshallow"),
+        (
+            "both",
+            &["--depth=1", "--filter=blob:none"],
+            Some("git handoff fetch --content && git fetch --unshallow"),
+            "git fetch --unshallow",
+        ),
+    ] {
+        env.git_in(".", ["clone", "--quiet"].iter().chain(options).chain(&[url.as_str(), name])).success();
+        env.handoff_in(name, ["fetch"]).success();
+        let verified = env.handoff_in(name, ["verify", "origin/handoff-dag-1"]).exit(0);
+        let hint = verified.stderr.lines().find_map(|line| line.strip_prefix("hint: "));
+        assert_eq!(hint, verify, "{name}: {verified}");
+        let refused = env.handoff_in(name, ["apply", "origin/handoff-dag-1", "--branch", "x"]).exit(1);
+        let hint = refused.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or_default();
+        assert!(hint.contains(apply), "{name}: {refused}");
+        assert_eq!(env.git_in(name, ["branch", "--list", "x"]).success(), "");
+        // It does bring it.
+        if name == "blobless" || name == "treeless" {
+            env.handoff_in(name, ["fetch", "--content"]).success();
+        } else {
+            env.git_in(name, ["fetch", "--quiet", "--unshallow"]).success();
+            env.handoff_in(name, ["fetch", "--content"]).success();
+        }
+        env.handoff_in(name, ["apply", "origin/handoff-dag-1", "--branch", "x"]).success();
+    }
+}
+
+#[test]
+fn a_chain_that_a_shallow_fetch_cut_names_the_way_out() {
+    let env = pushed();
+    let url = format!("file://{}/hub", env.path().display());
+    env.git_in(".", ["clone", "--quiet", "--depth=1", &url, "shallow"]).success();
+    let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
+    env.git_in("shallow", ["fetch", "--quiet", "--depth=1", "origin", spec]).success();
+    let cut = env.handoff_in("shallow", ["verify", "origin/handoff-dag-1"]).exit(3);
+    assert!(cut.stdout.contains("INCOMPLETE"), "{cut}");
+    assert!(cut.stderr.contains("hint: git fetch --unshallow\n"), "{cut}");
+    env.git_in("shallow", ["fetch", "--quiet", "--unshallow", "origin", spec]).success();
+    let whole = env.handoff_in("shallow", ["verify", "origin/handoff-dag-1"]).exit(0);
+    assert!(!whole.stderr.contains("hint:"), "{whole}");
+}

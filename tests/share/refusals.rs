@@ -274,3 +274,27 @@ fn no_transport_runs_what_a_url_says() {
     assert!(said.contains("transport 'file' not allowed"), "{said}");
     assert!(!env.path().join("pwned").exists() && !env.repo().join("pwned").exists());
 }
+
+#[test]
+fn settings_of_git_that_a_push_fails_of_are_named() {
+    let env = shared();
+    let hint = |output: &crate::common::Output| -> Value {
+        serde_json::from_str::<Value>(&output.stderr).unwrap()["hint"].clone()
+    };
+    env.git(["config", "push.pushOption", "ci.skip"]).success();
+    let refused = env.handoff(["--json", "push", "--all"]).exit(1);
+    assert_eq!(
+        hint(&refused),
+        "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption"
+    );
+    env.git(["config", "remote.origin.mirror", "true"]).success();
+    env.git_in("hub", ["config", "receive.advertisePushOptions", "true"]).success();
+    let refused = env.handoff(["--json", "push", "--all"]).exit(1);
+    assert_eq!(hint(&refused), "git config --unset remote.origin.mirror");
+    assert_eq!(refs(&env, "hub"), "");
+    // Both hints are ways out.
+    env.git(["config", "--unset", "remote.origin.mirror"]).success();
+    env.git_in("hub", ["config", "receive.advertisePushOptions", "false"]).success();
+    env.git(["-c", "push.pushOption=", "handoff", "push", "--all"]).success();
+    assert!(refs(&env, "hub").contains(RUN_REF));
+}

@@ -419,3 +419,36 @@ fn a_remote_that_a_push_mirrors_to_is_named() {
     place.git(&["config", "--unset", "remote.hub.mirror"]);
     assert_eq!(found(&place), (0, vec![]));
 }
+
+#[test]
+fn replace_refs_and_names_of_another_hash_have_a_line() {
+    let place = Place::new();
+    let [main, head] = ["HEAD:main.txt", "HEAD"].map(|name| place.git(&["rev-parse", name]).trim().to_owned());
+    place.write("other.txt", "other\n");
+    let other = place.git(&["hash-object", "-w", "other.txt"]);
+    place.git(&["replace", &main, other.trim()]);
+    let (code, answer) = place.answer(&["doctor"]);
+    let finding = &answer["findings"][0];
+    assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("replace-refs"), &json!("note")));
+    assert!(finding["message"].as_str().unwrap().starts_with("1 object(s) are replaced by refs in refs/replace/"));
+    assert!(finding["message"].as_str().unwrap().contains(&main), "{finding}");
+    assert_eq!(finding["hint"], "git replace --list   # to remove one: git replace -d ID");
+    // A commit as well, and what is evidence is a problem of its own.
+    place.done("r", &[EDIT]);
+    let second = place.git(&["commit-tree", "-m", "another", "HEAD^{tree}"]);
+    place.git(&["replace", &head, second.trim()]);
+    let run = place.git(&["rev-parse", "refs/handoff/runs/r"]);
+    place.git(&["replace", "-f", run.trim(), &head]);
+    assert_eq!(found(&place), (3, vec!["replaced".into(), "replace-refs".into()]));
+    place.git(&["replace", "-d", run.trim(), &main]);
+    for id in place.git(&["replace", "--list"]).lines() {
+        place.git(&["replace", "-d", id]);
+    }
+    assert_eq!(found(&place), (0, vec![]));
+    place.git(&["config", "core.repositoryFormatVersion", "1"]);
+    place.git(&["config", "extensions.compatObjectFormat", "sha256"]);
+    let (code, answer) = place.answer(&["doctor"]);
+    let finding = &answer["findings"][0];
+    assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("compat-object-format"), &json!("note")));
+    assert_eq!(finding["hint"], "git config --unset extensions.compatObjectFormat   # unless you need the other names");
+}

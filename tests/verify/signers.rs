@@ -95,7 +95,9 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         ("\"ci\",ada", "principals"),
         ("\"ci", "principals"),
         ("c\\i", "principals"),
-        ("\u{feff}ci", "byte order"),
+        ("# team\n\u{feff}ci", "byte order"),
+        ("\u{feff}\u{feff}ci", "byte order"),
+        ("ci\u{feff}", "byte order"),
         ("# gone\rci", "control character"),
         ("ci\u{2028}", "control character"),
     ] {
@@ -110,6 +112,14 @@ fn lines_that_cannot_be_obeyed_are_refused() {
     assert!(two.contains("more than one key"), "{two}");
     for honest in ["\r\n", "\n", "", " ada@host's laptop, \"the old one\"\n", "\t# since 2026\r\n"] {
         Signers::parse(&format!("# team\r\n\r\n\t ci\t{key}{honest}"), &TimeZone::UTC).unwrap();
+    }
+    // What a text editor or a web form puts before the first line or behind each.
+    for text in
+        [format!("\u{feff}ci {key}\n"), format!("\u{feff}# team\r\n\r\nci {key}\r\n"), format!("\u{feff}\nci {key}")]
+    {
+        let signers = Signers::parse(&text, &TimeZone::UTC).unwrap();
+        let plain = Signers::parse(&format!("ci {key}\n"), &TimeZone::UTC).unwrap();
+        assert_eq!(format!("{signers:?}"), format!("{plain:?}"), "{text:?}");
     }
     // Keys of other types name nobody here, and spoil nothing.
     let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
@@ -141,6 +151,8 @@ fn a_list_of_revoked_keys_holds_fingerprints_and_keys() {
         format!("# gone\n\n{fingerprint}\n"),
         format!("256 {fingerprint} ada@host (ED25519)\n"),
         format!("{key} ada@host\n"),
+        format!("\u{feff}{fingerprint}\r\n"),
+        format!("\u{feff}# gone\r\n{key}\r\n"),
     ] {
         let options = Options { revoked: revoked(&list).unwrap(), ..lab.options() };
         assert_fails(&lab.verify_with(&options), "signature", "is revoked");
@@ -175,8 +187,8 @@ fn no_line_about_revoked_keys_is_read_by_half() {
         format!("{one}\u{85}{other}\n"),
         format!("{one}\u{b}{other}\n"),
         format!("{one}\0{other}\n"),
-        format!("\u{feff}# gone\n{one}\n"),
-        format!("\u{feff}since=2026-07-01T00:00:00Z {one}\n"),
+        format!("\u{feff}\u{feff}{one}\n"),
+        format!("# gone\n\u{feff}{one}\n"),
         // Spellings that are not those of `ssh-keygen`.
         format!("{one}=\n"),
         format!("{}\n", one.to_lowercase()),

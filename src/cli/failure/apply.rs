@@ -1,7 +1,7 @@
 //! What applying a run can fail of.
 
 use git_handoff::apply::{Error, threeway, underway};
-use git_handoff::git::{hook, program, refs};
+use git_handoff::git::{hook, program, refs, store};
 use git_handoff::model::hints;
 
 use super::Failure;
@@ -49,6 +49,7 @@ impl From<Error> for Failure {
             Error::Commit(program::Error::Failed { said, .. }) if said.contains("tell me who you are") => {
                 failure.hint(hints::identity())
             }
+            Error::Store(store::Error::Missing(_)) => failure.hint(hints::bring_object()),
             Error::Ref(refs::Error::LostRace(_)) => failure.race(),
             Error::Ref(refs::Error::Locked { .. }) => failure.locked(),
             _ => failure,

@@ -3,6 +3,7 @@
 use git_handoff::engine::{drive, hold, operations};
 use git_handoff::model::hints;
 use git_handoff::worker::sandbox::Refused;
+use git_handoff::worker::workspace;
 
 use super::Failure;
 
@@ -44,6 +45,10 @@ impl From<drive::Error> for Failure {
             drive::Error::Coordinate(inner) => inner.into(),
             drive::Error::Hold(hold::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
+            }
+            // The folder of the cache cannot be written, as where HOME is `/`.
+            drive::Error::Workspace(ref root @ workspace::Error::Root { .. }) => {
+                Self::of("no-cache", root).hint(hints::workspace_root())
             }
             drive::Error::Salvage(_) => Self::of("run", &error).hint(hints::salvage()),
             drive::Error::NoSpace(_) => Self::of("no-space", &error).hint(hints::again_with_space()),

@@ -19,6 +19,7 @@ impl From<store::Error> for Failure {
                 let hint = hints::safe_directory(place.display());
                 Self { code: "foreign-repository", ..failure }.hint(hint)
             }
+            store::Error::Missing(_) => failure.hint(hints::bring_object()),
             store::Error::RefStorage(_) => Self { code: "ref-storage", ..failure }.hint(hints::ref_format()),
             _ => failure,
         }
@@ -103,7 +104,7 @@ impl From<sign::Error> for Failure {
     fn from(error: sign::Error) -> Self {
         let failure = Self::of("signing", &error);
         match error {
-            sign::Error::KeygenSaid(_) => failure.hint(hints::keys()),
+            sign::Error::Program(_) => failure.hint(hints::own_signing_key()),
             _ => failure.hint(hints::signing_key()),
         }
     }

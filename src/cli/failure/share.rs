@@ -12,6 +12,12 @@ use super::Failure;
 /// How git at the remote begins to say that somebody else is changing a ref, or died while they did.
 const LOCKED: &str = "cannot lock ref";
 
+/// How git says that it cannot push single refs to a remote whose `mirror` is set.
+const MIRROR: &str = "--mirror can't be combined with refspecs";
+
+/// How git says that the remote takes no push options, which `push.pushOption` sets.
+const NO_PUSH_OPTIONS: &str = "the receiving end does not support push options";
+
 impl Failure {
     /// Says why a push failed, and what can be done about it.
     pub(crate) fn of_push(error: push::Error, request: &push::Request) -> Self {
@@ -62,6 +68,10 @@ impl From<remote::Error> for Failure {
             remote::Error::Unknown(_) => Self { code: "unknown-remote", ..failure },
             remote::Error::Forbidden(..) => Self { code: "forbidden", ..failure },
             remote::Error::TooLarge(..) => Self { code: "too-large", ..failure }.hint(hints::fetch_less_or_raise()),
+            remote::Error::Failed(to, why) if why.to_string().contains(MIRROR) => failure.hint(hints::no_mirror(to)),
+            remote::Error::Failed(_, why) if why.to_string().contains(NO_PUSH_OPTIONS) => {
+                failure.hint(hints::no_push_option())
+            }
             remote::Error::Unsound(..)
             | remote::Error::Failed(..)
             | remote::Error::Quarantine(_)

@@ -131,7 +131,10 @@ impl From<thread::checkout::Error> for Failure {
             thread::checkout::Error::OtherBase { base: Some(base), .. } => {
                 Self { code: "other-base", ..failure }.hint(hints::switch(base))
             }
-            thread::checkout::Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash()),
+            thread::checkout::Error::LocalChanges { marks, .. } => {
+                let hint = hints::unmark_and_stash(&marks.skipped, &marks.assumed);
+                Self { code: "local-changes", ..failure }.hint(hint)
+            }
             thread::checkout::Error::NoWorktree => Self { code: "no-worktree", ..failure },
             _ => failure,
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use git_handoff::model::json;
 use git_handoff::model::pipeline::Spec;
 use git_handoff::model::problems::Problems;
 use git_handoff::repository::pipelines::PipelineVerdict;
@@ -20,7 +21,7 @@ pub(crate) struct Arguments {
 /// Prints the verdict.
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = super::read(&arguments.file)?;
-    let spec = match Spec::parse(&bytes) {
+    let spec = match Spec::parse(json::unmarked(&bytes)) {
         Ok(spec) => spec,
         Err(problems) => return Ok(refuse(&problems, output)),
     };

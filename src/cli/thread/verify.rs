@@ -6,8 +6,9 @@ use git_handoff::anchor::held::Missed;
 use git_handoff::model::hints;
 use git_handoff::repository::Trust;
 use git_handoff::thread::verification::{Error, Which};
-use git_handoff::verify::{self, ThreadReport};
+use git_handoff::verify::{self, State, ThreadReport};
 
+use super::super::verify::hint_at_clone;
 use super::{Ending, Failure, Output, Repository};
 
 /// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if threads.is_empty() {
         return Err(Failure::nothing_verified("there are no threads here").hint(hints::threads()));
     }
-    let mut ending = Ending::Done;
+    let (mut ending, mut lacking) = (Ending::Done, false);
     for (at, report) in threads.reports().enumerate() {
         match report {
             Err(gone @ Error::Verify(verify::Error::VanishedThread { .. })) => {
@@ -56,11 +57,16 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
                 output.fail(&gone.into());
             }
             report => {
-                if print(&report?, at, output) != Ending::Done {
+                let report = report?;
+                lacking |= report.failure == Some("incomplete") || report.rows.content.state == State::NotApplicable;
+                if print(&report, at, output) != Ending::Done {
                     ending = Ending::CheckFailed;
                 }
             }
         }
+    }
+    if lacking {
+        hint_at_clone(repository, output);
     }
     for missed in &threads.missed {
         ending = Ending::CheckFailed;

@@ -1,12 +1,13 @@
 //! Hints about how products get into the repository.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::{Hint, Parts, quoted};
 
 hints! {
     /// The commit that a run stands on is not here.
-    fetch_base(base) => "git fetch origin {base}";
+    fetch_base(base) => "git fetch origin {base}   # in a shallow clone: git fetch --unshallow";
     /// There is no commit to stand on.
     first_commit() => "git commit --allow-empty -m 'Start'";
     /// Which branch is meant cannot be told.
@@ -33,6 +34,23 @@ hints! {
     switch(base) => "git switch --detach {base}";
     /// Git does not know who commits.
     identity() => "git config user.name 'Your Name' && git config user.email you@example.com";
+    /// An object is not here, and may be elsewhere.
+    bring_object() => "git handoff fetch --content   # in a partial clone; in a shallow one: git fetch --unshallow";
+    /// Objects of a run are not in this partial clone.
+    fetch_products() => "git handoff fetch --content";
+    /// Objects of a run are not in this clone, which is partial and shallow.
+    fetch_products_and_history() => "git handoff fetch --content && git fetch --unshallow";
     /// An object may be at the remote of a partial clone.
     fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
+}
+
+/// Changes are in the way of a checkout, and the index marks their files, so that `git stash` would not see them.
+pub fn unmark_and_stash(skipped: &[PathBuf], assumed: &[PathBuf]) -> Hint {
+    let unmark = |flag: &str, files: &[PathBuf]| {
+        let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();
+        (!files.is_empty()).then(|| format!("git update-index {flag} -- {} && ", files.join(" ")))
+    };
+    let unmarked = [unmark("--no-skip-worktree", skipped), unmark("--no-assume-unchanged", assumed)];
+    let line = format!("{}{}", unmarked.into_iter().flatten().collect::<String>(), stash());
+    Hint::new("unmark_and_stash", &[], line)
 }

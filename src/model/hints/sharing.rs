@@ -7,6 +7,9 @@ use super::{Hint, Parts, quoted};
 hints! {
     /// Nothing was named to be pushed.
     push_all(remote) => "git handoff push {remote} --all";
+    /// The remote takes no push options, and the configuration sets one.
+    no_push_option() =>
+        "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption";
 }
 
 /// Somebody is changing a ref of the remote, or died while they did; `names` is what was to be pushed, or none for all.

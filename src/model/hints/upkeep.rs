@@ -19,6 +19,10 @@ hints! {
     remove_ref(name) => "git update-ref -d {name}   # after looking at it: git log {name}";
     /// Something stands in for an object that is evidence.
     remove_replacement(id) => "git replace -d {id}";
+    /// Refs stand in for objects that are no evidence.
+    list_replacements() => "git replace --list   # to remove one: git replace -d ID";
+    /// Objects also have names of another hash.
+    unset_compatible_format() => "git config --unset extensions.compatObjectFormat   # unless you need the other names";
     /// A repository belongs to another user.
     safe_directory(path) => "git config --global --add safe.directory {path}   # if you trust its owner with all that you may do";
     /// Others can read the signing key.

@@ -75,7 +75,7 @@ pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
     if bytes.len() > MAX_BYTES {
         return Err(Unusable::too_large());
     }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = json::unmarked(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Unusable::absent("the packet is empty".into()));
     }

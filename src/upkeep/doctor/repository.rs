@@ -30,6 +30,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     findings.extend(prune(store)?);
     findings.extend(space(&[&store.common_dir(), &patient.host.root]));
     findings.extend(replacements(store)?);
+    findings.extend(compatible_format(store)?);
     findings.extend(missing(store)?);
     findings.extend(worktrees_in_tree(patient)?);
     findings.extend(shallow(store)?);
@@ -119,13 +120,38 @@ fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
     let listed = call.run()?;
     let ours: HashSet<&[u8]> = listed.split(|byte| *byte == b'\n').collect();
     let names = replaced.iter().filter_map(|(name, _)| name.strip_prefix(prefix));
-    let findings = names.filter(|id| ours.contains(id.as_bytes())).map(|id| {
+    let (evidence, others): (Vec<&str>, Vec<&str>) = names.partition(|id| ours.contains(id.as_bytes()));
+    let findings = evidence.into_iter().map(|id| {
         let message = format!(
             "a replace ref stands in for {id}, which is evidence: stock git shows something else than is signed"
         );
         Finding::problem("replaced", message).hint(hints::remove_replacement(id))
     });
-    Ok(findings.collect())
+    let note = others.first().map(|first| {
+        let count = others.len();
+        let message = format!(
+            "{count} object(s) are replaced by refs in refs/replace/, such as {first}: git shows the replacements, and items \
+             start from the objects themselves"
+        );
+        Finding::note("replace-refs", message).hint(hints::list_replacements())
+    });
+    Ok(findings.chain(note).collect())
+}
+
+/// Finds a repository that also has names of the other hash for its objects (`extensions.compatObjectFormat`).
+fn compatible_format(store: &Store) -> Result<Option<Finding>, Error> {
+    let call = store.git().args(["config", "--get", "extensions.compatObjectFormat"]);
+    let other = match call.line() {
+        Ok(other) => other,
+        Err(program::Error::Failed { code: Some(1), .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let own = store.object_format();
+    let message = format!(
+        "`extensions.compatObjectFormat` is {other}: runs and threads have {own} names only, and git knows no {other} names \
+         for what git-handoff wrote"
+    );
+    Ok(Some(Finding::note("compat-object-format", message).hint(hints::unset_compatible_format())))
 }
 
 /// Finds objects that are gone from below our refs; in a partial clone they are elsewhere.

@@ -1,4 +1,4 @@
-//! What git-lfs would keep beside the repository, of files that its filter made pointers of.
+//! What git-lfs or git-annex would keep beside the repository, of files that its filter made pointers of.
 //!
 //! It is kept in the attempt's folder until it is known that the pointers are: the bytes are looked at for secrets as those of any
 //! product are, and they go to the repository once, after all else.
@@ -8,16 +8,17 @@ use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use gix::bstr::BStr;
+use gix::bstr::{BStr, ByteSlice as _};
+use md5::{Digest as _, Md5};
 use tempfile::NamedTempFile;
 
 use super::Error;
 use super::part::Part;
-use crate::git::program;
+use crate::git::program::{self, Git};
 use crate::model::credential::gate::Secret;
 use crate::model::digest::{Digest, Hasher};
 use crate::worker::folder::Folder;
-use crate::worker::workspace::Workspace;
+use crate::worker::workspace::{Workspace, annex};
 
 /// The name of that place in the attempt's folder.
 const HELD: &str = "large";
@@ -28,13 +29,22 @@ const POINTER: (usize, &[u8]) = (1024, b"version https://git-lfs.github.com/spec
 /// What stands before the name in a pointer.
 const NAME: &str = "oid sha256:";
 
-/// One object of git-lfs.
+/// One object of git-lfs, or one content of git-annex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Large {
-    /// What its bytes hash to.
-    name: String,
-    /// Where the repository that it belongs to has such objects.
+    /// Its name, which says what its bytes hash to.
+    name: Name,
+    /// Where the repository that it belongs to has such objects: the folder of git-lfs, or the git directory.
     to: PathBuf,
+}
+
+/// What an object is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Name {
+    /// The SHA-256 of an object of git-lfs.
+    Lfs(String),
+    /// The key of a content of git-annex.
+    Annex(String),
 }
 
 /// What became of what a blob points to.
@@ -52,10 +62,11 @@ pub(super) enum Kept {
 ///
 /// It ends when the time of the capture is up, or when the driver is told to end.
 pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], left: &mut u64) -> Result<Kept, Error> {
-    let Some(name) = named(blob) else { return Ok(Kept::Nothing) };
-    let place = format!("lfs/objects/{}/{}/{name}", &name[..2], &name[2..4]);
+    let Some(name) = Name::of(blob) else { return Ok(Kept::Nothing) };
+    let place = name.place();
+    let Some(place) = place.to_str() else { return Ok(Kept::Nothing) };
     // What was there before the attempt is not made again.
-    let Ok(file) = filter.file(&place) else { return Ok(Kept::Nothing) };
+    let Ok(file) = filter.file(place) else { return Ok(Kept::Nothing) };
     match hold(part, file, path, name, left) {
         Err(Error::Secret(secret)) => Ok(Kept::Secret(secret)),
         held => held.map(|()| Kept::Held),
@@ -64,15 +75,24 @@ pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], l
 
 /// Copies an object to where it is held, unless it is there. It is looked at for each path that names it: what is allowed in one may be
 /// a secret in another.
-fn hold(part: &Part<'_>, file: File, path: &BStr, name: String, left: &mut u64) -> Result<(), Error> {
+fn hold(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) -> Result<(), Error> {
     let dir = part.workspace.dir.join(HELD);
     let mut scan = part.host.gate.scan(&String::from_utf8_lossy(path))?;
     fs::create_dir_all(&dir).map_err(Error::at(&dir))?;
-    let large = Large { name, to: part.git_dir.lfs().to_owned() };
+    let Some(hash) = Hash::of(&name) else {
+        let why =
+            format!("git-annex keeps {path} under a key that holds neither SHA-256 nor MD5, so it cannot be checked");
+        return Err(Error::refused(why));
+    };
+    let to = match name {
+        Name::Lfs(_) => part.git_dir.lfs().to_owned(),
+        Name::Annex(_) => part.store.common_dir(),
+    };
+    let large = Large { name, to };
     let all = || part.host.taking.large.lock().unwrap_or_else(PoisonError::into_inner);
     let is_held = all().contains(&large);
     let most = if is_held { part.host.max_product } else { part.host.max_product.min(*left) };
-    let copied = copy(file, &dir, &large.name, most, &mut |bytes| {
+    let copied = copy(file, &dir, hash, most, &mut |bytes| {
         if part.host.stop.is_said() {
             return Err(Error::git(program::Error::Stopped));
         }
@@ -83,54 +103,149 @@ fn hold(part: &Part<'_>, file: File, path: &BStr, name: String, left: &mut u64) 
     })?;
     scan.finish()?;
     let Some((copied, size)) = copied else {
-        let why = format!("what the filter of git-lfs left of {path} is not what it names, or more than may be taken");
+        let why = format!(
+            "what the filter of {} left of {path} is not what it names, or more than may be taken",
+            large.name.program()
+        );
         return Err(Error::refused(why));
     };
     if !is_held {
         *left -= size;
-        persist(copied, &dir, &large.name)?;
+        persist(copied, &dir, large.name.as_str())?;
         all().push(large);
     }
     Ok(())
 }
 
-/// Takes what was kept over into the repository, where git-lfs finds it; what is there already stays.
+/// Takes what was kept over into the repository, where git-lfs or git-annex finds it; what is there already stays.
 pub fn take_over(workspace: &Workspace, large: &[Large]) -> Result<(), Error> {
     for Large { name, to } in large {
-        let dir = to.join("objects").join(&name[..2]).join(&name[2..4]);
-        if dir.join(name).exists() {
+        let place = to.join(match name {
+            Name::Lfs(_) => name.place().strip_prefix("lfs").map(Path::to_owned).unwrap_or_default(),
+            Name::Annex(_) => name.place(),
+        });
+        if place.exists() {
             continue;
         }
-        let held = workspace.folder().folder(HELD).and_then(|folder| folder.file(name));
-        let held = held.map_err(Error::at(&workspace.dir.join(HELD).join(name)))?;
-        fs::create_dir_all(&dir).map_err(Error::at(&dir))?;
-        let Some((copied, _)) = copy(held, &dir, name, u64::MAX, &mut |_| Ok(()))? else {
-            return Err(Error::Io(dir.join(name), io::ErrorKind::InvalidData.into()));
+        let held = workspace.folder().folder(HELD).and_then(|folder| folder.file(name.as_str()));
+        let held = held.map_err(Error::at(&workspace.dir.join(HELD).join(name.as_str())))?;
+        let dir = match name {
+            Name::Lfs(_) => place.parent().unwrap_or(to).to_owned(),
+            Name::Annex(_) => to.join("annex"),
         };
-        persist(copied, &dir, name)?;
+        fs::create_dir_all(&dir).map_err(Error::at(&dir))?;
+        let hash = Hash::of(name);
+        let copied = hash.map(|hash| copy(held, &dir, hash, u64::MAX, &mut |_| Ok(()))).transpose()?.flatten();
+        let Some((copied, _)) = copied else {
+            return Err(Error::Io(place, io::ErrorKind::InvalidData.into()));
+        };
+        match name {
+            Name::Lfs(name) => persist(copied, &dir, name)?,
+            Name::Annex(key) => annex(to, key, &copied)?,
+        }
     }
     Ok(())
 }
 
-/// Returns the name that a pointer names.
-fn named(blob: &[u8]) -> Option<String> {
-    let (most, beginning) = POINTER;
-    let text = std::str::from_utf8(blob).ok().filter(|_| blob.len() < most && blob.starts_with(beginning))?;
-    let name = text.lines().find_map(|line| line.strip_prefix(NAME))?;
-    let is_name = name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    is_name.then(|| name.to_owned())
+/// Gives a content to git-annex, which moves the file and notes that the content is present.
+fn annex(git_dir: &Path, key: &str, copied: &NamedTempFile) -> Result<(), Error> {
+    copied.as_file().sync_all().map_err(Error::at(copied.path()))?;
+    let call = Git::new(git_dir).in_dir(git_dir).args(["annex", "setkey", key]).arg(copied.path());
+    call.run().map(drop).map_err(Error::git)
 }
 
-/// Copies a file into a folder, and returns the copy and its size; none where its bytes do not hash to `name`, or are more than `most`.
+impl Name {
+    /// Returns the name of the object that a pointer names, or `None` if the bytes are no pointer.
+    fn of(blob: &[u8]) -> Option<Self> {
+        if let Some(key) = annex::key(blob) {
+            return Some(Self::Annex(key.to_str().ok()?.to_owned()));
+        }
+        let (most, beginning) = POINTER;
+        let text = std::str::from_utf8(blob).ok().filter(|_| blob.len() < most && blob.starts_with(beginning))?;
+        let name = text.lines().find_map(|line| line.strip_prefix(NAME))?;
+        let is_name = name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_name.then(|| Self::Lfs(name.to_owned()))
+    }
+
+    fn as_str(&self) -> &str {
+        let (Self::Lfs(name) | Self::Annex(name)) = self;
+        name
+    }
+
+    /// Returns where it lies below a git directory.
+    fn place(&self) -> PathBuf {
+        match self {
+            Self::Lfs(name) => format!("lfs/objects/{}/{}/{name}", &name[..2], &name[2..4]).into(),
+            Self::Annex(key) => Path::new("annex/objects").join(annex::place(key.as_bytes().as_bstr())),
+        }
+    }
+
+    /// Returns the name of the program that keeps it.
+    fn program(&self) -> &'static str {
+        match self {
+            Self::Lfs(_) => "git-lfs",
+            Self::Annex(_) => "git-annex",
+        }
+    }
+}
+
+/// A hash that bytes are to have.
+enum Hash {
+    Sha256(String, Hasher),
+    Md5(String, Md5, u64),
+}
+
+impl Hash {
+    /// Returns the hash that a name holds, or `None` if that is of another kind.
+    fn of(name: &Name) -> Option<Self> {
+        let key = match name {
+            Name::Lfs(name) => return Some(Self::Sha256(name.clone(), Hasher::default())),
+            Name::Annex(key) => key,
+        };
+        // `<backend>-s<size>--<hash>`, and an extension for backends that end in `E`.
+        let (about, hash) = key.split_once("--")?;
+        let hash = hash.split('.').next()?.to_owned();
+        match about.split('-').next()? {
+            "SHA256" | "SHA256E" => Some(Self::Sha256(hash, Hasher::default())),
+            "MD5" | "MD5E" => Some(Self::Md5(hash, Md5::new(), 0)),
+            _ => None,
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(_, hasher) => hasher.update(bytes),
+            Self::Md5(_, hasher, size) => {
+                hasher.update(bytes);
+                *size += bytes.len() as u64;
+            }
+        }
+    }
+
+    /// Returns whether the bytes have the hash, and how many there were.
+    fn finish(self) -> (bool, u64) {
+        match self {
+            Self::Sha256(wanted, hasher) => {
+                let (digest, size): (Digest, u64) = hasher.finish();
+                (digest.hex() == wanted, size)
+            }
+            Self::Md5(wanted, hasher, size) => {
+                let hex = hasher.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+                (hex == wanted, size)
+            }
+        }
+    }
+}
+
+/// Copies a file into a folder, and returns the copy and its size; none where they do not have the hash, or are more than `most`.
 fn copy(
     from: File,
     dir: &Path,
-    name: &str,
+    mut hash: Hash,
     most: u64,
     see: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<Option<(NamedTempFile, u64)>, Error> {
     let mut to = NamedTempFile::new_in(dir).map_err(Error::at(dir))?;
-    let mut hasher = Hasher::default();
     let mut from = from.take(most.saturating_add(1));
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -138,12 +253,12 @@ fn copy(
         if count == 0 {
             break;
         }
-        hasher.update(&buffer[..count]);
+        hash.update(&buffer[..count]);
         see(&buffer[..count])?;
         to.write_all(&buffer[..count]).map_err(Error::at(dir))?;
     }
-    let (digest, size): (Digest, u64) = hasher.finish();
-    Ok((digest.hex() == name && size <= most).then_some((to, size)))
+    let (is_it, size) = hash.finish();
+    Ok((is_it && size <= most).then_some((to, size)))
 }
 
 /// Gives a copy its name.

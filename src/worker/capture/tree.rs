@@ -83,6 +83,7 @@ impl Scratch {
         if outside {
             let file = scratch.file(FILTERS);
             fs::write(&file, part.git_dir.filters_outside()).map_err(Error::at(&file))?;
+            part.git_dir.lend_annex(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         }
         Ok(scratch)
     }

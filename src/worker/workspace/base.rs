@@ -12,6 +12,7 @@ use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
 
+use super::annex::{self, Annex};
 use super::extras::Extras;
 use super::git_dir::GitDir;
 use super::submodules::Submodule;
@@ -44,6 +45,7 @@ pub(super) struct Checkout {
     pub(super) tree: Oid,
     pub(super) index: gix::index::State,
     options: Mutex<checkout::Options>,
+    annex: Option<Annex>,
 }
 
 impl Checkout {
@@ -56,10 +58,21 @@ impl Checkout {
         let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
         options.destination_is_initially_empty = true;
         options.filters.driver_context_mut().treeish = Some(commit.0);
-        if !lfs {
-            options.filters.options_mut().drivers.retain(|driver| driver.name != "lfs");
+        let drivers = &mut options.filters.options_mut().drivers;
+        drivers.retain(|driver| lfs || driver.name != "lfs");
+        let annex = Annex::find(store);
+        if annex.is_some() {
+            // At a checkout, its filter does nothing but to note for later which contents are to be put.
+            drivers.retain(|driver| driver.name != annex::FILTER);
         }
-        Ok(Self { tree: Oid(tree), index, options: Mutex::new(options) })
+        for driver in drivers {
+            // git runs no empty command; with an empty `process`, it runs none of them.
+            let is_off = driver.process.as_ref().is_some_and(|command| command.is_empty());
+            for command in [&mut driver.clean, &mut driver.smudge, &mut driver.process] {
+                command.take_if(|command| is_off || command.is_empty());
+            }
+        }
+        Ok(Self { tree: Oid(tree), index, options: Mutex::new(options), annex })
     }
 
     /// Writes the files of an index but for those that are marked to be left alone, and takes note of how they are on the disk.
@@ -73,7 +86,7 @@ impl Checkout {
         let outcome = checkout(index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;
         match outcome.collisions.first() {
             Some(collision) => Err(Error::Collision(collision.path.to_string())),
-            None => Ok(()),
+            None => self.annex.as_ref().map_or(Ok(()), |annex| annex.put(dir, index)),
         }
     }
 }

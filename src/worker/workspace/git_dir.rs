@@ -3,6 +3,9 @@
 //! They borrow the repository's objects through alternates. What a worker commits there does not exist for the repository:
 //! its `git gc`, `git fsck` and refs are not affected.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,11 +13,13 @@ use std::path::{Path, PathBuf};
 use gix::bstr::{BString, ByteSlice as _};
 use gix::config::Source;
 
+use super::annex::{self, Annex};
 use super::extras::Extras;
 use super::git_config::{Config, quoted};
 use super::sparse::Sparse;
 use super::{Error, filters, remotes};
 use crate::git::store::Store;
+use crate::git::{folder, refs};
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
@@ -33,19 +38,27 @@ const CONVERSIONS: [&str; 8] = [
 /// Files of the user's that decide as well: the settings that name them, and what they are called where none does.
 const FILES: [(&str, &str); 2] = [("attributesFile", "attributes"), ("excludesFile", "ignore")];
 
+/// Where git-crypt keeps the keys of a repository that is unlocked.
+const CRYPT_KEYS: &str = "git-crypt/keys";
+
+/// The branch on which git-annex keeps what it knows.
+const ANNEX_BRANCH: &str = "refs/heads/git-annex";
+
 /// The file of a worker's git directory that its `core.excludesFile` names. Programs that obey ignore rules without asking git
 /// read `info/exclude`, and would pass over `inputs/` and `outputs/` if these stood there.
 const EXCLUDES: &str = "info/handoff-exclude";
 
 /// The content of a git directory, but for objects, refs and index.
 pub(in crate::worker) struct GitDir {
-    files: Vec<(&'static str, Vec<u8>)>,
+    files: Vec<(Cow<'static, str>, Vec<u8>)>,
     /// What the [`FILES`] hold, where git is to see just that.
     users: Vec<Vec<u8>>,
     /// The filters that what is captured goes through. They stand in none of its files: git knows of them only where it is told to.
     filters: Vec<Filter>,
     /// Where the repository has what git-lfs keeps.
     lfs: PathBuf,
+    /// What git-annex keeps beside the repository, if it does.
+    annex: Option<Annex>,
 }
 
 /// One section of filters, as it is configured.
@@ -64,9 +77,11 @@ impl GitDir {
         config.conversions(&host.store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
         // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
         config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
-        filters(host, &host.store, own)
-            .iter()
-            .for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
+        let has_annex = Annex::find(&host.store).is_some();
+        // What it would add to the annex is for the capture to add.
+        let is_given = |filter: &&Filter| !has_annex || filter.name != annex::FILTER;
+        let filters = filters(host, &host.store, own);
+        filters.iter().filter(is_given).for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
         config.identity(host);
         if let Some(sparse) = &sparse {
             config.section("core", None);
@@ -78,8 +93,8 @@ impl GitDir {
         }
         let users = users_file(host, &host.store, "excludesFile", "ignore")?;
         let mut made = Self::new(&host.store, config, std::iter::empty())?;
-        made.files.push((EXCLUDES, excluding(users, ours(host, extras))));
-        made.files.extend(sparse.map(|sparse| ("info/sparse-checkout", sparse.patterns)));
+        made.files.push((EXCLUDES.into(), excluding(users, ours(host, extras))));
+        made.files.extend(sparse.map(|sparse| ("info/sparse-checkout".into(), sparse.patterns)));
         Ok(made)
     }
 
@@ -107,10 +122,17 @@ impl GitDir {
         // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
         config.section("core", None);
         config.value("safecrlf", b"false");
+        if Annex::find(store).is_some() {
+            annex::configure(store, &mut config);
+        }
         let users = FILES.map(|(setting, name)| users_file(host, store, setting, name));
         let users = users.into_iter().collect::<Result<_, _>>()?;
         let mut made = Self::new(store, config, left_out)?;
-        made.files.push(("HEAD", format!("{head}\n").into_bytes()));
+        made.files.push(("HEAD".into(), format!("{head}\n").into_bytes()));
+        if let Some(branch) = refs::read(store, ANNEX_BRANCH).map_err(|e| Error::Checkout(Box::new(e)))? {
+            // It may say which files are large.
+            made.files.push((ANNEX_BRANCH.into(), format!("{branch}\n").into_bytes()));
+        }
         Ok(Self { users, filters: filters(host, store, |_| true), ..made })
     }
 
@@ -118,16 +140,17 @@ impl GitDir {
         let common = store.common_dir();
         let exclude = read_if_any(&common.join("info/exclude"))?.unwrap_or_default();
         let mut files = vec![
-            ("config", config.text),
-            ("objects/info/alternates", alternates(store)?),
-            ("info/exclude", excluding(exclude, left_out)),
+            ("config".into(), config.text),
+            ("objects/info/alternates".into(), alternates(store)?),
+            ("info/exclude".into(), excluding(exclude, left_out)),
         ];
         for name in ["info/attributes", "shallow"] {
             if let Some(bytes) = read_if_any(&common.join(name))? {
-                files.push((name, bytes));
+                files.push((name.into(), bytes));
             }
         }
-        Ok(Self { files, users: Vec::new(), filters: Vec::new(), lfs: common.join("lfs") })
+        files.extend(crypt_keys(&common)?);
+        Ok(Self { files, users: Vec::new(), filters: Vec::new(), lfs: common.join("lfs"), annex: Annex::find(store) })
     }
 
     /// Returns whether there are filters that something of what is captured may go through.
@@ -170,6 +193,16 @@ impl GitDir {
         &self.lfs
     }
 
+    /// Makes the links of locked files lead to their contents, where this is the git directory of a worker.
+    pub(super) fn link_contents(&self, dir: &Path) -> io::Result<()> {
+        self.annex.as_ref().map_or(Ok(()), |annex| annex.link(dir))
+    }
+
+    /// Makes git-annex add contents to the repository itself, where it runs with our rights.
+    pub(in crate::worker) fn lend_annex(&self, dir: &Path) -> io::Result<()> {
+        self.annex.as_ref().map_or(Ok(()), |annex| annex.lend(dir))
+    }
+
     /// Returns the content of one of its files.
     pub(super) fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.as_slice())
@@ -181,7 +214,11 @@ impl GitDir {
         for name in ["objects", "objects/info", "refs", "refs/heads", "info"] {
             fs::create_dir(dir.join(name))?;
         }
-        self.files.iter().try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes))?;
+        for (name, bytes) in &self.files {
+            let path = dir.join(&**name);
+            fs::create_dir_all(path.parent().unwrap_or(dir))?;
+            fs::write(&path, bytes)?;
+        }
         if self.users.is_empty() {
             return Ok(());
         }
@@ -194,6 +231,19 @@ impl GitDir {
         }
         fs::File::options().append(true).open(dir.join("config"))?.write_all(&config.text)
     }
+}
+
+/// Returns the keys of a repository that git-crypt has unlocked: without them its filter encrypts nothing.
+fn crypt_keys(common: &Path) -> Result<Vec<(Cow<'static, str>, Vec<u8>)>, Error> {
+    let folder = common.join(CRYPT_KEYS);
+    let mut keys = Vec::new();
+    for path in folder::entries(&folder, |_| true) {
+        let name = path.file_name().and_then(OsStr::to_str);
+        if let Some((name, key)) = name.zip(read_if_any(&path)?) {
+            keys.push((format!("{CRYPT_KEYS}/{name}").into(), key));
+        }
+    }
+    Ok(keys)
 }
 
 /// Returns the settings of whoever commits, as a file of git's: all that a home directory of a worker's own says.
@@ -264,6 +314,13 @@ fn read_if_any(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 }
 
 impl Filter {
+    /// Leaves out empty commands, which git does not run; with an empty `process`, git runs none of them.
+    fn new(name: BString, mut settings: BTreeMap<&'static str, BString>) -> Self {
+        let is_off = settings.get("process").is_some_and(|command| command.is_empty());
+        settings.retain(|name, command| *name == "required" || !(is_off || command.is_empty()));
+        Self { name, settings: settings.into_iter().collect() }
+    }
+
     /// Returns whether it has a say in what git takes in.
     fn is_for_capture(&self) -> bool {
         self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process" | "required"))
@@ -292,16 +349,18 @@ impl Filter {
 }
 
 /// Returns the filters of the scopes that `wanted` picks, but for that of git-lfs where it is not to run.
+///
+/// Sections of one name are one filter, in which the last of each setting counts.
 fn filters(host: &Host, store: &Store, wanted: impl Fn(Source) -> bool) -> Vec<Filter> {
     let repo = store.local();
     let snapshot = repo.config_snapshot();
     let sections = snapshot.plumbing().sections_by_name("filter").into_iter().flatten();
-    let sections = sections.filter(|section| wanted(section.meta().source));
-    let named = sections.filter_map(|section| {
-        let name = section.header().subsection_name().filter(|name| host.lfs || *name != "lfs")?.to_owned();
+    let mut found: BTreeMap<BString, BTreeMap<&'static str, BString>> = BTreeMap::new();
+    for section in sections.filter(|section| wanted(section.meta().source)) {
+        let Some(name) = section.header().subsection_name().filter(|name| host.lfs || *name != "lfs") else { continue };
         let known = ["clean", "smudge", "process", "required"];
         let settings = known.into_iter().filter_map(|name| Some((name, section.value(name)?.as_bstr().to_owned())));
-        Some(Filter { name, settings: settings.collect() })
-    });
-    named.collect()
+        found.entry(name.to_owned()).or_default().extend(settings);
+    }
+    found.into_iter().map(|(name, settings)| Filter::new(name, settings)).collect()
 }

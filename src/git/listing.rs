@@ -1,0 +1,141 @@
+//! The entries of an index, with the marks by which it tells git not to look at files: skip-worktree and assume-unchanged.
+//!
+//! A mark says nothing about the file: people set them by hand, `core.ignoreStat` sets them for every file, and the file may be
+//! changed or deleted all the same. Only the files that a sparse checkout leaves out are absent for a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::program::{self, Git};
+use super::work_tree::paths;
+
+/// One entry of an index.
+struct Entry {
+    /// The entry as `git update-index --index-info` reads it: mode, object and stage, a tab, the path.
+    line: Vec<u8>,
+    /// The entry is marked skip-worktree.
+    skipped: bool,
+    /// The entry is marked assume-unchanged.
+    assumed: bool,
+}
+
+impl Entry {
+    /// Parses what `git ls-files -v --stage` lists.
+    fn parse(record: &[u8]) -> Option<Self> {
+        let [tag, b' ', line @ ..] = record else { return None };
+        let (skipped, assumed) = (tag.eq_ignore_ascii_case(&b'S'), tag.is_ascii_lowercase());
+        Some(Self { line: line.to_vec(), skipped, assumed })
+    }
+
+    fn path(&self) -> &[u8] {
+        self.line.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default()
+    }
+}
+
+/// The entries of an index, and which of them a sparse checkout leaves out.
+pub struct Listing {
+    entries: Vec<Entry>,
+    left_out: BTreeSet<Vec<u8>>,
+}
+
+impl Listing {
+    /// Reads the index that `git` uses for the work tree at `root`.
+    pub fn read(git: &dyn Fn() -> Git, root: &Path) -> Result<Self, program::Error> {
+        let listed = git().args(["ls-files", "-z", "-v", "--stage"]).run()?;
+        let entries: Vec<Entry> = listed.split(|byte| *byte == 0).filter_map(Entry::parse).collect();
+        let skipped = entries.iter().filter(|entry| entry.skipped).map(Entry::path);
+        let left_out = left_out(git, root, skipped)?;
+        Ok(Self { entries, left_out })
+    }
+
+    /// Returns every entry as `git update-index -z --index-info` reads it.
+    pub fn lines(&self) -> Vec<u8> {
+        joined(self.entries.iter())
+    }
+
+    /// Returns the marked entries in the same form, except the files that a sparse checkout leaves out.
+    ///
+    /// An index that is told of them has no marks and no times for these files, so git reads each of them.
+    pub fn marked_lines(&self) -> Vec<u8> {
+        let marked = self.entries.iter().filter(|entry| entry.skipped || entry.assumed);
+        joined(marked.filter(|entry| !self.left_out.contains(entry.path())))
+    }
+
+    /// Returns the files that a sparse checkout leaves out.
+    pub fn left_out(&self) -> &BTreeSet<Vec<u8>> {
+        &self.left_out
+    }
+
+    /// Returns which of some paths are marked.
+    pub fn marks(&self, among: &[PathBuf]) -> Marks {
+        let among: BTreeSet<&[u8]> = among.iter().map(|path| path.as_os_str().as_encoded_bytes()).collect();
+        let marked = |has: fn(&Entry) -> bool| {
+            let entries = self.entries.iter().filter(|entry| has(entry) && among.contains(entry.path()));
+            entries.flat_map(|entry| paths(entry.path())).collect()
+        };
+        Marks { skipped: marked(|entry| entry.skipped), assumed: marked(|entry| entry.assumed) }
+    }
+}
+
+/// Marked files, by the kind of their mark.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Files that are marked skip-worktree.
+    pub skipped: Vec<PathBuf>,
+    /// Files that are marked assume-unchanged.
+    pub assumed: Vec<PathBuf>,
+}
+
+fn joined<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<u8> {
+    entries.flat_map(|entry| entry.line.iter().copied().chain([0])).collect()
+}
+
+/// Returns which of the skip-worktree files are absent because a sparse checkout leaves them out.
+///
+/// git before 2.41 cannot say which paths its patterns match; there every absent file counts as left out.
+fn left_out<'e>(
+    git: &dyn Fn() -> Git,
+    root: &Path,
+    skipped: impl Iterator<Item = &'e [u8]>,
+) -> Result<BTreeSet<Vec<u8>>, program::Error> {
+    let mut folders = BTreeMap::new();
+    let mut absent: BTreeSet<Vec<u8>> =
+        skipped.filter(|path| !is_present(root, path, &mut folders)).map(<[u8]>::to_vec).collect();
+    if absent.is_empty() || !is_sparse(git)? {
+        return Ok(BTreeSet::new());
+    }
+    let place = git().args(["rev-parse", "--git-path", "info/sparse-checkout"]).line()?;
+    if !program::checks_sparse_rules() || !root.join(place).exists() {
+        return Ok(absent);
+    }
+    let asked = absent.iter().flat_map(|path| path.iter().copied().chain([0])).collect::<Vec<u8>>();
+    let matched = git().args(["sparse-checkout", "check-rules", "-z"]).input(asked).run()?;
+    for path in matched.split(|byte| *byte == 0) {
+        absent.remove(path);
+    }
+    Ok(absent)
+}
+
+fn is_sparse(git: &dyn Fn() -> Git) -> Result<bool, program::Error> {
+    match git().args(["config", "--type=bool", "--get", "core.sparseCheckout"]).line() {
+        Ok(value) => Ok(value == "true"),
+        Err(program::Error::Failed { code: Some(1), .. }) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Returns true if a file of the work tree is there. A file behind a symbolic link is not one of the work tree.
+fn is_present(root: &Path, path: &[u8], folders: &mut BTreeMap<PathBuf, bool>) -> bool {
+    let Some(path) = paths(path).next() else { return false };
+    let mut is_folder = |folder: &Path| {
+        if let Some(known) = folders.get(folder) {
+            return *known;
+        }
+        let found = fs::symlink_metadata(root.join(folder)).is_ok_and(|meta| meta.is_dir());
+        folders.insert(folder.to_owned(), found);
+        found
+    };
+    let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    above.collect::<Vec<_>>().into_iter().rev().all(&mut is_folder) && fs::symlink_metadata(root.join(&path)).is_ok()
+}
