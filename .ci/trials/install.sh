@@ -16,17 +16,17 @@ python="uv"
 if [ -z "$sample" ]; then
 	debian="$debian default-jdk-headless gradle maven maven-debian-helper ruby bundler php-cli composer ccache
 		strace gdb valgrind chromium xvfb xauth tmux git-lfs gnupg openssh-client faketime inotify-tools watchman acl attr
-		sqlite3 ripgrep lsof psmisc procps iproute2 iputils-ping rsync cron openssl nodejs"
+		sqlite3 ripgrep lsof psmisc procps iproute2 iputils-ping rsync cron openssl"
 	npm="pnpm@9 yarn@1 bun deno @jdxcode/mise-linux-x64 node-gyp@10"
 	python="uv poetry tox pipx pre-commit"
 fi
+
+command -v npm >/dev/null || debian="$debian nodejs npm"
 
 missing=()
 for package in $debian; do
 	dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -q '^installed' || missing+=("$package")
 done
-command -v node >/dev/null && missing=("${missing[@]/nodejs/}")
-read -ra missing <<<"${missing[*]-}"
 if [ "${#missing[@]}" != 0 ]; then
 	apt-get update -q
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >"$dir/apt.log" || {

@@ -83,9 +83,12 @@ X
 for tool in pn ya bu; do
 	echo "{\"name\": \"$tool\", \"version\": \"1.0.0\", \"private\": true, \"dependencies\": {\"left-pad\": \"1.3.0\"}}" >$tool/package.json
 done
-(cd pn && pnpm install --silent --lockfile-only) || true
-(cd ya && yarn install --silent && rm -rf node_modules) || true
-(cd bu && bun install --silent && rm -rf node_modules) || true
+# The sample is tried without these three.
+if command -v pnpm >/dev/null; then
+	(cd pn && pnpm install --silent --lockfile-only)
+	(cd ya && yarn install --silent && rm -rf node_modules)
+	(cd bu && bun install --silent && rm -rf node_modules)
+fi
 cat >de/main.js <<'X'
 import leftPad from "npm:left-pad@1.3.0";
 console.log(leftPad("42", 4, "0"));
