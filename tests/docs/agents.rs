@@ -1,5 +1,6 @@
 //! The configurations of docs/agents.md, as they stand there, with a script in the place of each program.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -16,20 +17,30 @@ printf 'attempt %s of %s/%s\n' "$HANDOFF_ATTEMPT" "$HANDOFF_RUN" "$HANDOFF_ITEM"
 printf '{"summary":"edited","verify":{"passed":true}}\n' >"$HANDOFF_RESULT"
 "#;
 
+/// How a program that has the task in its last argument takes it.
+const LAST: &str = r#"for last in "$@"; do :; done; task=$last"#;
+
 /// The programs: the options they insist on, and how they take their task.
 const PROGRAMS: &[(&str, &str, &str)] = &[
-    ("claude", "-p --permission-mode acceptEdits Do", "task=$(cat)"),
-    ("codex", "exec --sandbox workspace-write Do", "task=$(cat)"),
-    ("gemini", "--skip-trust --approval-mode auto_edit -p Do", "task=$(cat)"),
+    ("claude", "-p --permission-mode bypassPermissions Do", "test \"$IS_SANDBOX\" = 1; task=$(cat)"),
+    ("codex", "exec --dangerously-bypass-approvals-and-sandbox Do", "task=$(cat)"),
+    ("gemini", "--skip-trust --approval-mode yolo -p Do", "task=$(cat)"),
     (
         "aider",
         "--yes-always --no-auto-commits --no-gitignore",
         r#"for last in "$@"; do :; done
-! git check-ignore -q outputs/report.txt
 test "$last" = "$HANDOFF_TASK"
+git check-ignore outputs/report.txt && exit 65
+case "$*" in *' --read inputs/note '*) ;; *) exit 66 ;; esac
+mkdir .aider.tags.cache.v4
+: >.aider.tags.cache.v4/cache.db
 : >"$TMPDIR/chat"
 task=$(cat "$last")"#,
     ),
+    ("opencode", "run Do", LAST),
+    ("copilot", "--allow-all-tools --no-color -p Do", LAST),
+    ("qwen", "--yolo -p Do", "task=$(cat)"),
+    ("mini", "--yolo --exit-immediately --output", LAST),
     ("script", "", "task=$(cat); test \"$LOG_LEVEL\" = debug"),
 ];
 
@@ -41,7 +52,8 @@ fn every_configuration_of_the_page_runs() {
     let settings: String = page.split("```ini\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     env.write("home/agents.config", &settings);
     env.git(["config", "include.path", "../../home/agents.config"]).success();
-    let mut items = Vec::new();
+    let note = json!({"id": "note", "executor": "command", "inputs": {"command": "echo note >outputs/note"}});
+    let mut items = vec![note];
     for (name, options, take) in PROGRAMS {
         let script = format!(
             "#!/bin/sh\nset -eu\ncase \"$*\" in '{options}'*) ;; *) echo \"$*\" >&2; exit 64 ;; esac\n{take}{WORK}"
@@ -51,7 +63,8 @@ fn every_configuration_of_the_page_runs() {
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(env.path().join(&file), executable).expect("the mode can be set");
         let inputs = json!({"subagent": name, "workerInput": {"goal": "Edit it", "file": "src/main.ts"}});
-        items.push(json!({"id": name, "executor": "dispatch", "inputs": inputs}));
+        let needs = json!({"note": {"from": "note", "select": {"kind": "output", "path": "note"}}});
+        items.push(json!({"id": name, "executor": "dispatch", "inputs": inputs, "needs": needs}));
     }
     let named = settings.matches("[handoff \"subagent.").count();
     assert_eq!(named, PROGRAMS.len(), "each configuration of the page has a stand-in here");
@@ -60,10 +73,11 @@ fn every_configuration_of_the_page_runs() {
     env.write("plan.json", &json!({"id": "agents", "items": items}).to_string());
     let path = std::env::join_paths([env.path().join("bin")]).expect("the path is plain");
     let path = format!("{}:$PATH", path.display());
-    let keys = ["ANTHROPIC", "OPENAI", "GEMINI"].map(|of| format!("{of}_API_KEY=a-key-of-{of}")).join(" ");
-    let run = env.shell("repo", &format!("PATH=\"{path}\" {keys} git handoff --json run ../plan.json"));
+    let keys: BTreeSet<&str> = settings.lines().filter_map(|line| line.trim().strip_prefix("secretEnv = ")).collect();
+    let keys: String = keys.into_iter().map(|name| format!("{name}=the-value-of-{name} ")).collect();
+    let run = env.shell("repo", &format!("{keys}PATH=\"{path}\" git handoff --json run ../plan.json"));
     let answer: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("the answer is JSON\n{run}"));
-    for item in answer["items"].as_array().expect("there are items") {
+    for item in answer["items"].as_array().expect("there are items").iter().skip(1) {
         let name = item["id"].as_str().expect("an id is text");
         let transcript = env.handoff(["cat", &format!("agents/{name}:transcript")]);
         assert_eq!(item["status"], "done", "{item}\n{transcript}");
