@@ -110,6 +110,12 @@ impl Map {
         }
     }
 
+    /// Returns true if no folder is given below a path of which a part is kept.
+    pub(super) fn keeps_nothing_below(&self, path: &Path) -> bool {
+        let mut given = self.places().filter(|(place, access)| place.starts_with(path) && *access != Access::Hidden);
+        given.all(|(place, access)| !self.allows_less_below(place, access))
+    }
+
     /// Returns whether all below a path may be read.
     pub(super) fn is_whole(&self, path: &Path) -> bool {
         !self.allows_less_below(path, Access::Read)

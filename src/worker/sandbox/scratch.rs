@@ -59,7 +59,9 @@ impl Confinement {
             over.places.extend(self.reach.caches.over(scratch.caches).map(|(place, own)| (place.to_owned(), own)));
         }
         for place in TEMPORARY.map(Path::new) {
-            let is_free = map.access(place) == Access::Hidden && map.hidden_by(place).is_none();
+            // Landlock gives all below what it gives: it could not keep a part of another folder from the worker there.
+            let is_free =
+                map.access(place) == Access::Hidden && map.hidden_by(place).is_none() && map.keeps_nothing_below(place);
             if is_free && fs::canonicalize(place).is_ok_and(|real| real == place) {
                 over.places.insert(place.to_owned(), scratch.tmp.to_owned());
             }
