@@ -61,6 +61,7 @@ impl Recording {
             argv: vec!["true".into()],
             setup: None,
             verify: None,
+            command_digest: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(item.inputs.clone())),
             input_refs: [].into(),
@@ -69,6 +70,9 @@ impl Recording {
             timeout: 7200,
             sandbox: "none".into(),
             network: None,
+            sockets: None,
+            tags: None,
+            branches: None,
             tool: format::TOOL.into(),
         };
         let fired = ItemFired {

@@ -16,6 +16,9 @@ use super::proof::Proof;
 /// What of `reused.json` may be as heavy as an entry or a manifest: the manifest, two entries that are shown, and the rest of the proof.
 const HEAVY: usize = 4;
 
+/// The fields of a manifest that are not about what was to be done.
+pub const BESIDE_TASK: [&str; 4] = ["run", "item", "attempt", "branches"];
+
 /// Where the products of an item come from that was not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,7 +74,7 @@ impl Evidence {
 pub fn task(manifest: &Manifest) -> Digest {
     let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
     if let Value::Object(fields) = &mut value {
-        ["run", "item", "attempt", "branches"].iter().for_each(|field| drop(fields.remove(*field)));
+        BESIDE_TASK.iter().for_each(|field| drop(fields.remove(*field)));
     }
     format::digest_of(&value)
 }

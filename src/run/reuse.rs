@@ -16,7 +16,7 @@ use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::pipeline::BlockEnded;
 use crate::model::plan::ProductKey;
-use crate::model::reused::{Evidence, Reused, task};
+use crate::model::reused::{BESIDE_TASK, Evidence, Reused, task};
 use crate::repository::{Repository, Trust};
 use crate::verify::{AtHand, Gate, Logs, Options};
 
@@ -177,7 +177,7 @@ fn differences(one: &Manifest, other: &Manifest) -> Vec<String> {
     };
     let (one, other) = (fields(one), fields(other));
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let about_task = |name: &&&String| !matches!(name.as_str(), "run" | "item" | "attempt");
+    let about_task = |name: &&&String| !BESIDE_TASK.contains(&name.as_str());
     names
         .iter()
         .filter(about_task)

@@ -1,7 +1,5 @@
 //! Control sequences of terminals in what workers print: nothing of them reaches a reason, a tail or a terminal.
 
-use serde_json::json;
-
 use crate::common::ground::{Ground, item};
 
 /// Prints a colour, a title, a character set and a progress bar.
@@ -22,16 +20,12 @@ fn a_tail_and_a_reason_have_none_of_a_control_sequence() {
         "handoff.executor.command.verify",
         "printf '\\033[32mnot \\033]8;;x\\033\\\\good\\033]8;;\\033\\\\\\033[m\\n'; exit 1",
     );
-    let claims = r#"printf '{"summary":"\\u001b[1mbold\\u001b[0m done"}' >"$HANDOFF_RESULT""#;
-    let run = ground.drive("r", &[item("a", &format!("{SAYS}; exit 1")), item("b", claims)]).exit(4);
+    let run = ground.drive("r", &[item("a", &format!("{SAYS}; exit 1")), item("b", "true")]).exit(4);
     for line in ["    error: no\n", "    plain\n", "    100%\n", "    plain text\n"] {
         assert!(run.stderr.contains(line), "{line:?} in {run}");
     }
     assert_eq!(ground.item("r", "b").reason, "verify-failed: exited with 1: not good");
     assert!(!run.stderr.contains(['\u{1b}', '\u{fffd}']), "{run}");
-    ground.config("handoff.executor.command.verify", "true");
-    ground.drive("s", &[item("b", claims)]).ends(0);
-    assert_eq!(ground.status("s")["items"][0]["summary"], json!("bold done"));
 }
 
 #[test]

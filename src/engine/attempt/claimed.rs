@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::{Finished, Verdict};
-use crate::model::ansi;
 use crate::model::credential;
 use crate::model::entry::{Verified, VerifiedBy};
 use crate::model::outcomes::{BAD_RESULT, VERIFY_FAILED};
@@ -47,7 +46,6 @@ pub(super) fn take(workspace: &Workspace, finished: &mut Finished) -> Result<(),
 
 /// Returns a summary without credentials, and not longer than it may be.
 fn in_bounds(said: &str) -> String {
-    let said = ansi::without(said);
     let said = credential::without(said.trim());
     match said.char_indices().nth(LETTERS) {
         Some((at, _)) => format!("{}…", &said[..at]),
