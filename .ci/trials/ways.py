@@ -19,8 +19,9 @@ SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CLIENTS = (".npmrc", ".config/pip/pip.conf", ".pip/pip.conf", ".cargo/config.toml", ".config/uv/uv.toml")
 PASSED = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_", "CARGO_HTTP_", "CARGO_REGISTRIES_")
 ENDINGS = ("_CA_BUNDLE", "_CA_CERTS", "_CAINFO", "_CERT_FILE", "_CERT_DIR", "_proxy", "_PROXY")
-# Hides bubblewrap in a mount namespace of its own: a device is no program.
-HIDE = 'for f in $1; do mount --bind /dev/null "$f"; done; shift; exec "$@"'
+# In a mount namespace of its own: the account's home is that of the trial, as Java asks no variable, and a device hides each program
+# named, as it is none.
+MOUNT = 'mount --bind "$1" /etc/passwd && for f in $2; do mount --bind /dev/null "$f" || exit; done; shift 2; exec "$@"'
 
 
 class User:
@@ -32,6 +33,7 @@ class User:
         self.folder = BASE / trial / name
         self.home = self.folder / "home"
         self.tmp = self.folder / "tmp"
+        self.passwd = self.folder / "passwd"
 
     def make(self):
         """Makes the folders, and gives the home what a developer's has: git's identity, Rust, the clients' configuration."""
@@ -45,6 +47,9 @@ class User:
                 (self.home / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(real / name, self.home / name)
         (self.home / ".gitconfig").write_text("[user]\n\tname = Trial\n\temail = trial@localhost\n")
+        lines = [line.split(":") for line in pathlib.Path("/etc/passwd").read_text().splitlines()]
+        lines = [[*line[:5], str(self.home), line[6]] if line[0] == self.account.pw_name else line for line in lines]
+        self.passwd.write_text("".join(":".join(line) + "\n" for line in lines))
         self.give_rust(real)
         # The files of the toolchain are links to those of another home directory: only what is not shared changes hands.
         own = f"{self.account.pw_uid}:{self.account.pw_gid}"
@@ -77,10 +82,8 @@ class User:
 
     def run(self, command, cwd, environment, hidden=False, timeout=None, log=None):
         """Runs a command as this user and returns its exit code; what it prints goes to the file `log`."""
-        line = []
-        if hidden:
-            found = " ".join(filter(os.path.exists, (f"{folder}/bwrap" for folder in SYSTEM.split(":"))))
-            line += ["unshare", "--mount", "sh", "-c", HIDE, "hide", found]
+        found = filter(os.path.exists, (f"{folder}/bwrap" for folder in SYSTEM.split(":"))) if hidden else []
+        line = ["unshare", "--mount", "sh", "-c", MOUNT, "mount", self.passwd, " ".join(found)]
         if self.account.pw_uid != 0:
             line += ["setpriv", f"--reuid={self.account.pw_uid}", f"--regid={self.account.pw_gid}", "--init-groups"]
         with open(log or os.devnull, "wb") as out:
