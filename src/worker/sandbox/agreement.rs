@@ -1,7 +1,6 @@
 //! The mounts alone and Landlock alone give a worker the same files: both are made from one policy.
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;

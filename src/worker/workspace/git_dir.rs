@@ -48,9 +48,12 @@ const ANNEX_BRANCH: &str = "refs/heads/git-annex";
 /// read `info/exclude`, and would pass over `inputs/` and `outputs/` if these stood there.
 const EXCLUDES: &str = "info/handoff-exclude";
 
+/// A file's path below a git directory, and its content.
+type NamedFile = (Cow<'static, str>, Vec<u8>);
+
 /// The content of a git directory, but for objects, refs and index.
 pub(in crate::worker) struct GitDir {
-    files: Vec<(Cow<'static, str>, Vec<u8>)>,
+    files: Vec<NamedFile>,
     /// What the [`FILES`] hold, where git is to see just that.
     users: Vec<Vec<u8>>,
     /// The filters that what is captured goes through. They stand in none of its files: git knows of them only where it is told to.
@@ -234,7 +237,7 @@ impl GitDir {
 }
 
 /// Returns the keys of a repository that git-crypt has unlocked: without them its filter encrypts nothing.
-fn crypt_keys(common: &Path) -> Result<Vec<(Cow<'static, str>, Vec<u8>)>, Error> {
+fn crypt_keys(common: &Path) -> Result<Vec<NamedFile>, Error> {
     let folder = common.join(CRYPT_KEYS);
     let mut keys = Vec::new();
     for path in folder::entries(&folder, |_| true) {
