@@ -51,7 +51,7 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Speaks the protocol on standard input and output. Clients start it from their configuration, with the repository as working
 /// directory. Agents can submit and watch runs, put and read documents, save, hand over and adopt checkpoints, verify, and check
 /// packets. They cannot do what operators do. The server ends with its standard input. It records its work under the name
-/// of --actor [default: $HANDOFF_ACTOR, then agent:mcp].
+/// of --actor [default: `$HANDOFF_ACTOR`, then agent:mcp].
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Adopt in this agent's name

@@ -69,7 +69,7 @@ struct Save {
     encoding: Encoding,
     /// One line that describes the state
     summary: Option<String>,
-    /// The handoff packet: objective, next_action and so on
+    /// The handoff packet: its objective, its next action and so on
     packet: Option<Json>,
     /// A run that the checkpoint refers to
     run: Option<String>,

@@ -74,7 +74,8 @@ fn every_configuration_of_the_page_runs() {
     let path = std::env::join_paths([env.path().join("bin")]).expect("the path is plain");
     let path = format!("{}:$PATH", path.display());
     let keys: BTreeSet<&str> = settings.lines().filter_map(|line| line.trim().strip_prefix("secretEnv = ")).collect();
-    let keys: String = keys.into_iter().map(|name| format!("{name}=the-value-of-{name} ")).collect();
+    let keys: String =
+        keys.into_iter().fold(String::new(), |text, name| text + &format!("{name}=the-value-of-{name} "));
     let run = env.shell("repo", &format!("{keys}PATH=\"{path}\" git handoff --json run ../plan.json"));
     let answer: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("the answer is JSON\n{run}"));
     for item in answer["items"].as_array().expect("there are items").iter().skip(1) {

@@ -40,7 +40,7 @@ fn left(env: &Environment, temporary: &Path) -> Vec<PathBuf> {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 walk(&path, found);
-            } else if name.starts_with("tmp") || name.ends_with(".lock") || name.ends_with(".keep") {
+            } else if name.starts_with("tmp") || path.extension().is_some_and(|end| end == "lock" || end == "keep") {
                 found.push(path);
             }
         }
@@ -53,7 +53,8 @@ fn left(env: &Environment, temporary: &Path) -> Vec<PathBuf> {
 
 /// Returns how many documents the run has.
 fn documents(env: &Environment) -> usize {
-    let listed: Value = serde_json::from_str(&env.handoff(["--json", "doc", "list", "r"]).success()).unwrap();
+    let listed: Value =
+        serde_json::from_str(&env.handoff(["--json", "doc", "list", "r"]).success()).expect("the answer is JSON");
     listed["documents"].as_array().map(Vec::len).expect("there is a list")
 }
 

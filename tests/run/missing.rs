@@ -1,7 +1,5 @@
 //! Products that others need: the item that is to make them fails without them.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, item};

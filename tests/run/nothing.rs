@@ -1,7 +1,5 @@
 //! Items that are done and handed over nothing: every view says so, but for items that have nothing to hand over by design.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, item};

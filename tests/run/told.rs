@@ -1,7 +1,5 @@
 //! What people are told who misspell a key, ask for an item again, or wonder why nothing is reused.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, item};

@@ -1,4 +1,4 @@
-//! Filters that are switched off, and repositories that keep more than git does: git-annex, DataLad and git-crypt.
+//! Filters that are switched off, and repositories that keep more than git does: git-annex, `DataLad` and git-crypt.
 
 use std::path::Path;
 
@@ -138,7 +138,7 @@ fn items_work_in_a_repository_of_git_annex() {
         done(&env, "edit", "echo 2001 >>big.dat; echo new >new.txt");
         let pointer = applied(&env, "edit", "big.dat");
         let key = pointer.trim().strip_prefix("/annex/objects/").unwrap_or_else(|| panic!("{sandbox}: {pointer}"));
-        let mut expected = (1..=2001).map(|n| format!("{n}\n")).collect::<String>();
+        let mut expected = (1..=2001).fold(String::new(), |text, n| text + &n.to_string() + "\n");
         assert_eq!(env.shell("repo", &format!("cat \"$(git annex contentlocation {key})\"")).success(), expected);
         assert_eq!(env.git(["diff", "--name-only", "main", "edit"]).success(), "big.dat\nnew.txt\n");
         for run in ["plain", "edit"] {

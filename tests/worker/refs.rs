@@ -212,7 +212,7 @@ fn refs_that_lead_nowhere_are_left_out() {
 fn many_refs_are_read_once() {
     let repo = Repo::new("sha1");
     let head = repo.head();
-    let names = (0..10_000).map(|number| format!("{head} refs/tags/t{number:05}\n")).collect::<String>();
+    let names = (0..10_000).fold(String::new(), |text, n| text + &format!("{head} refs/tags/t{n:05}\n"));
     fs::write(repo.path.join(".git/packed-refs"), format!("# pack-refs with: peeled fully-peeled sorted \n{names}"))
         .unwrap();
     let host = repo.host();
