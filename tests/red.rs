@@ -264,7 +264,7 @@ fn what_a_worker_says_that_it_did_is_recorded_and_shown() {
     assert_eq!(status["items"][0]["summary"], "Fixed the parser.\n\n- and its tests\u{1b}[31m");
     assert_eq!(status["items"][3].get("summary"), None, "{status}");
     let log = ground.env.handoff(["log", "r"]).success();
-    assert!(log.contains("item.reconciled two #1: done: Fixed the parser.\n"), "{log}");
+    assert!(log.contains("item.reconciled two #1: done, nothing handed over: Fixed the parser.\n"), "{log}");
     assert!(!summary("tells").as_str().unwrap().contains("a-secret-value"), "{}", summary("tells"));
     let shown = ground.env.handoff(["show", "r/two"]).exit(0).stdout;
     assert!(shown.contains("summary    Fixed the parser.\n           \n           - and its tests"), "{shown}");

@@ -382,8 +382,8 @@ fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart()
         serde_json::from_str(&ground.env.handoff(["cat", what]).success()).expect("a manifest is JSON")
     };
     let mine = manifest("r/i:manifest");
-    assert_eq!(mine["argv"][2], "test -n [redacted:github-pat] && echo x >outputs/x");
-    assert_eq!(mine["setup"][2], "true [redacted:github-pat]");
+    assert_eq!(mine["argv"][2], "test -n [redacted:github-token] && echo x >outputs/x");
+    assert_eq!(mine["setup"][2], "true [redacted:github-token]");
     let lines = json!({
         "argv": ["sh", "-c", format!("test -n {token} && echo x >outputs/x")], "setup": ["sh", "-c", format!("true {token}")], "verify": null,
     });
@@ -392,7 +392,7 @@ fn a_token_in_a_configured_command_line_is_in_no_manifest_and_still_told_apart()
     let own = manifest("r/j:manifest");
     assert_eq!(
         (&own["argv"][2], &own["verify"][2]),
-        (&json!("echo y >outputs/y"), &json!("test -n [redacted:github-pat]"))
+        (&json!("echo y >outputs/y"), &json!("test -n [redacted:github-token]"))
     );
     ground.ends_intact("r");
     // The same lines are the same task, and another token makes it another one.
@@ -426,7 +426,7 @@ fn a_token_in_a_plan_is_not_repeated_on_the_screen() {
     {
         let output = ground.env.handoff(&arguments).exit(1);
         assert!(!format!("{output}").contains(&token), "{arguments:?}: {output}");
-        assert!(output.stdout.matches("[redacted:github-pat]").count() >= 3, "{arguments:?}: {output}");
+        assert!(output.stdout.matches("[redacted:github-token]").count() >= 3, "{arguments:?}: {output}");
     }
     is_nowhere(&ground, &token);
 }

@@ -109,11 +109,6 @@ fn one_that_spoils_its_own_worktree_fails_by_name() {
         ("outputs-link", "rmdir outputs; ln -s /etc outputs", "outputs"),
         ("pipe", "mkfifo outputs/pipe", "outputs/pipe"),
         (
-            "nested",
-            "git init -q vendor/lib; git -C vendor/lib config core.fsmonitor \"touch '$HOME/../canary'\"",
-            "vendor/lib",
-        ),
-        (
             "nested-output",
             "git init -q outputs/lib; git -C outputs/lib config core.fsmonitor \"touch '$HOME/../canary'\"",
             "outputs/lib",

@@ -141,7 +141,7 @@ fn every_kind_of_run_that_ended_is_exported_and_verifies() {
     ground.drive("retried", &[flaky]).ends(0);
     assert_eq!(exported(&ground, "retried").0[1..5], ["item.fired", "item.retried", "item.fired", "item.reconciled"]);
 
-    // Odd names, one product each that another item takes, and a failure before the dispatch.
+    // Odd names, one product each that another item takes, and one that lacks a product which another item needs.
     let mut takes = item("./a:b", "cat inputs/x");
     takes["needs"] = json!({"x": {"from": "we ird/id", "select": {"kind": "output", "path": "ü/x y"}}});
     let mut lacks = item("lacks", "true");
@@ -151,7 +151,7 @@ fn every_kind_of_run_that_ended_is_exported_and_verifies() {
     let refused = ground.env.handoff(["export", "failed: 1 %", "--format", "bundle-json"]).exit(1).to_string();
     assert!(refused.contains("does not verify: NOT SEALED"), "an open run is no evidence: {refused}");
     ground.env.handoff(["close", "failed: 1 %"]).success();
-    assert_eq!(exported(&ground, "failed: 1 %").1, ["done", "done", "failed", "skipped"]);
+    assert_eq!(exported(&ground, "failed: 1 %").1, ["done", "failed", "skipped", "skipped"]);
 
     ground.drive("requeued", &[item("a", "test -e \"$HOME/../fixed\""), after("b", &["a"], "true")]).ends(4);
     ground.env.write("fixed", "");

@@ -153,7 +153,7 @@ fn what_is_added_later_fails_by_itself_where_the_product_is_not_there() {
     assert!(run.stderr.contains(hint) && !run.stderr.contains("retry") && !run.stderr.contains(":transcript"), "{run}");
     assert_eq!(seen(&ground, "last").0, "skipped");
     let retry = ground.env.handoff(["--json", "retry", "r/later"]).exit(1);
-    let refused: Value = serde_json::from_str(&retry.stdout).unwrap();
+    let refused: Value = serde_json::from_str(&retry.stderr).expect("a refusal is JSON");
     assert_eq!(refused["code"], "not-retriable", "{refused}");
     assert_eq!(refused["message"], "\"later\" needs outputs/x of \"done\", which is done without it");
     ground.ends_intact("r");
