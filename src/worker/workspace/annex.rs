@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::index::entry::{Flags, Mode, Stat};
@@ -94,9 +95,17 @@ impl Annex {
     }
 }
 
+/// How much older than its content in the annex a file of a worktree becomes.
+const OLDER: Duration = Duration::from_secs(10);
+
 /// Writes content over a pointer; returns how the file is on the disk.
+///
+/// The file gets an old time: of one as new as the index, git would look at the bytes, which are not those of the pointer.
 fn replace(path: &Path, mut content: File) -> io::Result<Stat> {
-    io::copy(&mut content, &mut File::options().write(true).truncate(true).open(path)?)?;
+    let mut file = File::options().write(true).truncate(true).open(path)?;
+    io::copy(&mut content, &mut file)?;
+    let written = content.metadata()?.modified()?;
+    file.set_modified(written.checked_sub(OLDER).unwrap_or(written))?;
     let meta = gix::index::fs::Metadata::from_path_no_follow(path)?;
     Stat::from_fs(&meta).map_err(io::Error::other)
 }
