@@ -35,11 +35,11 @@ fn a_sha256_repository_is_like_any_other() {
     ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @r"
     0  660b664b  2026-06-04T02:00:04.000Z  human:ada  run.submitted handoff-dag-1
-    1  03dab57c  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
-    2  095eb6a1  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
-    3  1c57200d  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
-    4  934ba7b8  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  f0aff214  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
+    1  22be4975  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
+    2  4fe08074  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
+    3  f4fdf761  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
+    4  97e4da95  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  e8aad07b  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
     env.git(["fsck", "--strict", "--no-dangling"]).success();
@@ -59,7 +59,7 @@ fn a_subdirectory_and_a_linked_worktree_see_the_same_runs() {
     env.handoff_in("linked", ["run", "second.json"]).success();
     assert_output!(env.handoff(["runs"]), @r"
     handoff-dag-1  default  sealed  2 done
-    second         default  sealed  1 done
+    second         default  sealed  1 done, 1 with nothing handed over
     ");
     env.handoff(["verify", "--all"]).success();
 }
