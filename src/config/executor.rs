@@ -10,6 +10,7 @@ use super::secret_env::{SecretEnv, SecretSource};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
 use crate::model::plan::{APPROVAL, BUILT_IN, COMMAND, DISPATCH};
+use crate::model::problem::nearest;
 
 /// How one kind of work is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,7 +162,8 @@ impl Config {
             let unknown = all.iter().filter(|(name, _)| !known.contains(&name.as_str()));
             let told = unknown.map(|(name, settings)| {
                 let keys = settings.keys.iter().cloned().collect();
-                Unregistered { what, name: name.clone(), keys, nearest: nearest(name, known) }
+                let nearest = nearest(&name.to_ascii_lowercase(), known.iter().copied()).map(str::to_owned);
+                Unregistered { what, name: name.clone(), keys, nearest }
             });
             told.collect::<Vec<_>>()
         };
@@ -222,11 +224,4 @@ pub(super) fn refusal(key: &Key<'_>) -> Option<&'static str> {
         ),
         _ => None,
     }
-}
-
-/// Returns the known name that is most like another, if any is like it at all.
-fn nearest(name: &str, known: &[&str]) -> Option<String> {
-    let alike = known.iter().map(|known| (strsim::jaro_winkler(&name.to_ascii_lowercase(), known), *known));
-    let best = alike.filter(|(likeness, _)| *likeness > 0.8).max_by(|one, other| one.0.total_cmp(&other.0));
-    best.map(|(_, known)| known.to_owned())
 }

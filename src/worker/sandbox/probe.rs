@@ -132,7 +132,7 @@ impl Sandbox {
 
 /// Finds out which overlays can be mounted and be used below bubblewrap; the whole life of a process.
 pub(in crate::worker) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let tried = || {
+    let mut tried = || {
         let bwrap = arguments.next()?;
         let (scratch, working) = overlay::try_out(&mut arguments)?;
         let [_, _, on] = overlay::folders(&scratch, *working.first()?);
@@ -144,7 +144,6 @@ pub(in crate::worker) fn overlays(mut arguments: impl Iterator<Item = OsString>)
         let ended = below.arg("--version").env_clear().stdin(Stdio::null()).output().ok()?;
         ended.status.success().then_some(())
     };
-    let mut tried = tried;
     if tried().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -30,13 +30,23 @@ pub(in crate::worker) struct Seen {
 impl Seen {
     /// Looks at what lies at a path; fails where a link lies there, or on the way.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
-        let stat = rustix::fs::fstat(open(path)?)?;
+        Self::of(path.into(), &open(path)?)
+    }
+
+    /// Looks at what was opened at a path; fails if it is a link.
+    fn of(path: Word, opened: &OwnedFd) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(opened)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {
             return Err(io::Error::other("a link lies there"));
         }
         #[allow(clippy::useless_conversion, reason = "the numbers are narrower on some machines")]
         let (device, number) = (u64::from(stat.st_dev), u64::from(stat.st_ino));
-        Ok(Self { path: path.into(), device, number })
+        Ok(Self { path, device, number })
+    }
+
+    /// Returns true if both are the same file or folder.
+    fn is(&self, other: &Self) -> bool {
+        (self.device, self.number) == (other.device, other.number)
     }
 
     /// Returns where it lay.
@@ -48,17 +58,15 @@ impl Seen {
     pub(super) fn open(&self) -> Result<OwnedFd, Changed> {
         let changed = || Changed(self.path.clone());
         let opened = open(self.path.as_ref()).map_err(|_| changed())?;
-        let stat = rustix::fs::fstat(&opened).map_err(|_| changed())?;
-        #[allow(clippy::useless_conversion, reason = "the numbers are narrower on some machines")]
-        let is_same = (u64::from(stat.st_dev), u64::from(stat.st_ino)) == (self.device, self.number);
-        if is_same { Ok(opened) } else { Err(changed()) }
+        let now = Self::of(self.path.clone(), &opened).map_err(|_| changed())?;
+        if self.is(&now) { Ok(opened) } else { Err(changed()) }
     }
 
     /// Fails where something else lies there now, or a link leads elsewhere.
     pub(super) fn stays(&self) -> Result<(), Changed> {
         let now = Self::at(self.path.as_ref());
         match now {
-            Ok(now) if (now.device, now.number) == (self.device, self.number) => Ok(()),
+            Ok(now) if self.is(&now) => Ok(()),
             // Nobody gets there.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             _ => Err(Changed(self.path.clone())),
