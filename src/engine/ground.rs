@@ -84,6 +84,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         programs: environment.program.iter().cloned().collect(),
         private: host.private.clone(),
         never: never.into_iter().map(real).collect(),
+        ..Surroundings::default()
     };
     Sandbox::probe(around, program, environment.path.as_ref())
 }

@@ -118,7 +118,7 @@ mod tests {
 
         fn around(&self, variables: &[(&str, String)]) -> Surroundings {
             let path = ["tools/bin", "other/bin"].map(|folder| self.at(folder));
-            Surroundings {
+            let mut around = Surroundings {
                 home: Some(self.at("home")),
                 path: path.into_iter().chain(["/usr/bin".into(), "/bin".into()]).collect(),
                 git_dirs: vec![self.at("tree/.git")],
@@ -127,7 +127,9 @@ mod tests {
                 never: vec![self.at("tree/.git/objects/key")],
                 variables: variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect(),
                 ..Surroundings::default()
-            }
+            };
+            around.look();
+            around
         }
 
         /// Compares the policy, the mounts alone and Landlock alone with the access that is expected to some files; all others are

@@ -40,6 +40,7 @@ impl Sandbox {
             return sandbox;
         };
         sandbox.around.programs.push(program.clone());
+        sandbox.around.look();
         sandbox.inner(&program);
         sandbox.outer(&program, path);
         if sandbox.layers.reach_sockets() {

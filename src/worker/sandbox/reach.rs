@@ -41,9 +41,20 @@ pub struct Surroundings {
     pub variables: BTreeMap<String, OsString>,
     /// The folder of workers' private files.
     pub private: PathBuf,
+    /// The machine's files that only few may read, and we could; [`Surroundings::look`] fills it.
+    pub kept: Vec<PathBuf>,
 }
 
 impl Surroundings {
+    /// Looks through the machine's folders for files that only few may read. It takes long in large folders, so it is done
+    /// once for all executors.
+    pub(super) fn look(&mut self) {
+        let settings = rustix::process::geteuid().is_root().then_some((SETTINGS, OTHERS, usize::MAX));
+        let bit = bit_for_others(umask());
+        let folders = settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED)));
+        self.kept = folders.flat_map(|(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most)).collect();
+    }
+
     /// Returns the value of a variable that workers get.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(name).map(OsString::as_os_str)
@@ -122,7 +133,7 @@ impl Reach {
             map.set(secret, Access::Hidden);
         }
         let asked = more.asked_for();
-        hide_by_mode(&mut map, &asked);
+        hide_by_mode(&mut map, &around.kept, &asked);
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
         // Also where they lie among programs.
@@ -219,13 +230,10 @@ impl Reach {
 /// Hides the files of the machine that only few may read, and we could.
 ///
 /// A setting that names a folder of programs gives all of it that is no secret of a home directory.
-fn hide_by_mode(map: &mut Map, asked: &[PathBuf]) {
-    let settings = rustix::process::geteuid().is_root().then_some((SETTINGS, OTHERS, usize::MAX));
-    let bit = bit_for_others(umask());
-    let folders = settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED)));
-    for file in folders.flat_map(|(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most)) {
+fn hide_by_mode(map: &mut Map, kept: &[PathBuf], asked: &[PathBuf]) {
+    for file in kept {
         if file.starts_with(SETTINGS) || !asked.iter().any(|folder| file.starts_with(folder)) {
-            map.set(&file, Access::Hidden);
+            map.set(file, Access::Hidden);
         }
     }
 }
