@@ -41,7 +41,7 @@ pub struct Surroundings {
     pub variables: BTreeMap<String, OsString>,
     /// The folder of workers' private files.
     pub private: PathBuf,
-    /// The machine's files that only few may read, and we could; [`Surroundings::look`] fills it.
+    /// The machine's files that only few may read, and we could. Empty until the folders are looked through.
     pub kept: Vec<PathBuf>,
 }
 
