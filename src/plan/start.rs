@@ -19,7 +19,7 @@ const PLAN: &str = r#"{
       "$comment": "What it needs lies below inputs/, by the name that it is given here, and the item waits for it. For an agent, register one (git config handoff.subagent.NAME.command 'CMD') and write: executor dispatch, inputs {subagent: NAME, prompt: ...}.",
       "id": "read",
       "executor": "command",
-      "inputs": {"command": "wc -l < inputs/latest.txt"},
+      "inputs": {"command": "mkdir -p outputs; wc -l < inputs/latest.txt > outputs/lines.txt"},
       "needs": {"latest.txt": {"from": "write", "select": {"kind": "output", "path": "latest.txt"}}}
     }
   ]
