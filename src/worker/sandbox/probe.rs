@@ -1,7 +1,7 @@
 //! Finds out what this machine can enforce, by doing it once.
 
 use std::ffi::OsString;
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,9 @@ pub const ARGUMENT: &str = "probe-sandbox";
 
 /// The argument by which the program knows that it is to find out which overlays work.
 pub const OVERLAYS: &str = "probe-overlays";
+
+/// The start of the names of scratch folders.
+const SCRATCH: &str = "probe-";
 
 /// The file in which it says so.
 const WORKING: &str = "working";
@@ -114,7 +117,13 @@ impl Sandbox {
         let (program, bwrap) = (self.program.as_ref()?, self.bwrap.as_ref().filter(|_| !lowers.is_empty())?);
         let private = &self.around.private;
         DirBuilder::new().mode(0o700).recursive(true).create(private).ok()?;
-        let scratch = tempfile::Builder::new().prefix("probe-").tempdir_in(private).ok()?.keep();
+        // Each driver shares the lock while it probes: who has it alone finds only what killed drivers left.
+        let lock = File::open(private).ok()?;
+        if lock.try_lock().is_ok() {
+            remove_scratch(private);
+        }
+        lock.lock_shared().ok()?;
+        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(private).ok()?.keep();
         let ways = if rustix::process::geteuid().is_root() { &Entered::ALL[..] } else { &[Entered::User] };
         let found = ways.iter().find_map(|entered| {
             let mut command = Command::new(program);
@@ -128,6 +137,17 @@ impl Sandbox {
         let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let _ = Folder::open(private).and_then(|root| root.remove(name));
         found
+    }
+}
+
+/// Removes the scratch folders of probes whose drivers were killed. What cannot be removed stays: a few empty folders.
+fn remove_scratch(private: &Path) {
+    let Ok(root) = Folder::open(private) else { return };
+    for entry in std::fs::read_dir(private).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.starts_with(SCRATCH)) {
+            let _ = root.remove(name);
+        }
     }
 }
 
