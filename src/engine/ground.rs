@@ -19,6 +19,14 @@ use super::machine::Machine;
 /// The longest path of a folder for temporary files: programs put sockets below it whose names, with theirs, have at most 108 bytes.
 const LONGEST_TMP: usize = 70;
 
+/// Variables of the XDG base directories, each with the place below the home directory that it moves.
+const XDG: [(&str, &str); 4] = [
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+];
+
 /// What a name below the folder of private files adds to its path.
 const BELOW: usize = "/0123456789ab/home".len();
 
@@ -39,6 +47,14 @@ pub(super) fn shorten(host: &mut Host, environment: &Environment) {
     if is_free {
         host.private = short;
     }
+}
+
+/// Returns the folders that XDG variables name in the place of the usual ones, which hold no home directory.
+fn moved(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
+    let home = environment.variable("HOME").map(PathBuf::from).unwrap_or_default();
+    let named = XDG.into_iter().filter_map(|(name, usual)| Some((usual, PathBuf::from(environment.variable(name)?))));
+    let is_moved = |usual: &str, folder: &Path| *folder != home.join(usual) && !home.starts_with(folder);
+    named.filter(|(usual, folder)| folder.is_absolute() && is_moved(usual, folder)).collect()
 }
 
 /// Returns the folders that workers read objects from: those of git, and the contents of git-annex.
@@ -82,7 +98,9 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         remotes: if host.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),
+        moved: moved(environment),
         private: host.private.clone(),
+        trees: real(host.root.clone()),
         never: never.into_iter().map(real).collect(),
         ..Surroundings::default()
     };

@@ -9,6 +9,7 @@
 //! The command gives up the rights of root and is confined by the inner layers before it is one (`confine`): by itself, in the
 //! supervisor's child, or, below bubblewrap, by a process of this program that starts it. `reach` says what is reached, as a `map` from paths.
 
+mod above;
 mod caches;
 #[cfg(target_os = "linux")]
 mod calls;
@@ -19,6 +20,7 @@ pub(in crate::worker) mod domain;
 #[cfg(target_os = "linux")]
 mod files;
 mod home;
+mod java;
 mod map;
 mod mounts;
 mod named;
@@ -292,6 +294,9 @@ impl Confinement {
         let writable = own.writable.iter().chain([&own.tree]).map(|path| (path, Access::Write));
         for (path, access) in readable.chain(writable) {
             given.extend(map.set(path, access).map(|real| (real.into(), access)));
+        }
+        for path in self.hidden(&map).readable(own.tree) {
+            given.extend(map.set(&path, Access::Read).map(|real| (real.into(), Access::Read)));
         }
         let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
         Policy { map, given, refused }

@@ -199,6 +199,102 @@ fn a_cache_too_large_for_a_copy_is_empty_and_that_is_said_once() {
 }
 
 #[test]
+fn a_large_copy_is_made_only_for_a_worktree_that_needs_it() {
+    let scene = Scene::new(Layers::Inner);
+    scene.ground.env.write("home/.npm/_cacache/index", "one\n");
+    scene.ground.env.write("home/.cargo/registry/crate", "crate\n");
+    let large = fs::File::options().write(true).open(scene.ground.path("home/.npm/_cacache/index")).unwrap();
+    large.set_len(20 << 20).unwrap();
+    let script = "head -c 4 ~/.npm/_cacache/index 2>/dev/null; cat ~/.cargo/registry/crate; touch ~/.npm/new";
+    assert_eq!(scene.says("other", script), "crate\n");
+    scene.ground.env.shell("repo", "mkdir -p web/app && echo {} >web/app/package.json && git add web").success();
+    scene.ground.env.git(["commit", "-qm", "Web"]).success();
+    assert_eq!(scene.says("needed", script), "one\ncrate\n");
+}
+
+#[test]
+fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
+    for (layers, scene) in scenes("caches of XDG") {
+        let files = ["cache/uv/one", "data/gem/two", "config/mise/config.toml", "config/gh/hosts.yml"];
+        for file in files {
+            scene.ground.env.write(&format!("xdg/{file}"), &format!("{file}\n"));
+        }
+        scene.ground.env.write("xdg/config/pip/pip.conf", "[global]\n");
+        // What is left at the usual place does not count.
+        scene.ground.env.write("home/.cache/uv/old", "old\n");
+        scene.ground.env.write("home/.config/mise/config.toml", "old\n");
+        let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
+        let before = ["cache/uv", "config", "data"].map(|folder| tree(&scene.ground.path("xdg").join(folder)));
+        let script = "cd ~ && cat .cache/uv/one .local/share/gem/two .config/mise/config.toml .config/pip/pip.conf && \
+                      echo new >.cache/uv/one && cat .cache/uv/one && ls .cache/uv; cat .config/gh/hosts.yml $GH 2>/dev/null; true";
+        scene.ground.config("handoff.executor.command.env", &format!("GH={}", place("xdg/config/gh/hosts.yml")));
+        let plan = scene.ground.plan("xdg", &[item("a", script)]);
+        let moved = ["CACHE", "DATA", "CONFIG"].map(|kind| {
+            let folder = place(&format!("xdg/{}", kind.to_lowercase()));
+            (format!("XDG_{kind}_HOME"), folder)
+        });
+        let moved: Vec<_> = moved.iter().map(|(name, folder)| (name.as_str(), folder.as_str())).collect();
+        let output = scene.handoff_where(&["run", &plan], &moved);
+        let expected = "cache/uv/one\ndata/gem/two\nconfig/mise/config.toml\n[global]\nnew\none\n";
+        assert_eq!(done(&output, &scene, "xdg/a"), expected, "{layers:?}");
+        let after = ["cache/uv", "config", "data"].map(|folder| tree(&scene.ground.path("xdg").join(folder)));
+        assert_eq!(after, before, "{layers:?}");
+        // Its secrets have the same names there, also where a setting gives the folder.
+        scene.ground.config("handoff.subagent.x.readable", &place("xdg"));
+        scene.ground.config(
+            "handoff.subagent.x.command",
+            &format!("cd {} && cat cache/uv/one config/gh/hosts.yml; true", place("xdg")),
+        );
+        let plan = scene.ground.plan("given", &[subagent("a")]);
+        let output = scene.handoff_where(&["run", &plan], &moved);
+        let said = done(&output, &scene, "given/a");
+        assert!(said.starts_with("cache/uv/one\n") && !said.contains("\nconfig/gh"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn what_killed_drivers_left_of_their_probes_is_removed() {
+    for (_, scene) in scenes("leftovers of probes").filter(|(layers, _)| *layers == Layers::All) {
+        fs::create_dir(scene.ground.path("t")).unwrap();
+        let own = scene.ground.path("t").join(format!("git-handoff-{}", rustix::process::geteuid().as_raw()));
+        let run = |name: &str| {
+            let plan = scene.ground.plan(name, &[item("a", "cat ~/.npm/_cacache/index")]);
+            let output = scene.handoff_where(&["run", &plan], &[("TMPDIR", scene.ground.path("t").to_str().unwrap())]);
+            assert_eq!(done(&output, &scene, &format!("{name}/a")), "one\n");
+        };
+        run("first");
+        fs::create_dir_all(own.join("probe-1234/work/0/work")).unwrap();
+        fs::write(own.join("probe-1234/working"), "0").unwrap();
+        // It could be that of another driver, which has the lock.
+        let shared = fs::File::open(&own).unwrap();
+        shared.lock_shared().unwrap();
+        run("second");
+        assert!(own.join("probe-1234/working").exists());
+        drop(shared);
+        run("third");
+        assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn java_finds_a_home_and_temporary_files_by_options() {
+    for (layers, scene) in scenes("options of Java") {
+        scene.ground.env.write("java/mvn", "#!/bin/sh\necho $MAVEN_OPTS; echo $GRADLE_OPTS\n");
+        let program = scene.ground.path("java/mvn");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", program.parent().unwrap().display(), scene.path());
+        scene.ground.config("handoff.executor.command.passEnv", "MAVEN_OPTS");
+        let plan =
+            scene.ground.plan("java", &[item("a", "mvn; echo -Duser.home=$HOME; echo -Djava.io.tmpdir=$TMPDIR")]);
+        let output = scene.handoff_where(&["run", &plan], &[("PATH", &path), ("MAVEN_OPTS", "-Xmx1g")]);
+        let said = done(&output, &scene, "java/a");
+        let lines: Vec<&str> = said.lines().collect();
+        let expected = if layers == Layers::All { lines[2].to_owned() } else { lines[2..4].join(" ") };
+        assert_eq!(lines[..2], [format!("-Xmx1g {expected}"), expected], "{layers:?}");
+    }
+}
+
+#[test]
 fn settings_without_a_credential_are_there_and_others_are_not() {
     for (layers, scene) in scenes("settings of tools") {
         scene.ground.env.write("home/.npmrc", "registry=https://npm.example.com/\n");

@@ -96,6 +96,65 @@ fn variables_of_tools_are_passed_and_those_with_secrets_are_not() {
 }
 
 #[test]
+fn a_program_that_a_link_leads_to_has_its_own_files_and_no_secret_beside_them() {
+    for layers in [Layers::Inner, Layers::All] {
+        let scene = Scene::new(layers);
+        // As pipx makes them, npm globally, and npm in a folder; and a program of a work tree.
+        programs(
+            &scene,
+            &[
+                ("far/venv/bin/python", "cat $(dirname $0)/../lib/module"),
+                ("far/venv/bin/mini", "exec $(dirname $(readlink -f $0))/python"),
+                ("far/prefix/lib/node_modules/@a/cli/bundle/cli.js", "cat $(dirname $(readlink -f $0))/../dep/x"),
+                ("far/local/node_modules/tool/cli.js", "cat $(dirname $(readlink -f $0))/../hoisted/x"),
+                ("given/real", "echo given"),
+                ("far/work/bin/own", "cat $(dirname $(readlink -f $0))/../lib/x"),
+            ],
+        );
+        for (path, text) in [
+            ("far/venv/lib/module", "module\n"),
+            ("far/venv/.npmrc", "SECRET"),
+            ("far/prefix/lib/node_modules/@a/cli/dep/x", "global\n"),
+            ("far/prefix/lib/node_modules/.npmrc", "SECRET"),
+            ("far/local/node_modules/hoisted/x", "local\n"),
+            ("far/local/node_modules/hoisted/.npmrc", "SECRET"),
+            ("far/local/index.js", "SECRET"),
+            ("far/work/.git/HEAD", "ref: refs/heads/main\n"),
+            ("far/work/lib/x", "SECRET"),
+            ("bin2/mine", ""),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        let at = |name: &str| scene.ground.path(name);
+        for folder in ["far/prefix/bin", "far/local/node_modules/.bin"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        symlink("../lib/node_modules/@a/cli/bundle/cli.js", at("far/prefix/bin/cli")).unwrap();
+        fs::create_dir_all(at("far/step")).unwrap();
+        symlink("../../given/real", at("far/step/again")).unwrap();
+        symlink("../tool/cli.js", at("far/local/node_modules/.bin/tool")).unwrap();
+        for (link, target) in [
+            ("mini", "../far/venv/bin/mini"),
+            ("cli", "../far/prefix/bin/cli"),
+            ("tool", "../far/local/node_modules/.bin/tool"),
+            ("own", "../far/work/bin/own"),
+            // Its own folder is in PATH as well.
+            ("again", "../far/step/again"),
+        ] {
+            symlink(target, at("bin2").join(link)).unwrap();
+        }
+        let path = format!("{}:{}:{}", at("given").display(), at("bin2").display(), scene.path());
+        let script = format!(
+            "mini; cli; tool; again; own; cd {} && cat venv/.npmrc prefix/lib/node_modules/.npmrc local/index.js \
+             local/node_modules/hoisted/.npmrc; true",
+            at("far").display()
+        );
+        let said = says_where(&scene, "linked", &script, &[("PATH", &path)]);
+        assert!(said.starts_with("module\nglobal\nlocal\ngiven\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
 fn of_the_folder_beside_programs_no_secret_is_given() {
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);

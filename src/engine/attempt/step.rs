@@ -75,7 +75,8 @@ pub(super) async fn step(
     }
     if let Some(confinement) = &job.confinement {
         let is_set = |name: &str| job.command.settings.env.contains_key(name);
-        let caches = confinement.cache_variables(&workspace.home(), &env).into_iter().filter(|(name, _)| !is_set(name));
+        let caches = confinement.cache_variables(&workspace.home(), &workspace.tmp(), &env);
+        let caches = caches.into_iter().filter(|(name, _)| !is_set(name));
         env.extend(caches.map(|(name, value)| (name.to_owned(), value)));
     }
     let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());

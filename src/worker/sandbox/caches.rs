@@ -3,7 +3,7 @@
 //! | where | what a worker finds at the cache's place |
 //! |---|---|
 //! | bubblewrap and overlays work | the user's cache, under an upper folder of the attempt ([`overlay`](super::overlay)) |
-//! | elsewhere, up to [`MOST`] | a copy in the private home |
+//! | elsewhere, up to [`MOST`] | a copy in the private home; of one above [`SMALL`] only if the worktree needs it |
 //! | elsewhere, beyond it | an empty folder in the private home |
 //!
 //! A cache that a setting names (`readable`, `writable`) is left as that setting says.
@@ -16,16 +16,17 @@ use std::path::{Path, PathBuf};
 use super::map::{Access, Map};
 use super::overlay::{Entered, folders};
 use super::reach::{More, Reach, Surroundings};
+use super::secrets::{MOST_LOOKED, search};
 use super::seen::Seen;
-use super::settings::harmless;
 use super::tools::TOOLS;
-use super::{Confinement, Sandbox};
+use super::{Confinement, Sandbox, java, settings};
 
 /// The most bytes and files of all caches together that are copied for one attempt.
 const MOST: (u64, u64) = (1 << 30, 100_000);
 
-/// The variable with the options of Maven, which asks Java for the home directory, and no variable.
-const MAVEN: &str = "MAVEN_OPTS";
+/// The most bytes and files of a cache that is copied for every attempt. A larger one of which the data file says what needs
+/// it is copied for worktrees that do.
+const SMALL: (u64, u64) = (16 << 20, 1000);
 
 /// One kind of cache.
 #[derive(Clone, Debug)]
@@ -44,7 +45,10 @@ struct Cache {
 enum Given {
     /// Under the overlay of this number.
     Over(usize),
-    Copied,
+    Copied {
+        /// For worktrees only that need it.
+        if_needed: bool,
+    },
     Empty,
 }
 
@@ -57,8 +61,8 @@ pub(in crate::worker) struct Caches {
     entered: Option<Entered>,
     /// The usual places of all caches that no setting names.
     known: BTreeSet<PathBuf>,
-    /// The user's home directory.
-    home: PathBuf,
+    /// Where settings files of tools lie, by their usual places.
+    settings: Vec<(&'static str, PathBuf)>,
     /// Whether there is Java, which finds the home directory in the list of users, and not by `HOME`.
     has_java: bool,
 }
@@ -69,10 +73,12 @@ impl Caches {
         let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
         let asked: Vec<PathBuf> = asked.collect();
         let paths: BTreeSet<&str> = TOOLS.caches.iter().map(|place| place.path).collect();
-        let mut found = Self { has_java: has_java(around), home: home.to_owned(), ..Self::default() };
+        let mut found =
+            Self { has_java: java::is_there(around), settings: settings::places(around, home), ..Self::default() };
         for path in paths {
             let lines = || TOOLS.caches.iter().filter(move |place| place.path == path);
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
+            let moved = moved.or_else(|| around.moved(path));
             let real = fs::canonicalize(moved.unwrap_or_else(|| home.join(path))).ok();
             let is_asked =
                 |real: &PathBuf| map.access(real) == Access::Write || asked.iter().any(|asked| asked.starts_with(real));
@@ -131,8 +137,14 @@ impl Caches {
         let (mut bytes, mut files) = MOST;
         for ((more, many), cache) in sized {
             let (Some(fewer), Some(less)) = (bytes.checked_sub(more), files.checked_sub(many)) else { break };
-            (bytes, files, cache.given) = (fewer, less, Given::Copied);
+            let if_needed = (more > SMALL.0 || many > SMALL.1) && TOOLS.is_for_some(&cache.below);
+            (bytes, files, cache.given) = (fewer, less, Given::Copied { if_needed });
         }
+    }
+
+    /// Returns where settings files of tools lie, by their usual places.
+    pub(super) fn settings(&self) -> &[(&'static str, PathBuf)] {
+        &self.settings
     }
 
     /// Returns the usual places of caches below a home directory that no setting names.
@@ -167,12 +179,18 @@ impl Caches {
         self.under_overlays().map(|(_, place, below)| (below, place))
     }
 
-    /// Returns what the private home has a folder for, and of what that is a copy, if it is one.
-    fn apart(&self) -> impl Iterator<Item = (&Path, Option<&Path>)> {
+    /// Returns what the private home has a folder for, and of what that is a copy, if it is one for a worktree.
+    fn apart(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
+        let has_some = self.all.iter().any(|cache| cache.given == Given::Copied { if_needed: true });
+        let needed = if has_some { needed(tree) } else { BTreeSet::new() };
         let apart = self.all.iter().filter(|cache| cache.number().is_none());
-        apart.filter_map(|cache| {
+        apart.filter_map(move |cache| {
+            let is_copied = match cache.given {
+                Given::Copied { if_needed } => !if_needed || needed.contains(&*cache.below),
+                Given::Empty | Given::Over(_) => false,
+            };
             let place = cache.place.as_deref()?;
-            Some((&*cache.below, (cache.given == Given::Copied).then_some(place)))
+            Some((&*cache.below, is_copied.then_some(place)))
         })
     }
 
@@ -201,16 +219,16 @@ impl Confinement {
         self.reach.at_home.iter().cloned().chain(self.reach.caches.linked().map(own)).collect()
     }
 
-    /// Returns the caches that a home directory of the worker's own has a folder for, and what each is a copy of; `None` for one that is
-    /// empty.
-    pub fn own_caches(&self) -> impl Iterator<Item = (&Path, Option<&Path>)> {
-        self.reach.caches.apart().filter(|_| self.has_own_home())
+    /// Returns the caches that a home directory of the worker's own has a folder for, and what each is a copy of for a worktree; `None`
+    /// for one that is empty.
+    pub fn own_caches(&self, tree: &Path) -> Vec<(&Path, Option<&Path>)> {
+        if self.has_own_home() { self.reach.caches.apart(tree).collect() } else { Vec::new() }
     }
 
     /// Returns the settings files that a home directory of the worker's own gets a copy of, and what they say.
     pub fn settings(&self) -> Vec<(PathBuf, String)> {
         let Reach { map, caches, .. } = &*self.reach;
-        if self.has_own_home() && !caches.known.is_empty() { harmless(map, &caches.home) } else { Vec::new() }
+        if self.has_own_home() { settings::harmless(map, &caches.settings) } else { Vec::new() }
     }
 
     /// Returns the numbers of the overlays that a worker's caches are under.
@@ -219,27 +237,28 @@ impl Confinement {
         overlays.into_iter().flatten().map(|(n, _)| n).collect()
     }
 
-    /// Returns the variables by which tools find what is the worker's in a home directory of its own. What `env` has of Maven's
-    /// options stays.
-    pub fn cache_variables(&self, home: &Path, env: &BTreeMap<String, OsString>) -> Vec<(&'static str, OsString)> {
-        if !self.has_own_home() {
-            return Vec::new();
-        }
+    /// Returns the variables by which tools find what is the worker's own: caches in its home directory, and the folder for temporary
+    /// files. What `env` has of Java's options stays.
+    pub fn cache_variables(
+        &self,
+        home: &Path,
+        tmp: &Path,
+        env: &BTreeMap<String, OsString>,
+    ) -> Vec<(&'static str, OsString)> {
         let caches = &self.reach.caches;
-        let own = caches.variables().into_iter().map(|(name, below)| (name, home.join(below).into_os_string()));
-        let maven = caches.has_java.then(|| {
-            let mut options = env.get(MAVEN).cloned().unwrap_or_default();
-            options.push(if options.is_empty() { "" } else { " " });
-            options.push("-Duser.home=");
-            options.push(home);
-            (MAVEN, options)
+        let home = Some(home).filter(|_| self.has_own_home());
+        let own = home.into_iter().flat_map(|home| {
+            caches.variables().into_iter().map(|(name, below)| (name, home.join(below).into_os_string()))
         });
-        own.chain(maven).collect()
+        let tmp = Some(tmp).filter(|_| !self.has_own_tmp());
+        let java = if caches.has_java { java::options((home, tmp), env) } else { Vec::new() };
+        own.chain(java).collect()
     }
 
     /// Returns the names of these variables.
     pub fn variable_names(&self) -> impl Iterator<Item = &'static str> {
-        self.cache_variables(Path::new("/"), &BTreeMap::new()).into_iter().map(|(name, _)| name)
+        let any = Path::new("/");
+        self.cache_variables(any, any, &BTreeMap::new()).into_iter().map(|(name, _)| name)
     }
 
     /// Returns what people should know of the files that workers get here.
@@ -248,7 +267,21 @@ impl Confinement {
             "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own"
                 .to_owned()
         });
-        tmp.into_iter().chain(self.missed_caches()).collect()
+        tmp.into_iter().chain(self.missed_caches()).chain(self.kept_above()).collect()
+    }
+
+    /// Says which settings files above the worktrees workers cannot read, or `None` if there are none.
+    fn kept_above(&self) -> Option<String> {
+        let Reach { map, trees, .. } = &*self.reach;
+        let kept = self.hidden(map).kept(trees);
+        let kept: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
+        (!kept.is_empty()).then(|| {
+            format!(
+                "tools that read settings in every folder above a worktree fail at {}: it may hold a credential, so workers \
+                 cannot read it; move the credential elsewhere, or set `handoff.workspace.root` to a folder not below it",
+                kept.join(", ")
+            )
+        })
     }
 
     /// Says which caches workers find empty, and why, or `None` if there are none.
@@ -271,16 +304,20 @@ impl Cache {
     fn number(&self) -> Option<usize> {
         match self.given {
             Given::Over(n) => Some(n),
-            Given::Copied | Given::Empty => None,
+            Given::Copied { .. } | Given::Empty => None,
         }
     }
 }
 
-/// Returns whether Java, or a program that brings it, is found.
-fn has_java(around: &Surroundings) -> bool {
-    let programs = ["java", "mvn", "gradle"];
-    let is_in_path = || around.path.iter().any(|folder| programs.iter().any(|program| folder.join(program).exists()));
-    around.variable("JAVA_HOME").is_some() || is_in_path()
+/// Returns the caches that a worktree needs by the names of its files.
+fn needed(tree: &Path) -> BTreeSet<&'static Path> {
+    let mut needed = BTreeSet::new();
+    search(tree, MOST_LOOKED, |path, meta| {
+        let name = path.file_name().filter(|_| meta.is_file());
+        needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
+        false
+    });
+    needed
 }
 
 /// Returns whether two folders lie in the same mount: an overlay shows nothing that is mounted below what it lies over.

@@ -26,13 +26,16 @@ pub(super) fn at_home(
     let is_moved = |below: &Path| moved.iter().any(|(tool, _)| below.starts_with(tool));
     let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
     for path in all {
-        let Ok(below) = path.strip_prefix(home) else { continue };
-        if !below.as_os_str().is_empty() && !is_moved(below) {
-            found.push((below.to_owned(), path));
+        let usual = || path.strip_prefix(home).ok().map(Path::to_owned);
+        let Some(below) = around.usual(&path).or_else(usual) else { continue };
+        if !below.as_os_str().is_empty() && !is_moved(&below) {
+            found.push((below, path));
         }
     }
     found.extend(moved);
-    found.sort();
+    // What an XDG variable moves counts, and not what is left at the usual place.
+    found.sort_by_cached_key(|(below, path)| (below.clone(), around.usual(path).is_none()));
+    found.dedup_by(|(later, _), (first, _)| later == first);
     // A folder that is linked as a whole leads to what lies below it.
     let tops: Vec<PathBuf> = found.iter().map(|(below, _)| below.clone()).collect();
     found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::map::{Access, Map};
+use super::map::{Access, Led, Map};
 use super::reach::Surroundings;
 use super::secrets::{beside_programs, is_secret};
 use super::tools::{Place, TOOLS, named};
@@ -40,7 +40,8 @@ impl Programs<'_> {
             if let Some(home) = home {
                 self.add_usual(home, place);
             }
-            for moved in place.moved(|name| self.around.variable(name)) {
+            let by_variable = place.moved(|name| self.around.variable(name));
+            for moved in by_variable.chain(self.around.moved(place.path)) {
                 self.add_moved(&moved, place);
             }
         }
@@ -115,7 +116,49 @@ impl Programs<'_> {
             self.map.set(folder, Access::Read);
         }
         self.keep_beside(whole, folder);
-        linked(self.map, folder, self.homes);
+        self.add_linked(folder);
+    }
+
+    /// Adds the programs elsewhere that links in a folder of programs lead to, each with the files that it needs there.
+    fn add_linked(&mut self, folder: &Path) {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
+        let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+        for link in links.map(|entry| entry.path()).collect::<Vec<_>>() {
+            let mut way = Map::among(&self.around.worked);
+            let Some(Led { real, is_there: true, planted: None }) = way.resolve(&link) else { continue };
+            if !real.is_file() || is_secret(&real, self.homes) {
+                continue;
+            }
+            if self.map.access(&real) != Access::Hidden {
+                // Below bubblewrap a link on the way is only there if the map knows it.
+                let is_hidden = |folder: &Path| self.map.access(folder) == Access::Hidden;
+                if way.links().any(|(step, _)| step.parent().is_some_and(is_hidden)) {
+                    self.map.resolve(&link);
+                }
+                continue;
+            }
+            let steps = way.links().map(|(step, _)| step).chain([&*real]);
+            for step in steps.filter(|step| !is_secret(step, self.homes)).map(Path::to_owned).collect::<Vec<_>>() {
+                self.add_around(&step);
+            }
+            if self.map.access(&real) == Access::Hidden {
+                self.map.set(&link, Access::Read);
+            }
+        }
+    }
+
+    /// Adds the folder that a linked program is a part of: that around its `bin`, or the packages of Node.js around it.
+    fn add_around(&mut self, program: &Path) {
+        let Some(folder) = program.parent().filter(|folder| self.map.access(folder) == Access::Hidden) else { return };
+        if around_programs(folder, self.around, self.homes).is_some() {
+            self.add_programs(&folder.to_owned());
+        }
+        let Some(packages) = packages(program) else { return };
+        let is_kept = is_secret(packages, self.homes) || holds_more(packages, self.around, self.homes);
+        if self.map.access(packages) == Access::Hidden && !is_kept {
+            self.map.set(packages, Access::Read);
+            self.keep_beside(packages, packages);
+        }
     }
 
     /// Collects the secrets beside programs, unless a setting names a folder above them.
@@ -140,6 +183,11 @@ fn holds_more(folder: &Path, around: &Surroundings, homes: &[PathBuf]) -> bool {
     own.into_iter().any(|other| other.starts_with(folder))
 }
 
+/// Returns the outermost `node_modules` that a file lies in: its packages need each other.
+fn packages(file: &Path) -> Option<&Path> {
+    file.ancestors().filter(|above| above.ends_with("node_modules")).last()
+}
+
 /// Returns the folder that a folder of programs is a part of; none where that holds more than the programs' own files.
 fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf]) -> Option<&'a Path> {
     let name = folder.file_name()?.to_str()?;
@@ -149,18 +197,4 @@ fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf
     let is_hidden = whole.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
     let is_tool = whole.components().count() > 2 && !holds_more && !holds(&MORE_THAN_PROGRAMS);
     (is_tool && (is_hidden || holds(&BESIDE))).then_some(whole)
-}
-
-/// Adds the files that links in a folder of programs lead to, where nothing else does.
-fn linked(map: &mut Map, folder: &Path, homes: &[PathBuf]) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
-    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
-        if let Ok(real) = fs::canonicalize(entry.path())
-            && real.is_file()
-            && map.access(&real) == Access::Hidden
-            && !is_secret(&real, homes)
-        {
-            map.set(&entry.path(), Access::Read);
-        }
-    }
 }

@@ -39,8 +39,12 @@ pub struct Surroundings {
     pub worked: Vec<PathBuf>,
     /// The variables of the environment that workers get because they say where tools lie.
     pub variables: BTreeMap<String, OsString>,
+    /// Folders that XDG variables put in the place of usual ones, by the usual place below the home directory.
+    pub moved: Vec<(&'static str, PathBuf)>,
     /// The folder of workers' private files.
     pub private: PathBuf,
+    /// The folder of all worktrees.
+    pub trees: PathBuf,
     /// The machine's files that only few may read, and we could. Empty until the folders are looked through.
     pub kept: Vec<PathBuf>,
 }
@@ -53,6 +57,18 @@ impl Surroundings {
         let bit = bit_for_others(umask());
         let folders = settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED)));
         self.kept = folders.flat_map(|(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most)).collect();
+    }
+
+    /// Returns where a path of the home directory lies if an XDG variable moves it.
+    pub(super) fn moved(&self, below: &str) -> Option<PathBuf> {
+        let mut moved = self.moved.iter();
+        moved.find_map(|(usual, folder)| Some(folder.join(Path::new(below).strip_prefix(usual).ok()?)))
+    }
+
+    /// Returns the usual place below the home directory of a path in a folder that an XDG variable names.
+    pub(super) fn usual(&self, path: &Path) -> Option<PathBuf> {
+        let mut moved = self.moved.iter();
+        moved.find_map(|(usual, folder)| Some(Path::new(usual).join(path.strip_prefix(folder).ok()?)))
     }
 
     /// Returns the value of a variable that workers get.
@@ -111,6 +127,8 @@ pub(in crate::worker) struct Reach {
     pub(super) caches: Caches,
     /// The home directory of who drives the run.
     pub(super) home: Option<PathBuf>,
+    /// The folder of all worktrees.
+    pub(super) trees: PathBuf,
     /// What is hidden as a whole, and of which a part may be linked into worktrees: homes and work trees.
     pub(super) apart: Vec<PathBuf>,
     /// What is secret in home directories and was not asked for by its own name, whether it is there or not.
@@ -175,13 +193,14 @@ impl Reach {
             }
         }
         for home in &homes {
-            let called = around.home.as_deref().filter(|_| Some(home) == own_home);
-            secrets.extend(secrets_of(&mut map, (home, called), more, &writable));
+            let own = Some(around).filter(|_| Some(home) == own_home);
+            secrets.extend(secrets_of(&mut map, (home, own), more, &writable));
         }
         // By where it leads to as well: a link can be whoever's.
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
             let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
             if !is_secret(&real, &homes)
+                && !secrets.iter().any(|secret| real.starts_with(secret))
                 && map.access(&real) == Access::Hidden
                 && !is_led_away(path, &real, &around.work_trees)
             {
@@ -223,7 +242,8 @@ impl Reach {
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        Ok(Self { map, given, at_home, caches, home, apart, secrets, shares })
+        let trees = around.trees.clone();
+        Ok(Self { map, given, at_home, caches, home, trees, apart, secrets, shares })
     }
 }
 

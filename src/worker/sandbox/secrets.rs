@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::map::{Access, Map};
 use super::places::SYSTEM_SECRETS;
-use super::reach::More;
+use super::reach::{More, Surroundings};
 use super::tools::TOOLS;
 
 /// The file of the machine's users, and the least number of one that is a person.
@@ -23,24 +23,29 @@ pub(super) const OTHERS: u32 = 0o004;
 const NAMED_DEPTH: usize = 3;
 
 /// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
-/// what only a link leads to does not. `called` is what the configuration calls the directory, where that is another name. Returns
-/// what is secret there, also where nothing gives it yet.
+/// what only a link leads to does not. `around` is given for the home directory of who drives the run: the configuration may call it
+/// by another name, and XDG variables move parts of it. Returns what is secret there, also where nothing gives it yet.
 ///
 /// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
 /// for a secret that is not there, because nothing new could be made beside it.
 pub(super) fn secrets_of(
     map: &mut Map,
-    (home, called): (&Path, Option<&Path>),
+    (home, around): (&Path, Option<&Surroundings>),
     more: &More,
     writable: &[PathBuf],
 ) -> Vec<PathBuf> {
+    let called = around.and_then(|around| around.home.as_deref());
     let below = |path: &PathBuf| {
-        [Some(home), called].iter().flatten().find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned))
+        let mut homes = [Some(home), called].into_iter().flatten();
+        let below = homes.find_map(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+        around.and_then(|around| around.usual(path)).or(below)
     };
     let asked: Vec<PathBuf> = more.readable.iter().chain(&more.writable).filter_map(below).collect();
     let mut places = |names: &[&str]| -> Vec<(PathBuf, bool)> {
         let unasked = names.iter().filter(|name| !asked.iter().any(|asked| asked == Path::new(name)));
-        unasked.filter_map(|name| map.resolve(&home.join(name))).map(|led| (led.real, led.is_there)).collect()
+        let moved = |name: &str| around.and_then(|around| around.moved(name));
+        let all = unasked.flat_map(|name| std::iter::once(home.join(name)).chain(moved(name)));
+        all.filter_map(|path| map.resolve(&path)).map(|led| (led.real, led.is_there)).collect()
     };
     let (secrets, started) = (places(&TOOLS.secrets), places(&TOOLS.started));
     for (secret, is_there) in &secrets {
@@ -90,8 +95,8 @@ pub(super) fn beside_programs(whole: &Path, programs: &Path) -> Vec<PathBuf> {
 }
 
 /// Looks at the files and folders below one, the highest first, and at no more than `most` of them. Nothing below a folder
-/// that is secret itself is returned.
-fn search(top: &Path, most: usize, is_secret: impl Fn(&Path, &Metadata) -> bool) -> Vec<PathBuf> {
+/// that is found itself is returned.
+pub(super) fn search(top: &Path, most: usize, mut is_found: impl FnMut(&Path, &Metadata) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = VecDeque::from([top.to_owned()]);
     let mut looked = 0;
@@ -101,7 +106,7 @@ fn search(top: &Path, most: usize, is_secret: impl Fn(&Path, &Metadata) -> bool)
             let Ok(meta) = entry.metadata() else { continue };
             let path = entry.path();
             if meta.is_symlink() {
-            } else if is_secret(&path, &meta) {
+            } else if is_found(&path, &meta) {
                 found.push(path);
             } else if meta.is_dir() {
                 next.push_back(path);

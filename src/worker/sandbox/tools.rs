@@ -16,6 +16,8 @@ pub struct Known {
     pub(super) tools: Vec<Place>,
     /// `cache`: folders that a tool writes as it works.
     pub(super) caches: Vec<Place>,
+    /// `needed`: names of files in worktrees that need a cache, by the cache's usual place.
+    needed: Vec<(&'static str, &'static str)>,
     /// `find`: variables that say where tools lie.
     pub(super) finds: Vec<&'static str>,
     /// `bundle`: variables that name certificates.
@@ -32,6 +34,8 @@ pub struct Known {
     pub(super) started: Vec<&'static str>,
     /// `settings`: settings files of tools that may hold a secret.
     pub(super) settings: Vec<&'static str>,
+    /// `above`: names of settings files that tools look for in all folders above the one they work in.
+    pub(super) above: Vec<&'static str>,
     /// `secret-name`: names of files that are secret wherever they lie.
     secret_names: Vec<&'static str>,
 }
@@ -70,6 +74,7 @@ impl Known {
             ("tool", [at, moved]) => self.tools.push(Place { path: path(at)?, variable: Some(moved_by(moved)?) }),
             ("cache", [at, "-"]) => self.caches.push(Place { path: path(at)?, variable: None }),
             ("cache", [at, moved]) => self.caches.push(Place { path: path(at)?, variable: Some(moved_by(moved)?) }),
+            ("needed", [at, name]) => self.needed.push((path(at)?, pattern(name)?)),
             ("find", [name]) => self.finds.push(variable(name)?),
             ("bundle", [name]) => self.bundles.push(variable(name)?),
             ("pass", [name]) => self.passed.push(variable(name)?),
@@ -78,6 +83,7 @@ impl Known {
             ("login", [program, at]) => self.logins.push((*program, path(at)?)),
             ("started", [at]) => self.started.push(path(at)?),
             ("settings", [at]) => self.settings.push(path(at)?),
+            ("above", [name]) => self.above.push(pattern(name).or_else(|_| path(name))?),
             ("secret-name", [name]) => self.secret_names.push(pattern(name)?),
             _ => return Err("the line has too few or too many words"),
         }
@@ -99,15 +105,30 @@ impl Known {
 
     /// Returns true if a file of this name is secret wherever it lies.
     pub(super) fn is_secret_name(&self, name: &OsStr) -> bool {
-        let name = name.as_bytes();
-        self.secret_names.iter().any(|pattern| match pattern.split_once('*') {
-            Some((start, end)) => {
-                name.len() >= start.len() + end.len()
-                    && name.starts_with(start.as_bytes())
-                    && name.ends_with(end.as_bytes())
-            }
-            None => name == pattern.as_bytes(),
-        })
+        self.secret_names.iter().any(|pattern| is_named(name, pattern))
+    }
+
+    /// Returns the caches that a worktree with a file of this name needs.
+    pub(super) fn needed_by(&self, name: &OsStr) -> impl Iterator<Item = &'static str> {
+        self.needed.iter().filter(move |(_, pattern)| is_named(name, pattern)).map(|(cache, _)| *cache)
+    }
+
+    /// Returns true if only some worktrees need a cache.
+    pub(super) fn is_for_some(&self, cache: &Path) -> bool {
+        self.needed.iter().any(|(known, _)| Path::new(known) == cache)
+    }
+}
+
+/// Returns true if a name is as a pattern says, in which `*` stands for any letters.
+pub(super) fn is_named(name: &OsStr, pattern: &str) -> bool {
+    let name = name.as_bytes();
+    match pattern.split_once('*') {
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len()
+                && name.starts_with(start.as_bytes())
+                && name.ends_with(end.as_bytes())
+        }
+        None => name == pattern.as_bytes(),
     }
 }
 
@@ -127,8 +148,21 @@ pub(super) fn named(value: &OsStr) -> impl Iterator<Item = &Path> {
 }
 
 /// The kinds of lines, in the order in which they stand in the file.
-const KINDS: [&str; 11] =
-    ["tool", "cache", "find", "bundle", "pass", "proxy", "secret", "login", "started", "settings", "secret-name"];
+const KINDS: [&str; 13] = [
+    "tool",
+    "cache",
+    "needed",
+    "find",
+    "bundle",
+    "pass",
+    "proxy",
+    "secret",
+    "login",
+    "started",
+    "settings",
+    "above",
+    "secret-name",
+];
 
 fn path(text: &'static str) -> Result<&'static str, &'static str> {
     let is_below = !text.is_empty() && Path::new(text).components().all(|part| matches!(part, Component::Normal(_)));

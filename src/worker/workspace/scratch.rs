@@ -31,7 +31,7 @@ impl Workspace {
         for folder in by.overlays().into_iter().flat_map(|n| folders(&self.caches(), n)) {
             own_folders(&folder).map_err(Error::at(&folder))?;
         }
-        for (below, place) in by.own_caches() {
+        for (below, place) in by.own_caches(&self.tree()) {
             if let Some(to) = own_place(&self.home(), below)? {
                 place.map_or_else(|| own_folders(&to), |place| copy(place, &to)).map_err(Error::at(&to))?;
             }

@@ -1,0 +1,84 @@
+//! Settings files that tools open wherever they see them: in folders above the worktree, and in folders that workers are given.
+//!
+//! A file that is there and cannot be opened is no missing file to most tools: they fail. So workers read those that hold no
+//! credential. Below bubblewrap a file is only there if its folder is given.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Confinement;
+use super::map::{Access, Led, Map};
+use super::settings::{Strictness, read_harmless};
+use super::tools::{TOOLS, is_named};
+
+/// What decides which settings files workers see and cannot open.
+pub(super) struct Hidden<'a> {
+    pub(super) map: &'a Map,
+    /// Where the settings files of the home directory are, by their usual places.
+    pub(super) settings: &'a [(&'static str, PathBuf)],
+    pub(super) below_bubblewrap: bool,
+}
+
+impl Confinement {
+    /// Returns what decides which settings files workers see and cannot open.
+    pub(super) fn hidden<'a>(&'a self, map: &'a Map) -> Hidden<'a> {
+        Hidden { map, settings: self.reach.caches.settings(), below_bubblewrap: self.bwrap.is_some() }
+    }
+}
+
+impl Hidden<'_> {
+    /// Returns the files that workers in a worktree may read, although nothing gives them.
+    pub(super) fn readable(&self, tree: &Path) -> BTreeSet<PathBuf> {
+        let settings = self.real(self.settings.iter().map(|(_, path)| path.clone()));
+        let above = self.real(self.above(tree).into_iter());
+        let is_seen = |file: &&PathBuf| above.contains(*file) || self.is_given(file.parent());
+        let of_tools = settings.iter().filter(is_seen).filter(|file| read_harmless(file, Strictness::Words).is_some());
+        let others = above.difference(&settings).filter(|file| is_harmless(file));
+        of_tools.chain(others).cloned().collect()
+    }
+
+    /// Returns the files above the folder of all worktrees that workers may not read, because they may hold a credential.
+    pub(super) fn kept(&self, trees: &Path) -> BTreeSet<PathBuf> {
+        self.real(self.above(trees).into_iter()).into_iter().filter(|file| !is_harmless(file)).collect()
+    }
+
+    /// Returns the files above a folder that tools look for, as far as a worker sees them.
+    fn above(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for above in folder.ancestors().skip(1) {
+            let deep = TOOLS.above.iter().filter(|name| name.contains('/')).map(|name| above.join(name));
+            found.extend(deep.filter(|path| !self.below_bubblewrap || self.is_given(path.parent())));
+            if self.below_bubblewrap && !self.is_given(Some(above)) {
+                continue;
+            }
+            let names = fs::read_dir(above).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            let known = names.filter(|name| TOOLS.above.iter().any(|pattern| is_named(name, pattern)));
+            found.extend(known.map(|name| above.join(name)));
+        }
+        found
+    }
+
+    /// Returns true if workers are given something of a folder.
+    fn is_given(&self, folder: Option<&Path>) -> bool {
+        let real = folder.and_then(|folder| fs::canonicalize(folder).ok());
+        real.is_some_and(|real| self.map.access(&real) != Access::Hidden)
+    }
+
+    /// Returns the files that nothing gives yet, each where it really is. A link that a worker may have made leads to none.
+    fn real(&self, paths: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
+        let mut way = self.map.clone();
+        let real = paths.filter_map(|path| match way.resolve(&path)? {
+            Led { real, is_there: true, planted: None } if real.is_file() => Some(real),
+            _ => None,
+        });
+        real.filter(|real| self.map.access(real) == Access::Hidden).collect()
+    }
+}
+
+/// Returns true if a file holds no credential. In a file that is made to hold one, each word that stands beside one counts.
+fn is_harmless(file: &Path) -> bool {
+    let holds_secrets = TOOLS.secrets.iter().chain(&TOOLS.settings).any(|secret| file.ends_with(secret));
+    let strictness = if holds_secrets { Strictness::Words } else { Strictness::Shapes };
+    read_harmless(file, strictness).is_some()
+}

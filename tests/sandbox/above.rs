@@ -1,0 +1,113 @@
+//! Settings files that tools open where they see them: above the worktree, and in folders that workers are given.
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene, has_bubblewrap};
+use crate::common::ground::item;
+
+/// Scenes whose worktrees lie below the home directory, as they do where nothing is set.
+fn scenes(what: &str) -> impl Iterator<Item = (Layers, Scene)> {
+    let can = |layers: &Layers| *layers != Layers::All || has_bubblewrap(what);
+    [Layers::Inner, Layers::All].into_iter().filter(can).map(|layers| {
+        let scene = Scene::new(layers);
+        let root = scene.ground.path("home/.cache/git-handoff");
+        scene.ground.config("handoff.workspace.root", root.to_str().unwrap());
+        (layers, scene)
+    })
+}
+
+/// Opens a file by each of some names in all folders above, as a tool does that takes a missing file for none: prints what it
+/// reads, and `refused` for a file that it cannot open.
+const LOOK: &str = "d=$PWD; while d=$(dirname \"$d\"); do for n in $NAMES; do \
+                    if [ -e \"$d/$n\" ]; then cat \"$d/$n\" 2>/dev/null || echo refused $n; fi; done; [ \"$d\" != / ] || break; done";
+
+#[test]
+fn settings_above_a_worktree_are_read_or_not_there() {
+    for (layers, scene) in scenes("settings above") {
+        for (path, text) in [
+            ("home/.npmrc", "fund=false\n"),
+            ("home/.prettierrc.json", "{}\n"),
+            ("home/package.json", "{\"dependencies\": {\"jsonwebtoken\": \"9.0.2\"}}\n"),
+            ("home/.cargo/config.toml", "[net]\n"),
+            ("home/notes", "SECRET"),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        let script = format!(
+            "NAMES='.npmrc .prettierrc.json package.json .cargo/config.toml notes'; {LOOK}; cat ~/.cargo/config.toml"
+        );
+        let output = scene.drive("above", &[item("a", &script)]);
+        let said = scene.handoff(&["cat", "above/a:transcript"]).stdout;
+        let there = "fund=false\n{}\n{\"dependencies\": {\"jsonwebtoken\": \"9.0.2\"}}\n";
+        let expected = match layers {
+            Layers::All => "[net]\n[net]\n".to_owned(),
+            _ => format!("{there}[net]\nrefused notes\n[net]\n"),
+        };
+        assert_eq!((output.status, said.as_str()), (Some(0), expected.as_str()), "{layers:?}: {output}");
+        assert!(!output.stderr.contains("may hold a credential"), "{output}");
+    }
+}
+
+#[test]
+fn settings_above_with_a_credential_are_refused_and_that_is_said_once() {
+    for (layers, scene) in scenes("credentials above") {
+        for (path, text) in [
+            ("home/.npmrc", "//npm.example.com/:_authToken=SECRET\n"),
+            ("home/package.json", "{\"registry\": \"https://ada:SECRET@npm.example.com\"}\n"),
+            ("home/.cargo/config.toml", "[registries.own]\ntoken = \"SECRET\"\n"),
+            ("home/.cargo/bin/tool", ""),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        let script =
+            format!("NAMES='.npmrc package.json .cargo/config.toml'; {LOOK}; cat ~/.cargo/config.toml ~/.npmrc; true");
+        let output = scene.drive("kept", &[item("a", &script), item("b", "true")]);
+        let said = scene.handoff(&["cat", "kept/a:transcript"]).stdout;
+        assert!(!said.contains("SECRET") && output.status == Some(0), "{layers:?}: {output}{said}");
+        let at = |path: &str| scene.ground.path("home").join(path).display().to_string();
+        let kept = match layers {
+            Layers::All => at(".cargo/config.toml"),
+            _ => [".cargo/config.toml", ".npmrc", "package.json"].map(at).join(", "),
+        };
+        let line = format!(
+            "tools that read settings in every folder above a worktree fail at {kept}: it may hold a credential, so workers \
+             cannot read it; move the credential elsewhere, or set `handoff.workspace.root` to a folder not below it\n"
+        );
+        assert_eq!(output.stderr.matches(&line).count(), 1, "{layers:?}: {output}");
+    }
+}
+
+#[test]
+fn settings_in_a_folder_that_a_setting_gives_are_read_unless_they_hold_a_credential() {
+    for (layers, scene) in scenes("settings in given folders") {
+        scene.ground.env.write("home/.cargo/config.toml", "[net]\n");
+        scene.ground.env.write("home/.npmrc", "_auth=SECRET\n");
+        for (name, setting, value) in [("real", "home", "real"), ("given", "writable", "~/.cargo")] {
+            scene.ground.config(&format!("handoff.subagent.{name}.{setting}"), value);
+            scene
+                .ground
+                .config(&format!("handoff.subagent.{name}.command"), "cat ~/.cargo/config.toml; cat ~/.npmrc; true");
+            let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": name }, "maxAttempts": 1 });
+            scene.drive(name, &[item]).ends(0);
+            let said = scene.handoff(&["cat", &format!("{name}/a:transcript")]).stdout;
+            assert!(said.starts_with("[net]\n") && !said.contains("SECRET"), "{layers:?}, {name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn settings_of_cargo_are_found_where_its_variable_says() {
+    for (layers, scene) in scenes("settings of a moved tool") {
+        scene.ground.env.write("moved/registry/crate", "crate\n");
+        for (run, text, expected) in [("plain", "[net]\n", "[net]\n"), ("token", "token = \"SECRET\"\n", "")] {
+            scene.ground.env.write("moved/config.toml", text);
+            let moved = scene.ground.path("moved");
+            let script =
+                format!("cat ~/.cargo/config.toml 2>/dev/null; cat {}/config.toml 2>/dev/null; true", moved.display());
+            let plan = scene.ground.plan(run, &[item("a", &script)]);
+            let output = scene.handoff_where(&["run", &plan], &[("CARGO_HOME", moved.to_str().unwrap())]);
+            let said = scene.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;
+            assert_eq!((output.status, said), (Some(0), expected.repeat(2)), "{layers:?}: {output}");
+        }
+    }
+}
