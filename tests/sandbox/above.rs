@@ -70,8 +70,9 @@ fn settings_above_with_a_credential_are_refused_and_that_is_said_once() {
             _ => [".cargo/config.toml", ".npmrc", "package.json"].map(at).join(", "),
         };
         let line = format!(
-            "tools that read settings in every folder above a worktree fail at {kept}: it may hold a credential, so workers \
-             cannot read it; move the credential elsewhere, or set `handoff.workspace.root` to a folder not below it\n"
+            "workers cannot read {kept}, which may hold a credential: tools that read settings in every folder above a \
+             worktree fail there; move the credential to another file, or set `handoff.workspace.root` to a folder \
+             elsewhere\n"
         );
         assert_eq!(output.stderr.matches(&line).count(), 1, "{layers:?}: {output}");
     }

@@ -277,8 +277,9 @@ impl Confinement {
         let kept: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
         (!kept.is_empty()).then(|| {
             format!(
-                "tools that read settings in every folder above a worktree fail at {}: it may hold a credential, so workers \
-                 cannot read it; move the credential elsewhere, or set `handoff.workspace.root` to a folder not below it",
+                "workers cannot read {}, which may hold a credential: tools that read settings in every folder above a \
+                 worktree fail there; move the credential to another file, or set `handoff.workspace.root` to a folder \
+                 elsewhere",
                 kept.join(", ")
             )
         })
