@@ -5,9 +5,11 @@
 mod above;
 mod attacks;
 mod caches;
+mod configured;
 mod filters;
 mod given;
 mod handles;
+mod hidden_files;
 mod layers;
 mod limits;
 mod links;

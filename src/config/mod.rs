@@ -10,6 +10,7 @@ mod executor;
 mod kind;
 mod listed;
 mod origin;
+mod outside;
 mod pager;
 mod read;
 mod registration;
@@ -35,6 +36,7 @@ use entry::{Given, Key};
 pub use executor::{Executor, OnVerifyFail, Unregistered};
 use listed::Setting;
 pub use origin::{is_in_work_tree, work_trees};
+pub use outside::Outside;
 pub use pager::Paging;
 pub use registration::Registration;
 use registration::place;
@@ -74,6 +76,8 @@ pub struct Config {
     pub schemas: BTreeMap<Schema, Registration>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
+    /// The files that the configuration consists of, and those that it names.
+    pub outside: Outside,
     /// `gpg.ssh.program`: the program that signs with a key that is not at hand.
     pub signing_program: Option<PathBuf>,
     /// `handoff.signers`: the allowed-signers file that verify is strict about.
@@ -153,6 +157,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            outside: Outside::default(),
             executors: BTreeMap::new(),
             subagents: BTreeMap::new(),
             queues: BTreeMap::new(),

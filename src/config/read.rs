@@ -32,6 +32,7 @@ impl Config {
         let (mut user_key, mut silenced, mut stricter) = (None, Vec::new(), Vec::new());
         let (mut faults, mut files) = (Vec::new(), BTreeMap::new());
         for setting in parse_list(&listed) {
+            config.outside.add(&setting);
             // Where a file lies is looked at once, however many settings stand in it.
             let tracked = setting
                 .origin

@@ -13,8 +13,8 @@ use crate::worker::host::Host;
 use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, TOOLS, folders, named_in};
 use crate::worker::workspace;
 
-use super::command;
 use super::machine::Machine;
+use super::{command, machine, outside};
 
 /// The longest path of a folder for temporary files: programs put sockets below it whose names, with theirs, have at most 108 bytes.
 const LONGEST_TMP: usize = 70;
@@ -74,6 +74,8 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
     }
     let store = &repository.store;
     let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone(), host.meeting.clone()];
+    // Attempts of other repositories lie beside ours.
+    never.extend(host.root.parent().filter(|all| all.ends_with(machine::FOLDER)).map(Path::to_owned));
     never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));
     never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {
         let value = environment.variable(name)?;
@@ -88,8 +90,10 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         let own_home = home.clone().filter(|_| executor.home == Some(Home::Real));
         executor.writable.iter().map(|path| place(path, &top, home.as_deref())).chain(own_home).collect::<Vec<_>>()
     });
+    let outside = outside::configured(&config.outside, home.as_deref(), host.user_files.as_deref());
     let around = Surroundings {
         worked: worked.map(real).collect(),
+        outside: outside.into_iter().collect(),
         variables: command::variables(&environment.variables),
         home,
         path: folders(environment.path.as_ref()),

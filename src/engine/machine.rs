@@ -99,18 +99,21 @@ impl Machine {
     }
 }
 
+/// The folder below the user's cache in which the worktrees of all repositories lie.
+pub(super) const FOLDER: &str = "git-handoff";
+
 /// Returns where worktrees are made: outside the repository, under the user's cache.
 pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     let (config, environment) = (&repository.config, &repository.environment);
     let root = match &config.workspace_root {
         Some(root) => repository.below_top(root),
-        None => cache(environment).ok_or(NoCache)?.join("git-handoff"),
+        None => cache(environment).ok_or(NoCache)?.join(FOLDER),
     };
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
     let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
     // Of all repositories of the user, wherever their worktrees are.
     if let Some(cache) = cache(environment) {
-        host.meeting = cache.join("git-handoff").join(MEETING);
+        host.meeting = cache.join(FOLDER).join(MEETING);
     }
     ground::shorten(&mut host, environment);
     host.inputs.clone_from(&config.inputs);

@@ -17,6 +17,7 @@ mod ground;
 mod locks;
 mod mise;
 mod outcome;
+mod outside;
 mod prepare;
 mod products;
 mod retain;

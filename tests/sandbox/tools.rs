@@ -21,7 +21,7 @@ fn programs(scene: &Scene, programs: &[(&str, &str)]) {
 
 /// Runs one line of shell with more variables and returns what it wrote.
 #[track_caller]
-fn says_where(scene: &Scene, run: &str, script: &str, variables: &[(&str, &str)]) -> String {
+pub(super) fn says_where(scene: &Scene, run: &str, script: &str, variables: &[(&str, &str)]) -> String {
     let plan = scene.ground.plan(run, &[item("a", script)]);
     let output = scene.handoff_where(&["run", &plan], variables);
     let written = scene.handoff(&["cat", &format!("{run}/a:transcript")]).stdout;

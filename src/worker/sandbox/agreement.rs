@@ -370,7 +370,7 @@ mod tests {
         fs::write(folder.path().join("dir/below"), "").unwrap();
         symlink("own", folder.path().join("link")).unwrap();
         let found = |bits, most| -> Vec<String> {
-            let found = kept_by_mode(folder.path(), bits, most).into_iter();
+            let found = kept_by_mode(folder.path(), bits, most, &[]).into_iter();
             let mut names: Vec<String> =
                 found.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
             names.sort_unstable();

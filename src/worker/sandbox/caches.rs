@@ -313,11 +313,12 @@ impl Cache {
 /// Returns the caches that a worktree needs by the names of its files.
 fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     let mut needed = BTreeSet::new();
-    search(tree, MOST_LOOKED, |path, meta| {
+    let note = |path: &Path, meta: &fs::Metadata| {
         let name = path.file_name().filter(|_| meta.is_file());
         needed.extend(name.into_iter().flat_map(|name| TOOLS.needed_by(name)).map(Path::new));
         false
-    });
+    };
+    search(tree, MOST_LOOKED, note, |_| false);
     needed
 }
 

@@ -1,4 +1,5 @@
-//! What runs outside with all rights: our own programs, bubblewrap, and whatever is looked up in `PATH`.
+//! What runs outside with all rights: our own programs, bubblewrap, whatever is looked up in `PATH`, and what the configuration
+//! names.
 //!
 //! Nobody inside may write any of it, whatever the home directory and `writable` say: who replaces a program runs as soon as somebody
 //! starts it.
@@ -23,8 +24,8 @@ pub(super) fn keep(map: &mut Map, around: &Surroundings) {
             shut(map, &link.path());
         }
     }
-    for program in &around.programs {
-        shut(map, program);
+    for path in around.programs.iter().chain(&around.outside) {
+        shut(map, path);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Programs and tools, wherever they lie on this machine.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::map::{Access, Led, Map};
 use super::reach::Surroundings;
-use super::secrets::{beside_programs, is_secret};
+use super::secrets::{beside_programs, in_tool, is_secret};
 use super::tools::{Place, TOOLS, named};
 
 /// So many programs of one folder are followed to where their links lead.
@@ -20,6 +21,9 @@ const MORE_THAN_PROGRAMS: [&str; 8] =
 
 /// The names of folders of programs whose other files lie beside them.
 const PROGRAMS: [&str; 5] = ["bin", "sbin", "shims", "libexec", "scripts"];
+
+/// Folders below a home directory that many programs share: a variable that names one does not give it.
+const SHARED: [&str; 6] = [".cache", ".config", ".local", ".local/share", ".local/state", ".var"];
 
 /// Adds programs and tools to a map, and collects the secrets among them.
 pub(super) struct Programs<'a> {
@@ -37,54 +41,60 @@ impl Programs<'_> {
     /// Adds all of them; returns the secrets among them.
     pub(super) fn add(mut self, home: Option<&Path>) -> Vec<PathBuf> {
         for place in TOOLS.tools.iter().chain(&TOOLS.caches) {
-            if let Some(home) = home {
-                self.add_usual(home, place);
-            }
-            let by_variable = place.moved(|name| self.around.variable(name));
-            for moved in by_variable.chain(self.around.moved(place.path)) {
-                self.add_moved(&moved, place);
+            let usual = home.and_then(|home| self.add_usual(home, place));
+            let by_variable = place.moved(|name| self.around.variable(name)).chain(self.around.moved(place.path));
+            let moved: Vec<PathBuf> = by_variable.filter_map(|moved| self.add_moved(&moved, place)).collect();
+            // In a cache files have whatever modes their tool gives them.
+            if !TOOLS.caches.iter().any(|cache| std::ptr::eq(cache, place)) {
+                usual.into_iter().chain(moved).for_each(|folder| self.keep_in(&folder));
             }
         }
-        let folders = self.around.path.iter().filter_map(|folder| fs::canonicalize(folder).ok());
-        for folder in folders.collect::<Vec<_>>() {
-            self.add_programs(&folder);
+        for folder in &self.around.path {
+            if let Some(folder) = self.follow(folder) {
+                self.add_programs(&folder);
+            }
         }
         for path in TOOLS.finds.iter().flat_map(|name| named(self.around.variable(name).unwrap_or_default())) {
             self.add_found(path);
         }
         for path in TOOLS.bundles.iter().flat_map(|name| named(self.around.variable(name).unwrap_or_default())) {
-            self.add_named(path);
+            if let Some(folder) = self.add_named(path) {
+                self.keep_in(&folder);
+            }
         }
         self.secrets
     }
 
     /// Adds a tool at its usual place below a home directory.
-    fn add_usual(&mut self, home: &Path, place: &Place) {
+    ///
+    /// A link there gives what has the same name, or is given anyway: a worker of another repository may have made it. Returns
+    /// where the tool is.
+    fn add_usual(&mut self, home: &Path, place: &Place) -> Option<PathBuf> {
         let path = home.join(place.path);
-        // A link that leads out of the home is whoever's who may write there.
-        if let Ok(real) = fs::canonicalize(&path)
-            && real != home
-            && (real.starts_with(home) || self.map.access(&real) != Access::Hidden)
-        {
-            self.map.set(&path, Access::Read);
+        let real = self.follow(&path).filter(|real| real != home)?;
+        let is_given = self.map.access(&real) != Access::Hidden;
+        if !is_given && !(real.starts_with(home) && has_name_of(&real, &path)) {
+            return None;
         }
+        self.map.set(&path, Access::Read);
+        Some(real)
     }
 
     /// Adds a tool where a variable says that it lies. Its secrets lie there under the same names.
-    fn add_moved(&mut self, path: &Path, place: &Place) {
-        if self.add_named(path) {
-            let below = TOOLS.secrets.iter().filter_map(|secret| Path::new(secret).strip_prefix(place.path).ok());
-            self.secrets.extend(below.map(|below| path.join(below)));
-        }
+    fn add_moved(&mut self, path: &Path, place: &Place) -> Option<PathBuf> {
+        let real = self.add_named(path)?;
+        let below = TOOLS.secrets.iter().filter_map(|secret| Path::new(secret).strip_prefix(place.path).ok());
+        self.secrets.extend(below.map(|below| path.join(below)));
+        Some(real)
     }
 
-    /// Adds what a variable names, unless it is secret or holds more than tools; returns true if it is there.
-    fn add_named(&mut self, path: &Path) -> bool {
-        let Some(real) = self.real(path) else { return false };
+    /// Adds what a variable names, unless it is secret or holds more than tools; returns where that is.
+    fn add_named(&mut self, path: &Path) -> Option<PathBuf> {
+        let real = self.real(path)?;
         if self.map.access(&real) == Access::Hidden {
             self.map.set(path, Access::Read);
         }
-        true
+        Some(real)
     }
 
     /// Adds the tool that a variable names: its folder, or a program of it.
@@ -92,14 +102,20 @@ impl Programs<'_> {
         let Some(real) = self.real(path) else { return };
         match real.parent() {
             Some(folder) if real.is_file() => self.add_programs(folder),
-            _ if self.add_named(path) => self.keep_beside(&real, &real),
-            _ => {}
+            _ => {
+                self.add_named(path);
+                self.keep_beside(&real, &real);
+            }
         }
     }
 
     /// Adds a folder of `PATH`.
     fn add_programs(&mut self, folder: &Path) {
         if self.map.access(folder) != Access::Hidden {
+            return;
+        }
+        if holds_more(folder, self.around, self.homes) {
+            self.add_files(folder);
             return;
         }
         let whole = around_programs(folder, self.around, self.homes);
@@ -110,6 +126,8 @@ impl Programs<'_> {
                 self.homes.push(home.to_owned());
             }
         }
+        // A clone is given as the tool that it is, without the URL that it was cloned from.
+        self.keep(vec![folder.join(".git")]);
         let whole = whole.unwrap_or(folder);
         self.map.set(whole, Access::Read);
         if self.map.access(folder) == Access::Hidden {
@@ -161,20 +179,66 @@ impl Programs<'_> {
         }
     }
 
+    /// Adds the programs right in a folder of `PATH` that holds more than programs, such as a home directory.
+    fn add_files(&mut self, folder: &Path) {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
+        let is_program = |meta: &fs::Metadata| meta.is_file() && meta.mode() & 0o111 != 0;
+        for entry in entries.filter(|entry| entry.metadata().is_ok_and(|meta| is_program(&meta))) {
+            if !TOOLS.is_secret_name(&entry.file_name()) {
+                self.map.set(&entry.path(), Access::Read);
+            }
+        }
+        self.add_linked(folder);
+    }
+
     /// Collects the secrets beside programs, unless a setting names a folder above them.
     fn keep_beside(&mut self, whole: &Path, programs: &Path) {
-        let found = beside_programs(whole, programs).into_iter();
+        let found = beside_programs(whole, programs, |path| self.is_apart(path));
+        self.keep(found);
+    }
+
+    /// Collects the secrets in a tool's folder, unless a setting names a folder above them.
+    fn keep_in(&mut self, tool: &Path) {
+        let found = in_tool(tool, |path| self.is_apart(path));
+        self.keep(found);
+    }
+
+    fn keep(&mut self, found: Vec<PathBuf>) {
+        let found = found.into_iter();
         self.secrets.extend(found.filter(|path| !self.asked.iter().any(|asked| path.starts_with(asked))));
     }
 
+    /// Returns true for a folder in which nothing is looked for: a cache, whose files have whatever modes their tool gives
+    /// them, and a folder that workers may write, where one could hide others by their number.
+    fn is_apart(&self, folder: &Path) -> bool {
+        let below = self.homes.iter().find_map(|home| folder.strip_prefix(home).ok());
+        let is_cache = below.is_some_and(|below| TOOLS.caches.iter().any(|cache| below == Path::new(cache.path)));
+        is_cache || self.around.worked.iter().any(|worked| worked == folder)
+    }
+
+    /// Returns where a path leads; `None` where nothing is there, or where a link leads that a worker may have made.
+    fn follow(&self, path: &Path) -> Option<PathBuf> {
+        match Map::among(&self.around.worked).resolve(path)? {
+            Led { real, is_there: true, planted: None } => Some(real),
+            Led { .. } => None,
+        }
+    }
+
     /// Returns the path that a variable's path leads to; `None` where nothing is there, or where it is secret or more than a
-    /// tool: a home directory, or a folder that has one in it.
+    /// tool: a home directory, or a folder that has one in it, or one that all programs share there.
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        let real = fs::canonicalize(path).ok()?;
+        let real = self.follow(path)?;
         let is_kept = is_secret(&real, self.homes) || is_secret(path, self.homes);
-        let is_folder = real.components().count() > 2 && !holds_more(&real, self.around, self.homes);
+        let is_shared = self.homes.iter().any(|home| SHARED.iter().any(|shared| real == home.join(shared)));
+        let is_folder = real.components().count() > 2 && !is_shared && !holds_more(&real, self.around, self.homes);
         ((real.is_file() || is_folder) && !is_kept).then_some(real)
     }
+}
+
+/// Returns true if two paths end in the same name; a dot at the beginning makes no difference.
+fn has_name_of(one: &Path, other: &Path) -> bool {
+    let name = |path: &Path| Some(path.file_name()?.to_str()?.trim_start_matches('.').to_owned());
+    name(one) == name(other)
 }
 
 /// Returns true if a folder is or has a home directory, a work tree, or something that no worker reaches.

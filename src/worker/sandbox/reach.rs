@@ -33,6 +33,8 @@ pub struct Surroundings {
     pub work_trees: Vec<PathBuf>,
     /// Programs that are started outside of the sandbox by their own paths.
     pub programs: Vec<PathBuf>,
+    /// Files and folders that git or this program reads or runs outside of the sandbox; absolute, and perhaps not there.
+    pub outside: Vec<PathBuf>,
     /// What no worker reaches, whatever it is said to: signing keys, sockets of agents, other workers' files.
     pub never: Vec<PathBuf>,
     /// What workers of any executor may write besides their attempts' own files.
@@ -53,10 +55,12 @@ impl Surroundings {
     /// Looks through the machine's folders for files that only few may read. It takes long in large folders, so it is done
     /// once for all executors.
     pub(super) fn look(&mut self) {
-        let settings = rustix::process::geteuid().is_root().then_some((SETTINGS, OTHERS, usize::MAX));
         let bit = bit_for_others(umask());
-        let folders = settings.into_iter().chain(SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED)));
-        self.kept = folders.flat_map(|(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most)).collect();
+        let settings = if rustix::process::geteuid().is_root() { OTHERS } else { bit };
+        let folders = SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED));
+        let folders = std::iter::once((SETTINGS, settings, usize::MAX)).chain(folders);
+        let kept = |(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most, &self.worked);
+        self.kept = folders.flat_map(kept).collect();
     }
 
     /// Returns where a path of the home directory lies if an XDG variable moves it.

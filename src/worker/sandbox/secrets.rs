@@ -1,9 +1,12 @@
 //! Files that are nobody's business but their owner's, wherever they lie.
 
 use std::collections::VecDeque;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice as _;
 
 use super::map::{Access, Map};
 use super::places::SYSTEM_SECRETS;
@@ -21,6 +24,12 @@ pub(super) const OTHERS: u32 = 0o004;
 
 /// How deep below a folder of programs a name makes a file secret.
 const NAMED_DEPTH: usize = 3;
+
+/// A folder beside programs that applications keep their passwords in. Tools that people install have none of this name.
+const CONFIGURATION: &str = "config";
+
+/// How many bytes of a PEM file are searched for a private key.
+const PEM_LOOKED: u64 = 64 << 10;
 
 /// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
 /// what only a link leads to does not. `around` is given for the home directory of who drives the run: the configuration may call it
@@ -63,11 +72,12 @@ pub(super) fn secrets_of(
 }
 
 /// Returns the files and folders below one that only few may read: those whose modes lack all of `bits`. Root may read all of
-/// them; other users their own.
-pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize) -> Vec<PathBuf> {
+/// them; other users their own. Folders that are `apart` are not looked into.
+pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
     let is_own = |meta: &Metadata| user.is_root() || meta.uid() == user.as_raw();
-    search(top, most, |_, meta| bits != 0 && meta.mode() & bits == 0 && is_own(meta))
+    let is_kept = |_: &Path, meta: &Metadata| bits != 0 && meta.mode() & bits == 0 && is_own(meta);
+    search(top, most, is_kept, |path| apart.iter().any(|folder| folder == path))
 }
 
 /// Returns the bit of a mode that a file lacks if its user meant to keep it from others. A umask takes bits from every file;
@@ -84,19 +94,56 @@ pub(super) fn umask() -> u32 {
 }
 
 /// Returns the files and folders beside programs that are secret: by their names, or by modes that let fewer read them than
-/// `programs`, the folder of the programs.
-pub(super) fn beside_programs(whole: &Path, programs: &Path) -> Vec<PathBuf> {
-    let is_open = fs::metadata(programs).is_ok_and(|meta| meta.mode() & OTHERS != 0);
-    let (above, most) = (whole.components().count(), MOST_LOOKED);
-    search(whole, most, |path, meta| {
-        let by_name = || path.file_name().is_some_and(|name| TOOLS.is_secret_name(name));
-        is_open && meta.mode() & OTHERS == 0 || path.components().count() - above <= NAMED_DEPTH && by_name()
-    })
+/// `programs`, the folder of the programs. Folders that are `apart` are not looked into.
+pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let is_open = is_open(programs);
+    let above = whole.components().count();
+    let is_secret = |path: &Path, meta: &Metadata| {
+        let depth = path.components().count() - above;
+        let is_application = depth == 1 && meta.is_dir() && path.ends_with(CONFIGURATION);
+        is_open && meta.mode() & OTHERS == 0 || depth <= NAMED_DEPTH && (is_application || is_named_secret(path, meta))
+    };
+    search(whole, MOST_LOOKED, is_secret, apart)
+}
+
+/// Returns the files and folders in a tool's folder that are secret by their names, and the files that others may not read if
+/// they may read the folder. Looks [`NAMED_DEPTH`] folders deep, and not into those that are `apart`.
+pub(super) fn in_tool(tool: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let is_open = is_open(tool);
+    let above = tool.components().count();
+    let is_deep = |path: &Path| path.components().count() - above >= NAMED_DEPTH;
+    // Tools leave empty lock files that only their user may read.
+    let is_kept = |meta: &Metadata| is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0;
+    let is_secret = |path: &Path, meta: &Metadata| is_kept(meta) || is_named_secret(path, meta);
+    search(tool, MOST_LOOKED, is_secret, |path| is_deep(path) || apart(path))
+}
+
+/// Returns true if others may read a folder.
+fn is_open(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|meta| meta.mode() & OTHERS != 0)
+}
+
+/// Returns true if a file has the name of a secret, or is a PEM file with a private key at its beginning.
+fn is_named_secret(path: &Path, meta: &Metadata) -> bool {
+    let Some(name) = path.file_name() else { return false };
+    let is_pem = meta.is_file() && path.extension().is_some_and(|extension| extension == "pem");
+    TOOLS.is_secret_name(name) || is_pem && has_private_key(path)
+}
+
+fn has_private_key(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(PEM_LOOKED).read_to_end(&mut start));
+    read.is_ok() && start.find(b"PRIVATE KEY-----").is_some()
 }
 
 /// Looks at the files and folders below one, the highest first, and at no more than `most` of them. Nothing below a folder
-/// that is found itself is returned.
-pub(super) fn search(top: &Path, most: usize, mut is_found: impl FnMut(&Path, &Metadata) -> bool) -> Vec<PathBuf> {
+/// that is found itself is returned, and no folder that is `apart` is looked into.
+pub(super) fn search(
+    top: &Path,
+    most: usize,
+    mut is_found: impl FnMut(&Path, &Metadata) -> bool,
+    apart: impl Fn(&Path) -> bool,
+) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = VecDeque::from([top.to_owned()]);
     let mut looked = 0;
@@ -108,7 +155,7 @@ pub(super) fn search(top: &Path, most: usize, mut is_found: impl FnMut(&Path, &M
             if meta.is_symlink() {
             } else if is_found(&path, &meta) {
                 found.push(path);
-            } else if meta.is_dir() {
+            } else if meta.is_dir() && !apart(&path) {
                 next.push_back(path);
             }
         }

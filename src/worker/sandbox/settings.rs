@@ -12,7 +12,30 @@ use crate::model::credential;
 const MOST: u64 = 256 << 10;
 
 /// Words that stand beside a secret, in lower case. A file with one of them is not copied, whatever it says.
-const WORDS: [&str; 7] = ["_auth", "password", "passwd", "token", "secret", "credential", "apikey"];
+const WORDS: [&str; 19] = [
+    "_auth",
+    "access_key",
+    "accesskey",
+    "api-key",
+    "api_key",
+    "apikey",
+    "auth",
+    "basic ",
+    "bearer",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "private-key",
+    "private_key",
+    "privatekey",
+    "pwd",
+    "secret",
+    "token",
+];
+
+/// Words that have one of these in them and stand beside no secret.
+const HARMLESS: [&str; 4] = ["always-auth", "alwaysauth", "auth-type", "author"];
 
 /// What counts as a credential in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,22 +71,57 @@ pub(super) fn places(around: &Surroundings, home: &Path) -> Vec<(&'static str, P
     TOOLS.settings.iter().map(place).collect()
 }
 
-/// Returns the text of a file that holds no credential.
+/// Returns the text of a file that holds no credential; of one in which words count, without its comments.
 pub(super) fn read_harmless(file: &Path, strictness: Strictness) -> Option<String> {
     fs::metadata(file).ok().filter(|meta| meta.is_file() && meta.len() <= MOST)?;
     let text = fs::read_to_string(file).ok()?;
+    let text = if strictness == Strictness::Words { without_comments(&text) } else { text };
     (!holds_credential(&text, strictness)).then_some(text)
 }
 
-/// Returns true if a text holds what looks like a credential, or a URL with a user.
+/// Returns the lines of a text without those that are comments: an old credential may stand in one.
+fn without_comments(text: &str) -> String {
+    let is_comment = |line: &&str| line.trim_start().starts_with(['#', ';']);
+    text.split_inclusive('\n').filter(|line| !is_comment(line)).collect()
+}
+
+/// Returns true if a text holds what looks like a credential, or a URL with one, or, if words count, a word that stands beside
+/// one or a quoted pair of a user and a password.
 fn holds_credential(text: &str, strictness: Strictness) -> bool {
-    let small = text.to_ascii_lowercase();
-    let has_user = small.split("://").skip(1).any(|rest| {
-        let host = rest.split(|c: char| c == '/' || c.is_whitespace() || c == '"' || c == '\'').next();
-        host.is_some_and(|host| host.contains('@'))
-    });
-    let has_word = || strictness == Strictness::Words && WORDS.iter().any(|word| small.contains(word));
-    has_user || has_word() || !credential::find_eagerly(text.as_bytes()).is_empty()
+    let small = HARMLESS.iter().fold(text.to_ascii_lowercase(), |text, word| text.replace(word, ""));
+    let mut urls = text.split("://").skip(1);
+    let mut quoted = text.split(['"', '\'']).skip(1).step_by(2);
+    urls.any(|url| url_holds_credential(url, strictness))
+        || strictness == Strictness::Words && (WORDS.iter().any(|word| small.contains(word)) || quoted.any(is_pair))
+        || !credential::find_eagerly(text.as_bytes()).is_empty()
+}
+
+/// Returns true if a URL, of which the text begins with the host, has a user, or, if words count, a query or a part of its path
+/// that looks like a token.
+fn url_holds_credential(text: &str, strictness: Strictness) -> bool {
+    let end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | ',' | '|');
+    let url = text.split(end).next().unwrap_or_default();
+    let mut parts = url.split('/');
+    parts.next().is_some_and(|host| host.contains('@'))
+        || strictness == Strictness::Words
+            && (url.contains('?') || parts.any(|part| part == "t" || looks_like_token(part)))
+}
+
+/// Returns true for twelve letters and digits or more in which both stand, and for sixteen or more with small and capital letters.
+fn looks_like_token(part: &str) -> bool {
+    let has = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
+    let is_word = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let is_mixed =
+        has(char::is_ascii_digit) && has(char::is_ascii_alphabetic) && (part.len() >= 20 || !part.contains('-'));
+    let is_cased = has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase);
+    is_word && (part.len() >= 12 && is_mixed || part.len() >= 16 && is_cased)
+}
+
+/// Returns true for `user:password` alone, and false for a host with a port.
+fn is_pair(value: &str) -> bool {
+    let Some((left, right)) = value.split_once(':') else { return false };
+    let is_plain = !value.contains(|c: char| c.is_whitespace() || matches!(c, '/' | '\\' | '{' | '$'));
+    is_plain && !left.is_empty() && !right.contains(':') && right.parse::<u16>().is_err() && !right.is_empty()
 }
 
 #[cfg(test)]
@@ -83,6 +141,26 @@ mod tests {
             ("[global]\nindex-url = \"https://ada@pypi.example.com/simple\"\n", true),
             ("<server><username>ada</username><password>x</password></server>", true),
             ("systemProp.https.proxyPassword=x\n", true),
+            ("always-auth=true\ninit-author-name=Ada\nauth-type=web\n", false),
+            ("npmAuthIdent: \"ada:x\"\n", true),
+            ("BUNDLE_GEMS__EXAMPLE__COM: \"ada:x\"\n", true),
+            (
+                "BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: \"https://gems.example.com\"\nBUNDLE_PROXY: \"proxy:3128\"\n",
+                false,
+            ),
+            ("channels:\n  - https://conda.example.com/t/ab-12-cd/main\n", true),
+            ("channels:\n  - https://conda.example.com/main\n", false),
+            ("{\"config\": {\"github-oauth\": {\"github.com\": \"x\"}}}", true),
+            ("{\"repositories\": [{\"type\": \"composer\", \"url\": \"https://packages.example.com\"}]}", false),
+            ("<server><privateKey>k</privateKey><passphrase>x</passphrase></server>", true),
+            (":api_key: x\n", true),
+            ("index-url = https://dl.example.com/aB3dE5fG7hI9jK1l/org/python/simple\n", true),
+            ("index-url = https://pypi.example.com/aBcDeFgHiJkLmNoPq/simple\n", true),
+            ("registry=https://npm.example.com/artifactory/api/npm/npm-virtual-2024/\n", false),
+            ("GOPROXY=https://goproxy.example.com/repository/go-group,direct\n", false),
+            ("registry=https://npm.example.com/?apiToken=x\n", true),
+            ("header = 'Basic YWRhOng='\n", true),
+            ("maven { url 'https://m.example.com/maven2' }\nclasspath 'com.example:plugin:1.0'\n", false),
             ("key = ghp_0123456789abcdefghijklmnopqrstuvwxyz\n", true),
         ] {
             assert_eq!(holds_credential(text, Strictness::Words), holds, "{text}");
@@ -100,5 +178,12 @@ mod tests {
         ] {
             assert_eq!(holds_credential(text, Strictness::Shapes), holds, "{text}");
         }
+    }
+
+    #[test]
+    fn comments_are_not_copied() {
+        let text =
+            "# //npm.example.com/:_authToken=abc\nregistry=https://npm.example.com/\n  ; password = x\nfund=false";
+        assert_eq!(without_comments(text), "registry=https://npm.example.com/\nfund=false");
     }
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::{BString, ByteSlice as _};
-use gix::config::Source;
+use gix::config::file::{Metadata, SectionRef};
+use gix::config::{File, Source};
 
 use super::git_config::Config;
 use crate::git::store::Store;
@@ -13,14 +14,45 @@ use crate::model::credential;
 /// The settings of a remote that are copied besides its URLs. The last two say what a partial clone lacks, and where it is.
 const OF_REMOTES: [&str; 4] = ["fetch", "tagOpt", "promisor", "partialclonefilter"];
 
-/// The settings of a branch that are copied: where it is fetched from.
-const OF_BRANCHES: [&str; 2] = ["remote", "merge"];
-
 /// The schemes in which a user name can be all of a credential.
 const WEB: [&[u8]; 4] = [b"http", b"https", b"ftp", b"ftps"];
 
 /// What git reads of a repository that it fetches from, besides the folders of objects. Keys and hooks are not among it.
 const READ: [&str; 5] = ["HEAD", "config", "packed-refs", "refs", "shallow"];
+
+/// The sections that a repository's settings have as git, its hosts and people make them, and that hold no credentials.
+const HARMLESS: [&str; 27] = [
+    "advice",
+    "branch",
+    "color",
+    "commit",
+    "core",
+    "diff",
+    "extensions",
+    "fetch",
+    "gc",
+    "index",
+    "init",
+    "lfs",
+    "log",
+    "maintenance",
+    "merge",
+    "pack",
+    "pull",
+    "push",
+    "rebase",
+    "receive",
+    "remote",
+    "repack",
+    "status",
+    "submodule",
+    "tag",
+    "transfer",
+    "uploadpack",
+];
+
+/// The keys whose values are command lines, which may have a password in them.
+const PROGRAMS: [&str; 6] = ["askpass", "editor", "gitproxy", "packobjectshook", "pager", "sshcommand"];
 
 /// Returns what git reads of the remotes that are repositories on this machine, so that a confined worker can fetch from them.
 ///
@@ -58,13 +90,19 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
     found
 }
 
-/// Returns true if a file of settings has no URL with credentials and nothing else that looks like one.
+/// Returns true if a file of settings has only sections and keys that hold no credentials, and no value that looks like one.
 fn is_clean(text: &[u8]) -> bool {
-    let has_plain_url = |line: &[u8]| {
-        let line = BString::from(line);
-        line.find("://").is_none_or(|at| without_credentials(&line, at + 3) == line)
+    let Ok(file) = File::from_bytes_no_includes(text, Metadata::api(), Default::default()) else { return false };
+    let is_known = |section: &SectionRef<'_>| {
+        let name = section.header().name().to_str_lossy().to_ascii_lowercase();
+        let mut keys = section.value_names();
+        HARMLESS.contains(&name.as_str()) && keys.all(|key| !PROGRAMS.contains(&key.to_ascii_lowercase().as_str()))
     };
-    credential::find_eagerly(text).is_empty() && text.lines().all(has_plain_url)
+    let is_plain = |section: &SectionRef<'_>| {
+        let mut values = section.value_names().flat_map(|key| section.values(&key));
+        values.all(|value| clean(&value).is_some_and(|clean| clean == value))
+    };
+    credential::find_eagerly(text).is_empty() && file.sections().all(|section| is_known(&section) && is_plain(&section))
 }
 
 /// Returns true for the scopes of the repository's own settings.
@@ -74,18 +112,22 @@ pub(super) fn is_own(source: Source) -> bool {
 
 /// Copies the remotes, and what the branches follow, from the repository's own settings. URLs lose their credentials.
 ///
-/// A remote all of whose URLs have something else in them that looks like a credential is left out.
+/// A remote all of whose URLs have something else in them that looks like a credential is left out, and so is any other value
+/// that does.
 pub(super) fn copy(store: &Store, config: &mut Config) {
     let repo = store.local();
     let snapshot = repo.config_snapshot();
     let sections = |name: &'static str| snapshot.plumbing().sections_by_name(name).into_iter().flatten();
     let top = store.work_dir().unwrap_or_else(|| store.git_dir());
+    let mut remotes = vec![BString::from(".")];
     for section in sections("remote").filter(|section| is_own(section.meta().source)) {
         let Some(name) = section.header().subsection_name() else { continue };
         let urls: Vec<BString> = section.values("url").iter().filter_map(|url| shareable(url, &top)).collect();
         let others = OF_REMOTES.iter().flat_map(|key| section.values(key).into_iter().map(move |value| (*key, value)));
+        let others = others.filter_map(|(key, value)| Some((key, clean(&value).filter(|clean| *clean == *value)?)));
         let settings: Vec<_> = urls.into_iter().map(|url| ("url", url)).chain(others).collect();
         if settings.iter().any(|(key, _)| *key == "url") {
+            remotes.push(name.to_owned());
             config.section("remote", Some(name));
             settings.iter().for_each(|(key, value)| config.value(key, value));
         }
@@ -93,19 +135,36 @@ pub(super) fn copy(store: &Store, config: &mut Config) {
     for section in sections("branch").filter(|section| is_own(section.meta().source)) {
         let Some(name) = section.header().subsection_name() else { continue };
         config.section("branch", Some(name));
-        for key in OF_BRANCHES {
-            section.values(key).iter().for_each(|value| config.value(key, value));
+        for remote in section.values("remote") {
+            // Without a remote of that name, git takes it for a URL.
+            let known = remotes.iter().find(|known| **known == *remote).cloned();
+            if let Some(value) = known.or_else(|| shareable(&remote, &top)) {
+                config.value("remote", &value);
+            }
         }
+        section.values("merge").iter().for_each(|value| config.value("merge", value));
     }
 }
 
 /// Returns a URL without credentials, and a path as an absolute one; `None` if something else in it looks like a credential.
 fn shareable(url: &BString, top: &Path) -> Option<BString> {
-    let clean = match url.find("://") {
-        Some(at) => without_credentials(url, at + 3),
-        None if is_path(url) => top.join(url.to_path_lossy()).into_os_string().into_encoded_bytes().into(),
-        None => url.clone(),
+    if is_path(url) && url.find("://").is_none() {
+        let path: BString = top.join(url.to_path_lossy()).into_os_string().into_encoded_bytes().into();
+        return credential::find(&path).is_empty().then_some(path);
+    }
+    clean(url)
+}
+
+/// Returns a value without the credentials and the query of a URL in it, or `None` if something else in it looks like a
+/// credential. git needs no query.
+fn clean(value: &BString) -> Option<BString> {
+    let mut clean = match value.find("://") {
+        Some(at) => without_credentials(value, at + 3),
+        None => value.clone(),
     };
+    if let Some(query) = clean.find_byte(b'?') {
+        clean.truncate(query);
+    }
     credential::find(&clean).is_empty().then_some(clean)
 }
 
@@ -142,7 +201,18 @@ mod tests {
             ),
             ("[remote \"o\"]\n\turl = https://token@example.com/a\n", false),
             ("[remote \"o\"]\n\turl = ssh://me:pw@example.com/a\n", false),
-            ("[http]\n\textraHeader = Authorization: Basic ghp_0123456789abcdefghijABCDEFGHIJ012345\n", false),
+            ("[http]\n\textraHeader = Authorization: Basic YWRhOng=\n", false),
+            ("[http]\n\tproxy = me:pw@proxy.example.com:3128\n", false),
+            ("[sendemail]\n\tsmtpPass = x\n", false),
+            ("[imap]\n\tpass = x\n", false),
+            ("[github]\n\toauth-token = 0123456789012345678901234567890123456789\n", false),
+            ("[core]\n\tsshCommand = sshpass -p x ssh\n", false),
+            ("[remote \"o\"]\n\turl = host:a?private_token=x\n", false),
+            ("[branch \"main\"]\n\tremote = https://me:pw@example.com/a\n", false),
+            (
+                "[branch \"token\"]\n\tremote = origin\n\tmerge = refs/heads/token\n[extensions]\n\tobjectFormat = sha256\n",
+                true,
+            ),
         ] {
             assert_eq!(is_clean(text.as_bytes()), expected, "{text}");
         }
@@ -165,7 +235,9 @@ mod tests {
             ("/srv/a.git", Some("/srv/a.git")),
             ("../a.git", Some("/top/../a.git")),
             ("./with:colon", Some("/top/./with:colon")),
-            ("https://example.com/a?private_token=glpat-0123456789abcdefghij", None),
+            ("https://example.com/a?private_token=x", Some("https://example.com/a")),
+            ("host:a.git?private_token=x", Some("host:a.git")),
+            ("https://example.com/glpat-0123456789abcdefghij/a", None),
         ] {
             let found = shareable(&url.into(), Path::new("/top"));
             assert_eq!(found.as_ref().map(|url| url.to_str_lossy().into_owned()).as_deref(), expected, "{url}");

@@ -1,0 +1,215 @@
+//! Secrets are not given with the tools, settings and folders that they lie among.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::json;
+
+use super::scene::{Layers, Scene};
+use super::tools::says_where;
+
+/// How workers are confined.
+const WAYS: [Layers; 2] = [Layers::Inner, Layers::All];
+
+/// Writes a file that only its user may read.
+fn write_private(scene: &Scene, path: &str, text: &str) {
+    scene.ground.env.write(path, text);
+    fs::set_permissions(scene.ground.path(path), fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Returns the absolute path of a file of the scene.
+fn place(scene: &Scene, name: &str) -> String {
+    scene.ground.path(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn tools_come_without_the_secrets_in_their_folders() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        for path in [
+            "home/.gem/gem-private_key.pem",
+            "home/.luarocks/upload_config.lua",
+            "home/.nimble/github_api_token",
+            "home/.npm-global/etc/npmrc",
+            "home/.opam/plugins/opam-publish/ada.token",
+            "home/.sbt/gpg/secring.asc",
+            "home/.sbt/sonatype_credentials",
+            "home/.wasmer/wasmer.toml",
+        ] {
+            scene.ground.env.write(path, "SECRET");
+        }
+        for path in ["home/.cabal/config", "home/.foundry/keystores/deployer", "home/.rye/config.toml"] {
+            write_private(&scene, path, "SECRET");
+        }
+        for path in ["home/.rye/shims/tool", "home/.npm-global/lib/tool", "home/.local/share/gem/ruby/gem"] {
+            scene.ground.env.write(path, "tool\n");
+        }
+        let home = place(&scene, "home");
+        let script = format!(
+            "cat ~/.rye/shims/tool ~/.npm-global/lib/tool ~/.local/share/gem/ruby/gem; \
+             grep -rh SECRET ~ {home}/.[a-z]* 2>&1; true"
+        );
+        let said = says_where(&scene, "tools", &script, &[]);
+        assert!(said.starts_with("tool\ntool\ntool\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn folders_of_certificates_and_moved_tools_come_without_private_files() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("certs/ca.pem", "certificate\n");
+        scene.ground.env.write("certs/server.pem", "-----BEGIN PRIVATE KEY-----\nSECRET\n");
+        write_private(&scene, "certs/server", "SECRET");
+        write_private(&scene, "home/.local/share/mkcert/rootCA", "SECRET");
+        write_private(&scene, "node/token", "SECRET");
+        scene.ground.env.write("node/bin/node", "node\n");
+        let (certs, local, node) = (place(&scene, "certs"), place(&scene, "home/.local"), place(&scene, "node"));
+        let script =
+            format!("cat {certs}/ca.pem {node}/bin/node; grep -rh SECRET {certs} {local}/share/mkcert {node}; true");
+        let variables = [("SSL_CERT_DIR", &*certs), ("N_PREFIX", &*local), ("NVM_DIR", &*node)];
+        let said = says_where(&scene, "moved", &script, &variables);
+        assert!(said.starts_with("certificate\nnode\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_folder_of_path_with_more_than_programs_gives_its_programs_alone() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        for (path, text) in [
+            ("home/program", "#!/bin/sh\necho home\n"),
+            ("home/notes", "SECRET"),
+            ("home/work/notes", "SECRET"),
+            ("repo/untracked", "SECRET"),
+            ("clone/program2", "#!/bin/sh\ncat ${0%/*}/parts/part\n"),
+            ("clone/parts/part", "clone\n"),
+            ("clone/.git/config", "[remote \"o\"]\n\turl = https://ada:SECRET@example.com/a\n"),
+        ] {
+            scene.ground.env.write(path, text);
+        }
+        for program in ["home/program", "clone/program2"] {
+            fs::set_permissions(scene.ground.path(program), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let [home, repo, clone] = ["home", "repo", "clone"].map(|name| place(&scene, name));
+        let path = format!("{home}:{repo}:{clone}:{}", scene.path());
+        let script =
+            format!("program; program2; cat {home}/notes {home}/work/notes {repo}/untracked {clone}/.git/config; true");
+        let said = says_where(&scene, "path", &script, &[("PATH", &path)]);
+        assert!(said.starts_with("home\nclone\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn beside_programs_the_usual_names_of_secrets_are_hidden() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("app/bin/start", "#!/bin/sh\ncat ${0%/*}/../conf/open\n");
+        fs::set_permissions(scene.ground.path("app/bin/start"), fs::Permissions::from_mode(0o755)).unwrap();
+        scene.ground.env.write("app/conf/open", "found\n");
+        for path in [
+            "lib/gcp-key.json",
+            "lib/keystore.jks",
+            "lib/npmrc",
+            "lib/oauth.json",
+            "lib/prod.env",
+            "lib/service-account-prod.json",
+            "lib/wp-config.php",
+            "config/settings",
+        ] {
+            scene.ground.env.write(&format!("app/{path}"), "SECRET");
+        }
+        scene.ground.env.write("app/lib/server.pem", "-----BEGIN RSA PRIVATE KEY-----\nSECRET\n");
+        scene.ground.env.write("app/lib/ca.pem", "-----BEGIN CERTIFICATE-----\n");
+        let app = place(&scene, "app");
+        let path = format!("{app}/bin:{}", scene.path());
+        let script = format!("start; cat {app}/lib/ca.pem; grep -rh SECRET {app}; true");
+        let said = says_where(&scene, "names", &script, &[("PATH", &path)]);
+        let expected = "found\n-----BEGIN CERTIFICATE-----\n";
+        assert!(said.starts_with(expected) && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn a_worker_cannot_make_a_variable_or_a_tool_lead_elsewhere() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("home/go/chrome", "browser\n");
+        scene.ground.env.write("home/docs/diary", "SECRET");
+        scene.ground.env.write("home/letters/letter", "SECRET");
+        // Another repository's worker may have left this.
+        symlink("letters", scene.ground.path("home/.volta")).unwrap();
+        let (go, docs) = (place(&scene, "home/go"), place(&scene, "home/docs"));
+        scene.ground.config("handoff.subagent.x.command", &format!("cd {go} && ln -sf {docs}/diary chrome"));
+        scene.ground.config("handoff.subagent.x.writable", &go);
+        let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
+        scene.drive("plant", &[item]).ends(0);
+        assert!(scene.ground.path("home/go/chrome").is_symlink());
+        let letters = place(&scene, "home/letters");
+        let script = format!("cat $CHROME_BIN {docs}/diary {letters}/letter ~/.volta/letter; true");
+        let chrome = format!("{go}/chrome");
+        let said = says_where(&scene, "led", &script, &[("CHROME_BIN", &chrome)]);
+        assert!(!said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn many_files_of_a_worker_bring_no_hidden_file_to_light() {
+    for layers in WAYS {
+        let scene = Scene::new(layers);
+        scene.ground.env.write("app/bin/start", "#!/bin/sh\n");
+        fs::set_permissions(scene.ground.path("app/bin/start"), fs::Permissions::from_mode(0o755)).unwrap();
+        scene.ground.env.write("app/lib/a/b/c/text", "found\n");
+        write_private(&scene, "app/lib/a/b/c/private", "SECRET");
+        let flood = scene.ground.path("app/flood");
+        fs::create_dir(&flood).unwrap();
+        for n in 0..20_001 {
+            fs::File::create(flood.join(n.to_string())).unwrap();
+        }
+        scene.ground.config("handoff.subagent.x.command", "true");
+        scene.ground.config("handoff.subagent.x.writable", flood.to_str().unwrap());
+        let app = place(&scene, "app");
+        let path = format!("{app}/bin:{}", scene.path());
+        let script = format!("cat {app}/lib/a/b/c/text {app}/lib/a/b/c/private; true");
+        let said = says_where(&scene, "flood", &script, &[("PATH", &path)]);
+        assert!(said.starts_with("found\n") && !said.contains("SECRET"), "{layers:?}: {said}");
+    }
+}
+
+#[test]
+fn settings_are_copied_unless_anything_in_them_looks_like_a_credential() {
+    let scene = Scene::new(Layers::Inner);
+    for (path, text) in [
+        (".npmrc", "# //npm.example.com/:_authToken=SECRET\nregistry=https://npm.example.com/\nalways-auth=false\n"),
+        (".yarnrc.yml", "npmAuthIdent: \"ada:SECRET\"\n"),
+        (".bundle/config", "---\nBUNDLE_GEMS__EXAMPLE__COM: \"ada:SECRET\"\n"),
+        (".condarc", "channels:\n  - https://conda.example.com/t/SECRET/main\n"),
+        (".config/composer/config.json", "{\"config\": {\"bearer\": {\"example.com\": \"SECRET\"}}}\n"),
+        (".gemrc", ":api_key: SECRET\n"),
+        (".config/pip/pip.conf", "[global]\nindex-url = https://dl.example.com/SECRET7hI9jK1lm/org/simple\n"),
+    ] {
+        scene.ground.env.write(&format!("home/{path}"), text);
+    }
+    let said = says_where(&scene, "settings", "cat ~/.npmrc; grep -rh SECRET ~ 2>/dev/null; true", &[]);
+    assert_eq!(said, "registry=https://npm.example.com/\nalways-auth=false\n");
+}
+
+#[test]
+fn what_a_branch_follows_has_no_credentials() {
+    let scene = Scene::new(Layers::Inner);
+    let git = |args: &[&str]| scene.ground.env.git(args).success();
+    git(&["config", "branch.main.remote", "https://ada:SECRET@example.com/x.git?private_token=SECRET"]);
+    git(&["config", "branch.main.merge", "refs/heads/main"]);
+    git(&["config", "remote.o.url", "https://example.com/y.git?access_token=SECRET"]);
+    git(&["config", "branch.side.remote", "o"]);
+    let script = "git config --get-regexp 'branch|remote' | grep -v handoff";
+    let said = says_where(&scene, "branches", script, &[]);
+    assert!(!said.contains("SECRET"), "{said}");
+    for line in [
+        "remote.o.url https://example.com/y.git\n",
+        "branch.main.remote https://example.com/x.git\nbranch.main.merge refs/heads/main\n",
+        "branch.side.remote o\n",
+    ] {
+        assert!(said.contains(line), "{line}{said}");
+    }
+}
