@@ -329,6 +329,8 @@ mod tests {
             ("CI", at("beside")),
         ];
         let given = [
+            // The settings that count are those that the variable leads to.
+            ("home/.cargo/config.toml", Hidden),
             ("cargo/config.toml", Read),
             ("cargo/registry/index", Read),
             ("jdk/bin/java", Read),
