@@ -151,7 +151,7 @@ impl Programs<'_> {
     fn add_around(&mut self, program: &Path) {
         let Some(folder) = program.parent().filter(|folder| self.map.access(folder) == Access::Hidden) else { return };
         if around_programs(folder, self.around, self.homes).is_some() {
-            self.add_programs(&folder.to_owned());
+            self.add_programs(folder);
         }
         let Some(packages) = packages(program) else { return };
         let is_kept = is_secret(packages, self.homes) || holds_more(packages, self.around, self.homes);
