@@ -203,6 +203,44 @@ fn local_changes_and_ignored_files_are_never_written_over() {
 }
 
 #[test]
+fn a_marked_file_names_the_command_that_removes_its_mark() {
+    for (mark, unmark) in [("--skip-worktree", "--no-skip-worktree"), ("--assume-unchanged", "--no-assume-unchanged")] {
+        for more in [&[][..], &["--commit"], &["--commit", "--3way"]] {
+            let place = Place::new();
+            place.done("r", &[EDIT]);
+            place.git(&["update-index", mark, "main.txt"]);
+            place.write("main.txt", "mine\n");
+            let marks = place.git(&["ls-files", "-v"]);
+            let (code, _, stderr) = place.handoff(&[&["apply", "r"], more].concat());
+            let hint = format!("hint: git update-index {unmark} -- main.txt && git stash --include-untracked");
+            assert!(code == 1 && stderr.contains(&hint), "{mark} {more:?}: {stderr}");
+            assert_eq!((place.read("main.txt").as_str(), place.git(&["ls-files", "-v"])), ("mine\n", marks));
+            assert_eq!(place.git(&["status", "--porcelain"]) + &place.git(&["stash", "list"]), "");
+            // The hint is the way out.
+            place.git(&["update-index", unmark, "--", "main.txt"]);
+            place.git(&["stash", "--quiet", "--include-untracked"]);
+            let (code, _, stderr) = place.handoff(&[&["apply", "r"], more].concat());
+            assert_eq!(code, 0, "{mark} {more:?}: {stderr}");
+            assert_eq!(place.read("main.txt"), "one\nTWO\nthree\nfour\nfive\n");
+            assert_eq!(place.git(&["show", "stash@{0}:main.txt"]), "mine\n");
+        }
+    }
+}
+
+#[test]
+fn a_marked_file_that_is_not_changed_is_not_named() {
+    let place = Place::new();
+    place.done("r", &[EDIT, BUILD]);
+    place.write("mark.txt", "x\n");
+    place.git(&["add", "mark.txt"]);
+    place.git(&["update-index", "--skip-worktree", "mark.txt"]);
+    place.write("main.txt", "mine\n");
+    let (code, _, stderr) = place.handoff(&["apply", "r"]);
+    assert!(code == 1 && stderr.contains("hint: git stash --include-untracked   # or"), "{stderr}");
+    assert!(!stderr.contains("update-index"), "{stderr}");
+}
+
+#[test]
 fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
     let place = Place::new();
     place.done("r", &[EDIT, ("nothing", "true", None)]);

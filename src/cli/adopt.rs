@@ -59,6 +59,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         accept_packet: arguments.accept,
         checkout: arguments.checkout,
     };
-    output.value(&repository.adopt(&request)?);
+    let adopted = repository.adopt(&request)?;
+    adopted.submodules.iter().for_each(|submodule| output.warn(&submodule.in_words()));
+    output.value(&adopted);
     Ok(Ending::Done)
 }

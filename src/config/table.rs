@@ -208,7 +208,7 @@ settings! {
         "handoff.workspace.refs": Boolean, "`true`"
             => |config, _, refs| config.workspace_refs = refs;
         /// Whether submodules are checked out, at the commits that the base names and from what is on this machine; without it their
-        /// folders are empty. What becomes of their files is no part of a patch: `handoff.submodules` says what is.
+        /// folders have no files. What becomes of their files is no part of a patch: `handoff.submodules` says what is.
         "handoff.workspace.submodules": Boolean, "`false`"
             => |config, _, submodules| config.workspace_submodules = submodules;
         /// What an item's change to the files of a submodule is that is checked out: a reason for the item to fail, or a product,

@@ -57,10 +57,14 @@ fn moved(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
     named.filter(|(usual, folder)| folder.is_absolute() && is_moved(usual, folder)).collect()
 }
 
-/// Returns the folders that workers read objects from: those of git, and the contents of git-annex.
-fn objects(store: &Store) -> Vec<PathBuf> {
+/// Returns the folders that workers read objects from: those of git, of submodules that are checked out, and the contents of
+/// git-annex.
+fn objects(store: &Store, submodules: bool) -> Vec<PathBuf> {
     let mut folders = store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]);
     folders.push(store.common_dir().join("annex/objects"));
+    if submodules {
+        folders.extend(workspace::object_dirs(store));
+    }
     folders
 }
 
@@ -98,7 +102,7 @@ pub(super) fn sandbox(repository: &Repository, host: &Host, program: Option<&Pat
         home,
         path: folders(environment.path.as_ref()),
         git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
-        objects: objects(store),
+        objects: objects(store, host.submodules),
         remotes: if host.give_refs { workspace::remotes_here(store) } else { Vec::new() },
         work_trees: config::work_trees(store),
         programs: environment.program.iter().cloned().collect(),

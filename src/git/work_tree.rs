@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::half::Half;
+use super::listing::{Listing, Marks};
 use super::merge::Scratch;
 use super::program::{self, Git};
 use super::put_back::there;
@@ -91,7 +92,7 @@ pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTr
         Ok(_) => Ok(half.into_files()),
         Err(error) => {
             half.leave(&git)?;
-            Err(error.into())
+            Err(refusal(&git, &root, (from, to), error))
         }
     }
 }
@@ -104,8 +105,23 @@ pub fn may_switch(store: &Store, scratch: &Scratch, (from, to): (Oid, Oid), half
     let git =
         || scratch.seen_by(store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false"));
     let from = make_way(&git, &root, (from, to), halfway)?.tree().unwrap_or(from);
-    git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run()?;
-    Ok(())
+    let tried = git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run();
+    tried.map(drop).map_err(|error| refusal(&git, &root, (from, to), error))
+}
+
+/// Finds out whether the file that git refused to write over is marked in the index, where `git stash` passes over it.
+fn refusal(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), error: program::Error) -> Error {
+    let program::Error::Failed { said, .. } = &error else { return error.into() };
+    let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
+    let marks = call.args([from.to_string(), to.to_string()]).run().and_then(|listed| {
+        let named = paths(&listed).filter(|path| said.contains(&format!("'{}'", path.display())));
+        Ok(Listing::read(git, root)?.marks(&named.collect::<Vec<_>>()))
+    });
+    match marks {
+        Ok(marks) if marks != Marks::default() => Error::Marked(Box::new(marks), Box::new(error)),
+        // git's own words are to be shown, whatever came of this look.
+        _ => error.into(),
+    }
 }
 
 /// Copies the user's index, if there is one, and keeps its time: by that, git tells entries that were written in the same moment.
@@ -187,6 +203,9 @@ pub enum Error {
     /// Files that git does not track are where new ones would go.
     #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
     Untracked(Vec<PathBuf>),
+    /// A file is changed here, and marked in the index, so that neither `git status` nor `git stash` looks at it.
+    #[error("a file that the index marks, so that git status does not show it, is changed here")]
+    Marked(Box<Marks>, #[source] Box<program::Error>),
     /// What is there could not be looked at.
     #[error("{0:?} could not be looked at")]
     Look(PathBuf, #[source] std::io::Error),

@@ -96,7 +96,9 @@ fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint
         accept_packet: None,
         checkout: parameters.checkout,
     };
-    Ok(repository.adopt(&request)?)
+    let adopted = repository.adopt(&request)?;
+    adopted.submodules.iter().for_each(|submodule| call.output().warn(&submodule.in_words()));
+    Ok(adopted)
 }
 
 fn is_remote(repository: &Repository, name: &str) -> Result<bool, Failure> {

@@ -20,6 +20,7 @@ use crate::verify::{self, Ancestor, Options, SignerSeen, Unsound};
 
 use super::checkout::{self, Plan};
 use super::nonce::{self, Nonces};
+use super::submodules::Behind;
 use super::used::{self, Used};
 use super::{Made, draft, gate, publish, taken, vacant};
 
@@ -59,6 +60,8 @@ pub struct Adopted {
     pub lineage: Vec<Ancestor>,
     /// What the attached packet is, if there is one.
     pub packet: Option<Classification>,
+    /// The submodules that are not at the commit of the saved working tree that was put back.
+    pub behind: Vec<Behind>,
     /// The new thread.
     pub made: Made,
 }
@@ -106,9 +109,8 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         }
     };
     nonces.consume(&descriptor.nonce)?;
-    if let Some(plan) = plan {
-        plan.apply().map_err(|source| Error::Unfinished { thread: request.new.clone(), source })?;
-    }
+    let unfinished = |source| Error::Unfinished { thread: request.new.clone(), source };
+    let behind = plan.map(|plan| plan.apply()).transpose().map_err(unfinished)?.unwrap_or_default();
     let Accepted { signer, unknown, .. } = &accepted;
     let source = Ancestor {
         thread: descriptor.thread.clone(),
@@ -124,6 +126,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         accepted_unknown,
         lineage: std::iter::once(source).chain(found.sound.into_inner().lineage).collect(),
         packet: passed.found,
+        behind,
         made,
     })
 }

@@ -13,6 +13,7 @@ use crate::verify::{Ancestor, Sound};
 
 use super::Made;
 use super::adopt::Adopted;
+use super::submodules::Behind;
 
 /// The threads of a repository: what `thread list` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -110,6 +111,9 @@ pub struct AdoptedCheckpoint {
     pub packet: Option<&'static str>,
     /// Whether the saved working tree was put back.
     pub checked_out: bool,
+    /// The submodules that are not at the commit that it names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub submodules: Vec<Behind>,
     /// That everything was verified, without which there is no answer.
     pub verified: bool,
 }
@@ -131,6 +135,7 @@ impl AdoptedCheckpoint {
             lineage: adopted.lineage.iter().map(Ancestor::to_json).collect(),
             packet: adopted.packet.map(Classification::as_str),
             checked_out,
+            submodules: adopted.behind.clone(),
             verified: true,
         }
     }

@@ -13,6 +13,7 @@ use crate::model::digest::Oid;
 use crate::model::entry::Content;
 
 use super::path_of;
+use super::submodules::{self, Behind};
 use super::worktree::{self, Snapshot, records};
 
 /// What has to be written and removed, found out before anything is changed.
@@ -97,8 +98,9 @@ impl<'q> Plan<'q> {
         }
     }
 
-    /// Writes and removes. A failure leaves what was done so far; doing it again does the rest.
-    pub fn apply(&self) -> Result<(), Error> {
+    /// Writes and removes, and returns the submodules that could not be checked out. A failure leaves what was done so far; doing
+    /// it again does the rest.
+    pub fn apply(&self) -> Result<Vec<Behind>, Error> {
         let root = self.snapshot.root();
         for path in &self.removals {
             let path = path_of(path);
@@ -117,13 +119,14 @@ impl<'q> Plan<'q> {
             }
         }
         if self.writes.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let index = |git: Git| git.env("GIT_INDEX_FILE", self.snapshot.place("checkout-index"));
         index(self.snapshot.git()).args(["read-tree", &self.tree.to_string()]).run()?;
         let call = index(self.snapshot.git()).args(["checkout-index", "-f", "-z", "--stdin"]);
         call.input(self.writes.join(&0)).run()?;
-        Ok(())
+        let listed = index(self.snapshot.git()).args(["ls-files", "-z", "--stage"]).run()?;
+        Ok(submodules::check_out(root, submodules::links(&listed, &self.writes)))
     }
 }
 

@@ -16,6 +16,7 @@ pub mod offer;
 pub mod operations;
 pub mod packets;
 pub mod steps;
+pub mod submodules;
 pub mod target;
 pub mod used;
 pub mod verification;

@@ -96,7 +96,8 @@ impl Repository {
         if let Some(at_most) = how.at_most.filter(|most| size > *most) {
             return Err(Error::TooLarge { thread, size, at_most });
         }
-        let (checkpoint, _) = steps::resume(&self.writer()?, vouched, how.checkout, how.accept)?;
+        let (checkpoint, behind) = steps::resume(&self.writer()?, vouched, how.checkout, how.accept)?;
+        behind.iter().for_each(|submodule| warn(&submodule.in_words()));
         Ok(checkpoint)
     }
 

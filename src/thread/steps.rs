@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::git::quarantine::Quarantine;
 use crate::git::store::Store;
-use crate::ledger::chain::{Link, Writer};
+use crate::ledger::chain::Writer;
 use crate::model::entry::{Content, Event, Origin, Product, ThreadForked, ThreadResumed, ThreadRolledBack};
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
@@ -14,6 +14,7 @@ use crate::verify::Sound;
 
 use super::checkout::Plan;
 use super::nonce::Nonces;
+use super::submodules::Behind;
 use super::vouch::Vouched;
 use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
 
@@ -39,7 +40,8 @@ pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &
     made.map_err(|error| taken(new, error))
 }
 
-/// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved.
+/// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved. With it come the
+/// submodules that are not at the commit of a working tree that was put back.
 ///
 /// Nothing is recorded if its packet is worse than what is accepted. With `checkout`, its working tree is put back as well, if it
 /// can be: else nothing is recorded. Of two that go on from one packet at the same time, through whichever threads, the second
@@ -49,7 +51,7 @@ pub fn resume(
     thread: Vouched,
     checkout: bool,
     accept: Option<Unclean>,
-) -> Result<(Checkpoint, Link), Error> {
+) -> Result<(Checkpoint, Vec<Behind>), Error> {
     let _one_at_a_time = Nonces::lock(&writer.store)?;
     in_turn(writer, thread, |thread| resume_once(writer, thread, checkout, accept))
 }
@@ -59,7 +61,7 @@ fn resume_once(
     thread: &Vouched,
     checkout: bool,
     accept: Option<Unclean>,
-) -> Result<(Checkpoint, Link), Error> {
+) -> Result<(Checkpoint, Vec<Behind>), Error> {
     let open = OpenThread::of(writer, thread)?;
     let latest = find(open.sound(), None)?.clone();
     intact(&writer.store, &latest)?;
@@ -74,9 +76,9 @@ fn resume_once(
         resume_token: passed.token,
         accepted_packet: passed.accepted,
     });
-    let made = open.append(event, &latest.content)?;
-    plan.map_or(Ok(()), |plan| plan.apply())?;
-    Ok((latest, made.link))
+    open.append(event, &latest.content)?;
+    let behind = plan.map_or(Ok(Vec::new()), |plan| plan.apply())?;
+    Ok((latest, behind))
 }
 
 /// Returns a checkpoint of a thread, the latest where none is named.

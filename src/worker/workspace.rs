@@ -47,6 +47,7 @@ pub use refs::Refs;
 pub use remotes::remotes_here;
 use reset::Pristine;
 pub(super) use submodules::Submodule;
+pub use submodules::object_dirs;
 
 use super::folder::{Folder, is_no_folder};
 use crate::model::digest::Oid;

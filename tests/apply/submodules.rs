@@ -55,6 +55,70 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     assert!(code == 0 && shown.to_string().contains("submodules/libs/sub.patch"), "{shown}");
 }
 
+/// Runs a plan in which the second item takes the first one's change to the submodule, with this command.
+fn taken_by(place: &Place, run: &str, command: &str) -> (i32, String) {
+    let select = json!({ "kind": "output", "path": "submodules/libs/sub.patch" });
+    let change = json!({ "command": "echo two >> libs/sub/lib.txt" });
+    let plan = json!({ "id": run, "items": [
+        { "id": "edit", "executor": "command", "inputs": change, "produces": [select] },
+        {
+            "id": "take", "executor": "command", "maxAttempts": 1, "inputs": { "command": command },
+            "needs": { "change": { "from": "edit", "select": select } },
+        },
+    ] });
+    place.write("../plan.json", &plan.to_string());
+    let (code, stdout, stderr) = place.handoff(&["run", "../plan.json"]);
+    (code, format!("{stdout}{stderr}"))
+}
+
+#[test]
+fn an_item_takes_the_change_of_another_and_hands_it_over() {
+    let place = place();
+    for (at, command) in [
+        "git -C libs/sub apply --index ../../inputs/change",
+        "cd libs/sub && git apply ../../inputs/change && git log -1 --format=%s | grep -qx Library",
+        "git apply --directory=libs/sub inputs/change",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = format!("r{at}");
+        let (code, said) = taken_by(&place, &run, command);
+        assert_eq!(code, 0, "{command}: {said}");
+        let product = |item: &str| place.handoff(&["cat", &format!("{run}/{item}:outputs/submodules/libs/sub.patch")]);
+        assert_eq!(product("take"), product("edit"), "{command}");
+        assert!(product("take").1.contains("+two"));
+    }
+}
+
+#[test]
+fn an_item_that_cannot_take_the_change_fails() {
+    let place = place();
+    for (at, command) in [
+        "git -C libs/sub apply --index ../../inputs/change; git -C libs/sub apply --index ../../inputs/change",
+        "git -C libs/sub commit -qam nothing",
+        "git submodule foreach -q 'git apply \"$toplevel/inputs/none\"'",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (code, said) = taken_by(&place, &format!("r{at}"), command);
+        assert!(code == 4 && said.contains("✗ take  failed"), "{command}: {said}");
+    }
+    // Nothing is checked out: git finds an empty repository there, and not the one around it.
+    place.git(&["config", "handoff.workspace.submodules", "false"]);
+    let patch = "diff --git a/lib.txt b/lib.txt\n--- a/lib.txt\n+++ b/lib.txt\n@@ -1 +1,2 @@\n one\n+two\n";
+    place.write("main.patch", patch);
+    place.git(&["add", "main.patch"]);
+    place.git(&["commit", "--quiet", "--message", "A patch"]);
+    for (run, command) in
+        [("s", "git -C libs/sub apply ../../main.patch"), ("t", "cd libs/sub && git apply --index ../../main.patch")]
+    {
+        let (code, stdout, stderr) = place.handoff(&["run", &place.plan(run, &[("take", command, None)])]);
+        assert!(code == 4 && stderr.contains("lib.txt: "), "{command}: {stdout}{stderr}");
+    }
+}
+
 /// Runs one item, which fails, and returns what is said of it.
 fn reason(place: &Place, run: &str, script: &str) -> String {
     let (code, stdout, stderr) = place.handoff(&["run", &place.plan(run, &[("edit", script, None)])]);

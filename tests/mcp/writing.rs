@@ -70,3 +70,33 @@ fn many_threads_at_once_cost_no_more_than_one_after_the_other() {
     assert_eq!(listed["threads"].as_array().map(Vec::len), Some(120));
     env.handoff(["thread", "verify", "--all"]).success();
 }
+
+#[test]
+fn two_servers_that_write_to_one_run_cost_no_more_than_one() {
+    let env = repository();
+    let mut clients = [Client::start(&env, "repo", &[]), Client::start(&env, "repo", &[])];
+    for run in ["row", "once"] {
+        submit(&mut clients[0], run);
+    }
+    let put = |run: &str, number: u64| json!({"run": run, "name": format!("d{number}"), "content": "x"});
+    let began = Instant::now();
+    for number in 0..MANY {
+        clients[0].call("doc_put", &put("row", number));
+    }
+    let row = began.elapsed();
+    let began = Instant::now();
+    for number in 0..MANY {
+        let client = &mut clients[usize::from(number % 2 == 1)];
+        let parameters = json!({"name": "doc_put", "arguments": put("once", number)});
+        client.send(&json!({"jsonrpc": "2.0", "id": 1000 + number, "method": "tools/call", "params": parameters}));
+    }
+    for number in 0..MANY {
+        let answer = next_message(&mut clients[usize::from(number % 2 == 1)]);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+    let once = began.elapsed();
+    assert!(once < row * 2 + Duration::from_secs(3), "{once:?} at once, {row:?} one after the other");
+    clients.into_iter().for_each(Client::end);
+    let listed: Value = serde_json::from_str(&env.handoff(["--json", "doc", "list", "once"]).success()).unwrap();
+    assert_eq!(listed["documents"].as_array().map(Vec::len), Some(60));
+}

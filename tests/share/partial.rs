@@ -155,6 +155,28 @@ fn what_is_missing_names_the_command_that_brings_it() {
 }
 
 #[test]
+fn a_run_in_a_clone_without_files_names_the_command_that_brings_them() {
+    for (name, options) in [
+        ("treeless", &["--bare", "--filter=tree:0"][..]),
+        ("blobless", &["--bare", "--filter=blob:none"]),
+        ("bare-tree", &["--no-checkout", "--filter=tree:0"]),
+    ] {
+        let env = pushed();
+        let url = format!("file://{}/hub", env.path().display());
+        env.git_in(".", ["clone", "--quiet"].iter().chain(options).chain(&[url.as_str(), name])).success();
+        let item = r#"{"id": "edit", "executor": "command", "maxAttempts": 1, "inputs": {"command": "echo x >x"}}"#;
+        env.write("plan.json", &format!(r#"{{"id": "p", "items": [{item}]}}"#));
+        let failed = env.handoff_in(name, ["run", "../plan.json"]).exit(4);
+        let way_out = "this partial clone lacks";
+        let command = "git fetch --refetch --no-filter";
+        assert!(failed.stderr.contains(way_out) && failed.stderr.contains(command), "{name}: {failed}");
+        env.git_in(name, ["fetch", "--quiet", "--refetch", "--no-filter"]).success();
+        env.handoff_in(name, ["retry", "p/edit"]).success();
+        env.handoff_in(name, ["run", "p"]).success();
+    }
+}
+
+#[test]
 fn a_chain_that_a_shallow_fetch_cut_names_the_way_out() {
     let env = pushed();
     let url = format!("file://{}/hub", env.path().display());

@@ -219,6 +219,72 @@ fn changes_in_a_submodule_are_refused_and_its_commit_is_saved() {
     }
 }
 
+/// A sender whose submodule is at a commit that its own HEAD does not name, and a clone of HEAD in `other`.
+fn with_moved_submodule() -> (Environment, String) {
+    let env = repository();
+    let add = "set -e; git config --global protocol.file.allow always; lib=$(dirname \"$PWD\")/lib
+        git init --quiet ../lib; cd ../lib; echo one >lib.txt; git add --all; git commit --quiet --message Lib
+        cd ../repo; git submodule --quiet add \"$lib\" vend; git commit --quiet --message Sub
+        git clone --quiet --recurse-submodules . ../other; cd ../lib; echo two >lib.txt; git commit --quiet --all --message More
+        cd ../repo/vend; git pull --quiet";
+    env.shell("repo", add).success();
+    save(&env, "t", b"state", &["--worktree"]);
+    offer(&env);
+    let commit = env.git_in("repo/vend", ["rev-parse", "HEAD"]).success();
+    (env, commit.trim().to_owned())
+}
+
+#[test]
+fn a_submodule_is_checked_out_at_the_saved_commit_if_it_is_here() {
+    let (env, commit) = with_moved_submodule();
+    env.git_in("other/vend", ["fetch", "--quiet", "origin"]).success();
+    let adopted = json(&env.handoff_in("other", ["--json"].iter().chain(&ADOPT)).success());
+    assert!(adopted.get("submodules").is_none(), "{adopted}");
+    assert_eq!(env.git_in("other/vend", ["rev-parse", "HEAD"]).success().trim(), commit);
+    assert_eq!(env.shell("other", "cat vend/lib.txt; git status --short").success(), "two\n M vend\n");
+    // The sender went back, and goes on where it was saved.
+    env.git(["submodule", "--quiet", "update"]).success();
+    assert_eq!(env.shell("repo", "cat vend/lib.txt").success(), "one\n");
+    env.handoff(["resume", "t", "--checkout"]).success();
+    assert_eq!(env.git_in("repo/vend", ["rev-parse", "HEAD"]).success().trim(), commit);
+}
+
+#[test]
+fn a_saved_commit_of_a_submodule_that_is_not_here_is_named() {
+    for prepare in ["true", "git submodule --quiet deinit vend"] {
+        let (env, commit) = with_moved_submodule();
+        env.shell("other", prepare).success();
+        let adopted = env.handoff_in("other", ["--json"].iter().chain(&ADOPT)).success();
+        let behind = serde_json::json!([{ "path": "vend", "commit": commit }]);
+        assert_eq!(json(&adopted)["submodules"], behind, "{prepare}");
+        let before = env.shell("other", "git status --short; cat vend/lib.txt 2>&1 || true").success();
+        let again = env.handoff_in("other", ["resume", "u", "--checkout"]).exit(0);
+        let command = format!(
+            "git submodule update --init -- vend && git -C vend fetch origin {commit} && git -C vend checkout {commit}"
+        );
+        let said = format!("warning: the submodule vend is not at the saved commit: {command}\n");
+        assert!(again.stderr.ends_with(&said), "{again}");
+        assert_eq!(env.shell("other", "git status --short; cat vend/lib.txt 2>&1 || true").success(), before);
+        env.shell("other", &command.replace("checkout", "checkout --quiet")).success();
+        assert_eq!(env.handoff_in("other", ["resume", "u", "--checkout"]).exit(0).stderr, "");
+        assert_eq!(env.shell("other", "cat vend/lib.txt").success(), "two\n");
+    }
+}
+
+#[test]
+fn a_submodule_with_local_changes_refuses_a_checkout() {
+    for change in
+        ["echo mine >vend/lib.txt", "git -C vend commit --quiet --allow-empty --message Mine", "echo n >vend/new"]
+    {
+        let (env, _) = with_moved_submodule();
+        env.git_in("other/vend", ["fetch", "--quiet", "origin"]).success();
+        env.shell("other", change).success();
+        let before = env.git_in("other/vend", ["rev-parse", "HEAD"]).success();
+        refused(&env, "local-changes");
+        assert_eq!(env.git_in("other/vend", ["rev-parse", "HEAD"]).success(), before, "{change}");
+    }
+}
+
 #[test]
 fn what_a_host_would_refuse_is_refused_with_the_reason() {
     for (what, said) in [

@@ -142,13 +142,13 @@ fn submodules_are_left_as_they_are_and_what_is_put_into_one_is_refused() {
     let head = repo.head().to_string();
     repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},sub")]);
     repo.git(&["commit", "-qm", "sub"]);
-    for script in [":", "rmdir sub"] {
+    for script in [":", "rm -r sub", "git init -q sub", "rm -r sub/.git"] {
         assert_eq!(repo.patch(script), None, "{script}");
         assert!(repo.patch(&format!("{script}\necho x >>a.txt")).is_some());
     }
     for script in [
         "touch a.txt; echo x >sub/x",
-        "git init -q sub",
+        "rm -r sub/.git; echo x >sub/.git",
         "touch a.txt; git init -q sub; git -C sub config core.fsmonitor 'touch $CANARY'; echo x >sub/x; git -C sub add x
          git -C sub -c user.name=x -c user.email=x commit -qm x",
     ] {

@@ -190,7 +190,7 @@ fn submodules_are_checked_out_from_what_is_here_and_a_change_in_one_is_refused()
         let sub = workspace.tree().join("libs/sub");
         assert_eq!(fs::read(sub.join("a.txt")).unwrap(), b"one\ntwo\nthree\n");
         assert_eq!(fs::read_dir(sub.join("dir")).unwrap().count(), 2);
-        assert!(!sub.join(".git").exists());
+        assert_eq!(repo.git_in(&sub, &["status", "--porcelain"]), "");
         assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
         assert!(capture(&workspace, &host).unwrap().patch.is_none());
         repo.script(&workspace, "echo y >>a.txt; touch libs/sub/a.txt; echo x >libs/sub/zero");

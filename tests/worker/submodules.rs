@@ -99,7 +99,7 @@ impl Modules {
 }
 
 /// What workers do in submodules and mean no harm with.
-const EDITS: [&str; 12] = [
+const EDITS: [&str; 13] = [
     "echo x >>libs/sub/a.txt",
     "rm libs/sub/a.txt libs/sub/dir/deep/c.bin",
     "printf '\\0\\1\\377\\r\\n' >libs/sub/dir/deep/c.bin; head -c 100000 /dev/urandom >libs/sub/new.bin",
@@ -108,7 +108,8 @@ const EDITS: [&str; 12] = [
     "cd libs/sub; echo x >'a b\"c\\d'; echo x >'new\nline'; echo x >'tab\there'; mkdir -p 'ü/*?['; echo x >'ü/*?[/!x'",
     "echo x >libs/sub/ignored.log; mkdir -p libs/sub/target; echo x >libs/sub/target/x; echo x >libs/sub/taken.o",
     "cd libs/sub; mv dir other; echo '*.o' >>.gitignore; echo x >x.o; mkdir outputs inputs; echo x >outputs/x; echo x >inputs/y",
-    "cd libs/sub; git init -q; git add -A; git -c user.name=x -c user.email=x commit -qm x; echo y >>a.txt; git add -A
+    "cd libs/sub; git commit -qm x --allow-empty; echo y >>a.txt; git commit -qam y; git branch other; echo z >>a.txt",
+    "cd libs/sub; rm -r .git inner/.git; git init -q; git add -A; git -c user.name=x -c user.email=x commit -qm x; echo y >>a.txt; git add -A
      git -c user.name=x -c user.email=x commit -qm y; git branch other; echo z >>a.txt",
     "find libs/sub -mindepth 1 -delete",
     "printf 'no end' >libs/sub/a.txt; printf 'x\\r\\ny\\n' >libs/sub/crlf.txt; printf 'a\\r\\nb\\r\\n' >libs/sub/some.win",
@@ -138,7 +139,7 @@ fn what_is_not_changed_is_no_product_and_the_repositorys_patch_names_no_commit()
     let modules = Modules::new("sha1");
     let host = modules.host();
     for script in
-        [":", "touch libs/sub/a.txt", "echo x >libs/sub/x.log", "git init -q libs/sub", "rmdir libs/sub/inner"]
+        [":", "touch libs/sub/a.txt", "echo x >libs/sub/x.log", "git init -q libs/sub", "rm -r libs/sub/inner"]
     {
         let captured = modules.captured(&host, script).0.unwrap();
         assert!(captured.submodules.is_empty() && captured.patch.is_none(), "{script}");
@@ -197,19 +198,83 @@ fn what_cannot_be_saved_of_a_submodule_is_told() {
     }
 }
 
+/// The ways to take the change to a submodule, at the top of the worktree.
+const TAKEN: [&str; 5] = [
+    "git -C libs/sub apply --index \"$PWD/inputs/change\"",
+    "cd libs/sub && git apply ../../inputs/change",
+    "git submodule foreach -q 'git apply --index \"$toplevel/inputs/change\"'",
+    "git -C libs/sub apply --index \"$PWD/inputs/change\"; git -C libs/sub commit -qam taken; git commit -qam taken",
+    "git apply --directory=libs/sub inputs/change",
+];
+
 #[test]
-fn an_item_takes_the_change_to_a_submodule_by_its_folder() {
+fn an_item_takes_the_change_to_a_submodule_in_each_way_that_git_has() {
     for format in FORMATS {
         let modules = Modules::new(format);
         let host = modules.host();
         let change = "echo x >>libs/sub/a.txt; echo new >libs/sub/new; rm libs/sub/dir/b.txt";
         let product = *modules.captured(&host, change).0.unwrap().submodules.values().next().unwrap();
-        let workspace = modules.repo.workspace(&host);
-        std::fs::write(workspace.inputs().join("change"), host.store.read_blob(product.oid).unwrap()).unwrap();
-        modules.repo.script(&workspace, "git apply --directory=libs/sub inputs/change; test -e libs/sub/new");
-        let again = *capture(&workspace, &host).unwrap().submodules.values().next().unwrap();
-        assert_eq!(again.sha256, product.sha256);
-        workspace.remove().unwrap();
+        for script in TAKEN {
+            let workspace = modules.repo.workspace(&host);
+            std::fs::write(workspace.inputs().join("change"), host.store.read_blob(product.oid).unwrap()).unwrap();
+            modules.repo.script(&workspace, script);
+            let captured = capture(&workspace, &host).unwrap();
+            assert!(captured.patch.is_none(), "{script}");
+            assert_eq!(captured.submodules.values().next().unwrap().sha256, product.sha256, "{script}");
+            workspace.remove().unwrap();
+        }
+    }
+}
+
+/// A patch to a file that the submodule has, and not the repository.
+const OTHER: &str = "diff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n+2\n";
+
+/// What git does in the folder of a submodule, which must not act on the repository around it.
+const INSIDE: [&str; 6] = [
+    "git -C \"$SUB\" apply \"$PWD/inputs/change\"",
+    "git -C \"$SUB\" apply --index \"$PWD/inputs/change\"",
+    "cd \"$SUB\" && git apply \"$OLDPWD/inputs/change\"",
+    "echo x >>a.txt; git add a.txt; git -C \"$SUB\" commit -qm x",
+    "git -C \"$SUB\" log -1",
+    "cd \"$(dirname \"$SUB\")\" && git submodule foreach -q 'git apply \"$PWD/nothing\"'",
+];
+
+#[test]
+fn git_fails_in_the_folder_of_a_submodule_that_is_not_checked_out() {
+    for format in FORMATS {
+        let modules = Modules::new(format);
+        // The second is a submodule of one that is checked out.
+        for (host, sub) in [(modules.repo.host(), "libs/sub"), (modules.host(), "libs/sub/inner")] {
+            for script in INSIDE {
+                let workspace = modules.repo.workspace(&host);
+                std::fs::write(workspace.inputs().join("change"), OTHER).unwrap();
+                modules.repo.script(&workspace, &format!("SUB={sub}; if ({script}); then exit 9; fi"));
+                let captured = capture(&workspace, &host).unwrap();
+                assert_eq!(captured.patch.is_some(), script.starts_with("echo x >>a.txt"), "{script}");
+                assert!(captured.submodules.is_empty(), "{script}");
+                workspace.remove().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn submodules_do_not_disturb_the_repository_around_them() {
+    for format in FORMATS {
+        let modules = Modules::new(format);
+        for host in [modules.repo.host(), modules.host()] {
+            let workspace = modules.repo.workspace(&host);
+            let script = "test -z \"$(git status --porcelain)\"; test -z \"$(git -C libs/sub status --porcelain)\"
+                git diff --quiet; git diff-index --quiet HEAD; git submodule status >/dev/null
+                echo x >>a.txt; git stash -qu; test -z \"$(git status --porcelain)\"; git stash pop -q; git add -A
+                git commit -qm one; echo y >>a.txt; git commit -qam two; git clean -ffdxq -e inputs -e outputs
+                git reset -q --hard; git checkout -q .; test -z \"$(git status --porcelain)\"
+                test \"$(git diff --name-only HEAD~2)\" = a.txt";
+            modules.repo.script(&workspace, script);
+            let captured = capture(&workspace, &host).unwrap();
+            assert!(captured.patch.is_some() && captured.submodules.is_empty());
+            workspace.remove().unwrap();
+        }
     }
 }
 
@@ -222,12 +287,16 @@ fn a_submodule_that_is_another_one_is_refused() {
         ("mv libs/sub away; ln -s ../away libs/sub", "was removed or replaced"),
         ("mv libs away; ln -s away libs", "was removed or replaced"),
         ("rm -r libs; echo x >libs", "was removed or replaced"),
-        ("echo \"gitdir: $HOME/elsewhere\" >libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
-        ("ln -s ../../.git libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
+        (
+            "rm -r libs/sub/.git; echo \"gitdir: $HOME/elsewhere\" >libs/sub/.git; echo x >>libs/sub/a.txt",
+            "was made to point elsewhere",
+        ),
+        ("rm -r libs/sub/.git; ln -s ../../.git libs/sub/.git; echo x >>libs/sub/a.txt", "was made to point elsewhere"),
         ("mkdir -p libs/sub/other/.git; echo x >libs/sub/other/.git/x", "nested git repository"),
         ("mkdir libs/sub/.GIT; echo x >libs/sub/.GIT/config", "nested git repository"),
         ("mkdir -p libs/sub/inner; echo x >libs/sub/inner/x", "libs/sub/inner/x"),
-        ("git init -q libs/sub/inner", "libs/sub/inner/.git"),
+        ("rm -r libs/sub/inner/.git; echo x >libs/sub/inner/.git", "libs/sub/inner/.git"),
+        ("rm -r libs/sub/inner/.git; ln -s ../../../.git libs/sub/inner/.git", "libs/sub/inner/.git"),
         ("rm -rf libs/sub/inner; echo x >libs/sub/inner", "libs/sub/inner"),
         ("rm libs/sub/a.txt; mkfifo libs/sub/a.txt", "in the submodule \"libs/sub\""),
         ("mkdir libs/sub/new; mkfifo libs/sub/new/.gitignore; echo x >libs/sub/new/x", "no plain file"),
@@ -309,7 +378,9 @@ fn a_worktree_whose_submodule_was_changed_is_clean_when_it_is_used_again() {
         let workspace = modules.repo.workspace(&host);
         let sub = workspace.tree().join("libs/sub");
         assert_eq!(fs::read(sub.join("a.txt")).unwrap(), b"one\ntwo\nthree\n");
-        assert!(!sub.join("new").exists() && !sub.join(".git").exists());
+        assert!(!sub.join("new").exists());
+        assert_eq!(modules.repo.git_in(&sub, &["log", "--format=%s"]), "inner\nbase");
+        assert_eq!(modules.repo.git_in(&sub, &["status", "--porcelain"]), "");
         assert!(capture(&workspace, &host).unwrap().submodules.is_empty());
         modules.repo.script(&workspace, "cd libs/sub; git init -q; echo x >>a.txt; echo x >new; rm empty");
         assert_eq!(capture(&workspace, &host).unwrap().submodules.len(), 1);

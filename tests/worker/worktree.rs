@@ -67,13 +67,15 @@ fn local_settings_and_filters_hold_in_the_worktree() {
 }
 
 #[test]
-fn submodules_are_empty_folders() {
+fn a_submodule_is_a_folder_with_an_empty_repository() {
     let repo = Repo::new("sha1");
     let head = repo.head().to_string();
     repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},libs/sub")]);
     repo.git(&["commit", "-qm", "sub"]);
     let workspace = repo.workspace(&repo.host());
-    assert_eq!(fs::read_dir(workspace.tree().join("libs/sub")).unwrap().count(), 0);
+    let sub = workspace.tree().join("libs/sub");
+    assert_eq!(fs::read_dir(&sub).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>(), [".git"]);
+    assert_eq!(repo.git_in(&sub, &["for-each-ref"]), "");
     assert_eq!(repo.git_in(&workspace.tree(), &["status", "--porcelain"]), "");
 }
 

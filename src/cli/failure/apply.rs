@@ -1,7 +1,7 @@
 //! What applying a run can fail of.
 
 use git_handoff::apply::{Error, threeway, underway};
-use git_handoff::git::{hook, program, refs, store};
+use git_handoff::git::{hook, program, refs, store, work_tree};
 use git_handoff::model::hints;
 
 use super::Failure;
@@ -19,6 +19,10 @@ impl From<Error> for Failure {
             Error::CheckedOut(_, place) => Self { code: "checked-out", ..failure }.hint(hints::apply_there(place)),
             Error::Bare => Self { code: "bare", ..failure }.hint(hints::branch()),
             Error::Unborn => Self { code: "unborn", ..failure }.hint(hints::branch()),
+            Error::LocalChanges(work_tree::Error::Marked(marks, _)) => {
+                let hint = hints::unmark_and_stash(&marks.skipped, &marks.assumed);
+                Self { code: "local-changes", ..failure }.hint(hint)
+            }
             Error::LocalChanges(_) => Self { code: "local-changes", ..failure }.hint(hints::stash_or_branch()),
             Error::Hook(hook::Error::Refused { .. }) => Self { code: "hook", ..failure }.hint(hints::no_verify()),
             Error::HookIndex(_) | Error::HookTrailers => {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{Hint, Parts, quoted};
+use crate::model::digest::Oid;
 
 hints! {
     /// The commit that a run stands on is not here.
@@ -42,6 +43,14 @@ hints! {
     fetch_products_and_history() => "git handoff fetch --content && git fetch --unshallow";
     /// An object may be at the remote of a partial clone.
     fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
+}
+
+/// A submodule is to be at a commit that is not here.
+pub fn check_out_submodule(path: &str, commit: &Oid) -> String {
+    let path = quoted(path);
+    format!(
+        "git submodule update --init -- {path} && git -C {path} fetch origin {commit} && git -C {path} checkout {commit}"
+    )
 }
 
 /// Changes are in the way of a checkout, and the index marks their files, so that `git stash` would not see them.

@@ -43,7 +43,7 @@ pub(super) fn capture(
         check(workspace, host, base, all)?;
         return Ok((BTreeMap::new(), Vec::new()));
     }
-    let nested = base.submodules().iter().flat_map(nested);
+    let nested = base.submodules().iter().flat_map(Submodule::nested);
     let empty = base.gitlinks.iter().filter(|path| checked_out(path).is_none()).cloned();
     let places = base.submodules().iter().try_for_each(|submodule| in_place(workspace, submodule));
     places.and_then(|()| check(workspace, host, base, empty.chain(nested).map(|path| (path, None))))?;
@@ -89,15 +89,8 @@ pub(super) fn outputs(base: &Base) -> BTreeSet<FilePath> {
     base.gitlinks.iter().filter_map(|path| output(path).ok()).collect()
 }
 
-/// Returns where a submodule has others, which are never checked out.
-fn nested(submodule: &Submodule) -> impl Iterator<Item = BString> {
-    let index = submodule.index();
-    let links = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
-    links.map(|entry| BString::from([&submodule.path[..], b"/", entry.path(index)].concat()))
-}
-
-/// Refuses a submodule that is not where it was checked out, or says that its repository is elsewhere. One that the worker made
-/// in its folder is left alone: it is not looked into, and what lies beside it is what counts.
+/// Refuses a submodule that is not where it was checked out, or says that its repository is elsewhere. The worker's git directory
+/// in its folder is not looked into: the files beside it are what counts.
 fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
     let (tree, path) = (workspace.tree(), &submodule.path);
     if !is_folder(&tree, path) {
@@ -218,7 +211,7 @@ fn find<'a>(recorded: Option<&'a Recorded>, path: &BString) -> Option<&'a Record
 struct Look<'a> {
     tree: &'a Path,
     top: &'a BString,
-    /// What was checked out; none where the submodule stayed empty.
+    /// What was checked out, or `None` if nothing was.
     index: Option<&'a State>,
     /// Where its objects are.
     store: Option<&'a Store>,
@@ -246,14 +239,18 @@ impl Look<'_> {
                 let mut path = folder.clone();
                 path.push(b'/');
                 path.extend_from_slice(name.as_bytes());
-                // We check none out, and git is not to be asked about what lies beside one.
+                let is_folder = entry.file_type().map_err(Error::at(&dir))?.is_dir();
                 if is_dot_git(&name.to_string_lossy()) {
+                    // The one that we made, or another in its place. It is not looked into.
+                    if is_folder && folder == *self.top && name == ".git" {
+                        continue;
+                    }
+                    // git is not to be asked about what lies beside one that we did not make.
                     return Err(refused(&path));
                 }
                 let node = known.and_then(|known| {
                     known.nodes.iter().find(|(known, _)| known.to_bytes() == name.as_bytes()).map(|(_, node)| node)
                 });
-                let is_folder = entry.file_type().map_err(Error::at(&dir))?.is_dir();
                 match node {
                     Some(Node::Folder(below)) if is_folder => left.push((path, Some(below))),
                     _ if is_folder => left.push((path, None)),

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use gix::bstr::{BString, ByteSlice as _};
+use gix::bstr::BString;
 use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
@@ -16,7 +16,8 @@ use super::annex::{self, Annex};
 use super::extras::Extras;
 use super::git_dir::GitDir;
 use super::submodules::Submodule;
-use super::{Error, sparse};
+use super::{Error, sparse, submodules};
+use crate::git::history::is_partial;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
@@ -54,7 +55,11 @@ impl Checkout {
         let repo = store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
         let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
-        let (index, _) = repo.index_from_tree(&tree).map_err(base)?.into_parts();
+        let index = repo.index_from_tree(&tree);
+        if index.is_err() && is_partial(store) {
+            return Err(Error::Partial(format!("a folder of {commit}")));
+        }
+        let (index, _) = index.map_err(base)?.into_parts();
         let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
         options.destination_is_initially_empty = true;
         options.filters.driver_context_mut().treeish = Some(commit.0);
@@ -77,18 +82,27 @@ impl Checkout {
 
     /// Writes the files of an index but for those that are marked to be left alone, and takes note of how they are on the disk.
     pub(super) fn write(&self, store: &Store, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
-        let failed = |e: gix::Error| Error::Checkout(Box::new(e));
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let whole = store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
         let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
         let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
         let never = AtomicBool::new(false);
-        let outcome = checkout(index, dir, objects, &files, &bytes, &never, options).map_err(failed)?;
+        let outcome = checkout(index, dir, objects, &files, &bytes, &never, options);
+        let outcome = outcome.map_err(|error| lacking(store, index).unwrap_or(Error::Checkout(Box::new(error))))?;
         match outcome.collisions.first() {
             Some(collision) => Err(Error::Collision(collision.path.to_string())),
             None => self.annex.as_ref().map_or(Ok(()), |annex| annex.put(dir, index)),
         }
     }
+}
+
+/// Returns why files could not be written if it is that a partial clone lacks them.
+fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
+    let is_wanted = |entry: &&gix::index::Entry| {
+        entry.mode != Mode::COMMIT && !entry.flags.contains(Flags::SKIP_WORKTREE) && !store.contains(Oid(entry.id))
+    };
+    let found = is_partial(store).then(|| index.entries().iter().find(is_wanted)).flatten();
+    found.map(|entry| Error::Partial(entry.path(index).to_string()))
 }
 
 impl Base {
@@ -120,7 +134,7 @@ impl Base {
         })
     }
 
-    /// Returns the submodules that are checked out; the others stay empty.
+    /// Returns the submodules that are checked out; the others have no files.
     pub(in crate::worker) fn submodules(&self) -> &[Submodule] {
         &self.submodules
     }
@@ -129,10 +143,11 @@ impl Base {
     pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
         let mut index = self.files.index.clone();
         self.files.write(&host.store, dir, &mut index)?;
-        for path in &self.gitlinks {
-            std::fs::create_dir_all(dir.join(path.to_path_lossy())).map_err(|e| Error::io(dir, e))?;
-        }
+        let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
         self.submodules.iter().try_for_each(|submodule| submodule.put(dir))?;
+        let empty = self.gitlinks.iter().filter(|path| !is_checked_out(path)).cloned();
+        let mut empty = empty.chain(self.submodules.iter().flat_map(Submodule::nested));
+        empty.try_for_each(|path| submodules::put_empty(host, dir, &path))?;
         Index::of(index)
     }
 
@@ -228,7 +243,7 @@ impl Index {
     }
 }
 
-fn bytes_of(index: &gix::index::State) -> Result<Vec<u8>, Error> {
+pub(super) fn bytes_of(index: &gix::index::State) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let file = gix::index::File::from_state(index.clone(), "index");
     file.write_to(&mut bytes, gix::index::write::Options::default()).map_err(|e| Error::Checkout(Box::new(e)))?;

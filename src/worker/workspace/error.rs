@@ -31,6 +31,12 @@ pub enum Error {
     /// Files could not be written as the commit has them.
     #[error("the base commit could not be checked out")]
     Checkout(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A partial clone lacks objects of the base.
+    #[error(
+        "the base commit could not be checked out: this partial clone lacks {0}; `git fetch --refetch --no-filter` fetches \
+         everything"
+    )]
+    Partial(String),
     /// Two paths of the commit are one file here.
     #[error("the base commit cannot be checked out here: {0} collides with another path")]
     Collision(String),

@@ -44,6 +44,9 @@ const CRYPT_KEYS: &str = "git-crypt/keys";
 /// The branch on which git-annex keeps what it knows.
 const ANNEX_BRANCH: &str = "refs/heads/git-annex";
 
+/// The branch of an empty repository in the folder of a submodule that is not checked out. git names it where a command fails there.
+const UNBORN: &str = "ref: refs/heads/submodule-not-checked-out\n";
+
 /// The file of a worker's git directory that its `core.excludesFile` names. Programs that obey ignore rules without asking git
 /// read `info/exclude`, and would pass over `inputs/` and `outputs/` if these stood there.
 const EXCLUDES: &str = "info/handoff-exclude";
@@ -75,17 +78,7 @@ impl GitDir {
     ///
     /// It has no `HEAD` and no refs; [`Refs`](super::refs::Refs) adds them.
     pub(super) fn for_worker(host: &Host, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
-        let mut config = Config::new(&host.store);
-        let own = remotes::is_own;
-        config.conversions(&host.store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
-        // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
-        config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
-        let has_annex = Annex::find(&host.store).is_some();
-        // What it would add to the annex is for the capture to add.
-        let is_given = |filter: &&Filter| !has_annex || filter.name != annex::FILTER;
-        let filters = filters(host, &host.store, own);
-        filters.iter().filter(is_given).for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
-        config.identity(host);
+        let mut config = worker_config(host, &host.store);
         if let Some(sparse) = &sparse {
             config.section("core", None);
             config.value("sparseCheckout", b"true");
@@ -99,6 +92,23 @@ impl GitDir {
         made.files.push((EXCLUDES.into(), excluding(users, ours(host, extras))));
         made.files.extend(sparse.map(|sparse| ("info/sparse-checkout".into(), sparse.patterns)));
         Ok(made)
+    }
+
+    /// Returns the private git directory of a worker in a submodule: its `HEAD` is the commit, and it has no branches and tags.
+    pub(super) fn for_worker_in_submodule(host: &Host, store: &Store, head: Oid) -> Result<Self, Error> {
+        let users = users_file(host, store, "excludesFile", "ignore")?;
+        let mut made = Self::new(store, worker_config(host, store), std::iter::empty())?;
+        made.files.push((EXCLUDES.into(), users));
+        made.files.push(("HEAD".into(), format!("{head}\n").into_bytes()));
+        Ok(made)
+    }
+
+    /// Returns the git directory of an empty repository, for the folder of a submodule that is not checked out.
+    ///
+    /// Without one git finds the repository around that folder: `git -C <path> apply` passes over every file and exits with 0.
+    pub(super) fn empty(store: &Store) -> Self {
+        let files = vec![("config".into(), Config::new(store).text), ("HEAD".into(), UNBORN.into())];
+        Self { files, users: Vec::new(), filters: Vec::new(), lfs: store.common_dir().join("lfs"), annex: None }
     }
 
     /// Returns the git directory that we capture with.
@@ -234,6 +244,22 @@ impl GitDir {
         }
         fs::File::options().append(true).open(dir.join("config"))?.write_all(&config.text)
     }
+}
+
+/// Starts the configuration of a worker's git directory: the settings and filters of the repository itself, and the identity.
+fn worker_config(host: &Host, store: &Store) -> Config {
+    let mut config = Config::new(store);
+    let own = remotes::is_own;
+    config.conversions(store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
+    // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
+    config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
+    let has_annex = Annex::find(store).is_some();
+    // What it would add to the annex is for the capture to add.
+    let is_given = |filter: &&Filter| !has_annex || filter.name != annex::FILTER;
+    let filters = filters(host, store, own);
+    filters.iter().filter(is_given).for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
+    config.identity(host);
+    config
 }
 
 /// Returns the keys of a repository that git-crypt has unlocked: without them its filter encrypts nothing.

@@ -1,12 +1,14 @@
 //! Submodules in worktrees, from what is on this machine: nothing is ever fetched.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix::bstr::{BString, ByteSlice as _};
+use gix::index::entry::Mode;
 
 use super::Error;
-use super::base::Checkout;
+use super::base::{Checkout, bytes_of};
 use super::git_dir::GitDir;
 use crate::git::program;
 use crate::git::store::Store;
@@ -21,6 +23,8 @@ pub(in crate::worker) struct Submodule {
     pub(in crate::worker) store: Store,
     /// The git directory that we capture it with.
     pub(in crate::worker) capture: Arc<GitDir>,
+    /// The git directory of the worker in it.
+    worker: GitDir,
     checkout: Checkout,
 }
 
@@ -38,7 +42,8 @@ impl Submodule {
             let store = found.find(|store| store.contains(*at)).ok_or_else(missing)?;
             let checkout = Checkout::read(&store, *at, host.lfs).map_err(|_| missing())?;
             let capture = Arc::new(GitDir::for_submodule(host, &store, *at)?);
-            Ok(Self { path: path.clone(), store, capture, checkout })
+            let worker = GitDir::for_worker_in_submodule(host, &store, *at)?;
+            Ok(Self { path: path.clone(), store, capture, worker, checkout })
         };
         links.iter().map(find).collect()
     }
@@ -53,20 +58,66 @@ impl Submodule {
         self.checkout.tree
     }
 
-    /// Checks it out in a worktree, where its folder is there and empty.
-    pub(super) fn put(&self, tree: &Path) -> Result<(), Error> {
-        let mut index = self.checkout.index.clone();
-        self.checkout.write(&self.store, &tree.join(self.path.to_path_lossy()), &mut index)
+    /// Returns the paths, from the top of the worktree, of the submodules that it has itself. They are never checked out.
+    pub(in crate::worker) fn nested(&self) -> impl Iterator<Item = BString> {
+        let index = self.index();
+        let links = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
+        links.map(|entry| BString::from([&self.path[..], b"/", entry.path(index)].concat()))
     }
+
+    /// Checks it out in a worktree where its folder is there and empty, with a private git directory for the worker.
+    pub(super) fn put(&self, tree: &Path) -> Result<(), Error> {
+        let (mut index, dir) = (self.checkout.index.clone(), tree.join(self.path.to_path_lossy()));
+        self.checkout.write(&self.store, &dir, &mut index)?;
+        let git_dir = dir.join(".git");
+        self.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
+        self.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
+        let file = git_dir.join("index");
+        fs::write(&file, bytes_of(&index)?).map_err(Error::at(&file))
+    }
+}
+
+/// Makes the folder of a submodule that is not checked out: it has an empty repository, so that git works there on nothing else.
+pub(super) fn put_empty(host: &Host, tree: &Path, path: &BString) -> Result<(), Error> {
+    let dir = tree.join(path.to_path_lossy());
+    fs::create_dir_all(&dir).map_err(Error::at(&dir))?;
+    let git_dir = dir.join(".git");
+    GitDir::empty(&host.store).write(&git_dir).map_err(Error::at(&git_dir))
+}
+
+/// Returns the folders that the objects of the repository's submodules are read from.
+pub fn object_dirs(store: &Store) -> Vec<PathBuf> {
+    let mut repositories = Vec::new();
+    let mut folders = vec![store.common_dir().join("modules")];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+        for dir in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()) {
+            // The name of a submodule may have slashes.
+            let into = if dir.join("HEAD").exists() { &mut repositories } else { &mut folders };
+            into.push(dir);
+        }
+    }
+    let index = store.local().index_or_empty().ok();
+    let links = index.iter().flat_map(|index| {
+        let links = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
+        links.map(|entry| entry.path(index).to_owned()).collect::<Vec<_>>()
+    });
+    repositories.extend(links.filter_map(|path| own_git_dir(store, &path)));
+    let dirs = repositories.iter().filter_map(|dir| Store::open(dir).ok()?.object_dirs().ok());
+    dirs.flatten().collect()
 }
 
 /// Where a submodule's repository may be, the usual place first. A name that leads elsewhere is the base's doing, and no place.
 fn git_dirs(host: &Host, name: Option<&str>, path: &BString) -> Vec<PathBuf> {
     let plain = |text: &str| FilePath::parse(text).is_ok();
     let modules = name.filter(|name| plain(name)).map(|name| host.store.common_dir().join("modules").join(name));
-    let own = host.store.work_dir().filter(|_| path.to_str().is_ok_and(plain));
-    let own = own.map(|dir| dir.join(path.to_path_lossy()).join(".git")).filter(|dir| dir.is_dir());
-    modules.into_iter().chain(own).collect()
+    modules.into_iter().chain(own_git_dir(&host.store, path)).collect()
+}
+
+/// Returns the git directory in a submodule's own folder, where old versions of git put it.
+fn own_git_dir(store: &Store, path: &BString) -> Option<PathBuf> {
+    let dir = store.work_dir().filter(|_| path.to_str().is_ok_and(|path| FilePath::parse(path).is_ok()))?;
+    Some(dir.join(path.to_path_lossy()).join(".git")).filter(|dir| dir.is_dir())
 }
 
 /// Returns names and paths, as the commit says.
