@@ -3,7 +3,7 @@
 use std::os::unix::fs::lchown;
 use std::path::Path;
 
-use crate::common::{Environment, Output, assert_output};
+use crate::common::{Environment, Output, assert_output, attendant_path, program_path};
 
 /// The user whom such repositories belong to.
 const OTHER: u32 = 65534;
@@ -151,4 +151,31 @@ fn a_bare_repository_that_nobody_named_is_opened_where_git_does() {
     let refused = opens("hub.git/refs", &[]);
     assert!(refused.status == Some(1) && refused.stderr.contains("safe.bareRepository"), "{refused}");
     opens(".", &[("GIT_DIR", "hub.git")]).success();
+}
+
+#[test]
+fn what_root_left_in_a_users_repository_is_named() {
+    let Some(env) = scene() else { return };
+    env.handoff(["key"]).success();
+    let copied = std::process::Command::new("cp").args([program_path(), attendant_path()]).arg(env.path()).status();
+    assert!(copied.unwrap().success());
+    give_away(&env.path());
+    let key = env.repo().join(".git/handoff");
+    lchown(&key, Some(0), Some(0)).unwrap();
+    lchown(key.join("signing_key"), Some(0), Some(0)).unwrap();
+    let program = env.path().join("git-handoff").display().to_string();
+    let user = format!("--reuid={OTHER}");
+    let as_user = |arguments: &[&str]| {
+        let start = ["--clear-groups", &user, "--", &program];
+        with(&env, "setpriv", "repo", &[&start[..], arguments].concat(), &[])
+    };
+    assert_output!(as_user(&["key"]), @r#"
+    ------- stderr -------
+    error: the signing key $TEST/repo/.git/handoff/signing_key could not be read
+    caused by: Permission denied (os error 13)
+    hint: sudo chown -R "$(id -u)" $TEST/repo/.git/handoff   # a command of another user left files there
+    [exit status: 1]
+    "#);
+    let findings = as_user(&["doctor", "--json"]);
+    assert!(findings.stdout.contains(r#""code":"foreign-files""#), "{findings}");
 }

@@ -1,5 +1,7 @@
 //! What everything rests on: the repository, its objects and refs, keys, chains.
 
+use std::io;
+
 use git_handoff::engine::machine::NoCache;
 use git_handoff::git::{checked, packed, refs, save, store};
 use git_handoff::ledger::{chain, log, sign};
@@ -105,6 +107,9 @@ impl From<sign::Error> for Failure {
         let failure = Self::of("signing", &error);
         match error {
             sign::Error::Program(_) => failure.hint(hints::own_signing_key()),
+            sign::Error::Read(file, source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                failure.hint(hints::take_over_files(file.parent().unwrap_or(&file).display()))
+            }
             _ => failure.hint(hints::signing_key()),
         }
     }

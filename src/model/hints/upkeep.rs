@@ -25,6 +25,8 @@ hints! {
     unset_compatible_format() => "git config --unset extensions.compatObjectFormat   # unless you need the other names";
     /// A repository belongs to another user.
     safe_directory(path) => "git config --global --add safe.directory {path}   # if you trust its owner with all that you may do";
+    /// Files here belong to another user.
+    take_over_files(path) => "sudo chown -R \"$(id -u)\" {path}   # a command of another user left files there";
     /// Others can read the signing key.
     restrict(path) => "chmod 600 {path}";
     /// Runs were archived, and a remote may have refs of theirs.
