@@ -1,7 +1,7 @@
 //! `git handoff packet`
 
 use std::io::{BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use git_handoff::model::hints;
 use git_handoff::model::packet::{Draft, FIELDS, MAX_BYTES, Written, marker};
@@ -93,7 +93,7 @@ struct Auto {
 struct Import {
     /// The note, or - for standard input
     file: PathBuf,
-    /// Write the packet to this file instead of standard output
+    /// The file, or - for standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -169,7 +169,7 @@ impl Import {
             output.note(&format!("not in the packet: {}", left.join(", ")));
         }
         let written = Written::of(&packet);
-        match &self.output {
+        match self.output.as_deref().filter(|path| *path != Path::new("-")) {
             Some(path) => {
                 let text = format!("{}\n", written.pretty());
                 std::fs::write(path, text).map_err(|e| Failure::io(&format!("cannot write {}", path.display()), &e))?;

@@ -264,8 +264,8 @@ pub(super) fn body(text: &str) -> Body {
         match entry(line).filter(|_| !fenced && !is_fence) {
             Some(entry) if room <= outermost || (is_below && entries.is_empty()) => entries.push((room, entry)),
             _ => match entries.last_mut() {
-                Some((_, last)) => last.text = format!("{}\n{line}", last.text),
-                None => before = format!("{before}{line}\n"),
+                Some((_, last)) => last.text.extend(["\n", line]),
+                None => before.extend([line, "\n"]),
             },
         }
         fenced ^= is_fence;
@@ -288,7 +288,7 @@ pub(super) fn paragraphs(text: &str) -> Vec<String> {
         if line.trim().is_empty() && !fenced {
             paragraphs.push(String::new());
         } else if let Some(last) = paragraphs.last_mut() {
-            *last = format!("{last}{line}\n");
+            last.extend([line, "\n"]);
         }
         fenced ^= is_fence;
     }

@@ -204,7 +204,7 @@ fn is_request(before: &[&str]) -> bool {
     }
 }
 
-/// Returns whether a clause tells what somebody or something does or did: it begins with no verb that asks.
+/// Returns true if a clause reports what a person or a program does or did: it begins with no verb that asks.
 fn is_report(words: &[&str]) -> bool {
     let is_verb = |word: &str| VERBS.contains_key(word) || WORDS.section("action verbs").contains(&word);
     let tells = |word: &&str| UNTRUSTED_WORDS.section("reports").contains(word);

@@ -1,4 +1,4 @@
-//! What spares a passage that a pattern or a list finds: nobody is asked for it.
+//! Spares passages that a pattern or a list finds, but that ask the reader for nothing.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -36,7 +36,7 @@ pub(super) fn is_spared(text: &Plain, range: &Range<usize>, rule: &str) -> bool 
     let before = &plain[from..range.start];
     let clause = before.rsplit(['.', ';', ':', '!', '?', ',', '(', '\n']).next().unwrap_or_default();
     let words: Vec<&str> = clause.split(' ').filter(|word| !word.is_empty()).collect();
-    // "is read", "was sent": what is told of, and asked of nobody.
+    // "is read", "was sent": a report.
     if words.last().is_some_and(|word| words_of("passive").contains(word)) {
         return true;
     }
@@ -49,7 +49,7 @@ pub(super) fn is_spared(text: &Plain, range: &Range<usize>, rule: &str) -> bool 
     if !own && (any("negations") || any("hazards")) && !is_undone(&words) {
         return true;
     }
-    // Others will do it: nobody who reads this is asked.
+    // Another person or program will do it.
     let is_asked = |word: &&str| UNTRUSTED_ORDERS.section("asked").contains(word);
     if words.contains(&"will") && !words.iter().any(is_asked) {
         return true;
