@@ -4,12 +4,13 @@ mod auto;
 mod command;
 mod facts;
 mod fences;
+mod notes;
+mod orders;
 mod replay;
 mod rows;
 mod token;
 mod untrusted;
 
-use git_handoff::model::packet as model;
 use git_handoff::model::time::Moment;
 use git_handoff::packet::{self, Report, Row, Terms};
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ fn check(packet: &Value) -> Report {
 }
 
 fn check_bytes(bytes: &[u8], terms: &Terms) -> Report {
-    let read = model::read(bytes);
+    let read = packet::read(bytes);
     let facts = match &read {
         Ok(packet) => packet::facts::look_up(&packet.claims, None, packet::facts::Absent::Fails),
         Err(_) => packet::no_facts(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use git_handoff::model::packet::{self as model, Age, MAX_BYTES, Packet, Unusable};
+use git_handoff::model::packet::{Age, MAX_BYTES, Packet, Unusable};
 use git_handoff::packet::{self, Classification, Terms};
 use git_handoff::repository::Environment;
 use git_handoff::thread::packets;
@@ -80,7 +80,7 @@ fn check(
 fn read(path: &Path) -> Result<Packet, Unusable> {
     // One byte more than a packet may have, so that a larger one is told.
     let bytes = context::read_file(path, MAX_BYTES as u64 + 1).map_err(|failure| absent(&failure))?;
-    model::read(&bytes)
+    packet::read(&bytes)
 }
 
 fn absent(failure: &Failure) -> Unusable {

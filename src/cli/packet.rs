@@ -1,16 +1,18 @@
 //! `git handoff packet`
 
 use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
 
 use git_handoff::model::hints;
-use git_handoff::model::packet::{self as model, Draft, FIELDS, marker};
+use git_handoff::model::packet::{Draft, FIELDS, MAX_BYTES, Written, marker};
+use git_handoff::model::printable::written_out;
 use git_handoff::model::time::Moment;
-use git_handoff::packet::{Classification, Terms};
+use git_handoff::packet::{self, Classification, Report, Terms};
 use git_handoff::repository::{Environment, Repository};
 use git_handoff::thread::packets::{self, Whose};
 use git_handoff::verify::Gate;
 
-use super::{Ending, Failure, Output, gate};
+use super::{Ending, Failure, Output, context, gate};
 
 /// Write a handoff packet
 #[derive(clap::Args)]
@@ -23,6 +25,7 @@ pub(crate) struct Arguments {
 enum Command {
     New(Box<New>),
     Auto(Auto),
+    Import(Import),
 }
 
 /// Write a packet from what you say; asks for what is missing on a terminal
@@ -83,6 +86,18 @@ struct Auto {
     terms: gate::Terms,
 }
 
+/// Write a packet from a note: Markdown, YAML, or JSON with other names
+///
+/// Ends with 1 if the note lacks a field, and names each that is missing. Nothing is made up: add what is missing to the note.
+#[derive(clap::Args)]
+struct Import {
+    /// The note, or - for standard input
+    file: PathBuf,
+    /// The file, or - for standard output [default: -]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
 /// Writes a packet to stdout.
 pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
     match arguments.command {
@@ -93,6 +108,10 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
                 write(&draft, gate, now, output);
                 Ok(())
             })?;
+        }
+        Command::Import(which) => {
+            let now = environment.clock.now();
+            gate::around(&environment, output, |gate, output| which.write(gate, now, output))?;
         }
         Command::Auto(which) => {
             let repository = Repository::open(environment)?;
@@ -115,11 +134,50 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
 fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
     output.json_text(&text);
-    let report = packets::check(&model::read(text.as_bytes()), gate, &Terms::new(now));
+    warn(&packets::check(&packet::read(text.as_bytes()), gate, &Terms::new(now)), output);
+}
+
+/// Says what a check finds, if that is anything.
+fn warn(report: &Report, output: &mut Output) {
     if report.classification != Classification::Clean {
         output.warn(&format!("`git handoff check` finds this packet {}:", report.classification.as_str()));
         let failed = report.to_text();
         failed.lines().filter(|line| line.starts_with('❌')).for_each(|line| output.note(&format!("  {line}")));
+    }
+}
+
+impl Import {
+    fn write(&self, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) -> Result<(), Failure> {
+        let name = self.file.display();
+        let bytes = context::read_file(&self.file, MAX_BYTES as u64 + 1)?;
+        let read = packet::read(&bytes);
+        let lacking = match &read {
+            Ok(packet) if packet.faults.is_empty() => None,
+            Ok(packet) => Some(packet.faults.iter().map(|fault| format!("{} {}", fault.field, fault.what)).collect()),
+            Err(unusable) => Some(vec![unusable.why.clone()]),
+        };
+        if let Some(lacking) = lacking {
+            let lacking: Vec<String> = lacking.iter().map(|fault: &String| written_out(fault)).collect();
+            let message = format!("cannot make a packet of {name}: {}", lacking.join("; "));
+            return Err(Failure::refused("incomplete-note", message).hint(hints::complete_note()));
+        }
+        // What a check finds is found in the note, with all that it says besides.
+        let report = packets::check(&read, gate, &Terms::new(now));
+        let Ok(packet) = read else { return Ok(()) };
+        if !packet.unknown.is_empty() {
+            let left: Vec<String> = packet.unknown.iter().map(|name| packet::quoted(name)).collect();
+            output.note(&format!("not in the packet: {}", left.join(", ")));
+        }
+        let written = Written::of(&packet);
+        match self.output.as_deref().filter(|path| *path != Path::new("-")) {
+            Some(path) => {
+                let text = format!("{}\n", written.pretty());
+                std::fs::write(path, text).map_err(|e| Failure::io(&format!("cannot write {}", path.display()), &e))?;
+            }
+            None => output.json_text(&if output.json { written.line() } else { written.pretty() }),
+        }
+        warn(&report, output);
+        Ok(())
     }
 }
 

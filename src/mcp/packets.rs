@@ -1,8 +1,7 @@
 //! The tool that checks packets.
 
 use git_handoff::anchor::gate;
-use git_handoff::model::packet as model;
-use git_handoff::packet::Terms;
+use git_handoff::packet::{self, Terms};
 use git_handoff::thread::packets;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -73,7 +72,7 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
     keeper.open(|gate| match subject {
         Subject::Given(packet) => {
-            Ok(hints::report_json(&packets::check(&model::read(&packet.bytes()), Some(gate), &terms)))
+            Ok(hints::report_json(&packets::check(&packet::read(&packet.bytes()), Some(gate), &terms)))
         }
         Subject::Named(name) => match packets::check_named(gate, &name, &terms)? {
             Some(report) => Ok(hints::report_json(&report)),

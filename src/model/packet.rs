@@ -4,7 +4,7 @@ mod age;
 mod read;
 
 pub use age::{Age, BadAge};
-pub use read::read;
+pub use read::{consumed, holds_something, may_quote, passages, read_fields, says_consumption};
 
 use std::collections::BTreeMap;
 
@@ -87,6 +87,42 @@ pub struct Packet {
     pub faults: Vec<Fault>,
     /// Every text in it, keys of unknown objects included.
     pub passages: Vec<Passage>,
+    /// The form that it was written in.
+    pub form: Form,
+    /// Fields that have another name there.
+    pub renamed: Vec<Renamed>,
+}
+
+/// A form in which people write packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// One JSON object.
+    #[default]
+    Json,
+    /// One YAML document.
+    Yaml,
+    /// A note with headings, labels, front matter, or a packet in a fenced block.
+    Markdown,
+}
+
+impl Form {
+    /// Returns what people call it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Yaml => "YAML",
+            Self::Markdown => "Markdown",
+        }
+    }
+}
+
+/// A field that has another name in the note that it was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The field.
+    pub field: &'static str,
+    /// The names that it has there.
+    pub from: Vec<String>,
 }
 
 /// What a packet says of things that can be looked up; `None` where it says nothing of them.
@@ -127,6 +163,15 @@ pub struct Passage {
     pub text: String,
     /// Whether it tells of the work, and not what to do: what it holds in fenced code blocks may be other people's words.
     pub quotes: bool,
+    /// The number of its first line.
+    pub first_line: usize,
+}
+
+impl Passage {
+    /// Returns a text that quotes nothing.
+    pub fn new(field: &str, text: String) -> Self {
+        Self { field: field.into(), text, quotes: false, first_line: 1 }
+    }
 }
 
 /// Why nothing can be resumed from some bytes.
@@ -184,6 +229,57 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// Returns the packet on one line.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("strings and lists of them can be written")
+    }
+
+    /// Returns the packet as people read it.
+    pub fn pretty(&self) -> String {
+        serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
+    }
+}
+
+/// A packet that was read, as it is written again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Written<'p> {
+    objective: Option<&'p str>,
+    completed: &'p [String],
+    unresolved: &'p [String],
+    assumptions: &'p [String],
+    next_action: Option<&'p str>,
+    risks: &'p [String],
+    updated_at: Option<&'p str>,
+    resume_token: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commits: Option<&'p [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<&'p BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documents: Option<&'p BTreeMap<String, Option<String>>>,
+}
+
+impl<'p> Written<'p> {
+    /// Returns the fields of a packet; those that have no meaning here are left out.
+    pub fn of(packet: &'p Packet) -> Self {
+        Self {
+            objective: packet.objective.as_deref(),
+            completed: &packet.completed,
+            unresolved: &packet.unresolved,
+            assumptions: &packet.assumptions,
+            next_action: packet.next_action.as_deref(),
+            risks: &packet.risks,
+            updated_at: packet.updated_at.as_deref(),
+            resume_token: packet.resume_token.as_deref(),
+            commits: packet.claims.commits.as_deref(),
+            run: packet.claims.run.as_deref(),
+            items: packet.claims.items.as_ref(),
+            documents: packet.claims.documents.as_ref(),
+        }
+    }
+
     /// Returns the packet on one line.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("strings and lists of them can be written")

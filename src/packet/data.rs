@@ -15,9 +15,14 @@ pub(super) static CREDENTIALS: LazyLock<Data> = LazyLock::new(|| Data::read(incl
 /// What no packet may ask: patterns, and what stands for parts of them.
 pub(super) static UNTRUSTED_PATTERNS: LazyLock<Data> =
     LazyLock::new(|| Data::read(include_str!("data/untrusted-patterns.txt")));
+/// Orders in plain English, by kind: verbs, and what they are about.
+pub(super) static UNTRUSTED_ORDERS: LazyLock<Data> =
+    LazyLock::new(|| Data::read(include_str!("data/untrusted-orders.txt")));
 /// What spares a passage that one of those patterns finds.
 pub(super) static UNTRUSTED_WORDS: LazyLock<Data> =
     LazyLock::new(|| Data::read(include_str!("data/untrusted-words.txt")));
+/// How people call the fields of a packet in notes.
+pub(super) static NOTES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/notes.txt")));
 /// Letters, each with the code points of what looks like it.
 pub(super) static LOOK_ALIKES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/look-alikes.txt")));
 
@@ -65,14 +70,19 @@ mod tests {
 
     use super::*;
 
-    const UNORDERED: [(&str, &LazyLock<Data>); 4] = [
+    const UNORDERED: [(&str, &LazyLock<Data>); 5] = [
         ("words", &WORDS),
         ("phrases", &PHRASES),
+        ("untrusted-orders", &UNTRUSTED_ORDERS),
         ("untrusted-words", &UNTRUSTED_WORDS),
         ("look-alikes", &LOOK_ALIKES),
     ];
-    const ORDERED: [(&str, &LazyLock<Data>); 3] =
-        [("names", &NAMES), ("credentials", &CREDENTIALS), ("untrusted-patterns", &UNTRUSTED_PATTERNS)];
+    const ORDERED: [(&str, &LazyLock<Data>); 4] = [
+        ("names", &NAMES),
+        ("notes", &NOTES),
+        ("credentials", &CREDENTIALS),
+        ("untrusted-patterns", &UNTRUSTED_PATTERNS),
+    ];
 
     fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
         let files = UNORDERED.into_iter().chain(ORDERED);
@@ -105,7 +115,9 @@ mod tests {
             include_str!("data/words.txt"),
             include_str!("data/phrases.txt"),
             include_str!("data/names.txt"),
+            include_str!("data/notes.txt"),
             include_str!("data/credentials.txt"),
+            include_str!("data/untrusted-orders.txt"),
             include_str!("data/untrusted-patterns.txt"),
             include_str!("data/untrusted-words.txt"),
             include_str!("data/look-alikes.txt"),

@@ -10,7 +10,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use crate::model::packet::{Fault, Packet};
 
 /// How many lists and quotations may stand in each other. What a parser does for a line, it does for each that the line may go on.
-const MOST_DEEP: usize = 100;
+pub(super) const MOST_DEEP: usize = 100;
 
 /// One block.
 struct Block {
@@ -128,7 +128,7 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// Returns how many lists and quotations stand in each other at most: no line opens one but behind what those take that it is in.
-fn depth(text: &str) -> usize {
+pub(super) fn depth(text: &str) -> usize {
     text.split(['\n', '\r']).fold(0, |deepest, line| {
         let (mut rest, mut marks, mut columns) = (line, 0, 0);
         loop {

@@ -9,6 +9,7 @@ pub mod facts;
 mod data;
 mod fence;
 mod freshness;
+mod notes;
 mod quote;
 mod recovery;
 mod render;
@@ -20,6 +21,7 @@ mod untrusted;
 mod vocabulary;
 mod words;
 
+pub use notes::read;
 pub use quote::quoted;
 pub use token::plain as plain_token;
 
@@ -49,6 +51,8 @@ pub const RULES: &[(&str, &str)] = &[
     ("U4", "destructive-action"),
     ("U5", "override-instructions"),
     ("U6", "hidden-text"),
+    ("U7", "publish"),
+    ("U8", "obey-other-content"),
 ];
 
 /// What the check goes by.

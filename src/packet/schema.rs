@@ -2,7 +2,7 @@
 
 use super::Row;
 use super::quote::quoted;
-use crate::model::packet::Packet;
+use crate::model::packet::{Form, Packet, Renamed};
 use crate::model::printable::written_out;
 
 /// How many faults, or unknown fields, are named one by one.
@@ -22,11 +22,28 @@ pub(super) fn row(packet: &Packet) -> Row {
         });
         listed(&shown.collect::<Vec<_>>(), packet.faults.len(), "; ")
     };
+    if let Some(source) = source(packet) {
+        detail = format!("{detail} (read from {source})");
+    }
     if !packet.unknown.is_empty() {
         let shown = packet.unknown.iter().take(SHOWN).map(|field| quoted(field)).collect::<Vec<_>>();
         detail = format!("{detail} (unknown fields: {})", listed(&shown, packet.unknown.len(), ", "));
     }
     Row::new("schema", packet.faults.is_empty(), detail)
+}
+
+/// Returns the form that a packet was read from and the names that its fields have there; nothing of plain JSON.
+fn source(packet: &Packet) -> Option<String> {
+    let names = packet.renamed.iter().map(|Renamed { field, from }| {
+        let from: Vec<String> = from.iter().map(|name| quoted(name)).collect();
+        format!("{field} from {}", listed(&from[..from.len().min(SHOWN)], from.len(), ", "))
+    });
+    let names = names.collect::<Vec<_>>().join("; ");
+    match (packet.form, names.is_empty()) {
+        (Form::Json, true) => None,
+        (form, true) => Some(form.as_str().to_owned()),
+        (form, false) => Some(format!("{}: {names}", form.as_str())),
+    }
 }
 
 /// Joins what is shown of a number of things.

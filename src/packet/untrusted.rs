@@ -3,13 +3,15 @@
 //! Every string is looked through, in a form in which hiding does not help. What is found is quoted and never followed. Only
 //! what a packet quotes, and tells nobody to follow, asks for nothing.
 
+mod orders;
 mod patterns;
 mod plain;
+mod spare;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use patterns::{hands_over, matches};
+use patterns::{hands_over, matches, pointer};
 
 use crate::model::credential;
 use crate::model::packet::Passage;
@@ -61,7 +63,7 @@ fn said(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
         quotations += count;
         said.push(own);
     }
-    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(|variant| hands_over(&variant.text));
+    let ordered = |text: &Cow<'_, str>| plain::variants(text).iter().any(hands_over);
     if quotations > 0 && said.iter().any(ordered) {
         return (passages.iter().map(|passage| Cow::Borrowed(passage.text.as_str())).collect(), 0);
     }
@@ -80,7 +82,7 @@ fn end_of_line(text: &str, from: usize) -> usize {
 /// Returns whether a text of our own making would be taken for an instruction.
 pub(super) fn is_suspect(text: &str) -> bool {
     let mut findings = Vec::new();
-    look(&Passage { field: String::new(), text: text.to_owned(), quotes: false }, text, &mut findings);
+    look(&Passage::new("", text.to_owned()), text, &mut findings);
     !findings.is_empty()
 }
 
@@ -89,18 +91,26 @@ fn look(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
         // Of bytes: what is quoted has become room, in which no place need be one of the text itself.
-        let line = text.as_bytes()[..at].split(|byte| *byte == b'\n').count();
+        let line = passage.first_line + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
         let place = format!("{} line {line}", written_out(&passage.field));
         if !findings.iter().any(|known| known.rule == rule && known.field == passage.field) {
             findings.push(Finding { rule, field: passage.field.clone(), what: format!("{place}: {what}") });
         }
     };
     for variant in plain::variants(said) {
-        for (rule, range) in matches(&variant.text) {
+        for (rule, range) in matches(&variant) {
             let original = variant.original(range, said);
             let end = end_of_line(said, original.end);
             add(rule, original.start, quoted(&said[original.start..end]));
         }
+    }
+    let (mut lines, mut at) = (Vec::new(), 0);
+    for line in said.split_inclusive('\n') {
+        lines.extend(plain::variants(line.trim_end()).into_iter().next().map(|plain| (at, plain.text)));
+        at += line.len();
+    }
+    if let Some(at) = pointer(&lines) {
+        add("U8", at, quoted(said[at..].lines().next().unwrap_or_default()));
     }
     // The token has a row of its own.
     if passage.field != "resume_token"

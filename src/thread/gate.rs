@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Writer;
-use crate::model::packet::{self as model, MAX_BYTES, Packet, Unclean, Unusable};
+use crate::model::packet::{MAX_BYTES, Packet, Unclean, Unusable};
 use crate::model::thread::{Checkpoint, CheckpointId, Trail};
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Classification, Report, Terms};
@@ -72,7 +72,7 @@ pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Pa
     if objects.copy_blob(product.oid, &mut head)? != (product.sha256, product.size) {
         return Err(Error::Altered(checkpoint.id.clone()));
     }
-    Ok(Some(model::read(&head.0)))
+    Ok(Some(packet::read(&head.0)))
 }
 
 /// Keeps the beginning of what is written: one byte more than a packet may have, so that a larger one is told.

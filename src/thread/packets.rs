@@ -5,7 +5,7 @@ use crate::git::{program, work_tree};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::format;
-use crate::model::packet::{self as model, Draft, MAX_BYTES, Packet, Unusable};
+use crate::model::packet::{Draft, MAX_BYTES, Packet, Unusable};
 use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Report, Terms, auto};
 use crate::repository::Repository;
@@ -80,7 +80,7 @@ fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<
     }
     let mut bytes = Vec::new();
     document::give(gate.store, &run, &change, &mut bytes)?;
-    Ok(model::read(&bytes))
+    Ok(packet::read(&bytes))
 }
 
 /// What a packet is written from.

@@ -265,6 +265,7 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
                 &["--objective", STEERS],
             ]),
         ),
+        ("packet import", all(&[&["../packet.json"], &["../text"], &[ODD]])),
         ("packet auto", all(&[&["--run", ODD], &["--run", &open], &["--thread", ODD], &["--run", STEERS]])),
         ("pipeline validate", all(&[&["../pipeline.json"], &["../plan.json"], &["../text"], &[STEERS]])),
         ("pipeline add", all(&[&["../pipeline.json"], &["../text"]])),

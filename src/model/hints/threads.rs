@@ -33,4 +33,6 @@ hints! {
     resume(thread) => "git handoff resume {thread}";
     /// A packet lacks some of its parts.
     every_part() => "give each of them; a list with nothing in it is 'none'";
+    /// A note lacks fields of a packet.
+    complete_note() => "add what is missing to the note, such as '## Risks' or 'risks:'; a list with nothing in it is 'none'";
 }

@@ -1,13 +1,12 @@
-//! Reads a packet as far as it goes, and says what it lacks.
+//! Reads the fields of a packet as far as they go, and says what they lack.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Claims, FACT_FIELDS, FIELDS, Fault, MAX_BYTES, MAX_LIST, Packet, Passage, Unusable};
-use crate::model::json::{self, JsonPath};
+use super::{Claims, FACT_FIELDS, FIELDS, Fault, MAX_LIST, Packet, Passage};
+use crate::model::json::JsonPath;
 use crate::model::printable::is_invisible;
-use crate::model::problems::Problems;
 use crate::model::read::wrong_type;
 
 /// Fields that say a token was used or taken back when they are `true`.
@@ -70,34 +69,14 @@ const QUOTING_WORDS: [&str; 28] = [
 /// The length from which the path of a text is not made longer, in bytes.
 const LONGEST_PATH: usize = 256;
 
-/// Reads a packet from bytes.
-pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
-    if bytes.len() > MAX_BYTES {
-        return Err(Unusable::too_large());
+/// Reads the fields of a packet; where none holds anything, returns what each of them lacks.
+pub fn read_fields(map: &Map<String, Value>) -> Result<Packet, String> {
+    let packet = fields(map);
+    if FIELDS.iter().any(|field| map.get(*field).is_some_and(holds_something)) {
+        return Ok(packet);
     }
-    let bytes = json::unmarked(bytes);
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Unusable::absent("the packet is empty".into()));
-    }
-    let mut problems = Problems::default();
-    let value = json::read(bytes, &mut problems);
-    let unusable = |why: &str| {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        Unusable { why: why.into(), passages: vec![Passage { field: "the packet".into(), text, quotes: false }] }
-    };
-    let Some(value) = value else {
-        let why = problems.first().map_or_else(|| "not JSON".into(), |problem| problem.message.clone());
-        return Err(unusable(&format!("the packet is {why}")));
-    };
-    let Value::Object(map) = &value else { return Err(unusable("the packet is not a JSON object")) };
-    if !FIELDS.iter().any(|field| map.get(*field).is_some_and(holds_something)) {
-        return Err(unusable("the packet has none of the required fields, or all of them are empty"));
-    }
-    let mut packet = fields(map);
-    packet.faults.extend(problems.into_iter().map(|problem| Fault { field: problem.path, what: problem.message }));
-    packet.consumed = consumed(map);
-    packet.passages = passages(&value);
-    Ok(packet)
+    let faults = packet.faults.iter().filter(|fault| FIELDS.contains(&fault.field.as_str()));
+    Err(faults.map(|fault| format!("{} {}", fault.field, fault.what)).collect::<Vec<_>>().join("; "))
 }
 
 fn fields(map: &Map<String, Value>) -> Packet {
@@ -246,7 +225,8 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn holds_something(value: &Value) -> bool {
+/// Returns whether a value says anything.
+pub fn holds_something(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.iter().any(|value| !is_empty(value)),
         other => !is_empty(other),
@@ -254,13 +234,18 @@ fn holds_something(value: &Value) -> bool {
 }
 
 /// Returns the field that says the token was used: one at the top, or one level below it.
-fn consumed(map: &Map<String, Value>) -> Option<String> {
+pub fn consumed(map: &Map<String, Value>) -> Option<String> {
     let inner = map.iter().filter_map(|(key, value)| Some((format!("{key}."), value.as_object()?)));
     let mut maps = std::iter::once((String::new(), map)).chain(inner);
     maps.find_map(|(before, map)| {
         let found = map.iter().find(|(key, value)| says_consumed(key, value))?;
         Some(format!("{before}{}", found.0))
     })
+}
+
+/// Returns whether a field of this name can say that the token was used.
+pub fn says_consumption(key: &str) -> bool {
+    CONSUMED_FLAGS.contains(&key) || CONSUMED_MOMENTS.contains(&key) || CONSUMED_STATUSES[..3].contains(&key)
 }
 
 fn says_consumed(key: &str, value: &Value) -> bool {
@@ -276,7 +261,7 @@ fn says_consumed(key: &str, value: &Value) -> bool {
 }
 
 /// Returns whether a field of this name may quote: one of ours, or one whose last word says so (`ciLog`, `build_output`).
-fn may_quote(key: &str) -> bool {
+pub fn may_quote(key: &str) -> bool {
     let mut parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let last = parts.next_back().unwrap_or_default();
     let word = &last[last.rfind(char::is_uppercase).unwrap_or(0)..];
@@ -285,7 +270,7 @@ fn may_quote(key: &str) -> bool {
 }
 
 /// Returns every string of a value, and the keys of its objects, with their paths.
-fn passages(value: &Value) -> Vec<Passage> {
+pub fn passages(value: &Value) -> Vec<Passage> {
     let mut found = Vec::new();
     let mut open = vec![(JsonPath::root(), value, false)];
     while let Some((path, value, quotes)) = open.pop() {
@@ -293,15 +278,14 @@ fn passages(value: &Value) -> Vec<Passage> {
         // A path is no longer than people read, or many strings far inside would cost memory without end.
         let below = |next: JsonPath| if shown.len() > LONGEST_PATH { path.clone() } else { next };
         match value {
-            Value::String(text) => found.push(Passage { field: shown, text: text.clone(), quotes }),
+            Value::String(text) => found.push(Passage { quotes, ..Passage::new(&shown, text.clone()) }),
             Value::Array(list) => {
                 open.extend(list.iter().enumerate().rev().map(|(at, value)| (below(path.index(at)), value, quotes)));
             }
             Value::Object(map) => {
                 let place = if shown.is_empty() { "the packet" } else { &shown };
                 let odd = |key: &&String| !FIELDS.contains(&key.as_str()) && !FACT_FIELDS.contains(&key.as_str());
-                let of_key =
-                    |key: &String| Passage { field: format!("a key of {place}"), text: key.clone(), quotes: false };
+                let of_key = |key: &String| Passage::new(&format!("a key of {place}"), key.clone());
                 found.extend(map.keys().filter(odd).map(of_key));
                 open.extend(map.iter().rev().map(|(key, value)| (below(path.key(key)), value, may_quote(key))));
             }

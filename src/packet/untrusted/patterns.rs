@@ -1,38 +1,39 @@
-//! U1 to U5: the patterns, and what spares a passage; and what makes an order of a quotation.
+//! The patterns of U1 to U8, what makes an order of a quotation, and what is nothing but a pointer.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::packet::data::{UNTRUSTED_PATTERNS, UNTRUSTED_WORDS};
+use super::orders::orders;
+use super::plain::Plain;
+use super::spare::is_spared;
+use crate::packet::data::UNTRUSTED_PATTERNS;
 
 /// The rules, in the order of their findings.
-const RULES: [&str; 5] = ["U1", "U2", "U3", "U4", "U5"];
+const RULES: [&str; 7] = ["U1", "U2", "U3", "U4", "U5", "U7", "U8"];
 
 /// What stands for a part of the patterns; each may hold those behind it.
-const PARTS: [&str; 9] = ["FILL", "GUARD", "SECRET", "FILE", "VARIABLE", "DOES", "POINTS", "QUOTED", "READER"];
+const PARTS: [&str; 10] =
+    ["FILL", "GUARD", "SECRET", "FILE", "VARIABLE", "DOES", "POINTS", "QUOTED", "READER", "PAPER"];
 
 /// The section of what makes an order of a quotation.
 const HANDS_OVER: &str = "hands-over";
+
+/// The section of texts that are nothing but a pointer.
+const POINTERS: &str = "pointers";
 
 /// One rule.
 struct Rule {
     id: &'static str,
     /// Over plain text.
     patterns: Vec<Regex>,
-    /// Words right behind a match that make it mean something else.
-    tails: &'static [&'static str],
 }
 
 impl Rule {
     fn read(id: &'static str) -> Self {
-        Self { tails: UNTRUSTED_WORDS.section(&format!("{id} tails")), ..Self::without_tails(id) }
-    }
-
-    fn without_tails(id: &'static str) -> Self {
         let patterns = UNTRUSTED_PATTERNS.section(id).iter().map(|pattern| compiled(pattern)).collect();
-        Self { id, patterns, tails: &[] }
+        Self { id, patterns }
     }
 }
 
@@ -42,62 +43,48 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(&pattern).expect("a test compiles every pattern")
 }
 
-/// How many words before a passage are looked at.
-const BEFORE: usize = 5;
-
 /// Returns the passages of a plain text that a rule is about, in the order of the rules.
-pub(super) fn matches(plain: &str) -> Vec<(&'static str, Range<usize>)> {
-    static READ: LazyLock<[Rule; 5]> = LazyLock::new(|| RULES.map(Rule::read));
+pub(super) fn matches(plain: &Plain) -> Vec<(&'static str, Range<usize>)> {
+    static READ: LazyLock<[Rule; 7]> = LazyLock::new(|| RULES.map(Rule::read));
     let mut found = Vec::new();
     for rule in READ.iter() {
         found.extend(first(rule, plain).map(|range| (rule.id, range)));
     }
+    let more = orders(plain);
+    found.extend(more.into_iter().filter(|(rule, _)| found.iter().all(|(known, _)| known != rule)).collect::<Vec<_>>());
     found
 }
 
 /// Returns whether a plain text tells its reader to do what is quoted there or elsewhere.
-pub(super) fn hands_over(plain: &str) -> bool {
-    static READ: LazyLock<Rule> = LazyLock::new(|| Rule::without_tails(HANDS_OVER));
+pub(super) fn hands_over(plain: &Plain) -> bool {
+    static READ: LazyLock<Rule> = LazyLock::new(|| Rule::read(HANDS_OVER));
     first(&READ, plain).is_some()
 }
 
-fn first(rule: &Rule, plain: &str) -> Option<Range<usize>> {
-    let mut all = rule.patterns.iter().flat_map(|pattern| pattern.find_iter(plain)).map(|found| found.range());
-    all.find(|range| !is_spared(plain, range, rule))
+fn first(rule: &Rule, plain: &Plain) -> Option<Range<usize>> {
+    let mut all = rule.patterns.iter().flat_map(|pattern| pattern.find_iter(&plain.text)).map(|found| found.range());
+    all.find(|range| !is_spared(plain, range, rule.id))
 }
 
-fn is_spared(plain: &str, range: &Range<usize>, rule: &Rule) -> bool {
-    let tail = plain[range.end..].trim_start_matches(' ');
-    let next = tail.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
-    // Only a word that directly follows changes what the last one means.
-    if plain[range.end..].starts_with(' ') && rule.tails.contains(&next) {
-        return true;
+/// Returns the line that is nothing but a pointer to other content: all of a text, or an entry of a list in it.
+///
+/// The heading of a note's part is no line of it.
+pub(super) fn pointer(plain_lines: &[(usize, String)]) -> Option<usize> {
+    static READ: LazyLock<Vec<Regex>> =
+        LazyLock::new(|| UNTRUSTED_PATTERNS.section(POINTERS).iter().map(|pattern| compiled(pattern)).collect());
+    let is_pointer = |text: &str| READ.iter().any(|pattern| pattern.is_match(text));
+    let said: Vec<&(usize, String)> =
+        plain_lines.iter().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')).collect();
+    let entry = |line: &str| {
+        let text = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        ["- ", "* ", "+ ", ". ", ") "].iter().find_map(|mark| text.strip_prefix(mark)).map(str::to_owned)
+    };
+    match said.as_slice() {
+        [(number, line)] if is_pointer(&entry(line).unwrap_or_else(|| line.clone())) => Some(*number),
+        lines => {
+            lines.iter().find(|(_, line)| entry(line).is_some_and(|text| is_pointer(&text))).map(|(number, _)| *number)
+        }
     }
-    // What is copied from, or shown as, an example holds nothing.
-    if words_of("examples").iter().any(|ending| plain[range.end..].starts_with(ending)) {
-        return true;
-    }
-    let mut from = range.start.saturating_sub(160);
-    while !plain.is_char_boundary(from) {
-        from -= 1;
-    }
-    let before = &plain[from..range.start];
-    let clause = before.rsplit(['.', ';', ':', '!', '?', ',', '(', '\n']).next().unwrap_or_default();
-    let words: Vec<&str> = clause.split(' ').filter(|word| !word.is_empty()).collect();
-    let another = words_of("another");
-    let own_clause = words.iter().rposition(|word| another.contains(word)).map_or(0, |at| at + 1);
-    // "is read", "was sent": what is told of, and asked of nobody.
-    if words.last().is_some_and(|word| words_of("passive").contains(word)) {
-        return true;
-    }
-    let words = &words[own_clause.max(words.len().saturating_sub(BEFORE))..];
-    let any = |list| words.iter().any(|word| words_of(list).contains(&word.trim_matches(['`', '\'', '"', '*'])));
-    let own = plain[range.clone()].starts_with("do not") || plain[range.clone()].starts_with("don");
-    !own && (any("negations") || any("hazards")) && !any("undone")
-}
-
-fn words_of(list: &str) -> &'static [&'static str] {
-    UNTRUSTED_WORDS.section(list)
 }
 
 #[cfg(test)]
@@ -113,7 +100,10 @@ mod tests {
         }
         for (section, entries) in UNTRUSTED_PATTERNS.sections() {
             let part = PARTS.contains(&section);
-            assert!(part || RULES.contains(&section) || section == HANDS_OVER, "no rule reads [{section}]");
+            assert!(
+                part || RULES.contains(&section) || section == HANDS_OVER || section == POINTERS,
+                "no rule reads [{section}]"
+            );
             assert!(!part || entries.len() == 1, "[{section}] is more than one pattern");
         }
     }

@@ -17,9 +17,17 @@ pub(super) struct Plain {
     pub(super) text: String,
     /// For each of its bytes, where the character it comes from begins.
     origins: Vec<usize>,
+    /// Where a line begins that does not go on with the one before.
+    pub(super) breaks: Vec<usize>,
 }
 
 impl Plain {
+    /// Returns where the line begins that a place is in; a line that goes on with the one before is part of that.
+    pub(super) fn line_start(&self, at: usize) -> usize {
+        let after = self.breaks.partition_point(|start| *start <= at);
+        after.checked_sub(1).map_or(0, |last| self.breaks[last])
+    }
+
     /// Returns where a range of the plain text stands in the original.
     pub(super) fn original(&self, range: Range<usize>, text: &str) -> Range<usize> {
         let start = self.origins.get(range.start).copied().unwrap_or(text.len());
@@ -44,8 +52,13 @@ pub(super) fn steers_reading(c: char) -> bool {
 }
 
 fn plain(text: &str, gaps: bool) -> Plain {
-    let mut plain = Plain { text: String::with_capacity(text.len()), origins: Vec::with_capacity(text.len()) };
+    let (text_room, origins) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
+    let mut plain = Plain { text: text_room, origins, breaks: Vec::new() };
+    let mut fresh = fresh_lines(text).into_iter().peekable();
     for (at, c) in text.char_indices() {
+        if fresh.next_if_eq(&at).is_some() {
+            plain.breaks.push(plain.text.len());
+        }
         if let Some(hidden) = tag(c) {
             push(&mut plain, hidden.to_ascii_lowercase(), at);
         } else if is_invisible(c) {
@@ -61,6 +74,26 @@ fn plain(text: &str, gaps: bool) -> Plain {
         }
     }
     plain
+}
+
+/// The width from which a line may have been wrapped, in bytes.
+const WRAPPED: usize = 60;
+
+/// Returns where lines begin that do not go on with the sentence of the line before.
+fn fresh_lines(text: &str) -> Vec<usize> {
+    let mut fresh = Vec::new();
+    let (mut before, mut at) = ("", 0);
+    for line in text.split_inclusive(['\n', '\r']) {
+        let shown = line.trim();
+        let is_after_all =
+            before.len() < WRAPPED || before.ends_with(['.', ':', ';', '!', '?']) || before.starts_with('#');
+        let is_new = shown.starts_with(|c: char| c.is_uppercase() || !c.is_alphanumeric());
+        if !shown.is_empty() && (is_after_all || is_new) {
+            fresh.push(at + (line.len() - line.trim_start().len()));
+        }
+        (before, at) = (shown, at + line.len());
+    }
+    fresh
 }
 
 fn push(plain: &mut Plain, c: char, at: usize) {

@@ -1,0 +1,112 @@
+//! The names that people give to the fields of a packet: keys of JSON and YAML, headings and labels of Markdown.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::model::packet::FIELDS;
+use crate::packet::data::NOTES;
+
+/// A field that a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Meaning {
+    /// The field, one of [`FIELDS`].
+    pub(super) field: &'static str,
+    /// The place of the name in the list of the field; the first is the field's own name.
+    pub(super) rank: usize,
+}
+
+/// Returns the field that a key means.
+pub(super) fn of_key(key: &str) -> Option<Meaning> {
+    static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
+        let names = |field: &'static str| NOTES.section(field).iter().enumerate().map(move |name| (field, name));
+        FIELDS.into_iter().flat_map(names).map(|(field, (rank, name))| (*name, Meaning { field, rank })).collect()
+    });
+    NAMES.get(words(key).as_str()).copied()
+}
+
+/// Returns the field that a heading or a label means: `3. Open issues & blockers`, `Completed ✓`.
+pub(super) fn of_heading(heading: &str) -> Option<Meaning> {
+    let mut parts = vec![heading];
+    parts.extend(heading.split(['/', '&', '(', ',', '—', '–', ':', '|']));
+    parts.extend(heading.split(" and "));
+    parts.into_iter().find_map(|part| of_key(part).or_else(|| of_key(&bare(&words(part)))))
+}
+
+/// Returns the words of a name, in lower case and one space apart: `nextSteps` and `next_steps` are the same.
+fn words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len());
+    let mut was_lower = false;
+    for c in name.chars().filter(|c| !matches!(c, '\'' | '\u{2019}')) {
+        let ends = !c.is_alphanumeric() || (c.is_uppercase() && was_lower);
+        if ends && !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        if c.is_alphanumeric() {
+            words.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    // The number of a heading is no part of its name.
+    words.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').trim_end().to_owned()
+}
+
+/// Returns a name without what may stand before and behind it.
+fn bare(name: &str) -> String {
+    let mut name = name;
+    loop {
+        let before = |word: &&str| name.strip_prefix(*word).and_then(|rest| rest.strip_prefix(' '));
+        let behind = |word: &&str| name.strip_suffix(*word).and_then(|rest| rest.strip_suffix(' '));
+        let leading = NOTES.section("leading").iter().find_map(before);
+        match leading.or_else(|| NOTES.section("trailing").iter().find_map(behind)) {
+            Some(rest) => name = rest,
+            None => return name.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_people_write_them() {
+        for (name, field) in [
+            ("next_action", "next_action"),
+            ("nextSteps", "next_action"),
+            ("1. Objective", "objective"),
+            ("Completed \u{2713}", "completed"),
+            ("Completed This Session", "completed"),
+            ("What's done so far", "completed"),
+            ("Open Issues & Blockers", "unresolved"),
+            ("Open questions / blockers", "unresolved"),
+            ("Blockers / Gotchas", "unresolved"),
+            ("Key Decisions & Reasoning", "assumptions"),
+            ("Known Risks", "risks"),
+            ("Next Steps (in order)", "next_action"),
+            ("Last updated", "updated_at"),
+            ("Resume Token", "resume_token"),
+        ] {
+            assert_eq!(of_heading(name).map(|meaning| meaning.field), Some(field), "{name}");
+        }
+        for name in
+            ["Context", "Summary", "Handoff", "Files changed", "Notes", "Current state", "2024", "", "What didn't work"]
+        {
+            assert_eq!(of_heading(name), None, "{name}");
+        }
+        assert_eq!(of_key("next_action"), Some(Meaning { field: "next_action", rank: 0 }));
+    }
+
+    #[test]
+    fn each_list_begins_with_the_field_and_no_name_means_two() {
+        let mut all = Vec::new();
+        for field in FIELDS {
+            assert_eq!(NOTES.section(field)[0], words(field), "the list of {field} begins with another name");
+            all.extend(NOTES.section(field));
+        }
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "a name stands in two lists");
+        assert!(all.iter().all(|name| words(name) == **name), "a name is not written as names are compared");
+    }
+}

@@ -1,0 +1,155 @@
+//! Reads YAML into the values of JSON, as far as a packet needs it.
+//!
+//! Every plain scalar is a string but for null and the two booleans, so that a date, a commit id or `no` stays what was written.
+//! Aliases are refused: they can make a small file a large value.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use serde_json::{Map, Value};
+
+use crate::model::json::JsonPath;
+use crate::model::printable::cut;
+
+/// How many lists and objects may stand in each other.
+const MOST_DEEP: usize = 64;
+
+/// Why a text is not read as YAML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub(super) struct Error {
+    line: usize,
+    what: String,
+}
+
+impl From<ScanError> for Error {
+    fn from(error: ScanError) -> Self {
+        Self { line: error.marker().line(), what: cut(error.info().to_owned()) }
+    }
+}
+
+impl Error {
+    /// Returns the error as of a text that begins further down.
+    pub(super) fn below(self, lines: usize) -> Self {
+        Self { line: self.line + lines, ..self }
+    }
+}
+
+/// A list or an object that is not yet at its end.
+enum Open {
+    List(Vec<Value>),
+    Object(Map<String, Value>, Option<String>),
+}
+
+/// Reads the one document of a text.
+pub(super) fn read(text: &str) -> Result<Value, Error> {
+    let mut open: Vec<Open> = Vec::new();
+    let mut document = None;
+    for event in Parser::new_from_str(text) {
+        let (event, at) = event?;
+        let error = |what: String| Err(Error { line: at.start.line(), what });
+        let value = match event {
+            Event::DocumentStart(_) if document.is_some() => return error("a second document begins".into()),
+            Event::Alias(_) => return error("an alias (*NAME) is not allowed: write the text out".into()),
+            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= MOST_DEEP => {
+                return error(format!("more than {MOST_DEEP} lists and objects stand in each other"));
+            }
+            Event::SequenceStart(..) => {
+                open.push(Open::List(Vec::new()));
+                continue;
+            }
+            Event::MappingStart(..) => {
+                open.push(Open::Object(Map::new(), None));
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(Open::List(list)) => Value::Array(list),
+                Some(Open::Object(map, _)) => Value::Object(map),
+                None => continue,
+            },
+            Event::Scalar(text, style, ..) => scalar(&text, style),
+            _ => continue,
+        };
+        match put(&mut open, value, at)? {
+            Some(whole) => document = Some(whole),
+            None => continue,
+        }
+    }
+    Ok(document.unwrap_or(Value::Null))
+}
+
+/// Puts a value where it belongs; returns it if it is the document.
+fn put(open: &mut [Open], value: Value, at: Span) -> Result<Option<Value>, Error> {
+    let error = |what: String| Err(Error { line: at.start.line(), what });
+    match open.last_mut() {
+        None => return Ok(Some(value)),
+        Some(Open::List(list)) => list.push(value),
+        Some(Open::Object(map, key)) => match (key.take(), value) {
+            (Some(name), value) => {
+                map.insert(name, value);
+            }
+            (None, Value::String(name)) if map.contains_key(&name) => {
+                return error(format!("{} stands here twice", JsonPath::root().key(&name)));
+            }
+            (None, Value::String(name)) => *key = Some(name),
+            (None, Value::Bool(name)) => *key = Some(name.to_string()),
+            (None, _) => return error("a key is no text".into()),
+        },
+    }
+    Ok(None)
+}
+
+fn scalar(text: &str, style: ScalarStyle) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" if style == ScalarStyle::Plain => Value::Null,
+        "true" | "True" | "TRUE" if style == ScalarStyle::Plain => Value::Bool(true),
+        "false" | "False" | "FALSE" if style == ScalarStyle::Plain => Value::Bool(false),
+        text => Value::String(text.to_owned()),
+    }
+}
+
+/// Returns what may be comments, each with its line: a reader of the file sees them, although they are in no value.
+pub(super) fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().filter_map(|(at, line)| {
+        let is_mark = |at: usize| line[..at].chars().next_back().is_none_or(char::is_whitespace);
+        let mark = line.match_indices('#').map(|(at, _)| at).find(|at| is_mark(*at))?;
+        Some((at + 1, line[mark..].trim_start_matches('#').trim())).filter(|(_, comment)| !comment.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn scalars_stay_what_was_written() {
+        let text =
+            "a: 2024-06-10T14:32:00Z\nb: 0012345\nc: no\nd: ~\ne: true\nf: \"~\"\ng:\n- x\n- |\n  two\n  lines\n";
+        let value = json!({
+            "a": "2024-06-10T14:32:00Z", "b": "0012345", "c": "no", "d": null, "e": true, "f": "~",
+            "g": ["x", "two\nlines\n"],
+        });
+        assert_eq!(read(text), Ok(value));
+    }
+
+    #[test]
+    fn what_is_refused_is_named_with_its_line() {
+        for (text, why) in [
+            ("a: 1\na: 2\n", "line 2: a stands here twice"),
+            ("a: &x [1]\nb: *x\n", "line 2: an alias (*NAME) is not allowed: write the text out"),
+            ("a: 1\n---\nb: 2\n", "line 2: a second document begins"),
+            ("[a]: 1\n", "line 1: a key is no text"),
+        ] {
+            assert_eq!(read(text).map_err(|error| error.to_string()), Err(why.to_owned()), "{text}");
+        }
+        assert!(read("a: [1\nb: 2\n").is_err());
+        let deep = read(&"[".repeat(5000)).map_err(|error| error.to_string());
+        assert_eq!(deep, Err("line 1: more than 64 lists and objects stand in each other".into()));
+    }
+
+    #[test]
+    fn comments_are_seen() {
+        let found: Vec<_> = comments("# one\na: b # two\nc: d#e\n").collect();
+        assert_eq!(found, [(1, "one"), (2, "two")]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Spares passages that a pattern or a list finds, but that ask the reader for nothing.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::plain::Plain;
+use crate::packet::data::{UNTRUSTED_ORDERS, UNTRUSTED_WORDS};
+
+/// How many words before a passage are looked at.
+const BEFORE: usize = 5;
+
+/// How far back they are looked for, in bytes.
+const REACH: usize = 160;
+
+/// The option by which a command does nothing.
+const DRY_RUN: &str = "--dry-run";
+
+fn words_of(list: &str) -> &'static [&'static str] {
+    UNTRUSTED_WORDS.section(list)
+}
+
+/// Returns whether a passage of a plain text asks for nothing.
+pub(super) fn is_spared(text: &Plain, range: &Range<usize>, rule: &str) -> bool {
+    let plain = text.text.as_str();
+    let end = range.start + plain[range.clone()].trim_end().len();
+    let (passage, behind) = (&plain[range.start..end], &plain[end..]);
+    if follows_tail(behind, rule) || words_of("examples").iter().any(|ending| behind.starts_with(ending)) {
+        return true;
+    }
+    let mut from = range.start.saturating_sub(REACH).max(text.line_start(range.start));
+    while !plain.is_char_boundary(from) {
+        from -= 1;
+    }
+    let before = &plain[from..range.start];
+    let clause = before.rsplit(['.', ';', ':', '!', '?', ',', '(', '\n']).next().unwrap_or_default();
+    let words: Vec<&str> = clause.split(' ').filter(|word| !word.is_empty()).collect();
+    // "is read", "was sent": a report.
+    if words.last().is_some_and(|word| words_of("passive").contains(word)) {
+        return true;
+    }
+    let another = words_of("another");
+    let own_clause = words.iter().rposition(|word| another.contains(word)).map_or(0, |at| at + 1);
+    let words = &words[own_clause.max(words.len().saturating_sub(BEFORE))..];
+    let words: Vec<&str> = words.iter().map(|word| word.trim_matches(['`', '\'', '"', '*'])).collect();
+    let any = |list| words.iter().any(|word| words_of(list).contains(word));
+    let own = passage.starts_with("do not") || passage.starts_with("don");
+    if !own && (any("negations") || any("hazards")) && !is_undone(&words) {
+        return true;
+    }
+    // Another person or program will do it.
+    let is_asked = |word: &&str| UNTRUSTED_ORDERS.section("asked").contains(word);
+    if words.contains(&"will") && !words.iter().any(is_asked) {
+        return true;
+    }
+    is_command(passage) && (is_mentioned(&words) || is_refused(behind))
+}
+
+/// Returns whether a word directly follows by which the last one means something else.
+fn follows_tail(behind: &str, rule: &str) -> bool {
+    let tails = UNTRUSTED_WORDS.sections().find(|(section, _)| section.strip_suffix(" tails") == Some(rule));
+    let next = behind.trim_start_matches(' ').split(|c: char| !c.is_alphanumeric() && c != '-').next();
+    behind.starts_with(' ') && tails.zip(next).is_some_and(|((_, words), next)| words.contains(&next))
+}
+
+/// Returns whether a word turns a negation into its opposite, or addresses the reader.
+fn is_undone(words: &[&str]) -> bool {
+    words.iter().enumerate().any(|(at, word)| {
+        let is_only = *word == "only" && (at == 0 || words[at - 1] != "not");
+        words_of("undone").contains(word) && !is_only
+    })
+}
+
+/// Returns whether a passage is a command or a flag: these are also spoken of.
+fn is_command(passage: &str) -> bool {
+    let passage = passage.trim_matches(['`', '\'', '"', '(', ' ']);
+    let first = passage.split(' ').next().unwrap_or_default();
+    passage.starts_with('-') || words_of("tools").contains(&first)
+}
+
+/// Returns whether a command is the object of a report or of work on a text: "ran it with", "document why".
+fn is_mentioned(before: &[&str]) -> bool {
+    let is_told = |word: &str| words_of("reports").contains(&word) || words_of("mentions").contains(&word);
+    let is_link = |word: &str| {
+        let names = word.starts_with(['#', '@']) || word.starts_with(|c: char| c.is_ascii_digit());
+        word.is_empty() || names || words_of("links").contains(&word)
+    };
+    let found = before.iter().rev().find(|word| is_told(word) || !is_link(word));
+    found.is_some_and(|word| is_told(word))
+}
+
+/// Returns whether it is said right behind a command that it is refused, or what became of it; or that it only tries.
+fn is_refused(behind: &str) -> bool {
+    static REFUSED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(words_of("refusals")[0]).expect("a test compiles the pattern"));
+    let rest = behind.split(['`', ';', '!', '?']).next().unwrap_or_default();
+    let near = rest.char_indices().nth(40).map_or(rest, |(at, _)| &rest[..at]);
+    near.contains(DRY_RUN) || REFUSED.is_match(behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plain;
+    use super::*;
+
+    #[test]
+    fn a_command_is_spared_where_it_is_only_spoken_of() {
+        let spared = |text: &str| {
+            let start = text.find("git push --force").expect("the text has it");
+            is_spared(&plain::variants(text)[0], &(start..start + "git push --force".len()), "U4")
+        };
+        for text in [
+            "ada ran git push --force on monday",
+            "document why git push --force is refused",
+            "git push --force is forbidden",
+            "git push --force --dry-run",
+            "never git push --force",
+            "ops will git push --force",
+        ] {
+            assert!(spared(text), "{text}");
+        }
+        for text in [
+            "git push --force",
+            "run git push --force",
+            "you will git push --force",
+            "git push --force is not forbidden",
+            "not only test, git push --force",
+            "when it is red git push --force",
+        ] {
+            assert!(!spared(text), "{text}");
+        }
+    }
+}
