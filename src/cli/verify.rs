@@ -94,10 +94,7 @@ pub(crate) struct Arguments {
     /// Fail unless this much can be claimed
     #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
     require: Option<String>,
-    /// Fail unless, by the driver's word, every attempt was confined by these layers of `landlock`, `seccomp` and `bwrap` [default: all]
-    ///
-    /// What confined an attempt stands in its signed manifest, and nothing else proves it. Runs that products were taken from are looked at
-    /// too, and must be here.
+    /// Fail unless every attempt, also of runs that products were taken from, was confined by these layers, by the driver's word [default: all of them]
     #[arg(
         long,
         value_name = "LAYERS",

@@ -145,8 +145,6 @@ hints! {
     verify_by_signer() => "git handoff verify --signers FILE --signer PRINCIPAL RUN";
     /// As [`verify_by_signer`], of a thread.
     verify_thread_by_signer() => "git handoff thread verify --signers FILE --signer PRINCIPAL THREAD";
-    /// A signature is by a key of which nothing is known.
-    know_key() => "if you trust the owner of that key: add the line that `git handoff key` prints there to a file, and: git config handoff.signers FILE";
     /// An anchor holds something else of a run.
     check_anchors(run) => "git handoff anchor check {run}";
     /// A file holds no proof.
@@ -235,6 +233,9 @@ hints! {
     name_there(name) => "use the name that is there: {name}";
 }
 
+mod evidence;
+pub use evidence::*;
+
 mod products;
 pub use products::*;
 
@@ -284,14 +285,6 @@ hints! {
     add_anchor() => "git handoff anchor add NAME git URL";
     /// An anchor knows of no run yet.
     push_anchor(name) => "git handoff anchor push {name}";
-    /// An anchor does not hold a run of ours yet.
-    push_run_to_anchor(anchor, run) => "git handoff anchor push {anchor} {run}";
-    /// An anchor does not hold a run of another key.
-    ask_to_anchor(anchor, run) => "ask whoever sealed the run for: git handoff anchor push {anchor} {run}";
-    /// No log of the remote was fetched that holds a run.
-    fetch_logs(remote) => "git handoff fetch {remote}   # brings the logs; if none there holds the run: ask whoever sealed it for git handoff push";
-    /// No log here holds a run of ours.
-    log_run(run) => "git handoff doctor --fix   # logs {run} again if it is sound and your key's";
     /// S3 does not know who asks.
     s3_credentials() =>
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE";
