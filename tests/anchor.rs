@@ -46,6 +46,13 @@ pub(super) fn json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap()
 }
 
+/// Says whose the key of the repository is, so that more can be claimed of what it signed.
+fn know(env: &Environment) {
+    let line = env.handoff(["key"]).success();
+    env.write("home/signers", &line);
+    env.git(["config", "handoff.signers", "../home/signers"]).success();
+}
+
 /// Returns every ref of the repository and what it points at.
 pub(super) fn refs(env: &Environment) -> String {
     env.git(["for-each-ref"]).success()

@@ -6,6 +6,7 @@ mod elsewhere;
 mod forged;
 mod here;
 mod hostile;
+mod proofs;
 mod votes;
 
 use serde_json::{Value, json};

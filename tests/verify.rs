@@ -4,6 +4,7 @@
 mod archives;
 pub(crate) mod bundle_json;
 mod bundle_json_fields;
+mod dates;
 mod documents;
 mod eddsa;
 mod expected;

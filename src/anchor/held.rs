@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::model::causes::in_words;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::Place;
@@ -58,6 +59,10 @@ pub fn look_up(
         let place = Place::of_run(&run);
         let copies = fetched.iter().filter(|(name, _)| place.is_fetched_at(name) && !were_here.contains_key(&run));
         let before = targets.len();
+        if let Err(error @ refs::Error::Archive(_)) = refs::read(store, &format::run_ref(&run)) {
+            missed.push(Missed::Archived { run, why: in_words(&error) });
+            continue;
+        }
         targets.extend(copies.map(|(name, _)| Target { run: run.clone(), reference: name.clone() }));
         if targets.len() == before {
             let reference = format::run_ref(&run);
@@ -84,6 +89,14 @@ pub enum Missed {
     /// What a remote had is gone from there, and not here: what is known of it, in a sentence.
     #[error("{0}")]
     Deleted(String),
+    /// A run lies in an archive of ours that cannot be read.
+    #[error("the run {:?} is archived: {why}", run.as_str())]
+    Archived {
+        /// The run.
+        run: RunId,
+        /// What is wrong with the archive.
+        why: String,
+    },
     /// A run is gone.
     #[error("the ref {reference} is gone, but {holder} holds the run")]
     Gone {

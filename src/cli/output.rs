@@ -34,6 +34,8 @@ pub(crate) struct Output {
     /// Whether stderr does.
     pub(crate) stderr_color: bool,
     pager: Option<Pager>,
+    /// The hints that were said for several answers.
+    hinted: Vec<Hint>,
 }
 
 impl Output {
@@ -45,6 +47,7 @@ impl Output {
             color: wanted && io::stdout().is_terminal(),
             stderr_color: console::colors_enabled_stderr() && io::stderr().is_terminal(),
             pager: None,
+            hinted: Vec::new(),
         }
     }
 
@@ -159,6 +162,14 @@ impl Output {
     /// Says what to do next.
     pub(crate) fn hint(&mut self, hint: &Hint) {
         self.say(Some(("hint:", Color::Cyan)), hint.as_str());
+    }
+
+    /// Says what to do next, unless the same was said before for another answer of this command.
+    pub(crate) fn hint_once(&mut self, hint: Hint) {
+        if !self.hinted.contains(&hint) {
+            self.hint(&hint);
+            self.hinted.push(hint);
+        }
     }
 
     /// Says why the command failed; returns the exit code.

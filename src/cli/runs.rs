@@ -22,6 +22,7 @@ pub(crate) struct Arguments {
 /// Prints one line a run. A run that cannot be read is listed as such and does not hide the others.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.runs(Besides { fetched: arguments.all, archived: arguments.archived })?;
+    repository.unreadable_archives()?.iter().for_each(|why| output.warn(&format!("runs are not listed: {why}")));
     if output.json {
         output.value(&answer);
     } else {

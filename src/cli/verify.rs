@@ -1,5 +1,6 @@
 //! `git handoff verify`
 
+mod advice;
 mod bundle;
 mod commits;
 
@@ -20,6 +21,7 @@ use git_handoff::verify::{Beside, Claim, Failure as Lack, Report, State};
 
 use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, status, validate};
+pub(super) use advice::of_signers;
 
 /// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
 const PROOF_LIMIT: u64 = 64 << 20;
@@ -92,7 +94,7 @@ pub(crate) struct Arguments {
     /// Fail unless this much can be claimed
     #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
     require: Option<String>,
-    /// Fail unless every attempt was confined by these layers, of `landlock`, `seccomp` and `bwrap` [default: all of them]
+    /// Fail unless every attempt, also of runs that products were taken from, was confined by these layers, by the driver's word [default: all of them]
     #[arg(
         long,
         value_name = "LAYERS",
@@ -237,6 +239,7 @@ fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<
         Some(items) => (report.snapshot() + items).lines().for_each(|line| output.line(line)),
         None => output.report(at, || report.to_json(), |color| report.painted(color)),
     }
+    advice::advise(&report, output);
     match report.intact {
         false => Ending::CheckFailed,
         true if report.is_partial() && !arguments.allow_partial => Ending::NotAllDone,

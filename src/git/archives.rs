@@ -12,7 +12,7 @@ use super::stored;
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::Oid;
 use crate::model::entry::{ArchivedRun, Event};
-use crate::model::format::{self, ARCHIVE_REFS, FETCHED_REFS, KEPT_REF, REFS};
+use crate::model::format::{self, ARCHIVE_REFS, FETCHED_REFS, KEPT_REF, LOG_REFS, REFS};
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 
@@ -27,6 +27,8 @@ const MOST_KNOWN: usize = 200_000;
 
 /// Returns what stands for a ref that there is not: of a run and its time stamps what an archive of the same folder holds, of its
 /// transcripts and its salvaged work what is kept here.
+///
+/// An archive of ours that cannot be read is an error only for a run that a log of ours names: no other run can lie in it.
 pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let fetched = Place::fetched(name).map(|(remote, place)| (format::fetched_refs(remote), place));
     let own = || Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?));
@@ -35,19 +37,55 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
         return kept(store, name);
     }
     let Ok(run) = RunId::parse(&place.name) else { return Ok(None) };
+    let mut unreadable = None;
     for (reference, tip) in stored::list(store, &format!("{folder}archives/"))? {
         if folder_of(&reference).is_none() {
             continue;
         }
-        let held = held(store, &reference, tip)?.and_then(|contents| contents.get(&run).copied());
+        let contents = match held(store, &reference, tip) {
+            Err(error @ Error::Unreadable(..)) => {
+                unreadable = Some(error);
+                continue;
+            }
+            other => other?,
+        };
+        let held = contents.and_then(|contents| contents.get(&run).copied());
         if let Some(oid) = held.and_then(|held| if place.kind == Kind::Run { Some(held.commit) } else { held.stamps }) {
             return Ok(Some(oid));
         }
     }
-    Ok(None)
+    match unreadable {
+        Some(error) if is_logged(store, &run)? => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// Returns true if a log of ours names the run, or cannot be read.
+fn is_logged(store: &Store, run: &RunId) -> Result<bool, Error> {
+    let names = |tip: Oid| -> Result<bool, store::Error> {
+        Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
+    };
+    Ok(stored::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names(tip).unwrap_or(true)))
+}
+
+/// Returns our archives that cannot be read, each with the reason.
+pub fn unreadable(store: &Store) -> Result<Vec<Error>, Error> {
+    let mut unreadable = Vec::new();
+    for (reference, tip) in stored::list(store, ARCHIVE_REFS)? {
+        if folder_of(&reference).is_none() {
+            continue;
+        }
+        match held(store, &reference, tip) {
+            Err(error @ Error::Unreadable(..)) => unreadable.push(error),
+            other => drop(other?),
+        }
+    }
+    Ok(unreadable)
 }
 
 /// Returns the refs below a prefix that ends with a slash which archives stand for, whether they are there besides or not.
+///
+/// An archive that cannot be read holds none; [`unreadable`] names ours.
 pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>, Error> {
     let folder = if prefix.starts_with(FETCHED_REFS) { prefix } else { ARCHIVE_REFS };
     let mut archives = stored::list(store, folder)?;
@@ -57,7 +95,11 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
     let mut refs = BTreeMap::new();
     for (reference, tip) in archives {
         let Some(at) = folder_of(&reference) else { continue };
-        let Some(contents) = held(store, &reference, tip)? else { continue };
+        let contents = match held(store, &reference, tip) {
+            Err(Error::Unreadable(..)) => continue,
+            other => other?,
+        };
+        let Some(contents) = contents else { continue };
         for (run, held) in contents.iter() {
             let place = Place::of_run(run);
             let stamps = place.stamps().zip(held.stamps).map(|(stamps, tree)| (stamps.below(&at), tree));

@@ -87,7 +87,7 @@ fn by_terms(name: &str, about: &[&str]) -> Option<String> {
             "follow the recovery steps, and `checkpoint` a packet that is clean; only the operator can accept a packet that is \
              {classification}"
         ),
-        ("know_sender" | "accept_lineage" | "know_writer", []) => ASK_WHOSE.to_owned(),
+        ("know_key" | "know_sender" | "accept_lineage" | "know_writer", []) => ASK_WHOSE.to_owned(),
         ("allow_executor", [name]) => format!(
             "call `subagents_list` for what a plan may name, or ask the operator to run: git config --add handoff.mcp.executors {name}"
         ),

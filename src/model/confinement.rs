@@ -14,6 +14,9 @@ pub const BWRAP: &str = "bwrap";
 /// What a manifest records where nothing confines the worker.
 pub const NONE: &str = "none";
 
+/// Words in a manifest that take back every layer beside them.
+const OFF: [&str; 2] = [NONE, "off"];
+
 /// How much is asked for: `handoff.sandbox`.
 ///
 /// Each asks for more than the one before it.
@@ -134,9 +137,13 @@ pub fn names(sandbox: &str) -> impl Iterator<Item = &str> {
     layers.filter(|name| !name.is_empty() && *name != NONE)
 }
 
-/// Returns the first of the layers that are required which a manifest does not record.
+/// Returns the first of the required layers that a manifest does not record.
+///
+/// A manifest that says `none` or `off` anywhere, as a layer or as its version, records none of them.
 pub fn missing<'a>(sandbox: &str, required: &[&'a str]) -> Option<&'a str> {
-    required.iter().copied().find(|layer| !names(sandbox).any(|name| name == *layer))
+    let is_off = |word: &str| OFF.iter().any(|off| word.eq_ignore_ascii_case(off));
+    let is_none = sandbox.split(|c: char| c == ':' || c.is_whitespace()).any(is_off);
+    required.iter().copied().find(|layer| is_none || !names(sandbox).any(|name| name == *layer))
 }
 
 #[cfg(test)]
@@ -150,6 +157,13 @@ mod tests {
         assert_eq!(names(NONE).count(), 0);
         assert_eq!(missing(all, &[LANDLOCK, SECCOMP, BWRAP]), None);
         assert_eq!(missing("landlock:7 seccomp", &[LANDLOCK, BWRAP]), Some(BWRAP));
+        let off =
+            ["none landlock:7 seccomp", "landlock:7 seccomp off", "landlock:off seccomp", "landlock seccomp:NONE"];
+        for less in off {
+            assert_eq!(missing(less, &[LANDLOCK, SECCOMP]), Some(LANDLOCK), "{less}");
+            assert_eq!(missing(less, &[]), None);
+        }
+        assert_eq!(missing("landlock:7 seccomp offline", &[LANDLOCK, SECCOMP]), None);
         for less in [NONE, "", "landlocked seccomp", "LANDLOCK seccomp", "none landlock:"] {
             assert!(missing(less, &[LANDLOCK, SECCOMP]).is_some(), "{less}");
         }

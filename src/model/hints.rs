@@ -233,6 +233,9 @@ hints! {
     name_there(name) => "use the name that is there: {name}";
 }
 
+mod evidence;
+pub use evidence::*;
+
 mod products;
 pub use products::*;
 

@@ -167,7 +167,12 @@ impl Shown {
             {
                 // What only has its name is another.
                 let is_it = |held: &Oid| was.is_none_or(|was| history::goes_on(store, was, *held));
-                if kept.is_none() && refs::read(store, name)?.as_ref().is_some_and(is_it) {
+                let held = match refs::read(store, name) {
+                    // An archive that cannot be read keeps nothing, and is no reason to say nothing of other runs.
+                    Err(refs::Error::Archive(_)) => None,
+                    other => other?,
+                };
+                if kept.is_none() && held.as_ref().is_some_and(is_it) {
                     kept = Some(name.clone());
                 }
             }

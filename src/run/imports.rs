@@ -22,7 +22,8 @@ use crate::model::problems::Problems;
 use crate::model::thread::{Checkpoint, CheckpointId, STATE};
 use crate::repository::{Repository, Trust};
 use crate::verify::{
-    AtHand, Copies, Logs, Options, Report, SignerSeen, Sound, Standpoint, State, Unproven, thread_at, verify_beside,
+    AtHand, Copies, HOW_TO_KNOW, Logs, Options, Report, SignerSeen, Sound, Standpoint, State, Unproven, thread_at,
+    verify_beside,
 };
 
 use super::target::{self, Target, located};
@@ -252,8 +253,11 @@ impl Search<'_> {
     /// Says of which keys nobody said anything.
     fn warn(&mut self, what: &str, signers: &[SignerSeen]) {
         let unknown = signers.iter().filter(|signer| !signer.trusted);
-        self.warnings
-            .extend(unknown.map(|signer| format!("{what} is by a key that is not known here: {}", signer.fingerprint)));
+        self.warnings.extend(
+            unknown.map(|signer| {
+                format!("{what} is by a key that is not known here: {}; {HOW_TO_KNOW}", signer.fingerprint)
+            }),
+        );
     }
 
     /// Reads the bytes once: they are here, they are what was said, and there is no secret among them.

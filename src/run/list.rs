@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::git::store::Store;
+use crate::git::{archives, refs};
+use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
@@ -157,6 +159,12 @@ impl Repository {
         let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
         runs.extend(unreadable.map(|target| summary(&self.store, &target)));
         Ok(Runs { schema: "git-handoff.runs/1", runs })
+    }
+
+    /// Returns why each archive of ours that cannot be read cannot; its runs are not listed.
+    pub fn unreadable_archives(&self) -> Result<Vec<String>, target::Error> {
+        let unreadable = archives::unreadable(&self.store).map_err(refs::Error::from)?;
+        Ok(unreadable.iter().map(|error| in_words(error)).collect())
     }
 
     /// Returns how many runs of this repository are archived.

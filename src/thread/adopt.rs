@@ -117,7 +117,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
         checkpoint: descriptor.checkpoint.clone(),
         commit: descriptor.commit,
         adopted: true,
-        signer: SignerSeen { fingerprint: signer.clone(), principal: None, trusted: !unknown },
+        signer: SignerSeen { trusted: !unknown, unknown: *unknown, ..SignerSeen::unknown(signer.clone()) },
         accepted_unknown,
     };
     Ok(Adopted {

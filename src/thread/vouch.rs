@@ -8,7 +8,7 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::ThreadId;
-use crate::verify::{self, Logs, Options, Proven, Sound, Standpoint, Unproven, Unsound};
+use crate::verify::{self, HOW_TO_KNOW, Logs, Options, Proven, Sound, Standpoint, Unproven, Unsound};
 
 /// A thread that bytes may be taken from, as it stood at one commit.
 #[derive(Clone, Debug)]
@@ -63,7 +63,9 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
         unknown.sort_unstable();
         unknown.dedup();
         warnings.extend(
-            unknown.iter().map(|key| format!("the thread {thread} rests on a key that is not known here: {key}")),
+            unknown
+                .iter()
+                .map(|key| format!("the thread {thread} rests on a key that is not known here: {key}; {HOW_TO_KNOW}")),
         );
     }
     Ok(Vouched { sound, reference: reference.to_owned(), trust: trust.clone(), warnings })

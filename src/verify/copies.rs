@@ -39,8 +39,25 @@ struct RunCopy {
     holds: bool,
     /// How it stands by itself.
     standing: Here,
-    /// What it took.
-    taken: Vec<Origin>,
+    /// What it took, each with whether a product of it was imported.
+    taken: Vec<(Origin, bool)>,
+    /// What confined its attempts, counted.
+    sandbox: BTreeMap<String, u64>,
+}
+
+/// What there is of a run that something was taken from.
+pub(super) struct Found {
+    pub(super) here: Here,
+    /// What that run took itself, each with whether a product of it was imported.
+    pub(super) taken: Vec<(Origin, bool)>,
+    /// What confined its attempts, counted; `None` if no copy goes to that seal.
+    pub(super) sandbox: Option<BTreeMap<String, u64>>,
+}
+
+impl Found {
+    fn alone(here: Here) -> Self {
+        Self { here, taken: Vec::new(), sandbox: None }
+    }
 }
 
 /// A copy of a thread.
@@ -61,17 +78,17 @@ impl Copies {
         at_hand: &AtHand<'_>,
         options: &Options,
         (run, first, root): (&RunId, Digest, Digest),
-    ) -> Result<(Here, Vec<Origin>), Error> {
-        let mut best = (Here::Not, Vec::new());
+    ) -> Result<Found, Error> {
+        let mut best = Found::alone(Here::Not);
         for reference in self.references(store, &Place::of_run(run))? {
             // Another run of that name is another run.
             let Some(copy) = self.run_copy(store, at_hand, options, (run, &reference, first))? else { continue };
             let another = || Here::Contradicts("it begins as that run does, and its seal says another root".to_owned());
             match copy.root {
-                Some(said) if said != root && copy.holds => return Ok((another(), Vec::new())),
-                Some(said) if said != root => better(&mut best, (another(), Vec::new())),
-                Some(_) => better(&mut best, (copy.standing.clone(), copy.taken.clone())),
-                None => better(&mut best, (Here::Unsure("not to its seal".to_owned()), Vec::new())),
+                Some(said) if said != root && copy.holds => return Ok(Found::alone(another())),
+                Some(said) if said != root => better(&mut best, Found::alone(another())),
+                Some(_) => better(&mut best, copy.found()),
+                None => better(&mut best, Found::alone(Here::Unsure("not to its seal".to_owned()))),
             }
         }
         Ok(best)
@@ -85,7 +102,7 @@ impl Copies {
         options: &Options,
         (thread, entry): (&ThreadId, &SignedEntry),
     ) -> Result<Here, Error> {
-        let mut best = (Here::Not, ());
+        let mut best = Here::Not;
         for reference in self.references(store, &Place::of_thread(thread))? {
             if !self.threads.contains_key(&reference) {
                 let Ok(tip) = resolve(store, &reference)? else { continue };
@@ -102,9 +119,9 @@ impl Copies {
             if matches!(here, Here::Contradicts(_)) {
                 return Ok(here);
             }
-            better(&mut best, (here, ()));
+            better(&mut best, here);
         }
-        Ok(best.0)
+        Ok(best)
     }
 
     /// Returns the refs at which what lies in a place is here: ours, and those that were fetched.
@@ -157,7 +174,11 @@ impl RunCopy {
         let (report, taken) = super::examined(case, at_hand);
         let fails = |name: &str| report.row(name).is_some_and(|row| row.state == State::Failed);
         let holds = by_sealer && !["chain", "root", "signature"].into_iter().any(fails);
-        Self { root, holds, standing: standing(&report), taken: origins(&taken) }
+        Self { root, holds, standing: standing(&report), taken: origins(&taken), sandbox: report.sandbox }
+    }
+
+    fn found(&self) -> Found {
+        Found { here: self.standing.clone(), taken: self.taken.clone(), sandbox: Some(self.sandbox.clone()) }
     }
 }
 
@@ -183,15 +204,27 @@ impl ThreadCopy {
 }
 
 /// Keeps the better of two copies.
-fn better<T>(best: &mut (Here, T), other: (Here, T)) {
-    let rank = |here: &Here| match here {
+fn better<T: AsRef<Here>>(best: &mut T, other: T) {
+    let rank = |copy: &T| match copy.as_ref() {
         Here::Intact => 3,
         Here::Contradicts(_) => 2,
         Here::Unsure(_) => 1,
         Here::Not => 0,
     };
-    if rank(&other.0) > rank(&best.0) {
+    if rank(&other) > rank(best) {
         *best = other;
+    }
+}
+
+impl AsRef<Here> for Here {
+    fn as_ref(&self) -> &Here {
+        self
+    }
+}
+
+impl AsRef<Here> for Found {
+    fn as_ref(&self) -> &Here {
+        &self.here
     }
 }
 

@@ -10,7 +10,8 @@ use crate::model::name::ItemId;
 use crate::model::place::Place;
 
 use super::pipelines::{self, Told};
-use super::{Case, root};
+use super::reader::Link;
+use super::{Case, root, said};
 
 /// What a report repeats of the run, verdicts aside.
 pub(super) struct Facts {
@@ -30,24 +31,60 @@ pub(super) struct Facts {
     pub(super) decisions: Vec<Decided>,
 }
 
-/// What somebody decided about an item.
+/// A decision about an item.
 #[derive(Clone, Debug)]
 pub struct Decided {
     /// The item.
     pub item: ItemId,
     /// What was decided.
     pub decision: Decision,
-    /// The key that decided; whether it did, row signature says.
+    /// The key that the entry names as the one that decided.
     pub by: String,
+    /// Which key vouches for that.
+    pub word: Word,
+    /// Whether the key that the entry names also began the run.
+    pub by_author: bool,
 }
 
-/// Returns what people decided, by entries in their order.
-pub(super) fn decisions<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<Decided> {
-    let decided = events.filter_map(|event| match event {
-        Event::ItemDecided(e) => Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone() }),
-        _ => None,
-    });
-    decided.collect()
+/// Which key vouches for a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The key that decided: it signed the entry, a statement that the entry holds, or the seal over it.
+    Own,
+    /// The key that signed the entry; the key that decided did not sign it.
+    Writer(String),
+    /// The key that sealed the run; a proof holds nothing that the key that decided signed.
+    Sealer(String),
+    /// None: no signature over it holds.
+    Nothing,
+}
+
+impl Word {
+    /// Returns the other key whose word the decision is.
+    pub fn of_other(&self) -> Option<&str> {
+        match self {
+            Self::Writer(key) | Self::Sealer(key) => Some(key),
+            Self::Own | Self::Nothing => None,
+        }
+    }
+}
+
+/// Returns the decisions of a run, in the order of its entries.
+fn decisions(case: &Case<'_>) -> Vec<Decided> {
+    let first = case.chain.links.first();
+    let author = first.and_then(|link| link.signer.as_deref().ok());
+    let decided = |link: &Link| {
+        let Event::ItemDecided(e) = &link.entry.event else { return None };
+        let word = match (said::check(case.run, first.map(|first| first.hash), &link.entry.event), &link.signer) {
+            (Some(Ok(_)), _) => Word::Own,
+            (None, Ok(key)) if *key == e.by => Word::Own,
+            (_, Ok(key)) => Word::Writer(key.clone()),
+            (_, Err(_)) => Word::Nothing,
+        };
+        let by_author = author == Some(e.by.as_str());
+        Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone(), word, by_author })
+    };
+    case.chain.links.iter().filter_map(decided).collect()
 }
 
 impl Facts {
@@ -68,7 +105,7 @@ impl Facts {
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
-            decisions: decisions(case.chain.links.iter().map(|link| &link.entry.event)),
+            decisions: decisions(case),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::facts::Facts;
 use super::findings::Verdict;
 use super::reader::Link;
 use super::rows::Rows;
+use super::signature::HOW_TO_KNOW;
 use super::{AtHand, Case, Error, Evidence, Options, Report, SignerSeen, Standing, State, anchor, content};
 
 /// What the gate goes by.
@@ -169,7 +170,7 @@ fn keys(run: &RunId, signers: &[SignerSeen], row: Verdict, accepted: bool) -> (V
     }
     let unknown: Vec<&str> =
         signers.iter().filter(|signer| !signer.trusted).map(|signer| signer.fingerprint.as_str()).collect();
-    let caution = format!("the run {run:?} is signed with {}, not known to you", unknown.join(", "));
+    let caution = format!("the run {run:?} is signed with {}, not known to you; {HOW_TO_KNOW}", unknown.join(", "));
     let caution = Some(caution).filter(|_| !unknown.is_empty() && row.state != State::Failed);
     (row, caution)
 }

@@ -147,7 +147,8 @@ fn of_thread(
         _ => return Err("its evidence is no entry that holds a state".to_owned()),
     };
     let tree = gix::objs::compute_hash(decoded.tree.0.kind(), Kind::Tree, &content.tree());
-    if first != entry.prev.is_none() || tree.ok() != Some(decoded.tree.0) {
+    let follows = first || !decoded.parents.is_empty();
+    if first != entry.prev.is_none() || !follows || tree.ok() != Some(decoded.tree.0) {
         return Err("its evidence is an entry that stands in no thread".to_owned());
     }
     let held = match of_checkpoint(key) {

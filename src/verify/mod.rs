@@ -11,6 +11,7 @@ mod chain;
 mod content;
 mod continuable;
 mod copies;
+mod dated;
 mod facts;
 mod findings;
 mod gate;
@@ -32,6 +33,7 @@ mod reader;
 mod received;
 mod render;
 mod report;
+mod required;
 mod reuse;
 mod revoked;
 mod root;
@@ -49,7 +51,7 @@ pub use bundle::{Bundle, BundleError, ChainReport};
 pub use bundle_json::verify_bundle_json;
 pub use continuable::{Begun, Continuable, Refusal, continuable, continuable_on};
 pub use copies::Copies;
-pub use facts::Decided;
+pub use facts::{Decided, Word};
 pub use gate::{Admitted, Barred, Gate, Seen};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
@@ -59,11 +61,12 @@ pub use pipelines::Told;
 pub use proof::{Beside, verify_proof};
 pub use proven::Proven;
 pub use received::{Chain, received};
-pub use report::{Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
+pub use report::{Admission, Claim, Failure, Guarantee, Report, Row, SignerSeen, Since, State, Uncovered};
 pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
 pub use said::read as said;
+pub use signature::HOW_TO_KNOW;
 pub use signers::{Signers, SignersError};
 pub use thread::{
     Ancestor, Examined, Sound, Standpoint, ThreadReport, Unproven, Unsound, knows_key, sound_thread, thread, thread_at,
@@ -180,7 +183,8 @@ fn examined(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Report, Vec<Taken>) {
 
 /// Judges one run: the verdicts, whether nothing but a key speaks against it, and what it took from others.
 fn judged(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Verdicts, bool, Vec<Taken>) {
-    let anchor = anchor::row(case, at_hand);
+    let mut anchor = anchor::row(case, at_hand);
+    dated::note(&mut anchor, case.seal().map(|seal| &case.chain.links[..=seal]).and_then(dated::of));
     let mut evidence = Evidence::gather(case, anchor.held_since());
     let (distrust, taken) = (evidence.distrust, std::mem::take(&mut evidence.taken));
     (evidence.judged(case, anchor, content::row(case)), distrust, taken)

@@ -2,7 +2,7 @@
 //!
 //! That something was taken from there is shown by what the run itself holds. Whoever has the others too can hold them against it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::copies::Copies;
 use super::findings::Findings;
@@ -28,6 +28,10 @@ pub struct TakenFrom {
     pub depth: u32,
     /// Whether it is here, and holds.
     pub here: Here,
+    /// Whether a product was sealed at submit, as opposed to the item being reused whole.
+    pub imported: bool,
+    /// What confined the attempts of a run, counted; `None` if the run is not here to its seal.
+    pub sandbox: Option<BTreeMap<String, u64>>,
 }
 
 /// What there is of it here.
@@ -64,37 +68,41 @@ pub(super) fn follow(
     (taken, copies): (&[Taken], &mut Copies),
 ) -> Result<(Vec<TakenFrom>, Findings), Error> {
     let options = Options { base: None, ..of_others(options) };
-    let mut left: VecDeque<(Origin, u32)> = origins(taken).into_iter().map(|origin| (origin, 1)).collect();
-    let (mut seen, mut followed, mut findings) = (BTreeSet::new(), Vec::new(), Findings::default());
-    while let Some((origin, depth)) = left.pop_front() {
-        if !seen.insert(origin.clone()) {
+    let mut left: VecDeque<(Origin, bool, u32)> = VecDeque::new();
+    left.extend(origins(taken).into_iter().map(|(origin, imported)| (origin, imported, 1)));
+    let (mut seen, mut followed, mut findings) =
+        (BTreeMap::<Origin, usize>::new(), Vec::<TakenFrom>::new(), Findings::default());
+    while let Some((origin, imported, depth)) = left.pop_front() {
+        if let Some(at) = seen.get(&origin) {
+            followed[*at].imported |= imported;
             continue;
         }
+        seen.insert(origin.clone(), followed.len());
         if followed.len() == MOST {
             findings.missing(format!("what it took goes back to more than {MOST} runs and threads"));
             break;
         }
-        let (run, name, is, here) = match &origin {
+        let (run, name, is, (here, sandbox)) = match &origin {
             Origin::Run { run, first, root } => {
-                let (here, further) = copies.run(store, at_hand, &options, (run, *first, *root))?;
-                left.extend(further.into_iter().map(|origin| (origin, depth + 1)));
-                (true, run.to_string(), root.to_string(), here)
+                let found = copies.run(store, at_hand, &options, (run, *first, *root))?;
+                left.extend(found.taken.into_iter().map(|(origin, imported)| (origin, imported, depth + 1)));
+                (true, run.to_string(), root.to_string(), (found.here, found.sandbox))
             }
             Origin::Thread { thread, checkpoint, entry } => {
                 let here = copies.thread(store, at_hand, &options, (thread, entry))?;
-                (false, thread.to_string(), checkpoint.to_string(), here)
+                (false, thread.to_string(), checkpoint.to_string(), (here, None))
             }
         };
         if let Here::Contradicts(why) = &here {
             let what = if run { "run" } else { "thread" };
             findings.add(format!("{what} {name}, which it took from, is here and is not the same: {why}"));
         }
-        followed.push(TakenFrom { run, name, is, depth, here });
+        followed.push(TakenFrom { run, name, is, depth, here, imported, sandbox });
     }
     Ok((followed, findings))
 }
 
-/// Returns what something was taken from, as far as the evidence of it holds.
-pub(super) fn origins(taken: &[Taken]) -> Vec<Origin> {
-    taken.iter().filter_map(|taken| Some(taken.found.as_ref().ok()?.from.clone())).collect()
+/// Returns what something was taken from, as far as the evidence of it holds, each with whether a product of it was imported.
+pub(super) fn origins(taken: &[Taken]) -> Vec<(Origin, bool)> {
+    taken.iter().filter_map(|taken| Some((taken.found.as_ref().ok()?.from.clone(), !taken.item))).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! Whatever a proof shows is bound to one root, and that root to a seal that one of the run's writers signed: nothing else signs a root.
 
+mod decided;
 mod sealed;
 mod shown;
 
@@ -20,11 +21,11 @@ use crate::model::role::Keys;
 use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
-use super::facts::{Facts, decisions};
+use super::dated;
+use super::facts::Facts;
 use super::findings::{Findings, Verdict};
 use super::report::{MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
 use super::rows::Rows;
-use super::said;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
@@ -45,7 +46,11 @@ pub struct Beside {
 /// A proof shows single entries and that they stand in a run that somebody sealed; what needs the whole run stays open.
 pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
     let evidence = Revealed::read(proof);
-    let anchor = evidence.anchors(options, at_hand);
+    let mut anchor = evidence.anchors(options, at_hand);
+    dated::note(
+        &mut anchor,
+        evidence.first.entry().zip(evidence.last.entry()).map(|(first, last)| (first.at, last.at)),
+    );
     let signature = evidence.signatures(options, anchor.held_since());
     let rest =
         Rows::default().map(|_, &()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
@@ -116,7 +121,7 @@ impl<'p> Revealed<'p> {
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
-            decisions: decisions(self.entries().map(|(entry, _)| &entry.event)),
+            decisions: self.decisions(),
         }
     }
 
@@ -229,7 +234,7 @@ impl<'p> Revealed<'p> {
         if self.proof.product.is_some() {
             return Err("what people decide about hands nothing over");
         }
-        match said::check(&self.proof.run, self.first.decoded().map(|first| first.hash), event) {
+        match self.statement(event) {
             Some(Err(_)) => Err("the decision is not what the key said that is to have made it"),
             _ => Ok(()),
         }
@@ -331,14 +336,11 @@ impl<'p> Revealed<'p> {
             vouched: false,
         });
         let mut judged = signature::judge(signed, writers, "", options, held_since);
-        for Shown { entry, .. } in self.shown.iter().flatten() {
-            if let Event::ItemDecided(e) = &entry.event {
-                let said = said::check(&self.proof.run, self.first.decoded().map(|first| first.hash), &entry.event);
-                let at = said.and_then(Result::ok).map_or(entry.at, |said| said.at);
-                judged.decided(&format!("entry {}: what was decided", entry.seq), (&e.by, at), options, held_since);
-            }
-        }
+        self.judge_decisions(&mut judged, options, held_since);
         let mut row = judged.row();
+        if row.verdict.state != State::Failed {
+            row.verdict.detail += &self.unsigned();
+        }
         if row.signers.is_empty() && row.verdict.state != State::Failed {
             row.verdict = Verdict::not_applicable("no entry could be read");
         }

@@ -1,5 +1,6 @@
 //! A report as text for people and as JSON for programs. Pure.
 
+mod decided;
 mod stable;
 mod taken;
 mod thread;
@@ -12,8 +13,8 @@ use crate::model::printable::{Color, Painted, cut, line};
 
 use super::pipelines::Told;
 use super::{
-    Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, TakenFrom, Timed,
-    Uncovered,
+    Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, TakenFrom,
+    Timed, Uncovered,
 };
 
 /// Where the headline begins.
@@ -27,9 +28,6 @@ const BLOCKS: usize = 20;
 
 /// More of what nothing vouches for is counted, not shown to people.
 const UNCOVERED: usize = 20;
-
-/// How many decisions are shown to people.
-const DECISIONS: usize = 20;
 
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
@@ -62,8 +60,7 @@ impl Report {
             report["rules"] = json!(rules);
         }
         if !self.decisions.is_empty() {
-            let one = |it: &Decided| json!({ "item": it.item, "decision": it.decision, "by": it.by });
-            report["decisions"] = self.decisions.iter().map(one).collect();
+            report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
         }
         if !self.taken_from.is_empty() {
             report["takenFrom"] = self.taken_from.iter().map(TakenFrom::to_json).collect();
@@ -116,13 +113,8 @@ impl Report {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {outcome}", "outcome")).end();
         }
-        for decided in self.decisions.iter().take(DECISIONS) {
-            let said = format!(" {:<10} {}", "decided", self.decided(decided));
-            text = text.painted(State::Ok.mark(), paint(State::Ok)).words(&said).end();
-        }
-        if let more @ 1.. = self.decisions.len().saturating_sub(DECISIONS) {
-            let said = format!(" {:<10} and {more} more, which --json lists", "decided");
-            text = text.painted(State::Ok.mark(), paint(State::Ok)).words(&said).end();
+        for (state, said) in self.decided_lines() {
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "decided")).end();
         }
         for (state, said) in taken::lines(&self.taken_from) {
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "taken from")).end();
@@ -168,18 +160,6 @@ impl Report {
             true if self.is_partial() || !self.is_trusted() => State::NotApplicable,
             true => State::Ok,
         }
-    }
-
-    /// Says who decided what; whose key it is, as far as the verifier knows.
-    fn decided(&self, decided: &Decided) -> String {
-        let Decided { item, decision, by } = decided;
-        let known = self.signers.iter().find(|signer| signer.fingerprint == *by);
-        let whose = match known.map(|signer| (&signer.principal, signer.trusted)) {
-            Some((Some(principal), _)) => principal.clone(),
-            Some((None, true)) => "this repository's key".to_owned(),
-            _ => by.clone(),
-        };
-        format!("{item} {} by {whose}", decision.word())
     }
 
     fn footer(&self) -> String {
@@ -332,6 +312,9 @@ fn signer(signer: &SignerSeen) -> Value {
     let mut value = json!({ "fingerprint": signer.fingerprint, "trusted": signer.trusted });
     if let Some(principal) = &signer.principal {
         value["principal"] = principal.as_str().into();
+    }
+    if let Some(Admission { by, entry, roles }) = &signer.admitted {
+        value["admitted"] = json!({ "by": by, "entry": entry, "roles": roles });
     }
     value
 }

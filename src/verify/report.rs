@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::merkle::TreeHead;
-use crate::model::confinement::missing;
 use crate::model::digest::{Digest, Oid};
 use crate::model::outcomes::Outcomes;
+use crate::model::role::Role;
 
 use super::facts::{Decided, Facts};
 use super::findings::Verdict;
@@ -99,28 +99,6 @@ pub struct Row {
 }
 
 impl Report {
-    /// Returns whether all of it holds, and as much can be claimed as is wanted.
-    pub fn proves(&self, wanted: Claim) -> bool {
-        self.intact && (wanted == Claim::TamperDetecting || self.claim == wanted)
-    }
-}
-
-impl Report {
-    /// Holds the report against what is required of it, the claim and the layers that confined each attempt. What is not met is said in the
-    /// report, and a failure of something that is intact otherwise.
-    pub fn require(&mut self, claim: Claim, layers: &[&str]) {
-        let less = self.less_than(layers).map(|(sandbox, layer)| {
-            format!("{layer} was required, and there are attempts whose sandbox was `{sandbox}`")
-        });
-        let unproven = (self.intact && !self.proves(claim)).then(|| {
-            "tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite".to_owned()
-        });
-        self.unmet = less.or(unproven);
-        if self.intact && self.unmet.is_some() {
-            (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
-        }
-    }
-
     /// Returns whether every signature is by a key that the verifier trusts.
     pub fn is_trusted(&self) -> bool {
         !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted)
@@ -141,6 +119,28 @@ pub struct SignerSeen {
     pub principal: Option<String>,
     /// Whether the verifier trusts it, for the times at which it signed.
     pub trusted: bool,
+    /// Whether the verifier knows nothing of it: no line names it, it is not revoked and not this repository's.
+    pub unknown: bool,
+    /// Who admitted it to the run, if an entry of another key did.
+    pub admitted: Option<Admission>,
+}
+
+/// The admission of a key to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// The fingerprint of the key that signed the entry.
+    pub by: String,
+    /// The entry: the first that gives the key a role.
+    pub entry: u64,
+    /// The roles that the key was given, by this entry and by later ones.
+    pub roles: Vec<Role>,
+}
+
+impl SignerSeen {
+    /// Returns a signer of whose key nothing is known.
+    pub fn unknown(fingerprint: String) -> Self {
+        Self { fingerprint, principal: None, trusted: false, unknown: true, admitted: None }
+    }
 }
 
 /// An earlier state that a proof says its run went on from.
@@ -236,15 +236,6 @@ pub(super) struct Verdicts {
     pub(super) outcome: Option<Outcomes>,
 }
 
-impl Report {
-    /// Returns what confined some attempt, and the first of the required layers that it had not; none where all attempts had them.
-    ///
-    /// An attempt whose manifest cannot be read is not counted here; the row `manifest` fails then.
-    pub fn less_than<'a>(&self, required: &[&'a str]) -> Option<(&str, &'a str)> {
-        self.sandbox.keys().find_map(|sandbox| Some((sandbox.as_str(), missing(sandbox, required)?)))
-    }
-}
-
 impl Verdicts {
     /// Sums up; `distrust` says that signatures fail for want of trust only.
     pub(super) fn report(self, facts: Facts, distrust: bool) -> Report {
@@ -252,7 +243,9 @@ impl Verdicts {
         let guarantee = Guarantee::strongest(&self.anchored);
         let trusted = !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted);
         let all_ok = self.rows.iter().all(|verdict| verdict.state == State::Ok);
-        let evident = all_ok && failure.is_none() && trusted && guarantee == Guarantee::ExternalImmutable;
+        // That a key is this repository's own convinces nobody else: the verifier's signers have to name each.
+        let named = trusted && self.signers.iter().all(|signer| signer.principal.is_some());
+        let evident = all_ok && failure.is_none() && named && guarantee == Guarantee::ExternalImmutable;
         let claim = if evident { Claim::TamperEvident } else { Claim::TamperDetecting };
         let headline = match failure {
             None if evident => "INTACT · tamper-evident",

@@ -26,6 +26,10 @@ pub(super) struct Said {
 /// Reads a statement: a commit of a log, signed by the log's key. An error says what is wrong with it.
 pub fn read(commit: &[u8]) -> Result<(Decoded, String), String> {
     let decoded = codec::decode(commit).map_err(|error| in_words(&error))?;
+    let entry = &decoded.entry;
+    if decoded.parents.len() != usize::from(entry.seq > 0) || entry.prev.is_some() != (entry.seq > 0) {
+        return Err(format!("it is entry {} of its log, and does not follow the entry before that", entry.seq));
+    }
     let key = sign::signer(&decoded.payload, decoded.signature.as_deref()).map_err(|error| in_words(&error))?;
     match decoded.entry.event.log() {
         Some(log) if log == key => Ok((decoded, key)),

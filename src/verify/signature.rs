@@ -2,10 +2,12 @@
 //!
 //! The signatures of runs, threads and proofs are judged here, and here it is said who may write what.
 
+use std::collections::BTreeMap;
+
 use crate::model::digest::Digest;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
-use crate::model::role::Keys;
+use crate::model::role::{Keys, Role};
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
@@ -13,7 +15,11 @@ use super::reader::Link;
 use super::said;
 use super::signers::KeyStanding;
 use super::taken::Taken;
-use super::{Case, Options, SignerSeen, State};
+use super::{Admission, Case, Options, SignerSeen, State};
+
+/// How a key becomes one that the verifier knows, for sentences that say that a key is not known.
+pub const HOW_TO_KNOW: &str =
+    "to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers";
 
 /// The row, and whom it saw.
 pub(super) struct Signature {
@@ -149,6 +155,8 @@ pub(super) struct Judged {
     mismatched: Findings,
     /// The keys that signed, in order of appearance.
     pub(super) signers: Vec<SignerSeen>,
+    /// The keys that entries admitted, the first admission of each with all roles that it was given.
+    admissions: BTreeMap<String, Admission>,
 }
 
 /// `held_since` is when the run's root was there at the latest, by the clock of somebody else.
@@ -195,8 +203,9 @@ pub(super) fn judge<'a>(
             }
         };
         let first = judged.signers.first().map(|first| first.fingerprint.clone());
-        if let Some(refusal) = writers.refuses(&one, key, first.as_deref()) {
-            judged.bad.add(format!("{whose}{refusal}"));
+        match writers.refuses(&one, key, first.as_deref()) {
+            Some(refusal) => judged.bad.add(format!("{whose}{refusal}")),
+            None => judged.admit(&one, key),
         }
         let conducts = !matches!(one.event, Some(Event::ItemDecided(_) | Event::DocumentWritten(_)));
         let asked = if conducts { options } else { &of_others };
@@ -234,13 +243,31 @@ impl Judged {
         self.see(what, by, at, (&of_others(options), held_since));
     }
 
+    /// Judges a key that is named and signed nothing: it cannot make the row better, and fails it as one that signed.
+    pub(super) fn named(
+        &mut self,
+        what: &str,
+        (by, at): (&str, Moment),
+        options: &Options,
+        held_since: Option<Moment>,
+    ) {
+        if let Some(why) = standing(&of_others(options), by, at, held_since).1 {
+            self.distrusted.add(format!("{what}: the key {by} {why}"));
+        }
+    }
+
     /// Takes in a key that signed at some time, and how it stands with it.
     fn see(&mut self, what: &str, key: &str, at: Moment, (options, held_since): (&Options, Option<Moment>)) {
         let (principal, distrust) = standing(options, key, at, held_since);
         let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_deref() == Some(key));
         match self.signers.iter_mut().find(|seen| seen.fingerprint == *key) {
             Some(seen) => seen.trusted &= trusted,
-            None => self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted }),
+            None => {
+                let named = options.signers.as_ref().is_some_and(|signers| signers.names(key));
+                let unknown = !trusted && !named && !options.revoked.contains_key(key);
+                let admitted = self.admissions.get(key).cloned();
+                self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
+            }
         }
         let Some(why) = distrust else { return };
         // A key that is only not the one that was asked for is nothing against it.
@@ -249,12 +276,32 @@ impl Judged {
         let findings = if is_other { &mut self.mismatched } else { &mut self.distrusted };
         findings.add(format!("{what}: the key {key} {why}"));
     }
+
+    /// Notes the keys that an entry admits to a run, by the key that signed the entry.
+    fn admit(&mut self, one: &Signed<'_>, by: &str) {
+        let mut admit = |key: &str, role: Role| {
+            let new = || Admission { by: by.to_owned(), entry: one.seq, roles: Vec::new() };
+            let roles = &mut self.admissions.entry(key.to_owned()).or_insert_with(new).roles;
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        };
+        match one.event {
+            Some(Event::RunAdmitted(e)) => admit(&e.key, e.role),
+            Some(Event::RunSubmitted(e)) => {
+                for (key, roles) in Keys::of(e).iter().filter(|(key, _)| *key != by) {
+                    roles.iter().for_each(|role| admit(key, *role));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Judged {
     /// Sums up.
     pub(super) fn row(self) -> Signature {
-        let Self { mut bad, distrusted, mismatched, signers } = self;
+        let Self { mut bad, distrusted, mismatched, signers, .. } = self;
         let distrust = bad.first().is_none() && distrusted.first().is_some();
         bad.extend(&distrusted);
         let is_other = bad.first().is_none() && mismatched.first().is_some();
@@ -305,9 +352,26 @@ fn detail(signers: &[SignerSeen]) -> String {
     let one = |signer: &SignerSeen| match &signer.principal {
         Some(principal) => format!("ed25519 {} · trusted as {principal}", abbreviated(&signer.fingerprint)),
         None if signer.trusted => format!("ed25519 {} · this repository's key", abbreviated(&signer.fingerprint)),
-        None => format!("valid, key {} not known to you", signer.fingerprint),
+        None => {
+            let admitted = signer.admitted.as_ref().map(|admission| admission.in_words(signers)).unwrap_or_default();
+            format!("valid, key {} not known to you{admitted}", signer.fingerprint)
+        }
     };
     signers.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+impl Admission {
+    /// Says who admitted an unknown key, by the name that the verifier has for that key.
+    fn in_words(&self, signers: &[SignerSeen]) -> String {
+        let by = signers.iter().find(|signer| signer.fingerprint == self.by);
+        let by = match by.map(|signer| (&signer.principal, signer.trusted)) {
+            Some((Some(principal), true)) => format!("{principal}, whom you trust"),
+            Some((None, true)) => "this repository's key".to_owned(),
+            _ => self.by.clone(),
+        };
+        let roles: Vec<&str> = self.roles.iter().map(|role| role.word()).collect();
+        format!(", admitted as {} in entry {} by {by}", roles.join(", "), self.entry)
+    }
 }
 
 fn abbreviated(fingerprint: &str) -> String {

@@ -97,6 +97,11 @@ impl Signers {
         self.keys.iter()
     }
 
+    /// Returns true if some line names the key, whenever it is valid.
+    pub(super) fn names(&self, fingerprint: &str) -> bool {
+        self.grants.contains_key(fingerprint)
+    }
+
     /// Returns what is said of a key at a time, by the lines whose principals list `wanted`, or by all.
     pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> KeyStanding<'_> {
         let grants = self.grants.get(fingerprint).into_iter().flatten();

@@ -10,7 +10,7 @@ use crate::git::aside::Aside;
 use crate::git::history;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::verify::Gate;
+use crate::verify::{Gate, HOW_TO_KNOW};
 
 use super::Error;
 use super::commit::{Claim, Commit};
@@ -324,9 +324,10 @@ impl Finding {
     fn by(case: &Case, makers: Vec<Maker>, how: How, detail: String) -> Self {
         let (verdict, detail) = match makers.iter().map(|maker| &maker.standing).max() {
             None | Some(Standing::Proven) => (Verdict::Product, detail),
-            Some(Standing::Stranger(key)) => {
-                (Verdict::Unproven, format!("{detail}, but the run is signed with {key}, not known to you"))
-            }
+            Some(Standing::Stranger(key)) => (
+                Verdict::Unproven,
+                format!("{detail}, but the run is signed with {key}, not known to you; {HOW_TO_KNOW}"),
+            ),
             Some(Standing::Barred(why)) => (Verdict::Unproven, format!("{detail}, but {why}")),
         };
         Self { makers, how: Some(how), ..Self::plain(case.commit.clone(), verdict, &detail) }

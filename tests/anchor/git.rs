@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{RUN, forge, json, refs, row, sealed, verify};
+use super::{RUN, forge, json, know, refs, row, sealed, verify};
 use crate::common::{Environment, assert_output};
 
 /// A sealed run, and a repository beside it that is an anchor with its log.
@@ -137,11 +137,21 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     let env = anchored();
     env.git(["config", "handoff.anchor.vault.guarantee", "external-immutable"]).success();
     let claim = |env: &Environment, more: &[&str]| verify(env, more, 0)["claim"].as_str().unwrap().to_owned();
+    // That the key is this repository's own is nothing to anybody else: the verifier has to say whose it is.
+    assert_eq!(claim(&env, &[]), "tamper-detecting");
+    let said = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
+    assert!(
+        said.contains("✗ MISMATCH") && said.contains("nobody can rewrite: your signers do not name the key SHA256:")
+    );
+    know(&env);
     assert_eq!(claim(&env, &[]), "tamper-evident");
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
     assert_output!("anchor_git_evident", env.handoff(["verify", RUN]));
     // A key that the verifier does not know, or an anchor that was not asked, allows no such claim.
     assert_eq!(claim(&env, &["--anchor", "local"]), "tamper-detecting");
+    let said = env.handoff(["verify", "--require", "tamper-evident", "--anchor", "local", RUN]).exit(3).stdout;
+    assert!(said.contains("nobody can rewrite: what holds the run is detect\n"), "{said}");
+    env.git(["config", "--unset", "handoff.signers"]).success();
     env.git(["config", "handoff.signingKey", ""]).success();
     assert_eq!(claim(&env, &[]), "tamper-detecting");
     env.handoff(["verify", "--require", "tamper-evident", RUN]).ends(3);

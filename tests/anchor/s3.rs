@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answers::{Answer, serve};
 use super::moto::Moto;
-use super::{RUN, forge, json, refs, row, sealed, verify};
+use super::{RUN, forge, json, know, refs, row, sealed, verify};
 use crate::common::{Environment, answers, assert_output};
 
 /// A secret that must never be shown.
@@ -45,6 +45,7 @@ fn from_adding_it_to_the_strongest_claim() {
     add(&env, &moto.url());
     assert_eq!(row(&verify(&env, &[], 3)), "lock: it holds nothing of the run");
     assert_output!(env.handoff(["anchor", "push"]), @"lock  new  run  handoff-dag-1");
+    know(&env);
     assert_output!("anchor_s3_verify", env.handoff(["verify", RUN]));
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
     let again = json(&env.handoff(["anchor", "push", "--json"]).exit(0));

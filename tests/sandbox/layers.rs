@@ -104,7 +104,39 @@ fn what_had_less_than_is_required_fails() {
     assert_eq!(scene.manifest("none/a").get("network"), None);
     let less = scene.handoff(&["verify", "--require-sandbox=seccomp", "none"]).exit(3);
     assert!(less.stdout.contains("seccomp was required"), "{less}");
-    scene.handoff(&["verify", "--require-sandbox=everything", "none"]).ends(2);
+    for unknown in ["everything", "none", "off", "landlock,none", "seccomp,off"] {
+        scene.handoff(&["verify", &format!("--require-sandbox={unknown}"), "none"]).ends(2);
+    }
+}
+
+#[test]
+fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
+    let scene = Scene::new(Layers::Inner);
+    let required = |run: &str| scene.handoff(&["verify", "--require-sandbox=seccomp", run]);
+    scene.ground.config("handoff.sandbox", "none");
+    scene.drive("loose", &[item("write", "mkdir outputs; echo a >outputs/a")]).ends(0);
+    scene.ground.config("handoff.sandbox", "auto");
+    let taken = |from: &str, item_of: &str| {
+        let mut item = item("make", "mkdir outputs; cp inputs/a outputs/a");
+        item["needs"] =
+            serde_json::json!({ "a": { "run": from, "from": item_of, "select": { "kind": "output", "path": "a" } } });
+        item
+    };
+    scene.drive("next", &[taken("loose", "write")]).ends(0);
+    scene.drive("last", &[taken("next", "make")]).ends(0);
+    assert!(scene.manifest("last/make")["sandbox"].as_str().unwrap().contains("seccomp"));
+    for run in ["next", "last"] {
+        scene.handoff(&["verify", run]).ends(0);
+        let less = required(run).exit(3).stdout;
+        let why = "✗ required   seccomp was required, and the run loose, which products were taken from, has attempts whose \
+                   sandbox was `none`\n";
+        assert!(less.contains(why) && less.contains("✗ MISMATCH"), "{less}");
+    }
+    // What is not here is not known to have been confined.
+    scene.ground.env.git(["update-ref", "-d", "refs/handoff/runs/next"]).success();
+    let less = required("last").exit(3).stdout;
+    assert!(less.contains("and the run next, which products were taken from, is not here to its seal"), "{less}");
+    scene.handoff(&["verify", "last"]).ends(0);
 }
 
 #[test]

@@ -51,6 +51,8 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     ✓ anchor     local (detect)
     ─ lineage    began by itself
     ✓ content    1 checkpoint, 5 B re-hashed
+    ------- stderr -------
+    hint: if you trust the owner of that key: add the line that `git handoff key` prints there to a file, and: git config handoff.signers FILE
     ");
     // Where it is the only one it is verified with all, too; beside one of that name it is told apart.
     let all = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(0).stdout;

@@ -157,7 +157,7 @@ fn transcripts_stay_home_unless_asked_for() {
     let what = "origin/handoff-dag-1/edit-a:transcript";
     assert_output!(env.handoff_in("clone", ["cat", what]), @r#"
     ------- stderr -------
-    warning: the run "handoff-dag-1" is signed with SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, not known to you
+    warning: the run "handoff-dag-1" is signed with SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, not known to you; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers
     error: the transcript of "edit-a" is not here; only its hash is recorded
     hint: git handoff fetch origin --transcripts
     [exit status: 1]

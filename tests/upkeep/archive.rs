@@ -199,6 +199,23 @@ fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
     let (code, _, err) = place.handoff(&["verify", "a"]);
     assert!(code != 0 && err.contains("which holds archived runs, cannot be read"), "{code} {err}");
     assert_eq!(place.handoff(&["verify", "b"]).0, 0, "what has a ref needs no archive");
+    // Everything else goes on: only the run that lies there is hurt.
+    for fine in [&["status", "b"][..], &["show", "b"], &["run", "b"], &["cat", "b/edit:patch"], &["waiting"]] {
+        let (code, _, err) = place.handoff(fine);
+        assert_eq!(code, 0, "{fine:?} {err}");
+    }
+    place.done("new", &[EDIT]);
+    let (code, _, err) = place.handoff(&["verify", "nowhere"]);
+    assert!(code == 1 && err.contains("there is no run \"nowhere\" here"), "{code} {err}");
+    let (code, out, err) = place.handoff(&["runs"]);
+    assert!(code == 0 && out.contains("b  ") && out.contains("new  "), "{out}{err}");
+    assert!(err.contains("warning: runs are not listed: refs/handoff/archives/") && err.contains("cannot be read"));
+    let (code, out, err) = place.handoff(&["verify", "--all"]);
+    assert!(code == 3 && out.contains("verify · b ") && out.contains("verify · new "), "{code} {out}");
+    assert!(err.contains("error: the run \"a\" is archived: refs/handoff/archives/"), "{err}");
+    assert!(!err.contains("is gone"), "{err}");
+    let (code, out, err) = place.handoff(&["doctor"]);
+    assert!(code != 0 && format!("{out}{err}").contains("is not sound"), "{code} {out}{err}");
     place.git(&["update-ref", name.trim(), &format!("{}~1", garbage.trim())]);
     assert_eq!(place.handoff(&["verify", "a"]).0, 0);
 }

@@ -65,8 +65,10 @@ fn a_seal_that_its_log_missed_is_added_once() {
     let entries = report(&env, "handoff-dag-1")["entries"].clone();
     // As after a crash between the seal and the log.
     env.git(["update-ref", log.trim(), submitted.trim()]).success();
-    let said = env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout;
-    assert!(said.contains("✗ NOT ANCHORED"), "{said}");
+    let said = env.handoff(["verify", "handoff-dag-1"]).exit(3);
+    assert!(said.stdout.contains("✗ NOT ANCHORED"), "{said}");
+    let hint = "hint: git handoff doctor --fix   # logs handoff-dag-1 again if it is sound and your key's";
+    assert!(said.stderr.contains(hint), "{said}");
     for _ in 0..3 {
         env.handoff(["run", "handoff-dag-1"]).success();
     }

@@ -5,7 +5,7 @@ use crate::common::teller::Teller;
 
 use git_handoff::ledger::sign;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::Event;
+use git_handoff::model::entry::{Event, Role, RunAdmitted};
 use git_handoff::verify::{Failure, Options, Refusal, Signers, SignersError, State, continuable};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
@@ -95,6 +95,30 @@ fn signers_files_are_read_whole_or_not_at_all() {
     assert!(matches!(parse_signers("ada ssh-ed25519 AAAA"), Err(SignersError::Key(1, _))));
     parse_signers(&format!("\"ada, of course,bob\" namespaces=\"git\",valid-after=\"20200101\" {key} ada@host"))
         .unwrap();
+}
+
+#[test]
+fn an_unknown_key_that_was_admitted_has_its_admission_named() {
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let mut teller = Teller::submit(&lab, PLAN);
+    for role in [Role::Approve, Role::Document] {
+        teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role }), Vec::new());
+    }
+    teller.document("notes", None, b"text");
+    teller.by(&bob);
+    lab.finish(teller);
+    let (ada, bob) = (lab.signer.fingerprint(), bob.fingerprint());
+    let whose = |options: &Options| lab.verify_with(options).row("signature").unwrap().detail.clone();
+    let said =
+        |by: &str| format!("valid, key {bob} not known to you, admitted as approve, document in entry 1 by {by}");
+    assert!(whose(&Options::default()).ends_with(&said(&ada)), "{}", whose(&Options::default()));
+    assert!(whose(&lab.options()).ends_with(&said("this repository's key")));
+    let named = Options { signers: Some(signers(&lab, "namespaces=\"git\"")), ..Options::default() };
+    assert!(whose(&named).ends_with(&said("ci@example.com, whom you trust")), "{}", whose(&named));
+    let report = lab.verify_with(&named).to_json();
+    let admitted = serde_json::json!({ "by": ada, "entry": 1, "roles": ["approve", "document"] });
+    assert_eq!((&report["signers"][1]["admitted"], report["signers"][0].get("admitted")), (&admitted, None));
 }
 
 #[test]

@@ -121,6 +121,7 @@ impl From<held::Missed> for Failure {
         let code = match missed {
             held::Missed::Log(_) => "broken-log",
             held::Missed::Silent { .. } => "anchor-missing",
+            held::Missed::Archived { .. } => "archive",
             held::Missed::Gone { .. } | held::Missed::Deleted(_) => "vanished",
         };
         Self { exit: 3, ..Self::of(code, &missed) }

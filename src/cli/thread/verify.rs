@@ -8,7 +8,7 @@ use git_handoff::repository::Trust;
 use git_handoff::thread::verification::{Error, Which};
 use git_handoff::verify::{self, State, ThreadReport};
 
-use super::super::verify::hint_at_clone;
+use super::super::verify::{hint_at_clone, of_signers};
 use super::{Ending, Failure, Output, Repository};
 
 /// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
@@ -78,5 +78,6 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 /// Prints the report that stands at this place of an answer.
 pub(crate) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
     output.report(at, || report.to_json(), |color| report.painted(color));
+    of_signers(report.signers.iter().chain(report.lineage.iter().map(|ancestor| &ancestor.signer)), output);
     if report.intact { Ending::Done } else { Ending::CheckFailed }
 }

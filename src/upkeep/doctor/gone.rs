@@ -54,7 +54,12 @@ fn vanished(vanished: &Vanished) -> Finding {
 
 fn of_run(patient: &Patient, run: &RunId, log: &str, seal: Option<Oid>) -> Result<Option<Finding>, Error> {
     let (store, name) = (&patient.store, format::run_ref(run));
-    if refs::read(store, &name)?.is_some() {
+    let is_here = match refs::read(store, &name) {
+        // That an archive cannot be read is a finding of its own.
+        Err(refs::Error::Archive(_)) => true,
+        other => other?.is_some(),
+    };
+    if is_here {
         return Ok(None);
     }
     // The log says where a sealed one ended, and that stays here until git prunes it.

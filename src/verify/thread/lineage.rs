@@ -144,7 +144,7 @@ fn examine(
     if anchored.state == State::Failed {
         wrong.bad.add(format!("{whose}: {}", anchored.detail));
     }
-    let signer = signer.unwrap_or_else(|| SignerSeen { fingerprint: String::new(), principal: None, trusted: false });
+    let signer = signer.unwrap_or_else(|| SignerSeen::unknown(String::new()));
     if !signer.trusted && judged.distrusted.first().is_none() && !signer.fingerprint.is_empty() {
         wrong.unknown.push(signer.fingerprint.clone());
     }

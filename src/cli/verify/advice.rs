@@ -1,0 +1,38 @@
+//! What to do about a report: how to make a key known, and how to anchor a run.
+
+use git_handoff::model::hints::{self, Hint};
+use git_handoff::verify::{Anchored, Failure as Lack, LOCAL, Report, SignerSeen, Standing};
+
+use super::super::Output;
+
+/// Prints the hints for a report on a run or a proof.
+pub(super) fn advise(report: &Report, output: &mut Output) {
+    of_signers(report.signers.iter(), output);
+    if report.failure == Some(Lack::AnchorMissing) {
+        output.hint_once(anchoring(report));
+    }
+}
+
+/// Prints how to make a key known, if one of the signers is not.
+pub(crate) fn of_signers<'s>(mut signers: impl Iterator<Item = &'s SignerSeen>, output: &mut Output) {
+    if signers.any(|signer| signer.unknown) {
+        output.hint_once(hints::know_key());
+    }
+}
+
+/// Returns what brings a run to the first anchor that should hold it and does not.
+fn anchoring(report: &Report) -> Hint {
+    let run = report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
+    let fails = |one: &&Anchored| matches!(one.standing, Standing::Missing | Standing::Unreachable);
+    // The logs at hand come first. They count only where no place outside is configured, or where one of them is broken.
+    let outside = report.anchors.iter().filter(|one| one.kind != LOCAL).find(fails);
+    let local = report.anchors.iter().find(|one| one.kind == LOCAL).map(|one| one.standing);
+    match (outside, &report.remote) {
+        (Some(one), _) if one.standing == Standing::Unreachable => hints::check_anchors(run),
+        (Some(one), None) => hints::push_run_to_anchor(&one.name, &report.run),
+        (Some(one), Some(_)) => hints::ask_to_anchor(&one.name, &report.run),
+        (None, _) if local == Some(Standing::Unreachable) => hints::doctor(),
+        (None, Some(remote)) => hints::fetch_logs(remote),
+        (None, None) => hints::log_run(&report.run),
+    }
+}

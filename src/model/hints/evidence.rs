@@ -1,0 +1,18 @@
+//! Hints about what a report on a run lacks: known keys, and places that hold it.
+
+use std::fmt;
+
+use super::{Hint, Parts, quoted};
+
+hints! {
+    /// A signature is by a key of which nothing is known.
+    know_key() => "if you trust the owner of that key: add the line that `git handoff key` prints there to a file, and: git config handoff.signers FILE";
+    /// An anchor does not hold a run of ours yet.
+    push_run_to_anchor(anchor, run) => "git handoff anchor push {anchor} {run}";
+    /// An anchor does not hold a run of another key.
+    ask_to_anchor(anchor, run) => "ask whoever sealed the run for: git handoff anchor push {anchor} {run}";
+    /// No log of the remote was fetched that holds a run.
+    fetch_logs(remote) => "git handoff fetch {remote}   # brings the logs; if none there holds the run: ask whoever sealed it for git handoff push";
+    /// No log here holds a run of ours.
+    log_run(run) => "git handoff doctor --fix   # logs {run} again if it is sound and your key's";
+}

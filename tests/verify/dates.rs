@@ -1,0 +1,105 @@
+//! Places outside whose clock and the run's contradict one another, and who must be known for the strongest claim.
+
+use git_handoff::ledger::sign::allowed_signers_line;
+use git_handoff::model::entry::Event;
+use git_handoff::model::name::RunId;
+use git_handoff::model::time::Moment;
+use git_handoff::verify::{
+    Answer, AtHand, Claim, Failure, Guarantee, Held, Logs, Options, Question, Report, Seal, Signers, State, Witness,
+    verify_with,
+};
+
+use crate::common::lab::Lab;
+
+/// Verifies an honest run, its times from 2026-06-04T02:00:00Z on, that a vault holds since some time.
+fn held_since(lab: &Lab, since: Option<&str>, answer: Option<Answer>, options: &Options) -> Report {
+    let told = lab.honest();
+    let last = told.links.last().unwrap();
+    let Event::RunSealed(e) = &last.entry.event else { panic!("a run ends with its seal") };
+    let seal = Seal { root: e.root, entries: e.entries, seal: last.hash, commit: last.commit };
+    let key = lab.signer.fingerprint();
+    let since: Option<Moment> = since.map(|since| since.parse().unwrap());
+    let answer = std::cell::RefCell::new(answer);
+    let ask = |_: &Question<'_>| {
+        let vault = Witness {
+            anchor: "vault".to_owned(),
+            kind: "s3",
+            guarantee: Guarantee::ExternalImmutable,
+            since,
+            notes: Vec::new(),
+            answer: Answer::Seals(vec![Held { key: key.clone(), seal: seal.clone() }]),
+        };
+        let stamp = answer.borrow_mut().take().map(|answer| Witness {
+            anchor: "authority".to_owned(),
+            kind: "rfc3161",
+            guarantee: Guarantee::Detect,
+            since: None,
+            notes: Vec::new(),
+            answer,
+        });
+        [vault].into_iter().chain(stamp).collect()
+    };
+    let logs = Logs::read(&lab.store).unwrap();
+    let run = RunId::parse("handoff-dag-1").unwrap();
+    let at_hand = AtHand { logs: &logs, ask: &ask };
+    verify_with(&lab.store, &at_hand, &run, "refs/handoff/runs/handoff-dag-1", options).unwrap()
+}
+
+fn known(lab: &Lab) -> Options {
+    let line = allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
+    Options { signers: Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()), ..lab.options() }
+}
+
+#[test]
+fn an_anchor_older_than_what_it_holds_deserves_a_word() {
+    let word = "; vault held the seal at 2019-01-01T00:00:00.000Z, and the run dates its first entry \
+                2026-06-04T02:00:00.000Z: one of the two clocks is wrong";
+    let lab = Lab::new();
+    let report = held_since(&lab, Some("2019-01-01T00:00:00.000Z"), None, &known(&lab));
+    let row = report.row("anchor").unwrap();
+    assert!(report.intact && row.state == State::Ok, "{}", report.to_text(false));
+    assert_eq!(row.detail, format!("vault: s3 (external-immutable){word}"));
+    assert_eq!(report.to_json()["checks"]["anchor"]["detail"], row.detail);
+    // Clocks that differ by minutes, and what is anchored later, are worth none.
+    for since in
+        [Some("2026-06-04T01:30:00.000Z"), Some("2026-06-04T02:00:01.000Z"), Some("2031-01-01T00:00:00.000Z"), None]
+    {
+        let lab = Lab::new();
+        let report = held_since(&lab, since, None, &known(&lab));
+        assert_eq!(report.row("anchor").unwrap().detail, "vault: s3 (external-immutable)", "{since:?}");
+    }
+    // So is a time stamp.
+    let lab = Lab::new();
+    let stamp = Answer::Time(Ok("2026-06-03T00:00:00.000Z".parse().unwrap()));
+    let report = held_since(&lab, None, Some(stamp), &known(&lab));
+    let detail = &report.row("anchor").unwrap().detail;
+    assert!(detail.contains("; authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates"), "{detail}");
+}
+
+#[test]
+fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
+    let lab = Lab::new();
+    let mut own = held_since(&lab, None, None, &lab.options());
+    assert_eq!((own.intact, own.claim, own.headline), (true, Claim::TamperDetecting, "INTACT · tamper-detecting"));
+    assert!(own.row("signature").unwrap().detail.contains("this repository's key"));
+    own.require(Claim::TamperEvident, &[]);
+    assert_eq!((own.failure, own.headline), (Some(Failure::Required), "MISMATCH"));
+    let why = format!(
+        "tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite: your signers do \
+         not name the key {}",
+        lab.signer.fingerprint()
+    );
+    assert_eq!(own.unmet.as_ref(), Some(&why));
+    // Signers that name others are as good as none.
+    let lab = Lab::new();
+    let other = crate::common::lab::key(lab.path(), 9);
+    let line = allowed_signers_line("eve@example.com", other.public()).unwrap();
+    let signers = Some(Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap());
+    let others = held_since(&lab, None, None, &Options { signers, ..lab.options() });
+    assert_eq!((others.intact, others.claim), (true, Claim::TamperDetecting));
+    let lab = Lab::new();
+    let mut evident = held_since(&lab, None, None, &known(&lab));
+    assert_eq!((evident.claim, evident.headline), (Claim::TamperEvident, "INTACT · tamper-evident"));
+    evident.require(Claim::TamperEvident, &[]);
+    assert!(evident.intact && evident.unmet.is_none());
+}
