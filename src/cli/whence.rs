@@ -110,6 +110,7 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     let word = match commit.verdict {
         _ if of_person => "a person's",
         _ if is_proven => "proven",
+        _ if told.is_some_and(|lines| lines.by == Some(LinesBy::Item)) => "not proven",
         Verdict::Product => "proven",
         Verdict::Unproven => "not proven",
         Verdict::Changed => "changed",

@@ -14,7 +14,7 @@ use super::Error;
 use super::diff::Diff;
 use super::index::Patch;
 use super::judge::{Finding, Judge, Maker};
-use super::known::Placed;
+use super::known::{Placed, Standing};
 use super::words;
 
 /// Lines that stand together and are of one origin.
@@ -50,6 +50,13 @@ impl Line {
         let Some(finding) = &self.finding else { return "not committed yet".to_owned() };
         let names: Vec<String> = self.makers.iter().map(Maker::name).collect();
         let patches = words::patches(&names);
+        let stranger = self.makers.iter().find_map(|maker| match &maker.standing {
+            Standing::Stranger(key) => Some(key),
+            Standing::Proven | Standing::Barred(_) => None,
+        });
+        if let Some(key) = stranger.filter(|_| self.mixed) {
+            return format!("they are as in {patches}, but the run is signed with {key}, not known to you");
+        }
         match (self.mixed, names.len()) {
             (true, 0) => "they differ from what the items of this commit handed over".to_owned(),
             (true, 1) => format!("{patches} makes them; other lines of this commit are a person's"),
