@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
 mod lines;
+mod mixed;
 mod random;
 mod screen;
 mod trust;
@@ -345,7 +346,7 @@ fn what_cannot_be_asked_is_refused() {
         ("main.txt:x", 1, "no-such-thing"),
         ("../main.txt", 1, "no-such-thing"),
         ("nothing..feature", 1, "no-such-thing"),
-        ("main.txt:99", 1, "git"),
+        ("main.txt:99", 1, "no-such-thing"),
         ("--help-me", 2, "usage"),
     ] {
         let (found, _, stderr) = place.handoff(&["whence", "--json", asked]);
@@ -369,7 +370,16 @@ fn what_did_not_pass_its_check_is_shown_to_be_red() {
     place.git(&["checkout", "--quiet", "-b", "feature"]);
     assert_eq!(place.handoff(&["apply", "r", "--commit", "--allow-red"]).0, 0);
     let (code, listed, _) = place.handoff(&["verify", "--commits", "main..feature"]);
-    assert!(code == 0 && listed.starts_with("! ") && listed.contains("product  r/red, red"), "{listed}");
+    assert!(code == 4 && listed.starts_with("! ") && listed.contains("product  r/red, red"), "{listed}");
+    assert!(listed.ends_with("main..feature: 1 of 1 commits pass, 1 red\n"), "{listed}");
+    let (code, answer) = place.answer(&["verify", "--commits", "main..feature"]);
+    assert_eq!((code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
+    assert_eq!(place.handoff(&["verify", "--allow-partial", "--commits", "main..feature"]).0, 0);
+    // What is not an item's any more weighs more than its check.
+    place.write("red.txt", "mine\n");
+    place.git(&["commit", "--quiet", "-a", "--amend", "--no-edit"]);
+    assert_eq!(place.handoff(&["verify", "--commits", "main..feature"]).0, 3);
+    place.git(&["reset", "--quiet", "--hard", "HEAD@{1}"]);
     let (code, shown, _) = place.handoff(&["whence", "feature"]);
     assert!(code == 0 && shown.starts_with("! ") && shown.contains("red, attempt 1, done, red "), "{shown}");
 }

@@ -120,6 +120,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if !outcomes.said.is_empty() {
         output.warn(&format!("the run says of itself: {}", outcomes.said.join(", ")));
     }
+    for (rule, why) in &view.state.stopped {
+        output.warn(&format!("the run is PARTIAL: the rule {rule} stopped: {why}"));
+    }
     if item.is_none() {
         let undone = outcomes.total - outcomes.done - outcomes.red;
         if undone > 0 {

@@ -28,7 +28,7 @@ use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
 use git_handoff::packet::Report;
-use git_handoff::run::{coordinate, growth, steer, submission, submit};
+use git_handoff::run::{Unreadable, coordinate, growth, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor, operations};
 use git_handoff::{interop, run, verify};
 use serde::Serialize;
@@ -199,6 +199,7 @@ impl From<run::Error> for Failure {
             run::Error::Rewritten(ref run) | run::Error::Stranger(ref run, _) => {
                 Self::of("not-continuable", &error).hint(hints::verify(run))
             }
+            run::Error::Unjudged(ref run, ..) => Self::of("altered", &error).hint(hints::verify(run)),
             run::Error::Illegal(_) => Self::of("illegal", &error),
             run::Error::Role { ref run, ref key, .. } => Self::of("no-role", &error).hint(hints::admit_any(run, key)),
             run::Error::Chain(inner) => inner.into(),
@@ -268,8 +269,10 @@ impl From<coordinate::Error> for Failure {
         let failure = Self::of("coordinate", &error);
         match error {
             coordinate::Error::Run(inner) => inner.into(),
-            coordinate::Error::Store(inner) => inner.into(),
-            coordinate::Error::Damaged(..) => Self { code: "altered", ..failure }.hint(hints::verify_all()),
+            coordinate::Error::Document(Unreadable::Store(inner)) => inner.into(),
+            coordinate::Error::Document(Unreadable::Damaged(..)) => {
+                Self { code: "altered", ..failure }.hint(hints::verify_all())
+            }
             coordinate::Error::TooMany { count, .. } => {
                 Self { code: "too-many-items", ..failure }.hint(hints::max_items(count))
             }

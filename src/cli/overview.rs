@@ -69,8 +69,13 @@ fn next(overview: &Overview) -> Hint {
     if let Some(waits) = overview.waiting.first() {
         return hints::approve_or_reject(&waits.target, &waits.target);
     }
+    let stopped = |run: &&RunSummary| run.stopped.is_some() && !run.counts.contains_key("failed");
+    if let Some(run) = overview.open.iter().find(stopped) {
+        return hints::explain_or_close(&run.run);
+    }
     let failed = |run: &&RunSummary| run.counts.contains_key("failed");
     match (overview.open.iter().find(failed), overview.open.first(), overview.not_green.first()) {
+        (None, None, Some(run)) if stopped(&run) => hints::explain(&run.run),
         (Some(run), ..) | (None, None, Some(run)) => hints::status_blocked(&run.run),
         (None, Some(_), _) => hints::run_all(),
         (None, None, None) if overview.green > 0 => hints::verify_all(),

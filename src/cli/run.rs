@@ -207,11 +207,11 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
         output.hint(&hints::run(run));
         return Ending::Interrupted;
     }
-    for (rule, why) in &driven.short {
+    for (rule, why) in &state.stopped {
         output.note(&format!("the rule {rule} stopped short: {why}"));
     }
-    if !driven.short.is_empty() {
-        output.hint(&hints::explain_or_close(run));
+    if !state.stopped.is_empty() && state.outcomes().are_items_green() {
+        output.hint(&if state.sealed { hints::explain(run) } else { hints::explain_or_close(run) });
         return Ending::NotAllDone;
     }
     if state.is_done() && !state.sealed {

@@ -6,7 +6,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::list::{Besides, RunSummary};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, shade};
+use super::{Ending, Failure, Output, shade, status};
 
 /// List the runs of this repository
 #[derive(clap::Args)]
@@ -74,7 +74,17 @@ fn counts(run: &RunSummary) -> Cell {
     let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));
     let empty = empty.into_iter().map(|words| (words, None));
     let said = run.said.iter().map(|word| (word.clone(), shade::SAID));
-    counts.chain(said).chain(empty).enumerate().fold(Cell::default(), |cell, (at, (words, shade))| {
-        cell.and(if at == 0 { "" } else { ", " }, None).and(words, shade)
-    })
+    // The reason is for `status`: here it would push the rows apart.
+    let silent = run.stopped.iter().filter(|_| run.said.is_empty());
+    let stopped = silent.map(|stopped| (format!("rule {} stopped", stopped.rule), shade::SAID));
+    let partial = run.stopped.iter().map(|_| (status::PARTIAL.to_owned(), shade::SAID));
+    counts
+        .chain(said)
+        .chain(stopped)
+        .chain(empty)
+        .chain(partial)
+        .enumerate()
+        .fold(Cell::default(), |cell, (at, (words, shade))| {
+            cell.and(if at == 0 { "" } else { ", " }, None).and(words, shade)
+        })
 }

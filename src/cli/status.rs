@@ -13,6 +13,9 @@ use super::{Ending, Failure, Output, shade};
 /// What people read of an item that is done although its check did not pass.
 pub(crate) const RED: &str = "done, red";
 
+/// The word for a run that a rule ended before it was good, as `verify` says it.
+pub(crate) const PARTIAL: &str = "PARTIAL";
+
 /// What people read of an item that was not run, because another run had its products.
 pub(crate) const REUSED: &str = "done, reused";
 
@@ -121,8 +124,10 @@ fn table_row(view: &View, at: usize) -> Vec<Cell> {
 
 /// Returns the line about a run.
 fn total(view: &View) -> Cell {
-    let line = came_out(format!("{}: ", view.run).into(), &view.state.outcomes());
-    line.and(if view.state.sealed { ", sealed" } else { "" }, None)
+    let outcomes = view.state.outcomes();
+    let line = came_out(format!("{}: ", view.run).into(), &outcomes);
+    let line = line.and(if view.state.sealed { ", sealed" } else { "" }, None);
+    if outcomes.stopped.is_some() { line.and(", ", None).and(PARTIAL, shade::SAID) } else { line }
 }
 
 /// Adds how many items of a run stand how, in the words of the report of `verify`; the rows say which of them handed over nothing.
@@ -130,7 +135,7 @@ pub(crate) fn came_out(line: Cell, outcomes: &Outcomes) -> Cell {
     let green = shade::of("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
     let others = outcomes.others().map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
-    let said = outcomes.said.iter().map(|word| (word.clone(), shade::SAID));
+    let said = outcomes.by_rules().map(|words| (words, shade::SAID));
     others.chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
 }
 
@@ -166,6 +171,9 @@ pub(crate) fn word(view: &View, at: usize) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use git_handoff::model::name::ItemId;
+    use git_handoff::model::outcomes::Stopped;
+
     use super::*;
 
     #[test]
@@ -177,5 +185,10 @@ mod tests {
         };
         assert_eq!(line(&[]), "\u{1b}[32m2 of 2 done\u{1b}[0m");
         assert_eq!(line(&["rejected"]), "2 of 2 done, \u{1b}[31mrejected\u{1b}[0m");
+        let rule = ItemId::parse("polish").unwrap();
+        let stopped = Some(Stopped { rule, reason: "it created 2 of at most 2".into() });
+        let outcomes = Outcomes { total: 2, done: 2, stopped, ..Outcomes::default() };
+        let line = came_out(Cell::default(), &outcomes).painted(true).as_str().to_owned();
+        assert_eq!(line, "2 of 2 done, \u{1b}[31mrule polish stopped: it created 2 of at most 2\u{1b}[0m");
     }
 }

@@ -105,5 +105,7 @@ fn print(steered: &Steered, output: &mut Output) {
     }
     let Steered { run, entries, .. } = steered;
     let sealed = if steered.sealed { ", sealed" } else { "" };
-    output.line(&format!("{run}: {entries} entr{}{sealed}", if *entries == 1 { "y" } else { "ies" }));
+    let stopped = steered.stopped.as_ref().filter(|_| steered.sealed);
+    let partial = stopped.map(|stopped| format!(", PARTIAL: {stopped}")).unwrap_or_default();
+    output.line(&format!("{run}: {entries} entr{}{sealed}{partial}", if *entries == 1 { "y" } else { "ies" }));
 }

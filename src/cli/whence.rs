@@ -7,7 +7,7 @@ use git_handoff::model::printable::{Color, Painted};
 use git_handoff::model::quote::quoted;
 use git_handoff::model::reused::Reused;
 use git_handoff::repository::Repository;
-use git_handoff::whence::answer::{CommitShown, ItemShown, LinesShown, Made, Named, Whence};
+use git_handoff::whence::answer::{CommitShown, ItemShown, LinesBy, LinesShown, Made, Named, Whence};
 use git_handoff::whence::{Standing, Verdict};
 
 use super::{Ending, Failure, Output, table};
@@ -34,12 +34,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     } else {
         print(&found, output);
     }
-    let contradicted = |verdict| matches!(verdict, Verdict::Unproven | Verdict::Changed);
     Ok(match found.proven {
         true => Ending::Done,
-        false if found.commits.iter().any(|commit| contradicted(commit.verdict)) => Ending::CheckFailed,
+        false if found.commits.iter().any(|commit| is_contradicted(&found, commit)) => Ending::CheckFailed,
         false => Ending::Refused,
     })
+}
+
+/// Returns true if a commit says what does not hold; of lines, if it cannot be said who made them.
+fn is_contradicted(found: &Whence, commit: &CommitShown) -> bool {
+    let unaccounted = |lines: &Vec<LinesShown>| {
+        let mut brought = lines.iter().filter(|line| line.commit == Some(commit.commit));
+        brought.any(|line| !line.proven && line.by != Some(LinesBy::Person))
+    };
+    matches!(commit.verdict, Verdict::Unproven | Verdict::Changed) && found.lines.as_ref().is_none_or(unaccounted)
 }
 
 fn print(found: &Whence, output: &mut Output) {
@@ -72,7 +80,8 @@ fn print(found: &Whence, output: &mut Output) {
 fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
     let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
     for line in lines {
-        let same = |origin: &&mut Vec<&LinesShown>| origin[0].commit == line.commit && origin[0].items == line.items;
+        let of = |line: &LinesShown| (line.commit, line.by, line.items.clone());
+        let same = |origin: &&mut Vec<&LinesShown>| of(origin[0]) == of(line);
         match origins.iter_mut().find(same) {
             Some(origin) => origin.push(line),
             None => origins.push(vec![line]),
@@ -88,17 +97,29 @@ fn numbers(line: &LinesShown) -> String {
 /// Prints a commit with the items that it is made of; where lines are asked about, those of them that made these.
 fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut Output) {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    let line = mark(commit, output).words(&format!(" {short}  {}", commit.subject));
-    output.line(line);
+    // Lines of a commit that holds changes of a person besides are told apart from it.
+    let told = lines.filter(|lines| lines.by.is_some() && commit.verdict != Verdict::Unproven);
+    let of_person = told.is_some_and(|lines| lines.mixed && lines.by == Some(LinesBy::Person));
+    let is_proven = told.is_some_and(|lines| lines.proven);
+    let sign = match (is_proven, of_person) {
+        (true, _) if commit.verdict != Verdict::Product => Painted::default().painted("✓", color(output, Color::Green)),
+        (_, true) => Painted::default().painted("·", color(output, Color::Dim)),
+        _ => mark(commit, output),
+    };
+    output.line(sign.words(&format!(" {short}  {}", commit.subject)));
     let word = match commit.verdict {
+        _ if of_person => "a person's",
+        _ if is_proven => "proven",
+        _ if told.is_some_and(|lines| lines.by == Some(LinesBy::Item)) => "not proven",
         Verdict::Product => "proven",
         Verdict::Unproven => "not proven",
         Verdict::Changed => "changed",
         Verdict::UnknownRun | Verdict::Person | Verdict::Unclear => "unknown",
     };
-    output.line(format!("  {word}: {}", commit.detail).as_str());
+    let detail = told.map_or(&commit.detail, |lines| &lines.detail);
+    output.line(format!("  {word}: {detail}").as_str());
     // What it only says that it is did not make it.
-    let made = matches!(commit.verdict, Verdict::Product | Verdict::Unproven);
+    let made = is_proven || matches!(commit.verdict, Verdict::Product | Verdict::Unproven);
     if !made || commit.items.is_empty() {
         output.line(format!("  author   {}", commit.author).as_str());
     }

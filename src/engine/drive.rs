@@ -20,7 +20,6 @@ use crate::git::refs;
 use crate::git::stop::Stop;
 use crate::model::entry::RunSealed;
 use crate::model::format;
-use crate::model::name::ItemId;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
@@ -49,8 +48,6 @@ pub struct Settled {
     pub interrupted: bool,
     /// The seal, if the run was sealed now.
     pub sealed: Option<RunSealed>,
-    /// The rules that stopped short, each with why: the run is left unsealed.
-    pub short: Vec<(ItemId, String)>,
 }
 
 struct Running {
@@ -106,7 +103,7 @@ pub async fn drive(
     left.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
         run.mend_seal()?;
-        return Ok(Settled { interrupted: false, sealed: None, short: Vec::new() });
+        return Ok(Settled { interrupted: false, sealed: None });
     }
     for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
         refs::clear_stale_lock(run.store(), &name(run.id())).map_err(Error::StaleLock)?;
@@ -196,7 +193,7 @@ impl Driver<'_> {
             }
             if self.schedule.is_idle() && self.running.is_empty() {
                 if self.run.state.is_left_to_people() {
-                    return Ok(Settled { interrupted: false, sealed: None, short: Vec::new() });
+                    return Ok(Settled { interrupted: false, sealed: None });
                 }
                 return Err(Error::Stuck);
             }

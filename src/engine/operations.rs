@@ -63,8 +63,6 @@ pub struct Driven {
     pub interrupted: bool,
     /// The seal, if the run was sealed now.
     pub sealed: Option<RunSealed>,
-    /// The rules that stopped short, each with why: the run is left unsealed.
-    pub short: Vec<(ItemId, String)>,
 }
 
 /// How driving a run ended: what `run --json` prints.
@@ -81,7 +79,7 @@ pub struct DrivenShown<'a> {
     pub interrupted: bool,
     /// Its root, if it was sealed now.
     pub root: Option<Digest>,
-    /// The rules that stopped short, each with why; only said where there are any.
+    /// The rules that stopped before the run was done, each with the reason; absent if none did.
     #[serde(rename = "stoppedShort", skip_serializing_if = "BTreeMap::is_empty")]
     pub stopped_short: BTreeMap<&'a ItemId, &'a str>,
     /// The number of items per status, red ones apart from those that are done.
@@ -232,8 +230,8 @@ impl Drivable<'_> {
     ) -> Result<Driven, Error> {
         let settled = drive::drive(&mut self.open, self.machine, interrupt, tell).await?;
         let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
-        let drive::Settled { interrupted, sealed, short } = settled;
-        Ok(Driven { view, interrupted, sealed, short })
+        let drive::Settled { interrupted, sealed } = settled;
+        Ok(Driven { view, interrupted, sealed })
     }
 }
 
@@ -248,7 +246,7 @@ impl Driven {
             sealed: state.sealed,
             interrupted: self.interrupted,
             root: self.sealed.as_ref().map(|sealed| sealed.root),
-            stopped_short: self.short.iter().map(|(rule, why)| (rule, why.as_str())).collect(),
+            stopped_short: state.stopped.iter().map(|(rule, why)| (rule, why.as_str())).collect(),
             counts: list::counts(&self.view),
             outcome: state.outcomes(),
             items: ItemStatus::all(&self.view),

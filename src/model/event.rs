@@ -237,6 +237,9 @@ pub struct RunSealed {
     pub entries: u64,
     /// How many items ended with each status; statuses of no item are left out.
     pub counts: BTreeMap<String, u64>,
+    /// The rules that stopped before the run was done, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stopped: BTreeMap<ItemId, String>,
 }
 
 /// Pairs each kind with its variant, once for both directions.

@@ -135,6 +135,9 @@ pub enum Illegal {
     /// The run was closed or cancelled while items were open, or twice.
     #[error("the run was ended with items still open, or twice")]
     EndedUnsettled,
+    /// The seal names a rule that cannot have stopped.
+    #[error("the seal says that the rule {0:?} stopped, which the run does not have or has spoken of already")]
+    WrongStop(ItemId),
     /// The seal came too early.
     #[error("the run was sealed before every item had ended")]
     SealedUnsettled,

@@ -7,7 +7,7 @@ use super::extension::RunConcluded;
 use super::grow;
 use super::name::{FilePath, ItemId};
 use super::plan::Item;
-use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Then};
+use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Stop, Then};
 use super::state::{CANNOT, RunState};
 
 /// What a rule does.
@@ -80,6 +80,52 @@ pub fn stopped_short<E>(
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Option<String>, E> {
+    held_back(state, rule, Stop::Short, read)
+}
+
+/// Returns the rules that stopped before a run was done, each with the reason; an error names the rule whose document
+/// cannot be read.
+///
+/// Nothing has stopped in a run that goes on, or that said something of itself: that tells what came of it.
+pub fn stopped<E>(
+    state: &RunState,
+    mut read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
+) -> Result<BTreeMap<ItemId, String>, (ItemId, E)> {
+    let mut stopped = BTreeMap::new();
+    if !state.is_settled() || state.has_said() {
+        return Ok(stopped);
+    }
+    let is_good = state.outcomes().are_items_green();
+    for rule in &state.rules {
+        let unread = |error| (rule.id().clone(), error);
+        let why = match acts(state, rule, &mut read).map_err(unread)? {
+            Some(_) if !state.is_ended() => return Ok(BTreeMap::new()),
+            Some(act) => is_good.then(|| cut_off(&act)),
+            None => held_back(state, rule, Stop::Unfit, &mut read).map_err(unread)?,
+        };
+        stopped.extend(why.map(|why| (rule.id().clone(), why)));
+    }
+    Ok(stopped)
+}
+
+/// Says what a rule would have done if the run had not been ended.
+fn cut_off(act: &Act) -> String {
+    match act {
+        Act::Create(items) => {
+            let first = items.first().map_or("nothing", |item| item.id.as_str());
+            format!("the run was ended before it created {first}")
+        }
+        Act::Conclude(concluded) => format!("the run was ended before it had it say {}", concluded.outcome),
+    }
+}
+
+/// Returns what keeps a rule from doing something, if each requirement that is not met stops it at least this much.
+fn held_back<E>(
+    state: &RunState,
+    rule: &Rule,
+    least: Stop,
+    read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
+) -> Result<Option<String>, E> {
     let done = matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most;
     if rule.is_standing() || rule.documents().is_empty() || done || state.has_said() {
         return Ok(None);
@@ -87,7 +133,7 @@ pub fn stopped_short<E>(
     let judged = judge(state, rule, read)?;
     let mut missed = judged.checks.iter().filter(|check| !check.holds).peekable();
     let why = missed.peek().map(|check| check.found.clone());
-    Ok(why.filter(|_| judged.act.is_some() && missed.all(|check| check.short)))
+    Ok(why.filter(|_| judged.act.is_some() && missed.all(|check| check.stop >= least)))
 }
 
 /// Holds a rule against a run as it stands, with everything that it requires.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::entry::{Event, ItemReconciled, Outcome};
 use super::item_state::Phase;
+use super::name::ItemId;
 
 /// How a reason begins that says of a check that it did not pass.
 pub const VERIFY_FAILED: &str = "verify-failed: ";
@@ -53,6 +54,21 @@ pub struct Outcomes {
     /// What rules had the run say and still holds: then it is not good, however its items came out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
+    /// The first rule that ended the run before it was good, and why: then the run is not good either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
+    /// The other rules that did.
+    #[serde(rename = "alsoStopped", skip_serializing_if = "Vec::is_empty")]
+    pub also_stopped: Vec<Stopped>,
+}
+
+/// A rule that ended a run before it was good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stopped {
+    /// The rule.
+    pub rule: ItemId,
+    /// Why it stopped, in a sentence, or the word that it made the run say.
+    pub reason: String,
 }
 
 impl Outcomes {
@@ -91,9 +107,22 @@ impl Outcomes {
         (self.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", self.handed_over_nothing))
     }
 
-    /// Returns whether every item is done and none is red, and no rule had the run say otherwise.
+    /// Returns true if every item is done and none is red, no rule had the run say otherwise, and no rule stopped.
     pub fn is_green(&self) -> bool {
-        self.done == self.total && self.said.is_empty()
+        self.are_items_green() && self.said.is_empty() && self.stopped.is_none()
+    }
+
+    /// Returns true if every item is done and none is red, whatever rules say.
+    pub fn are_items_green(&self) -> bool {
+        self.done == self.total
+    }
+
+    /// Returns what rules made of the run, each in a few words, or nothing if it is good as far as they say.
+    pub fn by_rules(&self) -> impl Iterator<Item = String> + '_ {
+        // The words of rules that spoke are known as they are; only the others need their rule and reason.
+        let silent = self.said.is_empty();
+        let stopped = self.stopped.iter().chain(&self.also_stopped).filter(move |_| silent);
+        self.said.iter().cloned().chain(stopped.map(ToString::to_string))
     }
 }
 
@@ -107,8 +136,15 @@ impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} done", self.done, self.total)?;
         self.others().try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
-        self.said.iter().try_for_each(|word| write!(f, ", {word}"))?;
+        self.by_rules().try_for_each(|words| write!(f, ", {words}"))?;
         self.empty_handed().map_or(Ok(()), |words| write!(f, ", {words}"))
+    }
+}
+
+/// Writes `rule polish stopped: it created 2 of at most 2`.
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule {} stopped: {}", self.rule, self.reason)
     }
 }
 

@@ -95,21 +95,36 @@ pub struct Check {
     pub holds: bool,
     /// A sentence for people about what was found.
     pub found: String,
-    /// Whether a rule that only this keeps from doing something has stopped short: how often it may do so is used up, or what it looks for
-    /// in a document is nowhere in it.
+    /// Whether it says that the rule stopped, if nothing else keeps the rule from doing something.
     #[serde(skip)]
-    pub short: bool,
+    pub stop: Stop,
+}
+
+/// Says whether a requirement that is not met stops its rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// The requirement is met, or another entry can still meet it: the rule waits.
+    No,
+    /// The document cannot be compared as the rule asks. The run seals itself nevertheless.
+    Unfit,
+    /// The rule did as much as it may, or its pointer leads nowhere. The run does not seal itself.
+    Short,
 }
 
 impl Check {
     /// A requirement that is met or not.
     pub fn new(holds: bool, found: String) -> Self {
-        Self { holds, found, short: false }
+        Self { holds, found, stop: Stop::No }
+    }
+
+    /// One that, not met, says that the rule stopped.
+    pub fn or_stop(holds: bool, found: String, stop: Stop) -> Self {
+        Self { holds, found, stop: if holds { Stop::No } else { stop } }
     }
 
     /// One that, not met, says that the rule stopped short.
     pub fn or_short(holds: bool, found: String) -> Self {
-        Self { holds, found, short: !holds }
+        Self::or_stop(holds, found, Stop::Short)
     }
 }
 
@@ -204,7 +219,7 @@ impl Rule {
                 conditions[*at] = match &found {
                     None => Check::new(false, format!("{condition}: {name} is absent")),
                     Some(Ok(found)) => condition.check(found[nth].as_ref()),
-                    Some(Err(why)) => Check::new(false, format!("{condition}: {name} {why}")),
+                    Some(Err(why)) => Check::or_stop(false, format!("{condition}: {name} {why}"), Stop::Unfit),
                 };
             }
         }

@@ -43,6 +43,9 @@ pub struct RunState {
     pub cancelled: Option<String>,
     /// Whether the seal stands.
     pub sealed: bool,
+    /// The rules that stopped before the run was done, each with the reason: as the seal says, or as who read the
+    /// documents of an open run found. The fold itself reads no documents.
+    pub stopped: BTreeMap<ItemId, String>,
     /// The documents, whoever wrote them.
     pub documents: Documents,
     /// The rules that may add items.
@@ -90,6 +93,7 @@ impl RunState {
             closed: None,
             cancelled: None,
             sealed: false,
+            stopped: BTreeMap::new(),
             documents,
             rules: Vec::new(),
             created: BTreeMap::new(),
@@ -162,6 +166,10 @@ impl RunState {
             return Err(Illegal::AfterSeal);
         }
         self.follow(event)?;
+        match event {
+            Event::RunSealed(e) => self.stopped.clone_from(&e.stopped),
+            _ => self.stopped.clear(),
+        }
         self.entries += 1;
         self.changes += u64::from(!matches!(event, Event::ItemFired(_)));
         Ok(())
@@ -192,9 +200,12 @@ impl RunState {
             }
             Event::RunClosed(e) => self.end(|state| &mut state.closed, &e.reason),
             Event::RunCancelled(e) => self.end(|state| &mut state.cancelled, &e.reason),
-            Event::RunSealed(_) => {
+            Event::RunSealed(e) => {
                 if !self.is_settled() || !(self.is_ended() || self.seals_itself()) {
                     return Err(Illegal::SealedUnsettled);
+                }
+                if let Some(rule) = e.stopped.keys().find(|rule| self.rule(rule).is_none() || self.has_said()) {
+                    return Err(Illegal::WrongStop(rule.clone()));
                 }
                 self.sealed = true;
                 Ok(())

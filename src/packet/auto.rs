@@ -168,6 +168,7 @@ fn risks(view: &View, around: &Surroundings) -> Vec<String> {
         risks.push(format!("{red} item{s} red, so the check did not pass, and other items may build on it"));
     }
     risks.extend(outcomes.said.iter().map(|word| format!("the run says {word} of itself")));
+    risks.extend(view.state.stopped.keys().map(|rule| format!("the rule {rule} stopped before the run was done")));
     risks
 }
 

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::git::store::{self, Store};
+use crate::git::store::Store;
 use crate::ledger::chain::Link;
-use crate::model::digest::Digest;
-use crate::model::document::Revision;
 use crate::model::entry::{Cause, Event};
 use crate::model::judge::{self, Act, Judgement};
-use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::name::{ItemId, RunId};
 use crate::model::rule::Rule;
 use crate::model::state::RunState;
+use crate::run::stops::{self, read};
 use crate::run::{self, NewEntry, OpenRun};
 
 /// What a rule does as a run stands.
@@ -77,20 +76,20 @@ fn one(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Due>, Erro
     Ok(act.map(|act| Due { rule: rule.id().clone(), act }))
 }
 
-/// Returns the rules of a run that stopped short as it stands, each with why; a run with one does not seal itself.
-pub fn stopped_short(store: &Store, state: &RunState) -> Result<Vec<(ItemId, String)>, Error> {
-    let mut short = Vec::new();
+/// Returns true if a rule of a run stopped short as it stands: such a run does not seal itself.
+pub fn has_stopped_short(store: &Store, state: &RunState) -> Result<bool, Error> {
     for rule in &state.rules {
-        let why = judge::stopped_short(state, rule, |name, revision| read(store, name, revision))?;
-        short.extend(why.map(|why| (rule.id().clone(), why)));
+        if judge::stopped_short(state, rule, |name, revision| read(store, name, revision))?.is_some() {
+            return Ok(true);
+        }
     }
-    Ok(short)
+    Ok(false)
 }
 
 /// Returns for every rule of a run what it comes to as the run stands, and why.
 pub fn explain(store: &Store, state: &RunState) -> Result<Vec<Judgement>, Error> {
     let judged = state.rules.iter().map(|rule| judge::judge(state, rule, |name, revision| read(store, name, revision)));
-    judged.collect()
+    Ok(judged.collect::<Result<_, _>>()?)
 }
 
 /// Records what the rules do until none does anything, and returns the entries.
@@ -123,14 +122,6 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
     }
 }
 
-fn read(store: &Store, name: &FilePath, revision: &Revision) -> Result<Vec<u8>, Error> {
-    let bytes = store.read_blob(revision.product.oid)?;
-    if Digest::of(&bytes) != revision.product.sha256 {
-        return Err(Error::Damaged(name.clone(), revision.number));
-    }
-    Ok(bytes)
-}
-
 /// What can go wrong while rules are applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -139,10 +130,7 @@ pub enum Error {
     Run(#[from] run::Error),
     /// A document could not be read.
     #[error(transparent)]
-    Store(#[from] store::Error),
-    /// A document's bytes are not those of its entry.
-    #[error("revision {1} of the document {0:?} is damaged: its bytes are not those that its entry names")]
-    Damaged(FilePath, u64),
+    Document(#[from] stops::Unreadable),
     /// The run has as many items as it may have.
     #[error("the rules of {run:?} would give it {count} items; at most {most} are allowed")]
     TooMany {

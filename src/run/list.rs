@@ -9,7 +9,7 @@ use crate::git::{archives, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::outcomes::Outcomes;
+use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::plan::ProductKey;
 use crate::repository::Repository;
 
@@ -44,6 +44,9 @@ pub struct RunSummary {
     /// What rules had it say and still holds: then it is not good, however its items came out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
+    /// The first rule that ended it before it was good, and why; absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// Whether it lies in an archive and has no ref of its own; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
@@ -187,28 +190,26 @@ impl RunSummary {
     /// Returns whether all of it is done and green, and no rule had it say anything else.
     pub fn is_green(&self) -> bool {
         let is_open = |status: &str| !matches!(status, "done" | "superseded");
-        self.error.is_none() && self.said.is_empty() && !self.counts.keys().any(|status| is_open(status))
+        self.error.is_none()
+            && self.said.is_empty()
+            && self.stopped.is_none()
+            && !self.counts.keys().any(|status| is_open(status))
     }
 }
 
 fn summary(store: &Store, target: &Target) -> RunSummary {
     let (run, remote) = (target.run.clone(), target.remote());
     match target.view(store) {
-        Ok(view) => RunSummary {
-            run,
-            remote,
-            queue: Some(view.state.submitted.queue.clone()),
-            sealed: view.state.sealed,
-            counts: counts(&view),
-            handed_over_nothing: view.state.outcomes().handed_over_nothing,
-            said: view.state.outcomes().said,
-            archived: false,
-            error: None,
-        },
+        Ok(view) => {
+            let Outcomes { handed_over_nothing, said, stopped, .. } = view.state.outcomes();
+            let (queue, sealed) = (Some(view.state.submitted.queue.clone()), view.state.sealed);
+            let (counts, archived, error) = (counts(&view), false, None);
+            RunSummary { run, remote, queue, sealed, counts, handed_over_nothing, said, stopped, archived, error }
+        }
         Err(error) => {
             let (counts, said, error) = (BTreeMap::new(), Vec::new(), Some(error.to_string()));
-            let (queue, sealed, archived, handed_over_nothing) = (None, false, false, 0);
-            RunSummary { run, remote, queue, sealed, counts, handed_over_nothing, said, archived, error }
+            let (queue, sealed, archived, handed_over_nothing, stopped) = (None, false, false, 0, None);
+            RunSummary { run, remote, queue, sealed, counts, handed_over_nothing, said, stopped, archived, error }
         }
     }
 }

@@ -26,12 +26,14 @@ pub mod waiting;
 mod new_entry;
 mod open;
 mod proven;
+mod stops;
 mod vetted;
 mod view;
 
 pub use new_entry::NewEntry;
 pub use open::{Error, OpenRun, closed};
 pub use proven::Denied;
+pub use stops::Unreadable;
 pub use target::Target;
 pub use vetted::{Blob, Vetted};
 pub use view::{View, view};

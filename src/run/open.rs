@@ -1,24 +1,28 @@
 //! An open run: its chain folded into its state, and the one way to record what happens next.
 
+mod error;
+
 use std::collections::BTreeMap;
 
-use crate::git::race::{Lost, Race};
+use crate::git::race::{Lost as _, Race};
 use crate::git::refs;
-use crate::git::store::{self, Edit, Store};
+use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
 use crate::ledger::merkle::Frontier;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunEnded, RunSealed};
-use crate::model::name::{FilePath, ItemId, RunId};
-use crate::model::role::Refused;
-use crate::model::state::{Illegal, RunState};
+use crate::model::name::{FilePath, RunId};
+use crate::model::state::RunState;
 use crate::model::{extension, format};
 use crate::verify::{Chain, received};
 
 use super::new_entry::NewEntry;
+use super::stops;
 use super::submit;
 use super::view::view;
+
+pub use error::Error;
 
 /// A run that entries can be recorded on.
 pub struct OpenRun {
@@ -258,8 +262,7 @@ impl OpenRun {
             {
                 return Ok(sealed);
             }
-            let sealed =
-                RunSealed { root: self.frontier.root(), entries: self.frontier.len(), counts: self.state.counts() };
+            let sealed = self.next_seal()?;
             if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
                 let seal = links.first().expect("one event makes one entry");
                 // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
@@ -271,6 +274,14 @@ impl OpenRun {
                 return Err(chain::Error::LostRace(self.head.name.clone()).into());
             }
         }
+    }
+
+    /// Returns the seal of the run as it stands.
+    fn next_seal(&self) -> Result<RunSealed, Error> {
+        let stopped = stops::stopped(self.store(), &self.state);
+        let stopped = stopped.map_err(|(rule, why)| Error::Unjudged(self.run.clone(), rule, why))?;
+        let (root, entries) = (self.frontier.root(), self.frontier.len());
+        Ok(RunSealed { root, entries, counts: self.state.counts(), stopped })
     }
 
     fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
@@ -333,67 +344,4 @@ fn frontier(links: &[Link]) -> Frontier {
 /// Returns the event that closes a run.
 pub fn closed(reason: &str) -> Event {
     Event::RunClosed(RunEnded { reason: reason.to_owned() })
-}
-
-/// What can go wrong with an open run.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no such run.
-    #[error("there is no run {0:?} here")]
-    Unknown(RunId),
-    /// The ref holds something else.
-    #[error("what the ref of {0:?} holds is not that run")]
-    NotARun(RunId),
-    /// The sealed plan cannot be read.
-    #[error("the plan of the run {0:?} cannot be read")]
-    Plan(RunId),
-    /// The rules that were sealed with the run cannot be read.
-    #[error("the rules of the run {0:?} cannot be read")]
-    Rules(RunId),
-    /// An item that was added cannot be read.
-    #[error("the item {1:?} that was added to the run {0:?} cannot be read")]
-    Item(RunId, ItemId),
-    /// The entries tell an impossible story.
-    #[error("the run {0:?} makes no sense from entry {1} on: {2}")]
-    History(RunId, u64, #[source] Illegal),
-    /// The ref was moved to something that does not continue what was opened.
-    #[error("the ref of the run {0:?} was moved to something that does not continue it")]
-    Rewritten(RunId),
-    /// Somebody who may not write appended.
-    #[error("the run {0:?} cannot be continued: {1}")]
-    Stranger(RunId, String),
-    /// Our key may not record this.
-    #[error("in the run {run:?}, this is not for the key {key}, {why}")]
-    Role {
-        /// The run.
-        run: RunId,
-        /// Our key.
-        key: String,
-        /// Why.
-        why: Refused,
-    },
-    /// An event does not fit the state.
-    #[error("the event does not fit what happened before")]
-    Illegal(#[source] Illegal),
-    /// The chain could not be read or written.
-    #[error(transparent)]
-    Chain(#[from] chain::Error),
-    /// Objects could not be read or written.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// A ref could not be read.
-    #[error(transparent)]
-    Ref(#[from] refs::Error),
-    /// What belongs beside the run could not be put in place.
-    #[error(transparent)]
-    Submit(#[from] submit::Error),
-    /// The repository log could not be written.
-    #[error(transparent)]
-    Log(#[from] log::Error),
-}
-
-impl Lost for Error {
-    fn is_lost(&self) -> bool {
-        matches!(self, Self::Chain(error) if error.is_lost())
-    }
 }

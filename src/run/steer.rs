@@ -9,6 +9,7 @@ use crate::git::store::Store;
 use crate::ledger::chain;
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use crate::model::name::{ItemId, RunId};
+use crate::model::outcomes::Stopped;
 use crate::model::plan::ProductKey;
 use crate::model::state::{Phase, RunState};
 use crate::repository::{self, Repository};
@@ -29,11 +30,15 @@ pub struct Steered {
     pub entries: u64,
     /// Whether the run is sealed now.
     pub sealed: bool,
+    /// The first rule that ended the run before it was good, and why; absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
 }
 
 impl Steered {
     fn of(open: &OpenRun, entries: u64) -> Self {
-        Self { schema: "git-handoff.steer/1", run: open.id().clone(), entries, sealed: open.state.sealed }
+        let (run, sealed, stopped) = (open.id().clone(), open.state.sealed, open.state.outcomes().stopped);
+        Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads a run's chain into its state.
 
-use super::Error;
+use super::{Error, stops};
 use crate::git::store::Store;
 use crate::git::whole::Whole;
 use crate::ledger::chain::{self, Head, Link};
@@ -56,6 +56,7 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
         };
         applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
     }
+    stops::find_stopped(store, &mut state);
     Ok(View { run: run.clone(), head, links, plan, state })
 }
 

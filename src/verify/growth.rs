@@ -2,6 +2,8 @@
 //!
 //! Part of the row `plan`.
 
+use std::collections::BTreeMap;
+
 use gix::objs::Kind;
 
 use crate::model::bounds::{self, Meter};
@@ -9,7 +11,7 @@ use crate::model::digest::Digest;
 use crate::model::document::Revision;
 use crate::model::entry::{Cause, RunConcluded, RunExtended, RunSubmitted};
 use crate::model::judge::{self, Act};
-use crate::model::name::FilePath;
+use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Item, Plan};
 use crate::model::rule::{self, MAX_CONDITION_BYTES, Rule};
 use crate::model::state::RunState;
@@ -111,9 +113,50 @@ pub(super) fn conclude(case: &Case<'_>, state: &RunState, seq: u64, e: &RunConcl
     }
 }
 
+/// Holds a seal against the rules of the run, and returns those that stopped, each with the reason.
+///
+/// What a seal leaves out is found nevertheless: runs that an older version sealed say nothing of it.
+pub(super) fn check_seal(
+    case: &Case<'_>,
+    state: &RunState,
+    stated: &BTreeMap<ItemId, String>,
+    findings: &mut Findings,
+) -> BTreeMap<ItemId, String> {
+    if state.rules.is_empty() {
+        return BTreeMap::new();
+    }
+    check_rules_done(case, state, findings);
+    match stops(case, state) {
+        Err((rule, fault)) => {
+            findings.fault(&format!("at the seal: what the rule {rule} looks at"), &fault);
+            stated.clone()
+        }
+        Ok(found) => {
+            for rule in stated.keys().filter(|rule| !found.contains_key(*rule)) {
+                findings.add(format!("the seal says that the rule {rule} stopped, and it did not"));
+            }
+            for rule in found.keys().filter(|rule| !stated.is_empty() && !stated.contains_key(*rule)) {
+                findings.add(format!("the seal leaves out that the rule {rule} stopped"));
+            }
+            found
+        }
+    }
+}
+
+/// Finds the rules that stopped in a run that is not sealed. One whose document cannot be read counts among them.
+pub(super) fn stopped_so_far(case: &Case<'_>, state: &RunState) -> BTreeMap<ItemId, String> {
+    let unread = |(rule, fault): (ItemId, Fault)| BTreeMap::from([(rule, fault.to_string())]);
+    stops(case, state).unwrap_or_else(unread)
+}
+
+fn stops(case: &Case<'_>, state: &RunState) -> Result<BTreeMap<ItemId, String>, (ItemId, Fault)> {
+    let objects = Objects::new(case.store);
+    judge::stopped(state, |_, revision| looked_into(&objects, revision, case.lazy))
+}
+
 /// Refuses that a run sealed by itself while a rule had something to create.
-pub(super) fn check_seal(case: &Case<'_>, state: &RunState, findings: &mut Findings) {
-    if state.is_ended() || state.rules.is_empty() {
+fn check_rules_done(case: &Case<'_>, state: &RunState, findings: &mut Findings) {
+    if state.is_ended() {
         return;
     }
     let objects = Objects::new(case.store);

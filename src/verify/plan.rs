@@ -80,10 +80,11 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();
+    let mut stopped = None;
     for (link, after) in case.chain.with_trees().skip(1) {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.see(&state, fired),
-            Event::RunSealed(_) => growth::check_seal(case, &state, &mut findings),
+            Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, &e.stopped, &mut findings)),
             Event::RunConcluded(concluded) => {
                 growth::conclude(case, &state, link.entry.seq, concluded, &mut findings);
             }
@@ -109,6 +110,7 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
             }
         }
     }
+    state.stopped = stopped.unwrap_or_else(|| growth::stopped_so_far(case, &state));
     check_states(case, &expected, &mut findings);
     let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
     if state.sealed && ended < state.items.len() {

@@ -1,5 +1,7 @@
 //! What `whence` and `verify --commits` answer, as JSON has it.
 
+mod lines;
+
 use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
@@ -20,6 +22,8 @@ use super::Error;
 use super::judge::{Finding, How, Judge, Maker, Verdict};
 use super::known::{Known, Standing};
 use super::lines::Line;
+
+pub use lines::{LinesBy, LinesShown};
 
 /// The most letters of a prompt that are repeated.
 const PROMPT: usize = 200;
@@ -47,6 +51,8 @@ pub struct CommitsVerified {
     pub range: String,
     /// Whether every commit is exactly what items handed over, or a person's.
     pub passed: bool,
+    /// Whether an item of such a commit is red: it is done, and its check did not pass.
+    pub red: bool,
     /// The commits, the oldest first.
     pub commits: Vec<CommitShown>,
 }
@@ -70,23 +76,6 @@ pub struct CommitShown {
     pub items: Vec<ItemShown>,
     /// Other items, each of which handed over the same by itself.
     pub others: Vec<Named>,
-}
-
-/// Lines that stand together and are of one origin.
-#[derive(Clone, Debug, Serialize)]
-pub struct LinesShown {
-    /// The file, from the top of the repository.
-    pub path: String,
-    /// The first line.
-    pub from: u64,
-    /// The last line.
-    pub to: u64,
-    /// The commit that brought them; none of what is not committed yet.
-    pub commit: Option<Oid>,
-    /// The items that made them: more than one where each of them added the line.
-    pub items: Vec<Named>,
-    /// Whether that is proven.
-    pub proven: bool,
 }
 
 /// An item, by name.
@@ -203,7 +192,8 @@ impl CommitsVerified {
     pub(super) fn of(range: &str, found: &[Rc<Finding>], judge: &mut Judge<'_>) -> Result<Self, Error> {
         let commits = found.iter().map(|finding| CommitShown::of(finding, judge)).collect::<Result<Vec<_>, _>>()?;
         let passed = commits.iter().all(|commit| commit.verdict.passes());
-        Ok(Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, commits })
+        let red = commits.iter().any(|commit| commit.verdict == Verdict::Product && commit.is_red());
+        Ok(Self { schema: "git-handoff.verify-commits/1", range: range.to_owned(), passed, red, commits })
     }
 }
 
@@ -223,32 +213,10 @@ impl CommitShown {
     }
 }
 
-impl LinesShown {
-    fn of(path: &str, line: &Line) -> Self {
-        let product = line.finding.as_ref().is_some_and(|finding| finding.verdict == Verdict::Product);
-        let proven = product && !line.makers.is_empty();
-        Self {
-            path: path.to_owned(),
-            from: *line.lines.start(),
-            to: *line.lines.end(),
-            commit: line.finding.as_ref().map(|finding| finding.commit.oid),
-            items: line.makers.iter().map(Named::of).collect(),
-            proven,
-        }
-    }
-}
-
 impl CommitShown {
     /// Returns whether an item that it is made of is red.
     pub fn is_red(&self) -> bool {
         self.items.iter().any(ItemShown::is_red)
-    }
-}
-
-impl LinesShown {
-    /// Returns whether an item made them.
-    pub fn by_item(&self, item: &ItemShown) -> bool {
-        self.items.contains(&item.named())
     }
 }
 

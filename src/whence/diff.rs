@@ -12,12 +12,16 @@ use crate::model::digest::{Digest, Hasher};
 pub(super) struct FileDiff {
     /// The lines that it adds, each once.
     pub(super) added: BTreeSet<Vec<u8>>,
+    /// The numbers of the added lines in the file that it makes.
+    pub(super) places: Vec<u64>,
     /// The lines that it takes away, each once.
     pub(super) removed: BTreeSet<Vec<u8>>,
     /// The name that git gives what it makes of a binary file.
     pub(super) binary: Option<String>,
     /// Whether it takes the file away.
     pub(super) gone: bool,
+    /// Whether it makes the file.
+    pub(super) new: bool,
 }
 
 /// What a patch does.
@@ -49,6 +53,8 @@ struct Reader {
     blobs: Vec<u8>,
     /// How many old and new lines of the hunk are still to come.
     left: (u64, u64),
+    /// The number of the next new line.
+    next: u64,
     hasher: Hasher,
 }
 
@@ -64,7 +70,8 @@ impl Reader {
         } else if let Some(blobs) = line.strip_prefix(b"index ") {
             self.blobs = blobs.to_vec();
         } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
-            self.left = counts(hunk);
+            let (old, new, next) = ranges(hunk);
+            (self.left, self.next) = ((old, new), next);
             self.hasher.update(b"@@\n");
         } else if line.starts_with(b"GIT binary patch") {
             let blobs = self.blobs.to_str_lossy().into_owned();
@@ -76,8 +83,9 @@ impl Reader {
             self.hasher.update(blobs.as_bytes());
             self.hasher.update(line);
         } else {
-            if let Some((_, file)) = self.now.as_mut().filter(|_| line.starts_with(b"deleted file mode ")) {
-                file.gone = true;
+            if let Some((_, file)) = &mut self.now {
+                file.gone |= line.starts_with(b"deleted file mode ");
+                file.new |= line.starts_with(b"new file mode ");
             }
             self.hasher.update(line);
         }
@@ -94,13 +102,18 @@ impl Reader {
             b'+' => {
                 *new = new.saturating_sub(1);
                 file.added.insert(text);
+                file.places.push(self.next);
+                self.next = self.next.saturating_add(1);
             }
             b'-' => {
                 *old = old.saturating_sub(1);
                 file.removed.insert(text);
             }
             b'\\' => {}
-            _ => (*old, *new) = (old.saturating_sub(1), new.saturating_sub(1)),
+            _ => {
+                (*old, *new) = (old.saturating_sub(1), new.saturating_sub(1));
+                self.next = self.next.saturating_add(1);
+            }
         }
     }
 
@@ -121,15 +134,14 @@ fn path(names: &[u8]) -> BString {
     named.strip_prefix(b"a/").map(BString::from).unwrap_or(named)
 }
 
-/// Reads `7,2 +9,3 @@ …`: how many old and new lines a hunk has.
-fn counts(hunk: &[u8]) -> (u64, u64) {
+/// Reads `7,2 +9,3 @@ …`: how many old and new lines a hunk has, and the number of the first new one.
+fn ranges(hunk: &[u8]) -> (u64, u64, u64) {
     let text = hunk.to_str_lossy();
-    let count = |range: Option<&str>| {
-        let range = range.unwrap_or_default();
-        range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0))
-    };
+    let count = |range: &str| range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0));
     let mut words = text.split(' ');
-    (count(words.next()), count(words.next()))
+    let (old, new) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let first = new.trim_start_matches('+').split(',').next().and_then(|first| first.parse().ok());
+    (count(old), count(new), first.unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::commit::{Claim, Commit};
 use super::diff::Diff;
 use super::index::{Index, Patch};
 use super::known::{Fit, Placed, Runs, Standing};
+use super::words;
 
 /// The largest change of a commit that is looked at line by line.
 const LARGEST: usize = 64 << 20;
@@ -85,7 +86,7 @@ pub(super) struct Judge<'a> {
 pub(super) struct Case {
     pub(super) commit: Commit,
     pub(super) before: Oid,
-    change: Option<Rc<Change>>,
+    pub(super) change: Option<Rc<Change>>,
 }
 
 /// What a commit changes.
@@ -286,12 +287,12 @@ impl<'a> Judge<'a> {
         Ok((id.is_some() && id == change.id).then(|| Diff::read(&bytes).verbatim == change.diff.verbatim))
     }
 
+    /// Says in which files and lines a commit differs from what patches make of its parent.
     fn differing(&self, made: Oid, is: Oid) -> Result<String, Error> {
-        let paths = self.aside.paths(made, is)?;
-        let shown: Vec<String> = paths.iter().take(3).map(|path| format!("{:?}", path.to_string())).collect();
-        let more = paths.len().saturating_sub(shown.len());
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Ok(format!("differs from it in {}{more}", shown.join(", ")))
+        Ok(match self.aside.patch(made, is, LARGEST)? {
+            Some(patch) => format!("differs from it in {}", words::changed(&Diff::read(&patch))),
+            None => "differs from it in more than can be listed".to_owned(),
+        })
     }
 }
 
@@ -310,15 +311,17 @@ impl Finding {
             steps.extend(makers.iter().find(is).map(|maker| (maker.clone(), step.tree)));
         }
         let made: Vec<Maker> = steps.iter().map(|(maker, _)| maker.clone()).collect();
-        let several = if made.len() == 1 { "the item's patch makes" } else { "the items' patches make" };
-        let detail = format!("{several} exactly this of its parent");
+        let names: Vec<String> = made.iter().map(Maker::name).collect();
+        let detail = words::make_exactly(&names);
         let found = Self::by(case, made, How::Tree, detail);
         Self { steps, ..found }
     }
 
     /// Says of a commit that it has the very lines of a patch.
     pub(super) fn like(case: &Case, makers: Vec<Maker>) -> Self {
-        Self::by(case, makers, How::PatchId, "it has the patch id of the item's patch, and its very lines".to_owned())
+        let names: Vec<String> = makers.iter().map(Maker::name).collect();
+        let detail = format!("it has the patch id of {}, and its very lines", words::patches(&names));
+        Self::by(case, makers, How::PatchId, detail)
     }
 
     fn by(case: &Case, makers: Vec<Maker>, how: How, detail: String) -> Self {

@@ -7,13 +7,15 @@ use std::rc::Rc;
 use gix::bstr::BString;
 
 use crate::git::aside::{self, Blamed};
+use crate::git::program;
 use crate::model::digest::Oid;
 
 use super::Error;
-use super::commit::Commit;
 use super::diff::Diff;
 use super::index::Patch;
 use super::judge::{Finding, Judge, Maker};
+use super::known::{Placed, Standing};
+use super::words;
 
 /// Lines that stand together and are of one origin.
 pub(super) struct Line {
@@ -23,6 +25,8 @@ pub(super) struct Line {
     pub(super) finding: Option<Rc<Finding>>,
     /// The items that made them, of those that the commit is made of.
     pub(super) makers: Vec<Maker>,
+    /// Whether the commit holds changes of a person besides what items made.
+    pub(super) mixed: bool,
 }
 
 /// One file of a commit that is made of several items.
@@ -40,6 +44,33 @@ struct Squash {
     without: BTreeMap<usize, Option<Vec<Vec<u8>>>>,
 }
 
+impl Line {
+    /// Says in a line whose they are, and what shows that.
+    pub(super) fn detail(&self) -> String {
+        let Some(finding) = &self.finding else { return "not committed yet".to_owned() };
+        let names: Vec<String> = self.makers.iter().map(Maker::name).collect();
+        let patches = words::patches(&names);
+        let stranger = self.makers.iter().find_map(|maker| match &maker.standing {
+            Standing::Stranger(key) => Some(key),
+            Standing::Proven | Standing::Barred(_) => None,
+        });
+        if let Some(key) = stranger.filter(|_| self.mixed) {
+            return format!("they are as in {patches}, but the run is signed with {key}, not known to you");
+        }
+        match (self.mixed, names.len()) {
+            (true, 0) => "they differ from what the items of this commit handed over".to_owned(),
+            (true, 1) => format!("{patches} makes them; other lines of this commit are a person's"),
+            (true, _) => format!("{patches} make them; other lines of this commit are a person's"),
+            (false, 0) => finding.detail.clone(),
+            (false, 1) if finding.makers.len() == 1 && finding.makers[0].patch.is(&self.makers[0].patch) => {
+                finding.detail.clone()
+            }
+            (false, 1) => format!("{patches} makes them, and {}", finding.detail),
+            (false, _) => format!("{patches} make them, and {}", finding.detail),
+        }
+    }
+}
+
 impl Judge<'_> {
     /// Says whose the lines of a file are, all of them or some.
     pub(super) fn lines(
@@ -50,16 +81,19 @@ impl Judge<'_> {
     ) -> Result<Vec<Line>, Error> {
         let mut found: Vec<Line> = Vec::new();
         let mut brought: BTreeMap<(Oid, BString), Vec<Blamed>> = BTreeMap::new();
-        for blamed in aside::lines(self.store, commit, path.as_ref(), lines)? {
+        for blamed in self.blamed(commit, path, lines)? {
             match blamed.commit {
                 Some(commit) => brought.entry((commit, blamed.path.clone())).or_default().push(blamed),
-                None => found.push(Line { lines: blamed.lines, finding: None, makers: Vec::new() }),
+                None => {
+                    found.push(Line { lines: blamed.lines, finding: None, makers: Vec::new(), mixed: false });
+                }
             }
         }
         for ((commit, path), blamed) in brought {
             let finding = self.judge(commit)?;
-            let steps = if finding.how.is_some() { self.expanded(&finding)? } else { Vec::new() };
-            if steps.len() > 1 {
+            let mixed = finding.how.is_none();
+            let steps = if mixed { self.parts(&finding)? } else { self.expanded(&finding)? };
+            if steps.len() > 1 || (mixed && !steps.is_empty()) {
                 found.extend(self.within(&finding, steps, (&path, &blamed))?);
                 continue;
             }
@@ -68,13 +102,32 @@ impl Judge<'_> {
                 lines: blamed.lines,
                 finding: Some(Rc::clone(&finding)),
                 makers: makers.clone(),
+                mixed: false,
             }));
         }
         found.sort_by_key(|line| *line.lines.start());
         Ok(found)
     }
 
-    /// Tells the lines of a file that a commit brought apart by the items that it is made of.
+    /// Asks git which commits brought the lines of a file.
+    fn blamed(
+        &self,
+        commit: Option<Oid>,
+        path: &BString,
+        lines: Option<&RangeInclusive<u64>>,
+    ) -> Result<Vec<Blamed>, Error> {
+        let failed = match (aside::lines(self.store, commit, path.as_ref(), lines), lines) {
+            (Err(program::Error::Failed { .. }), Some(lines)) => lines,
+            (blamed, _) => return Ok(blamed?),
+        };
+        // Most often there is no such line; whatever else it is fails here as well.
+        let all = aside::lines(self.store, commit, path.as_ref(), None)?;
+        let (lines, asked) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
+        Err(Error::NoLine { path: path.to_string(), lines, asked })
+    }
+
+    /// Tells the lines of a file that a commit brought apart by the items that it is made of; in one that holds more, those
+    /// that come on top have no item.
     fn within(
         &mut self,
         finding: &Rc<Finding>,
@@ -87,13 +140,17 @@ impl Judge<'_> {
         for (_, tree) in &steps {
             commits.push(self.aside.commit(*tree, commits.last().copied().or(parent))?);
         }
+        let (items, mixed) = (commits.len(), finding.how.is_none());
+        if mixed {
+            commits.push(self.aside.commit(finding.commit.tree, commits.last().copied().or(parent))?);
+        }
         let Some(tip) = commits.last().copied() else { return Ok(Vec::new()) };
         let mut squash = self.squash(finding, steps, path)?;
         let there = |one: &Blamed| one.there..=one.there + (one.lines.end() - one.lines.start());
         let asked: Vec<RangeInclusive<u64>> = blamed.iter().map(there).collect();
         let mut parts: Vec<Line> = Vec::new();
         for part in self.aside.blame((parent, tip), path.as_ref(), &asked)? {
-            let at = commits.iter().position(|commit| Some(*commit) == part.commit);
+            let at = commits[..items].iter().position(|commit| Some(*commit) == part.commit);
             for number in part.lines {
                 let Some(place) = asked.iter().position(|lines| lines.contains(&number)) else { continue };
                 let here = number - blamed[place].there + blamed[place].lines.start();
@@ -107,7 +164,7 @@ impl Judge<'_> {
                 };
                 match parts.last_mut().filter(same) {
                     Some(last) => last.lines = *last.lines.start()..=here,
-                    None => parts.push(Line { lines: here..=here, finding: Some(Rc::clone(finding)), makers }),
+                    None => parts.push(Line { lines: here..=here, finding: Some(Rc::clone(finding)), makers, mixed }),
                 }
             }
         }
@@ -116,10 +173,7 @@ impl Judge<'_> {
 
     /// Gets ready to tell apart the lines of one file of a commit.
     fn squash(&mut self, finding: &Finding, steps: Vec<(Maker, Oid)>, path: &BString) -> Result<Squash, Error> {
-        let before = match finding.commit.parents.first() {
-            Some(parent) => Commit::read(self.store, *parent)?.tree,
-            None => self.store.empty_tree(),
-        };
+        let before = self.before(&finding.commit)?;
         let mut added = Vec::new();
         for (maker, _) in &steps {
             let bytes = self.runs.bytes(&maker.patch);
@@ -184,9 +238,23 @@ impl Judge<'_> {
 
     /// Returns the trees after each item that a commit is made of, those whose patches these were given included.
     fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
-        let mut patches: Vec<Patch> = finding.steps.iter().map(|(maker, _)| maker.patch.clone()).collect();
+        let patches: Vec<Patch> = finding.steps.iter().map(|(maker, _)| maker.patch.clone()).collect();
+        let all = self.with_given(&patches)?;
+        if all.len() == patches.len() {
+            return Ok(finding.steps.clone());
+        }
+        let before = self.before(&finding.commit)?;
+        let fit = self.runs.onto(&self.aside, &all, before)?;
+        if fit.tree() != Some(finding.commit.tree) {
+            return Ok(finding.steps.clone());
+        }
+        Ok(self.stepped(&all, fit.placed()))
+    }
+
+    /// Adds to some patches those that their items were given.
+    pub(super) fn with_given(&mut self, patches: &[Patch]) -> Result<Vec<Patch>, Error> {
         let mut more = Vec::new();
-        for patch in &patches {
+        for patch in patches {
             let Ok(composer) = self.runs.composer(&self.aside, &patch.told.at)? else { continue };
             let state = &composer.run().state;
             let graph = &state.graph;
@@ -198,26 +266,19 @@ impl Judge<'_> {
             }));
         }
         more.retain(|patch| !patches.iter().any(|known| known.is(patch)));
-        if more.is_empty() {
-            return Ok(finding.steps.clone());
-        }
-        patches.extend(more);
-        let before = match finding.commit.parents.first() {
-            Some(parent) => Commit::read(self.store, *parent)?.tree,
-            None => self.store.empty_tree(),
-        };
-        let fit = self.runs.onto(&self.aside, &patches, before)?;
-        if fit.tree() != Some(finding.commit.tree) {
-            return Ok(finding.steps.clone());
-        }
+        Ok(patches.iter().cloned().chain(more).collect())
+    }
+
+    /// Returns the trees after each patch that changed something.
+    pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Maker, Oid)> {
         let mut steps = Vec::new();
-        for placed in fit.placed().into_iter().filter(|placed| placed.step.changed) {
+        for placed in placed.into_iter().filter(|placed| placed.step.changed) {
             let is =
                 |patch: &&Patch| patch.told.at.reference == placed.known.at.reference && patch.item == placed.step.item;
             if let Some(patch) = patches.iter().find(is).cloned() {
                 steps.push((self.maker(patch), placed.step.tree));
             }
         }
-        Ok(steps)
+        steps
     }
 }

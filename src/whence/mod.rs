@@ -13,7 +13,9 @@ mod index;
 mod judge;
 mod known;
 mod lines;
+mod part;
 mod search;
+mod words;
 
 pub use judge::{How, Verdict};
 pub use known::Standing;
@@ -72,6 +74,10 @@ impl Repository {
     }
 }
 
+fn counted(lines: u64) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
+}
+
 /// Why it cannot be said whence something comes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -81,6 +87,16 @@ pub enum Error {
     /// A side of a range names no commit.
     #[error("{0:?} names no commit")]
     NoCommit(String),
+    /// The file is shorter.
+    #[error("{path:?} has {}, so there is no line {asked}", counted(*.lines))]
+    NoLine {
+        /// The file.
+        path: String,
+        /// How many lines it has.
+        lines: u64,
+        /// The line that was asked about.
+        asked: u64,
+    },
     /// It is no range.
     #[error("{0:?} is no range of commits like main..feature")]
     NoRange(String),

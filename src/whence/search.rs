@@ -27,7 +27,7 @@ const ALONE: usize = 8;
 const RUNS: usize = 8;
 
 /// The most patches that are tried together.
-const TOGETHER: usize = 64;
+pub(super) const TOGETHER: usize = 64;
 
 impl Judge<'_> {
     /// Finds the items that handed over what a commit changes; none where there are none, or it changes too much to be looked through.
@@ -72,7 +72,7 @@ impl Judge<'_> {
     }
 
     /// Returns who handed over patches, those first whose word is worth most, and of the copies of one run only one.
-    fn makers(&mut self, patches: impl Iterator<Item = Patch>) -> Vec<Maker> {
+    pub(super) fn makers(&mut self, patches: impl Iterator<Item = Patch>) -> Vec<Maker> {
         let mut makers: Vec<Maker> = patches.map(|patch| self.maker(patch)).collect();
         makers.sort_by(|a, b| a.standing.cmp(&b.standing));
         let mut once: Vec<Maker> = Vec::new();
@@ -136,7 +136,7 @@ fn touches(patch: &Diff, change: &Diff) -> bool {
 }
 
 /// Returns which patches are tried together: each alone, then those of each run, then all.
-fn sets(makers: Vec<Maker>) -> Vec<Vec<Maker>> {
+pub(super) fn sets(makers: Vec<Maker>) -> Vec<Vec<Maker>> {
     let mut sets: Vec<Vec<Maker>> = makers.iter().take(ALONE).map(|maker| vec![maker.clone()]).collect();
     let mut runs: Vec<Vec<Maker>> = Vec::new();
     for maker in &makers {

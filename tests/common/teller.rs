@@ -307,7 +307,8 @@ impl<'a> Teller<'a> {
     }
 
     pub(crate) fn seal(&mut self) {
-        let seal = RunSealed { root: Digest::of(b""), entries: 0, counts: self.state.counts() };
+        let seal =
+            RunSealed { root: Digest::of(b""), entries: 0, counts: self.state.counts(), stopped: BTreeMap::new() };
         self.add(Event::RunSealed(seal), Vec::new());
     }
 

@@ -75,7 +75,7 @@ fn what_was_written_and_not_published_has_not_happened() {
         Event::ItemSkipped(dropped("b")),
         Event::RunClosed(ended.clone()),
         Event::RunCancelled(ended),
-        Event::RunSealed(RunSealed { root: Digest::of(b""), entries: 1, counts: [].into() }),
+        Event::RunSealed(RunSealed { root: Digest::of(b""), entries: 1, counts: [].into(), stopped: [].into() }),
     ];
     let before = ground.refs();
     for event in events {

@@ -59,7 +59,7 @@ fn the_worked_entry_is_what_the_code_makes() {
     let tree: Oid = "4b825dc642cb6eb9a060e54bf8d69288fbee4904".parse().unwrap();
     stands(&String::from_utf8(codec::payload(&first, tree, &[])).unwrap());
     let root = merkle::root([first.hash()]);
-    let seal = RunSealed { root, entries: 1, counts: [("cancelled".to_owned(), 1)].into() };
+    let seal = RunSealed { root, entries: 1, counts: [("cancelled".to_owned(), 1)].into(), stopped: [].into() };
     let second = entry(1, Some(first.hash()), Event::RunSealed(seal));
     stands(std::str::from_utf8(&second.canonical()).unwrap());
     stands(&second.hash().to_string());

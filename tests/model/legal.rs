@@ -93,7 +93,7 @@ fn closed() -> Event {
 }
 
 fn sealed() -> Event {
-    Event::RunSealed(RunSealed { root: Digest::of(b"root"), entries: 1, counts: std::collections::BTreeMap::new() })
+    Event::RunSealed(RunSealed { root: Digest::of(b"root"), entries: 1, counts: [].into(), stopped: [].into() })
 }
 
 fn failed_with_products() -> Event {
@@ -138,6 +138,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
             | Illegal::CannotStandFor(..)
             | Illegal::Superseded(_)
             | Illegal::WrongConclusion(_)
+            | Illegal::WrongStop(_)
             | Illegal::Circle(_),
         ) => "growth",
         Err(

@@ -6,6 +6,7 @@ mod purity;
 mod rules;
 mod runs;
 mod spellings;
+mod stopped;
 mod stories;
 
 use std::collections::BTreeMap;

@@ -78,10 +78,42 @@ pub(super) const VECTORS: &[Vector] = &[
         run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
         lab.finish(run);
     }),
+    Vector::new(
+        "clean-stopped",
+        "a rule finds nothing where it looks; the run was closed, and the seal names the rule",
+        |lab| {
+            lab.finish(stopped(lab, "/grade", &[("again", "nothing there")]));
+        },
+    ),
+    Vector::new(
+        "clean-stopped-untold",
+        "the same, and the seal does not name the rule: as older writers sealed",
+        |lab| {
+            lab.finish(stopped(lab, "/grade", &[]));
+        },
+    ),
     Vector::new("clean-without-log", "a sealed run without the log that anchors it", |lab| {
         Teller::honest(lab).write(&lab.signer);
     }),
 ];
+
+/// Both items are done, a rule looks into a document, and the run was closed; the seal says which rules stopped.
+pub(super) fn stopped<'a>(lab: &'a Lab, pointer: &str, told: &[(&str, &str)]) -> Teller<'a> {
+    let rules = format!(
+        r#"{{"rules":[{{"id":"again","when":{{"if":[{{"document":"score","pointer":"{pointer}","op":"<","value":5}}]}},"create":{{"executor":"command","inputs":{{"command":["true"]}}}}}}],"#
+    );
+    let mut run = Teller::submit(lab, &PLAN.replacen('{', &rules, 1));
+    run.document("score", None, b"{\"score\":7}\n");
+    run.fire("edit-a");
+    run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+    run.fire("edit-b");
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.close();
+    run.seal();
+    let Event::RunSealed(seal) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    seal.stopped = told.iter().map(|(rule, why)| (ItemId::parse(rule).unwrap(), (*why).to_owned())).collect();
+    run
+}
 
 /// The first item failed, the second was skipped, the run was closed.
 pub(super) fn failed(lab: &Lab) -> Teller<'_> {

@@ -7,7 +7,7 @@ use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
 
-use super::clean::failed;
+use super::clean::{failed, stopped};
 use super::{Vector, stranger};
 use crate::common::lab::{Lab, PLAN, blob, relink};
 use crate::common::teller::{Teller, Told};
@@ -173,6 +173,9 @@ pub(super) const VECTORS: &[Vector] = &[
             let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
             e.counts = [("failed".to_owned(), 2)].into_iter().collect();
         });
+    }),
+    Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |lab| {
+        lab.finish(stopped(lab, "/score", &[("again", "nothing there")]));
     }),
     Vector::new("seal-too-early", "a seal although an item waits", |lab| {
         let mut run = Teller::submit(lab, PLAN);

@@ -10,6 +10,7 @@ impl From<whence::Error> for Failure {
         match error {
             whence::Error::Nothing(_) => Self::of("no-such-thing", &error).hint(hints::commits()),
             whence::Error::NoCommit(_) => Self::of("no-commit", &error).hint(hints::commits()),
+            whence::Error::NoLine { .. } => Self::of("no-such-thing", &error),
             whence::Error::NoRange(_) => Self::usage(error.to_string()),
             whence::Error::Verification(inner) => inner.into(),
             whence::Error::Apply(inner) => inner.into(),

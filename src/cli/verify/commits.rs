@@ -7,7 +7,7 @@ use super::Repository;
 
 /// Prints a line for each commit of a range, and whether each is exactly an item's product or a person's.
 pub(super) fn run(
-    range: &str,
+    (range, allow_partial): (&str, bool),
     repository: &Repository,
     with: &Verification<'_>,
     output: &mut Output,
@@ -24,8 +24,14 @@ pub(super) fn run(
             output.note("there are no commits in this range");
         } else {
             let pass = verified.commits.iter().filter(|commit| commit.verdict.passes()).count();
-            output.line(format!("{range}: {pass} of {} commits pass", verified.commits.len()).as_str());
+            let red = verified.commits.iter().filter(|commit| commit.verdict.passes() && commit.is_red()).count();
+            let red = if red > 0 { format!(", {red} red") } else { String::new() };
+            output.line(format!("{range}: {pass} of {} commits pass{red}", verified.commits.len()).as_str());
         }
     }
-    Ok(if verified.passed { Ending::Done } else { Ending::CheckFailed })
+    Ok(match verified.passed {
+        false => Ending::CheckFailed,
+        true if verified.red && !allow_partial => Ending::NotAllDone,
+        true => Ending::Done,
+    })
 }

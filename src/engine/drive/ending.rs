@@ -24,7 +24,7 @@ impl Driver<'_> {
         let batch = self.collect(finished).await;
         self.reconcile(batch)?;
         self.record(&[])?;
-        Ok(Settled { interrupted: true, sealed: None, short: Vec::new() })
+        Ok(Settled { interrupted: true, sealed: None })
     }
 
     /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
@@ -91,18 +91,14 @@ impl Driver<'_> {
     /// Seals the run if it is over; returns nothing if somebody else appended first and it is not.
     pub(super) fn finish(&mut self) -> Result<Option<Settled>, Error> {
         let state = &self.run.state;
-        let short = if state.is_ended() || state.sealed {
-            Vec::new()
-        } else {
-            coordinate::stopped_short(self.run.store(), state)?
-        };
-        let over = self.run.state.is_ended() || (self.run.state.seals_itself() && short.is_empty());
-        let settled = |sealed| Settled { interrupted: false, sealed, short: Vec::new() };
+        let seals_itself = state.seals_itself() && !coordinate::has_stopped_short(self.run.store(), state)?;
+        let over = state.is_ended() || seals_itself;
+        let settled = |sealed| Settled { interrupted: false, sealed };
         let before = match (over, self.machine.close) {
             _ if self.run.state.sealed => return Ok(Some(settled(None))),
             (true, _) => None,
             (false, true) => Some(run::closed("closed when it had settled")),
-            (false, false) => return Ok(Some(Settled { short, ..settled(None) })),
+            (false, false) => return Ok(Some(settled(None))),
         };
         match self.run.seal(before) {
             Ok(sealed) => Ok(Some(settled(Some(sealed)))),

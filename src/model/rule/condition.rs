@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Check, MAX_CONDITION_BYTES};
+use super::{Check, MAX_CONDITION_BYTES, Stop};
 use crate::model::json;
 use crate::model::name::FilePath;
 
@@ -57,7 +57,9 @@ impl Condition {
         };
         let held = self.op.holds(value, &self.value);
         let note = if held.is_none() { ", and no number" } else { "" };
-        Check::new(held == Some(true), format!("{self}: it is {}{note}", shown(value)))
+        // Another number may come with another revision; what is no number was not meant to be compared.
+        let stop = if held.is_none() { Stop::Unfit } else { Stop::No };
+        Check::or_stop(held == Some(true), format!("{self}: it is {}{note}", shown(value)), stop)
     }
 }
 

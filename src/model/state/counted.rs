@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Phase, RunState};
 use crate::model::entry::{ItemReconciled, Outcome};
-use crate::model::outcomes::Outcomes;
+use crate::model::outcomes::{Outcomes, Stopped};
 
 impl RunState {
     /// Returns how the items came out so far.
@@ -19,7 +19,23 @@ impl RunState {
             }
         }
         outcomes.said = self.conclusions().map(|concluded| concluded.outcome.clone()).collect();
+        let mut stopped = self.stops();
+        outcomes.stopped = stopped.next();
+        outcomes.also_stopped = stopped.collect();
         outcomes
+    }
+
+    /// Returns the rules that ended the run before it was good, those first that made it say so.
+    fn stops(&self) -> impl Iterator<Item = Stopped> + '_ {
+        let concluded = self.conclusions().map(|said| {
+            let reason = said
+                .detail
+                .as_ref()
+                .map_or_else(|| said.outcome.clone(), |detail| format!("{}: {detail}", said.outcome));
+            Stopped { rule: said.rule.clone(), reason }
+        });
+        let short = self.stopped.iter().map(|(rule, reason)| Stopped { rule: rule.clone(), reason: reason.clone() });
+        concluded.chain(short)
     }
 
     /// Returns true if an item is done, has no products, and was not meant to have none.

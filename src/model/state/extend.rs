@@ -113,6 +113,7 @@ impl RunState {
             self.lines.join(from, to);
             self.successors.insert(old, new);
         }
+        self.stopped.clear();
         self.entries += 1;
         self.changes += 1;
         Ok(())
@@ -188,7 +189,7 @@ impl RunState {
     /// Otherwise whoever ends it before they are asked has a run look good that nobody reviewed. Of one that is not good as it is
     /// nothing more is to be said, and what a document says is not for the fold to know.
     pub(super) fn end_early(&mut self) {
-        if !self.outcomes().is_green() {
+        if !self.outcomes().are_items_green() || self.conclusions().next().is_some() {
             return;
         }
         let acts = self.rules.iter().filter_map(|rule| {

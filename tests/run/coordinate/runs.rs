@@ -8,13 +8,13 @@ use super::rule;
 use crate::common::ground::{Driver, Ground, after, item};
 
 /// A rule that creates an item which runs a line of shell and writes a document.
-fn writes(id: &str, when: &Value, script: &str, document: &str) -> Value {
+pub(super) fn writes(id: &str, when: &Value, script: &str, document: &str) -> Value {
     json!({ "id": id, "when": when, "create": {
         "executor": "command", "inputs": { "command": script },
         "produces": [{ "kind": "document", "name": document, "path": "out" }] } })
 }
 
-fn submit(ground: &Ground, run: &str, items: &[Value], more: &Value) -> crate::common::Output {
+pub(super) fn submit(ground: &Ground, run: &str, items: &[Value], more: &Value) -> crate::common::Output {
     let mut plan = json!({ "id": run, "items": items });
     for (key, value) in more.as_object().unwrap() {
         plan[key] = value.clone();
@@ -28,7 +28,7 @@ fn answer(ground: &Ground, arguments: &[&str]) -> Value {
 }
 
 /// An item that writes a document.
-fn source(script: &str) -> Value {
+pub(super) fn source(script: &str) -> Value {
     let mut source = item("source", script);
     source["produces"] = json!([{ "kind": "document", "name": "score", "path": "out" }]);
     source
@@ -91,7 +91,7 @@ fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
     let said = ground.env.handoff(["run", "wrong"]).exit(4).stderr;
     assert!(said.contains("the rule again stopped short") && said.contains("there is nothing at \"/grade\""), "{said}");
     assert!(!ground.is_sealed("wrong"));
-    ground.env.handoff(["run", "wrong", "--close"]).success();
+    ground.env.handoff(["run", "wrong", "--close"]).ends(4);
     ground.is_intact("wrong");
     // A document that nobody wrote is no reason to wait.
     submit(&ground, "never", &[item("a", "true")], &rules("/score")).success();

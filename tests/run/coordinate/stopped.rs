@@ -1,0 +1,145 @@
+//! Runs whose rules stopped before they were done: every view says so, while they are open and when they are sealed.
+
+use serde_json::{Value, json};
+
+use super::runs::{source, submit, writes};
+use crate::common::ground::{Ground, item};
+
+const REASON: &str = "it created 2 of at most 2";
+
+/// A review that never finds the text good enough, and a polisher that may try twice.
+fn review() -> Value {
+    let bad = json!({ "document": "score", "pointer": "/score", "op": "<", "value": 8 });
+    let good = json!({ "document": "score", "pointer": "/score", "op": ">=", "value": 8 });
+    let polish = json!({ "if": [bad], "absent": ["url"], "atMost": 2 });
+    json!({ "rules": [
+        writes("polish", &polish, "echo '{\"score\": 1}' >outputs/out", "score"),
+        writes("publish", &json!({ "if": [good], "absent": ["url"] }), "echo '{}' >outputs/out", "url"),
+    ] })
+}
+
+fn stopped(rule: &str, reason: &str) -> Value {
+    json!({ "rule": rule, "reason": reason })
+}
+
+/// Returns what a command answers in JSON, with its exit code.
+fn answer(ground: &Ground, arguments: &[&str], code: i32) -> Value {
+    let said = ground.env.handoff([&["--json"], arguments].concat()).exit(code).stdout;
+    serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"))
+}
+
+/// Every view of a run, with how it ends; `open` is how those end that ask for a seal.
+fn views(ground: &Ground, run: &str, is_open: bool) -> Vec<Value> {
+    let verified = if is_open { 3 } else { 4 };
+    let list = answer(ground, &["runs"], 0)["runs"].as_array().unwrap().clone();
+    let listed = list.into_iter().find(|one| one["run"] == run).unwrap();
+    let mut views = vec![listed["stopped"].clone()];
+    for (arguments, code) in [
+        (&["status", run][..], 0),
+        (&["show", run], 0),
+        (&["watch", run], 4),
+        (&["run", run], 4),
+        (&["verify", run], verified),
+    ] {
+        views.push(answer(ground, arguments, code)["outcome"]["stopped"].clone());
+    }
+    views
+}
+
+#[test]
+fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_sealed() {
+    let ground = Ground::new();
+    let start = [source("echo '{\"score\": 1}' >outputs/out")];
+    submit(&ground, "r", &start, &review()).success();
+    let said = ground.env.handoff(["run", "r"]).exit(4).stderr;
+    assert!(said.contains(&format!("the rule polish stopped short: {REASON}")), "{said}");
+    assert!(!ground.is_sealed("r"), "it can go on");
+    assert!(views(&ground, "r", true).iter().all(|view| *view == stopped("polish", REASON)));
+    let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, PARTIAL\n");
+    assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
+    assert!(ground.env.handoff(["runs"]).success().ends_with("open  3 done, rule polish stopped, PARTIAL\n"));
+    let overview = ground.env.handoff::<[&str; 0], &str>([]).exit(0);
+    assert!(overview.stderr.contains("hint: git handoff coordinate --explain r "), "{overview}");
+    let closed = ground.env.handoff(["close", "r"]).success();
+    assert_eq!(closed, format!("r: 2 entries, sealed, PARTIAL: rule polish stopped: {REASON}\n"));
+    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
+    let seal = ground.env.git(["show", "--no-patch", "--format=%B", "refs/handoff/runs/r"]).success();
+    assert!(seal.contains(&format!("\"stopped\":{{\"polish\":\"{REASON}\"}}")), "{seal}");
+    let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
+    assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
+    let verified = ground.env.handoff(["verify", "r"]).exit(4).stdout;
+    assert!(verified.contains(" PARTIAL\n"), "{verified}");
+    assert!(verified.contains(&format!("✗ outcome    3 of 3 done, rule polish stopped: {REASON}\n")), "{verified}");
+    ground.env.handoff(["verify", "--allow-partial", "r"]).ends(0);
+    ground.env.handoff(["verify", "--all"]).ends(4);
+    ground.env.handoff(["bundle", "../r.bundle", "r"]).success();
+    let report = answer(&ground, &["verify", "--bundle", "../r.bundle"], 4);
+    assert_eq!(report["outcome"]["stopped"], stopped("polish", REASON), "{report}");
+}
+
+#[test]
+fn closing_while_driving_ends_as_the_run_does() {
+    let ground = Ground::new();
+    submit(&ground, "r", &[source("echo '{\"score\": 1}' >outputs/out")], &review()).success();
+    let said = ground.env.handoff(["run", "--close", "r"]).exit(4);
+    assert!(said.stdout.ends_with("sealed, PARTIAL\n"), "{said}");
+    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
+    // One that came to its end is as good as ever.
+    submit(&ground, "good", &[source("echo '{\"score\": 9}' >outputs/out")], &review()).success();
+    ground.env.handoff(["run", "good"]).success();
+    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
+    let good = ground.env.handoff(["status", "good"]).success();
+    assert!(good.ends_with("good: 2 of 2 done, sealed\n"), "{good}");
+    ground.env.handoff(["verify", "good"]).ends(0);
+}
+
+#[test]
+fn a_document_that_cannot_be_compared_stops_a_run_as_well() {
+    let ground = Ground::new();
+    for (run, document, reason) in [
+        ("word", "{\"score\": \"high\"}", "score/score < 8: it is \"high\", and no number"),
+        ("nothing", "{\"score\": null}", "score/score < 8: it is null, and no number"),
+        ("text", "fine", "score/score < 8: score is not plain JSON"),
+        ("elsewhere", "{\"grade\": 1}", "score/score < 8: there is nothing at \"/score\""),
+    ] {
+        submit(&ground, run, &[source(&format!("echo '{document}' >outputs/out"))], &review()).success();
+        ground.env.handoff(["run", run]).ends(4);
+        let shown = answer(&ground, &["status", run], 0);
+        assert_eq!(shown["outcome"]["stopped"], stopped("polish", reason), "{run}: {shown}");
+        let also = shown["outcome"]["alsoStopped"].as_array().unwrap();
+        assert_eq!((also.len(), &also[0]["rule"]), (1, &json!("publish")), "{run}: {shown}");
+        ground.env.handoff(["run", "--close", run]).ends(4);
+        let report = answer(&ground, &["verify", run], 4);
+        assert_eq!(report["outcome"]["stopped"], stopped("polish", reason), "{run}: {report}");
+    }
+}
+
+#[test]
+fn a_run_that_is_closed_before_its_rules_are_done_says_which() {
+    let ground = Ground::new();
+    let plan = json!({ "rules": review()["rules"], "openEnded": true });
+    submit(&ground, "r", &[item("a", "true")], &plan).success();
+    ground.env.handoff(["run", "r"]).success();
+    ground.env.write("score", "{\"score\": 1}\n");
+    ground.env.handoff(["doc", "put", "r", "score", "../score"]).success();
+    // The rule has something to do: nothing has stopped yet.
+    assert!(ground.env.handoff(["status", "r"]).success().ends_with("r: 1 of 1 done\n"));
+    ground.env.handoff(["close", "r"]).success();
+    let report = answer(&ground, &["verify", "r"], 4);
+    assert_eq!(report["outcome"]["stopped"]["rule"], "polish", "{report}");
+    let reason = report["outcome"]["stopped"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the run was ended before it created polish-"), "{reason}");
+    assert!(views(&ground, "r", false).iter().all(|view| view["reason"] == reason));
+}
+
+#[test]
+fn what_a_pattern_made_a_run_say_names_its_rule_too() {
+    let ground = Ground::new();
+    let failing =
+        json!({ "id": "gave-up", "when": { "items": [{ "items": ["a"], "are": "done" }] }, "outcome": "given-up" });
+    submit(&ground, "r", &[item("a", "true")], &json!({ "rules": [failing] })).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("gave-up", "given-up")));
+    let shown = ground.env.handoff(["status", "r"]).success();
+    assert!(shown.ends_with("r: 1 of 1 done, given-up, sealed, PARTIAL\n"), "{shown}");
+}
