@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use git_handoff::anchor;
-use git_handoff::config::{Config, Executor, OnVerifyFail, Queue, SETTINGS};
+use git_handoff::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTINGS};
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 use git_handoff::model::confinement::{Asked, Home, Network};
@@ -178,7 +178,9 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         entries.find(|entry| entry.names.contains(&wanted)).unwrap().tracked
     };
     let place = Place::new();
-    let before = format!("{:?}", read(&place).unwrap());
+    // The files that it was read from differ, whatever counts.
+    let shown = |config: Config| format!("{:?}", Config { outside: Outside::default(), ..config });
+    let before = shown(read(&place).unwrap());
     place.git(&["config", "include.path", "../team.config"]);
     for (name, value, holds) in SAMPLES {
         place.write("team.config", "");
@@ -194,7 +196,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         }
         let warning = config.warnings.pop().unwrap();
         assert!(warning.contains("is ignored: it stands in a file inside the work tree"), "{name}: {warning}");
-        assert_eq!(format!("{config:?}"), before, "{name}");
+        assert_eq!(shown(config), before, "{name}");
     }
     let outside: Vec<_> = names().filter(|name| !tracked(name) && !name.starts_with("handoff.anchor.")).collect();
     let reach: Vec<_> =

@@ -156,6 +156,7 @@ fn a_bare_repository_that_nobody_named_is_opened_where_git_does() {
 #[test]
 fn what_root_left_in_a_users_repository_is_named() {
     let Some(env) = scene() else { return };
+    env.git(["config", "handoff.signingKey", ""]).success();
     env.handoff(["key"]).success();
     let copied = std::process::Command::new("cp").args([program_path(), attendant_path()]).arg(env.path()).status();
     assert!(copied.unwrap().success());
