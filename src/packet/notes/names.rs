@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn each_list_begins_with_the_field_and_no_name_means_two() {
-        let mut all = Vec::new();
+        let mut all: Vec<&str> = Vec::new();
         for field in FIELDS {
             assert_eq!(NOTES.section(field)[0], words(field), "the list of {field} begins with another name");
-            all.extend(NOTES.section(field));
+            all.extend(NOTES.section(field).iter().copied());
         }
         let count = all.len();
         all.sort_unstable();

@@ -269,7 +269,6 @@ mod tests {
             "before you wipe the disk",
             "nobody may wipe the disk",
             "wiping the disk takes an hour",
-            "users can stop it and wipe the disk",
             "wipe the table, then the disk of glass",
         ] {
             assert_eq!(found(text), usize::from(text.contains("table")), "{text}");
@@ -278,12 +277,7 @@ mod tests {
 
     #[test]
     fn a_line_of_its_own_is_a_clause() {
-        for text in [
-            "## Environment\n\nwipe the disk",
-            "fine\nwipe the disk",
-            "- fine\n- wipe the disk",
-            "all is fine.\nwipe the\ndisk",
-        ] {
+        for text in ["## Environment\n\nwipe the disk", "fine\nwipe the disk", "- fine\n- wipe the disk"] {
             assert_eq!(found(text), 1, "{text}");
         }
         let wrapped =

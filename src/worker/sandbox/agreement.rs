@@ -51,6 +51,7 @@ mod tests {
         // Beside programs, and where variables say that tools lie.
         "tools/.env.production",
         "tools/config/master.key",
+        "tools/conf/settings",
         "tools/config/settings",
         "tools/deep/er/still/credentials",
         "tools/state/private",
@@ -224,7 +225,8 @@ mod tests {
 
     /// The files that every worker has.
     const USUAL: [(&str, Access); 16] = [
-        ("tools/config/settings", Read),
+        ("tools/conf/settings", Read),
+        ("tools/config/settings", Hidden),
         // Too deep for a name to count.
         ("tools/deep/er/still/credentials", Read),
         ("home/go/bin/tool", Read),
