@@ -21,7 +21,7 @@ mod tests {
                          elif ( cat \"$p\" >/dev/null ) 2>/dev/null; then echo r; else echo h; fi; done";
 
     /// Every file of the machine that a test makes, below its folder.
-    const FILES: [&str; 47] = [
+    const FILES: [&str; 48] = [
         "home/notes",
         "home/.bashrc",
         "home/.netrc",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// The files that every worker has.
-    const USUAL: [(&str, Access); 16] = [
+    const USUAL: [(&str, Access); 17] = [
         ("tools/conf/settings", Read),
         ("tools/config/settings", Hidden),
         // Too deep for a name to count.
