@@ -15,6 +15,7 @@ mod limits;
 mod links;
 mod looks;
 mod moving;
+mod planted;
 mod programs;
 mod reach;
 mod remotes;

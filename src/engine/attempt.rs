@@ -30,7 +30,7 @@ use crate::worker::filters::{Filters, Inside};
 use crate::worker::live::Lives;
 use crate::worker::salvage::{self, Salvaged};
 use crate::worker::sandbox::Confinement;
-use crate::worker::transcript::TranscriptWriter;
+use crate::worker::transcript::{Stream, TranscriptWriter};
 use crate::worker::workspace::{Refs, Workspace};
 use crate::worker::{host::Host, inputs, pipeline};
 
@@ -246,7 +246,10 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
             workspace.make_home(host, &confinement.at_home()).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
         }
         if let Some(confinement) = &job.confinement {
-            workspace.make_scratch(confinement).map_err(|e| Verdict::failed(in_words(&e)))?;
+            for remark in workspace.make_scratch(confinement).map_err(|e| Verdict::failed(in_words(&e)))? {
+                let line = format!("git-handoff: {remark}\n");
+                transcript.push(Stream::Err, line.as_bytes()).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+            }
         }
         workspace.mark_started().map_err(|e| Verdict::of("", &e, Verdict::failed))?;
         Ok(transcript)

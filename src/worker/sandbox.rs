@@ -33,6 +33,7 @@ mod reach;
 mod scratch;
 mod secrets;
 mod seen;
+mod servers;
 mod settings;
 mod told;
 mod tools;
@@ -42,12 +43,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use caches::{HiddenInCache, MOST_COPIED};
 pub use named::named_in;
 pub use reach::{Missing, More, Surroundings, folders};
 pub use scratch::Scratch;
 pub use tools::TOOLS;
 
 pub(in crate::worker) use mounts::PROGRAM;
+pub(in crate::worker) use seen::open_folder;
 pub(in crate::worker) use told::{Inner, Outer, Starting, Told, Word};
 
 use map::{Access, Led, Map};
@@ -201,7 +204,7 @@ impl Sandbox {
             return Ok(Arc::clone(reach));
         }
         let mut reach = Reach::of(&self.around, more)?;
-        reach.caches.decide(self, &reach.map, reach.home.as_deref());
+        reach.caches.decide(self, reach.home.as_deref());
         let reach = Arc::new(reach);
         if self.bwrap.is_some()
             && let Some(folder) = mounts::laid_over(&reach.map)
@@ -274,8 +277,13 @@ impl Confinement {
             held = seen;
             std::iter::once(Word::from(bwrap)).chain(arguments).collect()
         });
-        let overlays = over.overlays;
-        Outer { words, overlays, inner: Inner { landlock, given, held, seccomp, network: self.network }, refused }
+        let Over { mounted, overlays, .. } = over;
+        Outer {
+            words,
+            overlays,
+            inner: Inner { landlock, given, held, mounted, seccomp, network: self.network },
+            refused,
+        }
     }
 
     /// Returns the policy for the files of one attempt, from which the mounts and the rules of Landlock are both made.

@@ -7,6 +7,7 @@
 
 pub(super) mod annex;
 mod base;
+mod cache;
 mod company;
 mod error;
 mod extras;

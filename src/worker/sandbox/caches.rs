@@ -3,26 +3,29 @@
 //! | where | what a worker finds at the cache's place |
 //! |---|---|
 //! | bubblewrap and overlays work | the user's cache, under an upper folder of the attempt ([`overlay`](super::overlay)) |
-//! | elsewhere, up to [`MOST`] | a copy in the private home; of one above [`SMALL`] only if the worktree needs it |
+//! | elsewhere, up to [`MOST_COPIED`] | a copy in the private home; of one above [`SMALL`] only if the worktree needs it |
 //! | elsewhere, beyond it | an empty folder in the private home |
 //!
-//! A cache that a setting names (`readable`, `writable`) is left as that setting says.
+//! Whatever the map hides in a cache is left out. A cache that a setting names (`readable`, `writable`) is left as that setting says.
+
+mod overlays;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use overlays::HiddenInCache;
+
 use super::map::{Access, Map};
-use super::overlay::{Entered, folders};
+use super::overlay::Entered;
 use super::reach::{More, Reach, Surroundings};
 use super::secrets::{MOST_LOOKED, search};
-use super::seen::Seen;
 use super::tools::TOOLS;
-use super::{Confinement, Sandbox, java, settings};
+use super::{Confinement, Sandbox, java, servers, settings};
 
 /// The most bytes and files of all caches together that are copied for one attempt.
-const MOST: (u64, u64) = (1 << 30, 100_000);
+pub const MOST_COPIED: (u64, u64) = (1 << 30, 100_000);
 
 /// The most bytes and files of a cache that is copied for every attempt. A larger one of which the data file says what needs
 /// it is copied for worktrees that do.
@@ -59,12 +62,14 @@ pub(in crate::worker) struct Caches {
     /// What the overlays lie over.
     lowers: Vec<PathBuf>,
     entered: Option<Entered>,
-    /// The usual places of all caches that no setting names.
+    /// The usual places of all caches that no setting names, and of what workers have of their own instead of a server's files.
     known: BTreeSet<PathBuf>,
     /// Where settings files of tools lie, by their usual places.
     settings: Vec<(&'static str, PathBuf)>,
     /// Whether there is Java, which finds the home directory in the list of users, and not by `HOME`.
     has_java: bool,
+    /// Whether Gradle's usual folder for running daemons is hidden where Gradle would write to it.
+    hides_gradles: bool,
 }
 
 impl Caches {
@@ -73,8 +78,13 @@ impl Caches {
         let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
         let asked: Vec<PathBuf> = asked.collect();
         let paths: BTreeSet<&str> = TOOLS.caches.iter().map(|place| place.path).collect();
-        let mut found =
-            Self { has_java: java::is_there(around), settings: settings::places(around, home), ..Self::default() };
+        let mut found = Self {
+            has_java: java::is_there(around),
+            hides_gradles: servers::hides_gradles(map, home),
+            known: servers::below_home().collect(),
+            settings: settings::places(around, home),
+            ..Self::default()
+        };
         for path in paths {
             let lines = || TOOLS.caches.iter().filter(move |place| place.path == path);
             let moved = lines().find_map(|place| place.moved(|name| around.variable(name)).next());
@@ -106,11 +116,11 @@ impl Caches {
     }
 
     /// Decides how each is given: by an overlay where one works, by a copy where all copies together are small enough.
-    pub(super) fn decide(&mut self, sandbox: &Sandbox, map: &Map, home: Option<&Path>) {
+    pub(super) fn decide(&mut self, sandbox: &Sandbox, home: Option<&Path>) {
         let mut lowers: Vec<PathBuf> = Vec::new();
         let mut over = Vec::new();
         // A mount takes longer than all else that is done for a small command: those of one home directory share one.
-        for place in self.all.iter().filter_map(|cache| cache.place.as_ref()).filter(|place| map.is_whole(place)) {
+        for place in self.all.iter().filter_map(|cache| cache.place.as_ref()) {
             let lower = home.filter(|home| place.starts_with(home) && on_one_mount(home, place));
             let lower = lower.unwrap_or(place);
             let n = lowers.iter().position(|known| known == lower).unwrap_or_else(|| {
@@ -132,9 +142,10 @@ impl Caches {
     /// Decides which caches are copied: the smallest ones first.
     fn measure(&mut self) {
         let left = self.all.iter_mut().filter(|cache| cache.given == Given::Empty);
-        let mut sized: Vec<_> = left.filter_map(|cache| Some((size(cache.place.as_ref()?, MOST)?, cache))).collect();
+        let mut sized: Vec<_> =
+            left.filter_map(|cache| Some((size(cache.place.as_ref()?, MOST_COPIED)?, cache))).collect();
         sized.sort_by_key(|(size, _)| *size);
-        let (mut bytes, mut files) = MOST;
+        let (mut bytes, mut files) = MOST_COPIED;
         for ((more, many), cache) in sized {
             let (Some(fewer), Some(less)) = (bytes.checked_sub(more), files.checked_sub(many)) else { break };
             let if_needed = (more > SMALL.0 || many > SMALL.1) && TOOLS.is_for_some(&cache.below);
@@ -152,31 +163,9 @@ impl Caches {
         &self.known
     }
 
-    /// Returns the overlays' numbers, with what each lies over, or `None` if there are none.
-    pub(super) fn overlays(&self) -> Option<(Entered, Vec<(usize, &Path)>)> {
-        let used: BTreeSet<usize> = self.under_overlays().map(|(n, _, _)| n).collect();
-        let lowers = used.into_iter().map(|n| (n, &*self.lowers[n])).collect::<Vec<_>>();
-        self.entered.filter(|_| !lowers.is_empty()).map(|entered| (entered, lowers))
-    }
-
-    /// Returns the place of each cache under an overlay, and where it lies in that of an attempt whose folder for caches is `scratch`.
-    pub(super) fn over<'a>(&'a self, scratch: &'a Path) -> impl Iterator<Item = (&'a Path, PathBuf)> {
-        self.under_overlays().filter_map(move |(n, place, _)| {
-            let [_, _, on] = folders(scratch, n);
-            Some((place, on.join(place.strip_prefix(&self.lowers[n]).ok()?)))
-        })
-    }
-
-    /// Returns the caches under overlays that are still there: the overlay's number, the place, and the usual place below a home.
-    fn under_overlays(&self) -> impl Iterator<Item = (usize, &Path, &Path)> {
-        let numbered =
-            self.all.iter().filter_map(|cache| Some((cache.number()?, cache.place.as_deref()?, &*cache.below)));
-        numbered.filter(|(_, place, _)| Seen::at(place).is_ok())
-    }
-
     /// Returns what the private home has links to, and where each leads.
     pub(super) fn linked(&self) -> impl Iterator<Item = (&Path, &Path)> {
-        self.under_overlays().map(|(_, place, below)| (below, place))
+        self.under_overlays().map(|under| (under.usual, under.place))
     }
 
     /// Returns what the private home has a folder for, and of what that is a copy, if it is one for a worktree.
@@ -231,10 +220,9 @@ impl Confinement {
         if self.has_own_home() { settings::harmless(map, &caches.settings) } else { Vec::new() }
     }
 
-    /// Returns the numbers of the overlays that a worker's caches are under.
-    pub fn overlays(&self) -> Vec<usize> {
-        let overlays = self.reach.caches.overlays().map(|(_, lowers)| lowers);
-        overlays.into_iter().flatten().map(|(n, _)| n).collect()
+    /// Returns true if workers reach nothing at a path of the user's.
+    pub fn hides(&self, path: &Path) -> bool {
+        self.reach.map.access(path) == Access::Hidden
     }
 
     /// Returns the variables by which tools find what is the worker's own: caches in its home directory, and the folder for temporary
@@ -250,8 +238,13 @@ impl Confinement {
         let own = home.into_iter().flat_map(|home| {
             caches.variables().into_iter().map(|(name, below)| (name, home.join(below).into_os_string()))
         });
-        let tmp = Some(tmp).filter(|_| !self.has_own_tmp());
-        let java = if caches.has_java { java::options((home, tmp), env) } else { Vec::new() };
+        let registry = tmp.join("gradle-daemons");
+        let java = java::Own {
+            home,
+            tmp: Some(tmp).filter(|_| !self.has_own_tmp()),
+            daemons: Some(&*registry).filter(|_| caches.hides_gradles),
+        };
+        let java = if caches.has_java { java::options(&java, env) } else { Vec::new() };
         own.chain(java).collect()
     }
 
@@ -288,13 +281,13 @@ impl Confinement {
     /// Says which caches workers find empty, and why, or `None` if there are none.
     fn missed_caches(&self) -> Option<String> {
         let missed: Vec<String> = self.reach.caches.missed().map(|place| place.display().to_string()).collect();
-        let gib = MOST.0 >> 30;
+        let gib = MOST_COPIED.0 >> 30;
         (self.has_own_home() && !missed.is_empty()).then(|| {
             format!(
                 "workers begin with empty caches in the place of {}: no overlay can be mounted here, and copies have at \
                  most {gib} GiB and {} files",
                 missed.join(", "),
-                MOST.1
+                MOST_COPIED.1
             )
         })
     }

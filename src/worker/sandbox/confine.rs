@@ -15,7 +15,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
 
-use super::seen::{Changed, Seen};
+use super::seen::{self, Changed, Seen};
 use super::{Inner, Starting, calls, files};
 use crate::model::causes::in_words;
 use crate::model::confinement::Network;
@@ -75,6 +75,7 @@ impl Prepared {
     pub(in crate::worker) fn of(inner: &Inner, below: bool) -> Result<Self, Error> {
         if below {
             inner.held.iter().try_for_each(Seen::stays)?;
+            inner.mounted.iter().try_for_each(seen::is_mounted)?;
         }
         let rules =
             inner.landlock.map(|version| Ok::<_, Error>((files::rules(&inner.given, inner.network, below)?, version)));

@@ -13,6 +13,17 @@ const PROGRAMS: [&str; 5] = ["ant", "gradle", "java", "mvn", "sbt"];
 /// that it was given some.
 const OPTIONS: [&str; 5] = ["ANT_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "MAVEN_OPTS", "SBT_OPTS"];
 
+/// Folders of a worker that Java does not find by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Own<'a> {
+    /// The home directory.
+    pub(super) home: Option<&'a Path>,
+    /// The folder for temporary files.
+    pub(super) tmp: Option<&'a Path>,
+    /// Where Gradle registers daemons, if the usual folder is hidden.
+    pub(super) daemons: Option<&'a Path>,
+}
+
 /// Returns true if Java, or a program that brings it, is found.
 pub(super) fn is_there(around: &Surroundings) -> bool {
     let is_in_path = || around.path.iter().any(|folder| PROGRAMS.iter().any(|program| folder.join(program).exists()));
@@ -23,20 +34,20 @@ pub(super) fn is_there(around: &Surroundings) -> bool {
 /// stays before them.
 ///
 /// A path with a space in it is left out: most of these programs take it for two options.
-pub(super) fn options(
-    (home, tmp): (Option<&Path>, Option<&Path>),
-    env: &BTreeMap<String, OsString>,
-) -> Vec<(&'static str, OsString)> {
-    let properties = [("-Duser.home=", home), ("-Djava.io.tmpdir=", tmp)];
-    let is_one_word = |path: &&Path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
-    let named = properties.into_iter().filter_map(|(name, path)| Some((name, path.filter(is_one_word)?)));
-    let own = named.map(|(name, path)| [OsStr::new(name), path.as_os_str()].into_iter().collect::<OsString>());
-    let own: Vec<OsString> = own.collect();
-    let with = |name: &'static str| {
-        let given = env.get(name).filter(|given| !given.is_empty());
-        (name, given.into_iter().chain(&own).cloned().collect::<Vec<_>>().join(OsStr::new(" ")))
+pub(super) fn options(own: &Own<'_>, env: &BTreeMap<String, OsString>) -> Vec<(&'static str, OsString)> {
+    let property = |name: &str, path: Option<&Path>| {
+        let is_one_word = |path: &&Path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
+        Some([OsStr::new(name), path.filter(is_one_word)?.as_os_str()].into_iter().collect::<OsString>())
     };
-    if own.is_empty() { Vec::new() } else { OPTIONS.map(with).to_vec() }
+    let common = [property("-Duser.home=", own.home), property("-Djava.io.tmpdir=", own.tmp)];
+    let daemons = property("-Dorg.gradle.daemon.registry.base=", own.daemons);
+    let with = |name: &'static str| {
+        let ours: Vec<&OsString> = common.iter().chain((name == "GRADLE_OPTS").then_some(&daemons)).flatten().collect();
+        let given = env.get(name).filter(|given| !given.is_empty());
+        let all: Vec<OsString> = given.into_iter().chain(ours.iter().copied()).cloned().collect();
+        (!ours.is_empty()).then(|| (name, all.join(OsStr::new(" "))))
+    };
+    OPTIONS.into_iter().filter_map(with).collect()
 }
 
 #[cfg(test)]
@@ -47,7 +58,7 @@ mod tests {
     fn options_stay_and_ours_follow_unless_a_path_has_a_space() {
         let env = BTreeMap::from([("GRADLE_OPTS".to_owned(), "-Xmx1g".into())]);
         let options = |home, tmp| -> Vec<String> {
-            let found = super::options((home, tmp), &env).into_iter();
+            let found = super::options(&Own { home, tmp, daemons: None }, &env).into_iter();
             found.map(|(name, value)| format!("{name}={}", value.display())).collect()
         };
         let [home, tmp, spaced] = ["/w/home", "/w/tmp", "/a b/tmp"].map(|path| Some(Path::new(path)));
@@ -57,5 +68,8 @@ mod tests {
         assert_eq!(options(None, tmp)[3], "MAVEN_OPTS=-Djava.io.tmpdir=/w/tmp");
         assert_eq!(options(home, spaced)[3], "MAVEN_OPTS=-Duser.home=/w/home");
         assert!(options(None, spaced).is_empty() && options(None, None).is_empty());
+        let own = Own { daemons: tmp, ..Own::default() };
+        let value = "-Xmx1g -Dorg.gradle.daemon.registry.base=/w/tmp".into();
+        assert_eq!(super::options(&own, &env), [("GRADLE_OPTS", value)]);
     }
 }

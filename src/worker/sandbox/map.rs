@@ -86,9 +86,15 @@ impl Map {
         }
     }
 
-    /// Says that what lies at a path is the attempt's own: all of it may be written. What is hidden below it is not there; what is given
-    /// below it stays.
+    /// Says that what lies at a path is the attempt's own: all of it may be written. What is hidden below it is not there, and what
+    /// has the same access as the folder around it is a part of it; what else is given below it stays.
     pub(super) fn make_own(&mut self, real: &Path) {
+        let above = |place: &Path| place.ancestors().skip(1).find_map(|above| self.places.get(above));
+        let is_part = |(place, access): &(&PathBuf, &Access)| {
+            *place != real && place.starts_with(real) && above(place) == Some(*access)
+        };
+        let parts: BTreeSet<PathBuf> = self.places.iter().filter(is_part).map(|(place, _)| place.clone()).collect();
+        self.places.retain(|place, _| !parts.contains(place));
         self.places.insert(real.to_owned(), Access::Write);
         self.own.insert(real.to_owned());
         let gives = |path: &&Path| self.places.get(*path).is_some_and(|access| *access != Access::Hidden);
@@ -116,9 +122,10 @@ impl Map {
         given.all(|(place, access)| !self.allows_less_below(place, access))
     }
 
-    /// Returns whether all below a path may be read.
-    pub(super) fn is_whole(&self, path: &Path) -> bool {
-        !self.allows_less_below(path, Access::Read)
+    /// Returns what is hidden below a path, but for what is hidden with a folder around it.
+    pub(super) fn hidden_below(&self, path: &Path) -> impl Iterator<Item = &Path> {
+        let below = self.places().filter(move |(place, _)| *place != path && place.starts_with(path));
+        below.filter(|(_, access)| *access == Access::Hidden).map(|(place, _)| place)
     }
 
     /// Says that nothing may be written any more.

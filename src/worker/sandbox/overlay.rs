@@ -19,7 +19,7 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Word;
-use super::seen::{Changed, Seen};
+use super::seen::{self, Changed, Seen};
 
 /// What the process needs in order to mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,19 +59,40 @@ pub(in crate::worker) struct Overlay {
     pub(super) work: Word,
     /// Where the overlay is mounted.
     pub(super) on: Word,
+    /// The caches in it.
+    pub(super) parts: Vec<Part>,
+}
+
+/// A cache in an overlay that may lie over a folder around it.
+///
+/// Another worker may be able to put a link in the cache's place. bubblewrap would follow it, so it is given a folder of the
+/// attempt's own, on which the cache is mounted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::worker) struct Part {
+    /// Where the user has it.
+    pub(super) place: Word,
+    /// Its path below what the overlay lies over.
+    pub(super) below: Word,
+    /// The folder of the attempt's own.
+    pub(super) at: Word,
 }
 
 impl Overlay {
     /// Describes the overlay number `n` of an attempt whose folder for caches is `scratch`.
     pub(super) fn of(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
         let [upper, work, on] = folders(scratch, n).map(|folder| Word::from(&folder));
-        Ok(Self { lower: Seen::at(lower)?, upper, work, on })
+        Ok(Self { lower: Seen::at(lower)?, upper, work, on, parts: Vec::new() })
     }
 }
 
 /// Returns the folders of the overlay number `n`: upper, work, and where it is mounted.
 pub(in crate::worker) fn folders(scratch: &Path, n: usize) -> [PathBuf; 3] {
     [UPPER, "work", "on"].map(|kind| scratch.join(kind).join(n.to_string()))
+}
+
+/// Returns the folder on which the cache number `n` is mounted.
+pub(super) fn at(scratch: &Path, n: usize) -> PathBuf {
+    scratch.join("at").join(n.to_string())
 }
 
 /// The name of the folder of all upper folders.
@@ -98,17 +119,34 @@ impl Overlay {
         const KIND: &CStr = c"overlay";
         let failed = |error| Error::Mount(AsRef::<Path>::as_ref(self.lower.path()).to_owned(), error);
         let lower = self.lower.open()?;
-        let ours = |path: &Word| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            rustix::fs::openat(CWD, AsRef::<Path>::as_ref(path), flags, Mode::empty()).map_err(failed)
-        };
+        let ours = |path: &Word| ours(path).map_err(failed);
         let (upper, work, on) = (ours(&self.upper)?, ours(&self.work)?, ours(&self.on)?);
-        let way = |handle: &OwnedFd| format!("/proc/self/fd/{}", handle.as_raw_fd());
         let options = format!("lowerdir={},upperdir={},workdir={},userxattr", way(&lower), way(&upper), way(&work));
         let options = CString::new(options).expect("numbers hold no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
-        rustix::mount::mount(KIND, way(&on), KIND, flags, &*options).map_err(failed)
+        rustix::mount::mount(KIND, way(&on), KIND, flags, &*options).map_err(failed)?;
+        self.parts.iter().try_for_each(|part| part.mount(ours(&self.on)?))
     }
+}
+
+impl Part {
+    /// Mounts it on the folder of the attempt's own; `top` is the overlay.
+    fn mount(&self, top: OwnedFd) -> Result<(), Error> {
+        let cache = seen::folder_below(top, self.below.as_ref()).map_err(|_| Changed(self.place.clone()))?;
+        let mounted = ours(&self.at).and_then(|at| rustix::mount::mount_bind(way(&cache), way(&at)));
+        mounted.map_err(|error| Error::Mount(AsRef::<Path>::as_ref(&self.place).to_owned(), error))
+    }
+}
+
+/// Opens a folder of the attempt's own.
+fn ours(path: &Word) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, AsRef::<Path>::as_ref(path), flags, Mode::empty())
+}
+
+/// Returns a path that leads to what a handle has open.
+fn way(handle: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", handle.as_raw_fd())
 }
 
 /// Moves this process into namespaces of its own.

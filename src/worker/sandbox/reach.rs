@@ -13,7 +13,8 @@ use super::named::is_led_away;
 use super::places::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
 use super::programs::Programs;
 use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
-use super::{Refused, Word, outside};
+use super::tools::TOOLS;
+use super::{Refused, Word, outside, servers};
 use crate::model::confinement::{Asked, Home};
 
 /// What has to be known of a machine and a repository to say what workers reach there.
@@ -176,6 +177,15 @@ impl Reach {
         if more.asked != Asked::Strict {
             let programs = Programs { map: &mut map, around, homes: &mut homes, asked: &asked, secrets: Vec::new() };
             secrets = programs.add(home.as_deref());
+            if let (Some(home), Home::Real) = (&home, more.home) {
+                own_caches(&mut map, home);
+            }
+            // Also where they lie among tools and caches. A real home has them, to be read.
+            for tree in around.work_trees.iter().filter(|_| more.home == Home::Private) {
+                if map.access(tree) != Access::Hidden {
+                    map.set(tree, Access::Hidden);
+                }
+            }
         }
         // What an agent would make on its first day need not be there yet.
         for path in &more.readable {
@@ -231,6 +241,7 @@ impl Reach {
         for path in &around.never {
             map.hide(path);
         }
+        servers::hide(&mut map, around, &homes);
         outside::keep(&mut map, around);
         let caches = match &home {
             Some(home) if more.asked != Asked::Strict => Caches::find(&map, around, more, home),
@@ -251,6 +262,16 @@ impl Reach {
     }
 }
 
+/// Lets workers with a real home write the caches in it: these are the user's own.
+fn own_caches(map: &mut Map, home: &Path) {
+    for place in TOOLS.caches.iter().map(|cache| home.join(cache.path)) {
+        let led = Map::default().resolve(&place);
+        if led.is_some_and(|led| led.real.starts_with(home) && map.access(&led.real) == Access::Read) {
+            map.set(&place, Access::Write);
+        }
+    }
+}
+
 /// Hides the files of the machine that only few may read, and we could.
 ///
 /// A setting that names a folder of programs gives all of it that is no secret of a home directory.
@@ -263,7 +284,7 @@ fn hide_by_mode(map: &mut Map, kept: &[PathBuf], asked: &[PathBuf]) {
 }
 
 /// Returns whether anything in a folder is reached.
-fn reaches(map: &Map, folder: &Path) -> bool {
+pub(super) fn reaches(map: &Map, folder: &Path) -> bool {
     let mut below = map.places().filter(|(place, _)| place.starts_with(folder));
     map.access(folder) != Access::Hidden || below.any(|(_, access)| access != Access::Hidden)
 }

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::map::{Access, Map};
-use super::overlay::{Overlay, Overlays};
+use super::overlay::Overlays;
 use super::{Confinement, Word};
 
 /// The folders that programs take for granted as a place for temporary files.
@@ -30,6 +30,8 @@ pub struct Scratch<'a> {
 pub(super) struct Over {
     /// Each place, and the folder of the attempt's that is mounted there.
     pub(super) places: BTreeMap<PathBuf, PathBuf>,
+    /// Those of the places at which another worker could have put something else while they were mounted.
+    pub(super) mounted: Vec<Word>,
     pub(super) overlays: Option<Overlays>,
 }
 
@@ -50,13 +52,11 @@ impl Confinement {
         given: &mut Vec<(Word, Access)>,
     ) -> Result<Over, String> {
         let mut over = Over::default();
-        if let Some((entered, lowers)) = self.reach.caches.overlays() {
-            let all = lowers.into_iter().map(|(n, lower)| {
-                Overlay::of(scratch.caches, n, lower)
-                    .map_err(|error| format!("{} is not what it was when the run began: {error}", lower.display()))
-            });
-            over.overlays = Some(Overlays { entered, all: all.collect::<Result<_, _>>()? });
-            over.places.extend(self.reach.caches.over(scratch.caches).map(|(place, own)| (place.to_owned(), own)));
+        over.overlays = self.reach.caches.overlays(scratch.caches)?;
+        for part in over.overlays.iter().flat_map(|overlays| &overlays.all).flat_map(|overlay| &overlay.parts) {
+            let [place, own] = [&part.place, &part.at].map(|path| AsRef::<Path>::as_ref(path).to_owned());
+            over.places.insert(place, own);
+            over.mounted.push(part.place.clone());
         }
         for place in TEMPORARY.map(Path::new) {
             // Landlock gives all below what it gives: it could not keep a part of another folder from the worker there.

@@ -87,7 +87,11 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
 
 /// Opens a path one name after the other, following no link.
 fn one_by_one(path: &Path) -> io::Result<OwnedFd> {
-    let mut here = rustix::fs::open("/", FLAGS, Mode::empty())?;
+    below(rustix::fs::open("/", FLAGS, Mode::empty())?, path)
+}
+
+/// Opens what lies at a path below an open folder, following no link.
+fn below(mut here: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     for part in path.components() {
         if let Component::Normal(name) = part {
             here = rustix::fs::openat(&here, name, FLAGS, Mode::empty())?;
@@ -96,10 +100,35 @@ fn one_by_one(path: &Path) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
+/// Opens a folder below an open one; fails if a link or no folder lies there, or on the way.
+pub(super) fn folder_below(top: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(below(top, path)?, ".", flags, Mode::empty())?)
+}
+
+/// Opens a folder to be listed; fails if a link or no folder lies there, or on the way.
+pub(in crate::worker) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(open(path)?, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Fails unless something is mounted right at a path that leads through no link.
+pub(super) fn is_mounted(path: &Word) -> Result<(), Changed> {
+    use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
+    let changed = || Changed(path.clone());
+    let opened = match open(path.as_ref()) {
+        Ok(opened) => opened,
+        // The worker does not get there either.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        Err(_) => return Err(changed()),
+    };
+    let stat = statx(opened, "", AtFlags::EMPTY_PATH, StatxFlags::empty()).map_err(|_| changed())?;
+    if stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) { Ok(()) } else { Err(changed()) }
+}
+
 /// Something else lies at a path than was found there.
 #[derive(Debug, thiserror::Error)]
 #[error("{} was replaced while the worker was about to start", AsRef::<Path>::as_ref(.0).display())]
-pub(in crate::worker) struct Changed(Word);
+pub(in crate::worker) struct Changed(pub(super) Word);
 
 #[cfg(test)]
 mod tests {

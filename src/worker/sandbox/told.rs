@@ -59,6 +59,8 @@ pub(in crate::worker) struct Inner {
     pub(super) given: Vec<(Word, Access)>,
     /// What is to lie where it was mounted; nothing where nothing was.
     pub(super) held: Vec<Seen>,
+    /// Where something of the attempt's own is to be mounted.
+    pub(super) mounted: Vec<Word>,
     pub(super) seccomp: bool,
     pub(super) network: Network,
 }

@@ -26,6 +26,8 @@ pub struct Known {
     passed: Vec<&'static str>,
     /// `proxy`: variables that name a proxy.
     proxies: Vec<&'static str>,
+    /// `server`: where running servers of tools tell how they are reached.
+    pub(super) servers: Vec<Place>,
     /// `secret`: secret files below a home directory.
     pub(super) secrets: Vec<&'static str>,
     /// `login`: programs, and where each keeps its login below a home directory.
@@ -79,6 +81,8 @@ impl Known {
             ("bundle", [name]) => self.bundles.push(variable(name)?),
             ("pass", [name]) => self.passed.push(variable(name)?),
             ("proxy", [name]) => self.proxies.push(variable(name)?),
+            ("server", [at]) => self.servers.push(Place { path: path(at)?, variable: None }),
+            ("server", [at, moved]) => self.servers.push(Place { path: path(at)?, variable: Some(moved_by(moved)?) }),
             ("secret", [at]) => self.secrets.push(path(at)?),
             ("login", [program, at]) => self.logins.push((*program, path(at)?)),
             ("started", [at]) => self.started.push(path(at)?),
@@ -148,7 +152,7 @@ pub(super) fn named(value: &OsStr) -> impl Iterator<Item = &Path> {
 }
 
 /// The kinds of lines, in the order in which they stand in the file.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "tool",
     "cache",
     "needed",
@@ -156,6 +160,7 @@ const KINDS: [&str; 13] = [
     "bundle",
     "pass",
     "proxy",
+    "server",
     "secret",
     "login",
     "started",

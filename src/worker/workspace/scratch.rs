@@ -1,13 +1,13 @@
 //! What an attempt writes in the place of the user's caches, and of the machine's folders for temporary files.
 
-use std::fs::{self, DirBuilder, File, FileTimes};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::cache::{self, Copying, make_own};
 use super::{Error, Workspace};
-use crate::worker::sandbox::Confinement;
-use crate::worker::sandbox::overlay::{UPPER, folders};
+use crate::worker::sandbox::overlay::UPPER;
+use crate::worker::sandbox::{Confinement, MOST_COPIED};
 
 /// Folders that servers of the X Window System expect to find in `/tmp`, and may not make unless they are root.
 const SOCKETS: [&str; 2] = [".X11-unix", ".ICE-unix"];
@@ -26,16 +26,16 @@ impl Workspace {
         Some(self.caches().join(UPPER)).filter(|folder| folder.exists())
     }
 
-    /// Makes what a worker that is confined so writes in the place of caches and of `/tmp`.
-    pub fn make_scratch(&self, by: &Confinement) -> Result<(), Error> {
-        for folder in by.overlays().into_iter().flat_map(|n| folders(&self.caches(), n)) {
-            own_folders(&folder).map_err(Error::at(&folder))?;
+    /// Makes what a worker that is confined so writes in the place of caches and of `/tmp`. Returns what the transcript is to say
+    /// of it.
+    pub fn make_scratch(&self, by: &Confinement) -> Result<Vec<String>, Error> {
+        for folder in by.scratch_folders(&self.caches()) {
+            make_own(&folder).map_err(Error::at(&folder))?;
         }
-        for (below, place) in by.own_caches(&self.tree()) {
-            if let Some(to) = own_place(&self.home(), below)? {
-                place.map_or_else(|| own_folders(&to), |place| copy(place, &to)).map_err(Error::at(&to))?;
-            }
+        for hidden in by.hidden_in_caches(&self.caches()) {
+            cache::leave_out(&hidden).map_err(Error::at(&hidden.upper.join(&hidden.below)))?;
         }
+        let remarks = self.copy_caches(by)?;
         for (below, text) in by.settings() {
             if let Some(to) = own_place(&self.home(), &below)? {
                 fs::write(&to, text).map_err(Error::at(&to))?;
@@ -49,7 +49,25 @@ impl Workspace {
                 made.and_then(|()| open()).map_err(Error::at(&folder))?;
             }
         }
-        Ok(())
+        Ok(remarks)
+    }
+
+    /// Makes the folders of caches in the private home, and the copies that belong there; returns which are too large.
+    fn copy_caches(&self, by: &Confinement) -> Result<Vec<String>, Error> {
+        let mut copying = Copying::new(MOST_COPIED, |path: &Path| by.hides(path));
+        let mut remarks = Vec::new();
+        for (below, place) in by.own_caches(&self.tree()) {
+            let Some(to) = own_place(&self.home(), below)? else { continue };
+            let is_whole = place.map_or_else(|| make_own(&to).map(|()| true), |place| copying.copy(place, &to));
+            if let (false, Some(place)) = (is_whole.map_err(Error::at(&to))?, place) {
+                let (place, gib, files) = (place.display(), MOST_COPIED.0 >> 30, MOST_COPIED.1);
+                remarks.push(format!(
+                    "this attempt begins with an empty cache in the place of {place}, which has grown since the run began: \
+                     copies have at most {gib} GiB and {files} files"
+                ));
+            }
+        }
+        Ok(remarks)
     }
 }
 
@@ -63,36 +81,6 @@ fn own_place(home: &Path, below: &Path) -> Result<Option<PathBuf>, Error> {
         return Ok(None);
     }
     let folder = to.parent().unwrap_or(home);
-    own_folders(folder).map_err(Error::at(folder))?;
+    make_own(folder).map_err(Error::at(folder))?;
     Ok(Some(to))
-}
-
-fn own_folders(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).recursive(true).create(folder)
-}
-
-/// Copies a cache. The kernel shares the content of files where the file system can. What goes away meanwhile, or may not be read, is
-/// not in the copy: a cache is complete without it.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    own_folders(to)?;
-    let Ok(entries) = fs::read_dir(from) else { return Ok(()) };
-    for entry in entries {
-        let Ok(entry) = entry else { continue };
-        let (path, to) = (entry.path(), to.join(entry.file_name()));
-        let Ok(meta) = entry.metadata() else { continue };
-        if meta.is_dir() {
-            copy(&path, &to)?;
-        } else if meta.is_symlink() {
-            let Ok(target) = fs::read_link(&path) else { continue };
-            symlink(target, &to)?;
-        } else if meta.is_file() {
-            let Ok(mut source) = File::open(&path) else { continue };
-            let mut made = File::create_new(&to)?;
-            io::copy(&mut source, &mut made)?;
-            made.set_permissions(meta.permissions())?;
-            // Tools compare times, and remove what is old.
-            made.set_times(FileTimes::new().set_modified(meta.modified()?))?;
-        }
-    }
-    Ok(())
 }

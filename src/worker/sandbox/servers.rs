@@ -1,0 +1,72 @@
+//! Running servers of tools. A worker that learned the address and the token of one, such as the user's Gradle daemon, could
+//! have its work done outside of the sandbox.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::map::{Access, Led, Map};
+use super::reach::{Surroundings, reaches};
+use super::tools::TOOLS;
+
+/// Hides where servers tell how they are reached: below home directories, and where variables move it. Nothing gives it again.
+///
+/// Where a worker may write, nothing is kept free for what is not there yet: nothing new could be made beside it.
+pub(super) fn hide(map: &mut Map, around: &Surroundings, homes: &[PathBuf]) {
+    for server in &TOOLS.servers {
+        let usual = homes.iter().map(|home| home.join(server.path));
+        let moved = server.moved(|name| around.variable(name)).chain(around.moved(server.path));
+        for place in usual.chain(moved).flat_map(|path| expand(&path)) {
+            let Some(Led { real, is_there, .. }) = Map::default().resolve(&place) else { continue };
+            if reaches(map, &real) && (is_there || map.access(&real) != Access::Write) {
+                map.hide(&real);
+            }
+        }
+    }
+}
+
+/// Returns the usual places below a home directory that have one name only.
+pub(super) fn below_home() -> impl Iterator<Item = PathBuf> {
+    TOOLS.servers.iter().filter(|server| !server.path.contains('*')).map(|server| server.path.into())
+}
+
+/// Returns true if the registry of Gradle's daemons is hidden in a folder that workers may write: Gradle needs another one.
+pub(super) fn hides_gradles(map: &Map, home: &Path) -> bool {
+    let registry = home.join(".gradle/daemon");
+    map.access(&registry) == Access::Hidden && registry.parent().is_some_and(|above| map.access(above) == Access::Write)
+}
+
+/// Returns the paths that a path with `*` in the place of names stands for, or the path itself if it has none.
+fn expand(path: &Path) -> Vec<PathBuf> {
+    path.components().fold(vec![PathBuf::new()], |found, part| {
+        let entries = |folder: PathBuf| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        match part.as_os_str() {
+            any if any == "*" => found.into_iter().flat_map(entries).collect(),
+            name => found.into_iter().map(|folder| folder.join(name)).collect(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_each_name_that_is_there() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for path in ["a/x/server", "a/y", "b/x"] {
+            fs::create_dir_all(folder.path().join(path)).expect("folders are made");
+        }
+        let found = |pattern: &str| -> Vec<PathBuf> {
+            let mut found = expand(&folder.path().join(pattern));
+            found.sort();
+            found.iter().map(|path| path.strip_prefix(folder.path()).expect("it lies there").to_owned()).collect()
+        };
+        let paths = |paths: &[&str]| -> Vec<PathBuf> { paths.iter().map(PathBuf::from).collect() };
+        assert_eq!(found("*/*/server"), paths(&["a/x/server", "a/y/server", "b/x/server"]));
+        assert_eq!(found("a/z/server"), paths(&["a/z/server"]));
+        assert_eq!(found("none/*/server"), paths(&[]));
+    }
+}
