@@ -307,6 +307,10 @@ mod tests {
             ("home/.config/tool/settings", Write),
             ("tree/a.txt", Read),
             ("home/go/src/other/key", Write),
+            // Caches in a real home are the user's own.
+            ("home/go/pkg/mod/m", Write),
+            ("home/.npm/_cacache/x", Write),
+            ("home/.cargo/registry/index", Write),
         ];
         ground.gives(&more, false, &with(&given));
     }
@@ -335,6 +339,8 @@ mod tests {
             ("home/.cargo/config.toml", Hidden),
             ("cargo/config.toml", Read),
             ("cargo/registry/index", Read),
+            // Nothing reads it where the variable says something else.
+            ("home/.cargo/config.toml", Hidden),
             ("jdk/bin/java", Read),
             ("jdk/lib/modules", Read),
             ("conda/bin/conda", Read),

@@ -90,10 +90,8 @@ pub(in crate::worker) fn folders(scratch: &Path, n: usize) -> [PathBuf; 3] {
     [UPPER, "work", "on"].map(|kind| scratch.join(kind).join(n.to_string()))
 }
 
-/// Returns the folder on which the cache number `n` is mounted.
-pub(super) fn at(scratch: &Path, n: usize) -> PathBuf {
-    scratch.join("at").join(n.to_string())
-}
+/// The name of the folder of the folders on which caches are mounted.
+pub(super) const AT: &str = "at";
 
 /// The name of the folder of all upper folders.
 pub(in crate::worker) const UPPER: &str = "upper";
@@ -102,13 +100,19 @@ pub(in crate::worker) const UPPER: &str = "upper";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Overlays {
     pub(super) entered: Entered,
+    /// The folder in which each cache has one. It is in memory, and there while the overlays are.
+    pub(super) at: Word,
     pub(super) all: Vec<Overlay>,
 }
 
 impl Overlays {
     /// Moves this process, which must have one thread, into its namespaces and mounts the overlays there.
     pub(in crate::worker) fn enter(&self) -> Result<(), Error> {
+        const KIND: &CStr = c"tmpfs";
         enter(self.entered).map_err(Error::Namespace)?;
+        let flags = MountFlags::NODEV | MountFlags::NOSUID;
+        let mounted = ours(&self.at).and_then(|at| rustix::mount::mount(KIND, way(&at), KIND, flags, c"mode=0700"));
+        mounted.map_err(Error::Memory)?;
         self.all.iter().try_for_each(Overlay::mount)
     }
 }
@@ -133,8 +137,10 @@ impl Part {
     /// Mounts it on the folder of the attempt's own; `top` is the overlay.
     fn mount(&self, top: OwnedFd) -> Result<(), Error> {
         let cache = seen::folder_below(top, self.below.as_ref()).map_err(|_| Changed(self.place.clone()))?;
-        let mounted = ours(&self.at).and_then(|at| rustix::mount::mount_bind(way(&cache), way(&at)));
-        mounted.map_err(|error| Error::Mount(AsRef::<Path>::as_ref(&self.place).to_owned(), error))
+        let at = AsRef::<Path>::as_ref(&self.at);
+        let made = rustix::fs::mkdirat(CWD, at, Mode::RWXU).and_then(|()| ours(&self.at));
+        made.and_then(|at| rustix::mount::mount_bind(way(&cache), way(&at)))
+            .map_err(|error| Error::Mount(AsRef::<Path>::as_ref(&self.place).to_owned(), error))
     }
 }
 
@@ -210,6 +216,9 @@ pub(in crate::worker) enum Error {
     /// The process has no namespace to mount in.
     #[error("cannot enter a mount namespace")]
     Namespace(#[source] rustix::io::Errno),
+    /// There is no folder in memory.
+    #[error("cannot mount a folder in memory")]
+    Memory(#[source] rustix::io::Errno),
     /// The kernel refused one of them.
     #[error("cannot mount an overlay over {}", .0.display())]
     Mount(PathBuf, #[source] rustix::io::Errno),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 
-use super::super::overlay::{Overlay, Overlays, Part, at, folders};
+use super::super::overlay::{AT, Overlay, Overlays, Part, folders};
 use super::super::reach::Reach;
 use super::super::seen::Seen;
 use super::super::{Confinement, Word};
@@ -50,11 +50,15 @@ impl Caches {
                     new.insert(Overlay::of(scratch, n, lower).map_err(changed)?)
                 }
             };
-            let at = Word::from(&at(scratch, number));
+            let at = Word::from(&scratch.join(AT).join(number.to_string()));
             overlay.parts.push(Part { place: place.into(), below: below.into(), at });
         }
         let all: Vec<Overlay> = all.into_values().collect();
-        Ok(self.entered.filter(|_| !all.is_empty()).map(|entered| Overlays { entered, all }))
+        Ok(self.entered.filter(|_| !all.is_empty()).map(|entered| Overlays {
+            entered,
+            at: scratch.join(AT).into(),
+            all,
+        }))
     }
 
     /// Returns the caches under overlays, whatever is there by now.
@@ -75,10 +79,9 @@ impl Caches {
 impl Confinement {
     /// Returns the folders that overlays over caches need, in an attempt whose folder for caches is `scratch`.
     pub fn scratch_folders(&self, scratch: &Path) -> BTreeSet<PathBuf> {
-        let numbered = self.reach.caches.numbered();
-        numbered
-            .flat_map(|under| folders(scratch, under.overlay).into_iter().chain([at(scratch, under.number)]))
-            .collect()
+        let overlays: BTreeSet<usize> = self.reach.caches.numbered().map(|under| under.overlay).collect();
+        let at = (!overlays.is_empty()).then(|| scratch.join(AT));
+        overlays.into_iter().flat_map(|n| folders(scratch, n)).chain(at).collect()
     }
 
     /// Returns what workers must not see of caches under overlays, in an attempt whose folder for caches is `scratch`.
