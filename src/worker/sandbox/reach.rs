@@ -177,15 +177,7 @@ impl Reach {
         if more.asked != Asked::Strict {
             let programs = Programs { map: &mut map, around, homes: &mut homes, asked: &asked, secrets: Vec::new() };
             secrets = programs.add(home.as_deref());
-            if let (Some(home), Home::Real) = (&home, more.home) {
-                own_caches(&mut map, home);
-            }
-            // Also where they lie among tools and caches. A real home has them, to be read.
-            for tree in around.work_trees.iter().filter(|_| more.home == Home::Private) {
-                if map.access(tree) != Access::Hidden {
-                    map.set(tree, Access::Hidden);
-                }
-            }
+            keep_apart(&mut map, around, home.as_deref().filter(|_| more.home == Home::Real));
         }
         // What an agent would make on its first day need not be there yet.
         for path in &more.readable {
@@ -257,13 +249,19 @@ impl Reach {
         let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
-        let trees = around.trees.clone();
-        Ok(Self { map, given, at_home, caches, home, trees, apart, secrets, shares })
+        Ok(Self { map, given, at_home, caches, home, trees: around.trees.clone(), apart, secrets, shares })
     }
 }
 
-/// Lets workers with a real home write the caches in it: these are the user's own.
-fn own_caches(map: &mut Map, home: &Path) {
+/// Hides the work trees that lie among tools and caches. Lets workers with a `real` home, which has these trees, write the caches
+/// in it: they are the user's own.
+fn keep_apart(map: &mut Map, around: &Surroundings, real: Option<&Path>) {
+    let Some(home) = real else {
+        for tree in around.work_trees.iter().filter(|tree| map.access(tree) != Access::Hidden).collect::<Vec<_>>() {
+            map.set(tree, Access::Hidden);
+        }
+        return;
+    };
     for place in TOOLS.caches.iter().map(|cache| home.join(cache.path)) {
         let led = Map::default().resolve(&place);
         if led.is_some_and(|led| led.real.starts_with(home) && map.access(&led.real) == Access::Read) {

@@ -51,13 +51,14 @@ impl Confinement {
         map: &mut Map,
         given: &mut Vec<(Word, Access)>,
     ) -> Result<Over, String> {
+        let overlays = self.reach.caches.overlays(scratch.caches)?;
         let mut over = Over::default();
-        over.overlays = self.reach.caches.overlays(scratch.caches)?;
-        for part in over.overlays.iter().flat_map(|overlays| &overlays.all).flat_map(|overlay| &overlay.parts) {
+        for part in overlays.iter().flat_map(|overlays| &overlays.all).flat_map(|overlay| &overlay.parts) {
             let [place, own] = [&part.place, &part.at].map(|path| AsRef::<Path>::as_ref(path).to_owned());
             over.places.insert(place, own);
             over.mounted.push(part.place.clone());
         }
+        over.overlays = overlays;
         for place in TEMPORARY.map(Path::new) {
             // Landlock gives all below what it gives: it could not keep a part of another folder from the worker there.
             let is_free =

@@ -156,15 +156,13 @@ pub(super) fn leave_out(hidden: &HiddenInCache) -> io::Result<()> {
         lower.push(name);
         upper.push(name);
         let folder = fs::symlink_metadata(&lower).ok().filter(fs::Metadata::is_dir);
-        match folder.filter(|_| names.peek().is_some()) {
-            Some(folder) => match DirBuilder::new().mode(folder.permissions().mode() & RIGHTS).create(&upper) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && upper.is_dir() => {}
-                made => made?,
-            },
-            None => {
-                let made = rustix::fs::mknodat(CWD, &upper, FileType::CharacterDevice, Mode::empty(), 0);
-                return if made == Err(Errno::EXIST) { Ok(()) } else { Ok(made?) };
-            }
+        let Some(folder) = folder.filter(|_| names.peek().is_some()) else {
+            let made = rustix::fs::mknodat(CWD, &upper, FileType::CharacterDevice, Mode::empty(), 0);
+            return if made == Err(Errno::EXIST) { Ok(()) } else { Ok(made?) };
+        };
+        match DirBuilder::new().mode(folder.permissions().mode() & RIGHTS).create(&upper) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && upper.is_dir() => {}
+            made => made?,
         }
     }
     Ok(())
