@@ -28,6 +28,8 @@ fn tools_come_without_the_secrets_in_their_folders() {
         let scene = Scene::new(layers);
         for path in [
             "home/.gem/gem-private_key.pem",
+            "home/.julia/logs/repl_history.jl",
+            "home/.local/share/gem/credentials",
             "home/.luarocks/upload_config.lua",
             "home/.nimble/github_api_token",
             "home/.npm-global/etc/npmrc",
