@@ -18,11 +18,14 @@ use super::search::{TOGETHER, sets};
 /// The fewest traces of a patch by which it is looked for in a commit that names no item.
 const FEWEST: usize = 2;
 
+/// The fewest letters and digits of a line that tells anything: everybody writes `}`.
+const TELLING: usize = 3;
+
 impl Judge<'_> {
     /// Returns the trees after each item whose patch a commit holds in part; nothing where it holds none, or is made of
     /// nothing else.
     ///
-    /// Where its message names items, these are looked for, and otherwise those of which more than half is in the commit.
+    /// Where its message names items, these are looked for, and otherwise those of which three quarters are in the commit.
     pub(super) fn parts(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
         let commit = &finding.commit;
         let may_be = matches!(finding.verdict, Verdict::Changed | Verdict::Person);
@@ -69,15 +72,15 @@ impl Judge<'_> {
         Ok(Vec::new())
     }
 
-    /// Returns the items of whose patches a commit holds more than half.
+    /// Returns the items of whose patches a commit holds at least three quarters.
     fn traced(&mut self, case: &mut Case) -> Result<Vec<Maker>, Error> {
         let Some(change) = self.change(case)? else { return Ok(Vec::new()) };
         let contents = self.index.contents(self.store, &self.aside)?;
         let mut traced: Vec<(usize, Patch)> = Vec::new();
         for (patch, diff) in &contents.known {
-            let (found, all) = traces(diff, &change.diff);
-            if found >= FEWEST && found * 2 > all {
-                traced.push((found, patch.clone()));
+            let traces = Traces::count(diff, &change.diff);
+            if traces.suffice() {
+                traced.push((traces.lines, patch.clone()));
             }
         }
         traced.sort_by_key(|(found, _)| std::cmp::Reverse(*found));
@@ -86,22 +89,41 @@ impl Judge<'_> {
     }
 }
 
-/// Counts what a patch does, and how much of that a commit does too: lines that are added or taken away, and files that
-/// are made. Empty lines do not count.
-fn traces(patch: &Diff, change: &Diff) -> (usize, usize) {
-    let (mut found, mut all) = (0, 0);
-    let nothing = FileDiff::default();
-    for (path, file) in &patch.files {
-        let changed = change.files.get::<BString>(path).unwrap_or(&nothing);
-        for (lines, others) in [(&file.added, &changed.added), (&file.removed, &changed.removed)] {
-            let lines = lines.iter().filter(|line| !line.trim_ascii().is_empty());
-            for line in lines {
-                all += 1;
-                found += usize::from(others.contains(line));
+/// How much of a patch a commit holds.
+#[derive(Default)]
+struct Traces {
+    /// How many lines the patch adds or takes away.
+    all: usize,
+    /// How many of these the commit adds or takes away too.
+    lines: usize,
+    /// How many files both make.
+    files: usize,
+}
+
+impl Traces {
+    /// Counts the lines that tell anything; those of which nothing but signs and a letter or two is left do not.
+    fn count(patch: &Diff, change: &Diff) -> Self {
+        let mut traces = Self::default();
+        let nothing = FileDiff::default();
+        let tells = |line: &&Vec<u8>| line.iter().filter(|byte| is_of_word(**byte)).count() >= TELLING;
+        for (path, file) in &patch.files {
+            let changed = change.files.get::<BString>(path).unwrap_or(&nothing);
+            for (lines, others) in [(&file.added, &changed.added), (&file.removed, &changed.removed)] {
+                traces.all += lines.iter().filter(tells).count();
+                traces.lines += lines.intersection(others).filter(tells).count();
             }
+            traces.files += usize::from(file.new && changed.new);
         }
-        all += usize::from(file.new);
-        found += usize::from(file.new && changed.new);
+        traces
     }
-    (found, all)
+
+    /// Returns true if the commit can hold the patch, changed in part by a person.
+    fn suffice(&self) -> bool {
+        self.lines > 0 && self.lines + self.files >= FEWEST && self.lines * 4 >= self.all * 3
+    }
+}
+
+/// Returns true for letters and digits, those of other scripts included.
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }

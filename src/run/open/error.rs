@@ -7,8 +7,8 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::role::Refused;
 use crate::model::state::Illegal;
 
-use super::super::stops::Unreadable;
-use super::super::submit;
+use crate::run::stops::Unreadable;
+use crate::run::submit;
 
 /// What can go wrong with an open run.
 #[derive(Debug, thiserror::Error)]

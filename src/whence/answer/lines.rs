@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::model::digest::Oid;
 
-use super::super::judge::Verdict;
-use super::super::known::Standing;
-use super::super::lines::Line;
 use super::{ItemShown, Named};
+use crate::whence::judge::Verdict;
+use crate::whence::known::Standing;
+use crate::whence::lines::Line;
 
 /// Lines that stand together and are of one origin.
 #[derive(Clone, Debug, Serialize)]

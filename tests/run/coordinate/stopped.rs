@@ -72,7 +72,7 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     assert!(verified.contains(&format!("✗ outcome    3 of 3 done, rule polish stopped: {REASON}\n")), "{verified}");
     ground.env.handoff(["verify", "--allow-partial", "r"]).ends(0);
     ground.env.handoff(["verify", "--all"]).ends(4);
-    ground.env.handoff(["bundle", "../r.bundle", "r"]).success();
+    ground.env.handoff(["bundle", "r", "-o", "../r.bundle"]).success();
     let report = answer(&ground, &["verify", "--bundle", "../r.bundle"], 4);
     assert_eq!(report["outcome"]["stopped"], stopped("polish", REASON), "{report}");
 }
