@@ -181,8 +181,6 @@ hints! {
     allow_executor(name) => "git config --add handoff.mcp.executors {name}";
     /// An agent named a remote that it may not push to or fetch from.
     allow_remote(name) => "git config --add handoff.mcp.remotes {name}";
-    /// A rule of a sealed run stopped.
-    explain(run) => "git handoff coordinate --explain {run}";
     /// A rule stopped short.
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
     /// An item failed; the one that it waits for did.

@@ -98,7 +98,6 @@ impl fmt::Display for Layers {
 /// What this machine can confine workers with, and what they reach here.
 pub struct Sandbox {
     around: Surroundings,
-    /// This program.
     program: Option<PathBuf>,
     /// bubblewrap, where it works.
     bwrap: Option<PathBuf>,
@@ -143,7 +142,7 @@ pub struct Own<'a> {
 struct Policy {
     /// The access to each path, from which the mounts are made.
     map: Map,
-    /// The same as rules of Landlock, which can give and cannot take away.
+    /// The same as rules of Landlock, which take nothing away.
     given: Vec<(Word, Access)>,
     /// Why the attempt must not start.
     refused: Option<String>,
@@ -163,8 +162,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns how an executor's workers are confined, none where nothing confines them; refuses where what is asked for cannot be
-    /// enforced here.
+    /// Returns how workers of an executor are confined, or `None`; refuses what cannot be enforced here.
     pub fn confine(&self, more: &More, network: Network) -> Result<Option<Confinement>, Refused> {
         if more.asked == Asked::None {
             return if network == Network::Any { Ok(None) } else { Err(Refused::Unconfined(network)) };

@@ -5,6 +5,8 @@ use std::fmt;
 use super::{Hint, Parts, quoted};
 
 hints! {
+    /// A rule of a sealed run stopped.
+    explain(run) => "git handoff coordinate --explain {run}";
     /// A signature is by a key of which nothing is known.
     know_key() => "if you trust the owner of that key: add the line that `git handoff key` prints there to a file, and: git config handoff.signers FILE";
     /// An anchor does not hold a run of ours yet.

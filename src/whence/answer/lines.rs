@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::digest::Oid;
-
 use super::{ItemShown, Named};
+use crate::model::digest::Oid;
 use crate::whence::judge::Verdict;
 use crate::whence::known::Standing;
 use crate::whence::lines::Line;

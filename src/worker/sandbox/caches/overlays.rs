@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 
-use super::super::overlay::{AT, Overlay, Overlays, Part, folders};
-use super::super::reach::Reach;
-use super::super::seen::Seen;
-use super::super::{Confinement, Word};
 use super::Caches;
+use crate::worker::sandbox::overlay::{AT, Overlay, Overlays, Part, folders};
+use crate::worker::sandbox::reach::Reach;
+use crate::worker::sandbox::seen::Seen;
+use crate::worker::sandbox::{Confinement, Word};
 
 /// A cache under an overlay.
 #[derive(Clone, Copy, Debug)]
