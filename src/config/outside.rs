@@ -27,13 +27,14 @@ impl Outside {
     pub(super) fn add(&mut self, setting: &Setting) {
         let Setting { origin, key, value } = setting;
         self.files.extend(origin.clone());
-        let is_include = key == "include.path" || key.starts_with("includeif.") && key.ends_with(".path");
+        let is_include = key == "include.path"
+            || key.strip_prefix("includeif.").is_some_and(|rest| rest.rsplit('.').next() == Some("path"));
         if is_include && !value.starts_with('~') {
             // git reads it beside the file that names it.
             self.places.extend(origin.as_deref().and_then(Path::parent).map(|folder| folder.join(value)));
         } else if is_include || PLACES.contains(&key.as_str()) {
             self.places.insert(value.into());
-        } else if !key.starts_with("handoff.") || key.ends_with(".secretenv") {
+        } else if !key.starts_with("handoff.") || key.rsplit('.').next() == Some("secretenv") {
             self.values.insert(value.clone());
         }
     }

@@ -277,8 +277,11 @@ fn value_of(text: &str) -> Value {
     }
 }
 
+/// The fields of a packet, and what is wrong with its JSON.
+type Fields = (Map<String, Value>, Problems);
+
 /// Returns the packet that a block holds, if it holds one.
-fn packet_in(text: &str, block: &Block) -> Result<Option<(Map<String, Value>, Problems)>, String> {
+fn packet_in(text: &str, block: &Block) -> Result<Option<Fields>, String> {
     let is_packet = |map: &Map<String, Value>| fields_named(map) >= TELLING;
     let mut problems = Problems::default();
     if text.trim_start().starts_with('{') {

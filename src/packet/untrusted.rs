@@ -91,7 +91,7 @@ fn look(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
         // Of bytes: what is quoted has become room, in which no place need be one of the text itself.
-        let line = passage.first_line + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        let line = passage.first_line + text.as_bytes()[..at].split(|byte| *byte == b'\n').count() - 1;
         let place = format!("{} line {line}", written_out(&passage.field));
         if !findings.iter().any(|known| known.rule == rule && known.field == passage.field) {
             findings.push(Finding { rule, field: passage.field.clone(), what: format!("{place}: {what}") });

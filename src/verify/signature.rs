@@ -260,14 +260,13 @@ impl Judged {
     fn see(&mut self, what: &str, key: &str, at: Moment, (options, held_since): (&Options, Option<Moment>)) {
         let (principal, distrust) = standing(options, key, at, held_since);
         let trusted = distrust.is_none() && (principal.is_some() || options.own_key.as_deref() == Some(key));
-        match self.signers.iter_mut().find(|seen| seen.fingerprint == *key) {
-            Some(seen) => seen.trusted &= trusted,
-            None => {
-                let named = options.signers.as_ref().is_some_and(|signers| signers.names(key));
-                let unknown = !trusted && !named && !options.revoked.contains_key(key);
-                let admitted = self.admissions.get(key).cloned();
-                self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
-            }
+        if let Some(seen) = self.signers.iter_mut().find(|seen| seen.fingerprint == *key) {
+            seen.trusted &= trusted;
+        } else {
+            let named = options.signers.as_ref().is_some_and(|signers| signers.names(key));
+            let unknown = !trusted && !named && !options.revoked.contains_key(key);
+            let admitted = self.admissions.get(key).cloned();
+            self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
         }
         let Some(why) = distrust else { return };
         // A key that is only not the one that was asked for is nothing against it.

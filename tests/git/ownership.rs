@@ -160,7 +160,7 @@ fn what_root_left_in_a_users_repository_is_named() {
     env.handoff(["key"]).success();
     let copied = std::process::Command::new("cp").args([program_path(), attendant_path()]).arg(env.path()).status();
     assert!(copied.unwrap().success());
-    give_away(&env.path());
+    give_away(env.path());
     let key = env.repo().join(".git/handoff");
     lchown(&key, Some(0), Some(0)).unwrap();
     lchown(key.join("signing_key"), Some(0), Some(0)).unwrap();

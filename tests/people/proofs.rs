@@ -1,5 +1,7 @@
 //! Proofs of decisions: a key that signed nothing is never said to have decided.
 
+use std::collections::BTreeMap;
+
 use git_handoff::git::codec::Decoded;
 use git_handoff::ledger::prove;
 use git_handoff::ledger::sign::{Signer, allowed_signers_line};
@@ -125,7 +127,7 @@ fn a_statement_that_is_not_the_decision_proves_nothing() {
             e.said = Some(said(lab, bob, Digest::of(b"another run"), &e.clone()));
         }),
         ("a statement about other products", |lab, bob, e| {
-            let other = ItemDecided { about: Default::default(), said: None, ..e.clone() };
+            let other = ItemDecided { about: BTreeMap::default(), said: None, ..e.clone() };
             e.said = Some(said(lab, bob, first(lab, bob), &other));
         }),
         ("a statement whose signature does not match", |_, _, e| {

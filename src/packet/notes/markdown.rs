@@ -104,12 +104,12 @@ impl Splitter<'_> {
             return false;
         };
         self.open = Some((sign, length));
-        if !is_indented {
+        if is_indented {
+            self.blocks.push(Block { language: "indented".into(), line: number + 1, whole: 0..0, content: 0..0 });
+        } else {
             let language = marks[length..].split_whitespace().next().unwrap_or_default().to_lowercase();
             let end = self.text.len();
             self.blocks.push(Block { language, line: number + 1, whole: line.start..end, content: line.end..end });
-        } else {
-            self.blocks.push(Block { language: "indented".into(), line: number + 1, whole: 0..0, content: 0..0 });
         }
         true
     }

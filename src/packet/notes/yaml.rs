@@ -68,9 +68,8 @@ pub(super) fn read(text: &str) -> Result<Value, Error> {
             Event::Scalar(text, style, ..) => scalar(&text, style),
             _ => continue,
         };
-        match put(&mut open, value, at)? {
-            Some(whole) => document = Some(whole),
-            None => continue,
+        if let Some(whole) = put(&mut open, value, at)? {
+            document = Some(whole);
         }
     }
     Ok(document.unwrap_or(Value::Null))

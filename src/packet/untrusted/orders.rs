@@ -194,7 +194,7 @@ fn is_request(before: &[&str]) -> bool {
     let has_you = rest.contains(&"you");
     match *last {
         word if has("request words", word) => true,
-        "and" | "or" | "but" | "so" => !(any("no request", rest) && !has_you) && !is_report(rest),
+        "and" | "or" | "but" | "so" => (has_you || !any("no request", rest)) && !is_report(rest),
         "must" | "should" => any("asked", &rest[rest.len().saturating_sub(3)..]),
         "can" | "could" | "may" | "shall" => has_you,
         "you" => !any("no request", rest),

@@ -25,7 +25,7 @@ impl Report {
     /// Returns the lines for people, each with its sign.
     pub(super) fn decided_lines(&self) -> Vec<(State, String)> {
         let shown = self.decisions.iter().take(DECISIONS);
-        let mut lines: Vec<_> = shown.map(|it| (self.vouched(it), self.decided(it, |key| self.whose(key)))).collect();
+        let mut lines: Vec<_> = shown.map(|it| (self.vouched(it), Self::decided(it, |key| self.whose(key)))).collect();
         let more = self.decisions.get(DECISIONS..).unwrap_or_default();
         if !more.is_empty() {
             let all = more.iter().all(|it| self.vouched(it) == State::Ok);
@@ -41,7 +41,7 @@ impl Report {
         let whose = |key: &str| self.name_of(key).unwrap_or_else(|| "a key not known to you".to_owned());
         let one = |it: &Decided| {
             let author = if it.by_author { ", who began the run" } else { "" };
-            (self.vouched(it), format!("{}{author}", self.decided(it, whose)))
+            (self.vouched(it), format!("{}{author}", Self::decided(it, whose)))
         };
         last.into_values().map(one).collect()
     }
@@ -53,7 +53,7 @@ impl Report {
     }
 
     /// Says who decided what, and on whose word.
-    fn decided(&self, decided: &Decided, whose: impl Fn(&str) -> String) -> String {
+    fn decided(decided: &Decided, whose: impl Fn(&str) -> String) -> String {
         let Decided { item, decision, by, word, .. } = decided;
         let (decision, by) = (decision.word(), whose(by));
         match word {

@@ -73,11 +73,10 @@ impl Programs<'_> {
         let path = home.join(place.path);
         let real = self.follow(&path).filter(|real| real != home)?;
         let is_given = self.map.access(&real) != Access::Hidden;
-        if !is_given && !(real.starts_with(home) && has_name_of(&real, &path)) {
-            return None;
-        }
-        self.map.set(&path, Access::Read);
-        Some(real)
+        (is_given || real.starts_with(home) && has_name_of(&real, &path)).then(|| {
+            self.map.set(&path, Access::Read);
+            real
+        })
     }
 
     /// Adds a tool where a variable says that it lies. Its secrets lie there under the same names.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::{BString, ByteSlice as _};
-use gix::config::file::{Metadata, SectionRef};
+use gix::config::file::{Metadata, SectionRef, init};
 use gix::config::{File, Source};
 
 use super::git_config::Config;
@@ -92,7 +92,7 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
 
 /// Returns true if a file of settings has only sections and keys that hold no credentials, and no value that looks like one.
 fn is_clean(text: &[u8]) -> bool {
-    let Ok(file) = File::from_bytes_no_includes(text, Metadata::api(), Default::default()) else { return false };
+    let Ok(file) = File::from_bytes_no_includes(text, Metadata::api(), init::Options::default()) else { return false };
     let is_known = |section: &SectionRef<'_>| {
         let name = section.header().name().to_str_lossy().to_ascii_lowercase();
         let mut keys = section.value_names();
