@@ -142,7 +142,7 @@ fn a_thread_is_checked_by_its_name() {
     env.handoff_in("other", ["check", &format!("origin/{first}")]).success();
     env.write("repo/t", "no packet");
     let file = env.handoff(["check", "./t"]).exit(4).stdout;
-    assert!(file.contains("JSON"), "{file}");
+    assert!(file.contains("❌ Schema: the packet says nothing to resume from: objective is missing;"), "{file}");
     // One that does not verify is nothing to resume from.
     env.shell("repo", "git update-ref refs/handoff/threads/broken HEAD").success();
     let broken = env.handoff(["check", "broken"]).exit(4).stdout;

@@ -234,7 +234,8 @@ fn remotes_are_those_of_the_repository_without_credentials() {
             ("remote.web.url", "https://me:hunter2@example.com/a.git"),
             ("remote.web.fetch", "+refs/heads/*:refs/remotes/web/*"),
             ("remote.web.pushurl", "https://me:hunter2@example.com/a.git"),
-            ("remote.bad.url", "https://example.com/a?token=ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+            ("remote.query.url", "https://example.com/a?token=ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+            ("remote.bad.url", "https://example.com/ghp_0123456789abcdefghijABCDEFGHIJ012345/a"),
             ("branch.main.remote", "origin"),
             ("branch.main.merge", "refs/heads/main"),
             ("http.extraHeader", "Authorization: Basic aHVudGVyMg=="),
@@ -245,7 +246,7 @@ fn remotes_are_those_of_the_repository_without_credentials() {
         let workspace = made(&repo, &host, 1);
         let tree = workspace.tree();
         assert_eq!(repo.git_in(&tree, &["config", "remote.web.url"]), "https://example.com/a.git");
-        assert_eq!(repo.git_in(&tree, &["remote"]), "origin\nweb");
+        assert_eq!(repo.git_in(&tree, &["remote"]), "origin\nquery\nweb");
         let config = fs::read_to_string(tree.join(".git/config")).unwrap();
         for secret in ["hunter2", "ghp_", "aHVudGVyMg"] {
             assert!(!config.contains(secret), "{config}");
