@@ -23,7 +23,7 @@ pub struct Outside {
 impl Outside {
     /// Adds what a setting is read from, and what its value may name.
     ///
-    /// Of our own settings only `secretEnv` runs anything outside of the sandbox.
+    /// Only `secretEnv`, among our own settings, runs anything outside of the sandbox.
     pub(super) fn add(&mut self, setting: &Setting) {
         let Setting { origin, key, value } = setting;
         self.files.extend(origin.clone());

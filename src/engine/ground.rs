@@ -163,7 +163,7 @@ pub(super) fn confine(machine: &Machine, settings: &Executor) -> Result<Option<C
 }
 
 /// Returns where a path lies that a setting names.
-fn place(path: &Path, top: &Path, home: Option<&Path>) -> PathBuf {
+pub(super) fn place(path: &Path, top: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => top.join(path),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::config::Outside;
 use crate::worker::sandbox::named_in;
 
-/// What git reads in the folder of its own files in the home directory if no setting names another file.
+use super::ground;
+
+/// Files that git reads in the folder of its own files in the home directory if no setting names others.
 const USUAL: [&str; 2] = ["attributes", "ignore"];
 
 /// Returns the files that the configuration consists of, the files and folders that it names by absolute paths or below the home
@@ -14,10 +16,8 @@ const USUAL: [&str; 2] = ["attributes", "ignore"];
 ///
 /// A worker that could write one of them would have the next git command run whatever it likes.
 pub(super) fn configured(outside: &Outside, home: Option<&Path>, own: Option<&Path>) -> BTreeSet<PathBuf> {
-    let place = |path: &PathBuf| match (path.strip_prefix("~"), home) {
-        (Ok(below), Some(home)) => home.join(below),
-        _ => path.clone(),
-    };
+    // A path that is relative stays so, and is left out below.
+    let place = |path: &PathBuf| ground::place(path, Path::new(""), home);
     // A value has a program behind a `!`, or a name before a `:`.
     let values = outside.values.iter().map(|value| value.replace(['!', ':'], " "));
     let named = values.flat_map(|value| named_in(&value, home));

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::json;
 
 use super::scene::{Layers, Scene};
-use super::tools::says_where;
+use super::tools::{programs, says_where};
 
 /// How workers are confined.
 const WAYS: [Layers; 2] = [Layers::Inner, Layers::All];
@@ -80,19 +80,15 @@ fn a_folder_of_path_with_more_than_programs_gives_its_programs_alone() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         for (path, text) in [
-            ("home/program", "#!/bin/sh\necho home\n"),
             ("home/notes", "SECRET"),
             ("home/work/notes", "SECRET"),
             ("repo/untracked", "SECRET"),
-            ("clone/program2", "#!/bin/sh\ncat ${0%/*}/parts/part\n"),
             ("clone/parts/part", "clone\n"),
             ("clone/.git/config", "[remote \"o\"]\n\turl = https://ada:SECRET@example.com/a\n"),
         ] {
             scene.ground.env.write(path, text);
         }
-        for program in ["home/program", "clone/program2"] {
-            fs::set_permissions(scene.ground.path(program), fs::Permissions::from_mode(0o755)).unwrap();
-        }
+        programs(&scene, &[("home/program", "echo home"), ("clone/program2", "cat ${0%/*}/parts/part")]);
         let [home, repo, clone] = ["home", "repo", "clone"].map(|name| place(&scene, name));
         let path = format!("{home}:{repo}:{clone}:{}", scene.path());
         let script =
@@ -106,8 +102,7 @@ fn a_folder_of_path_with_more_than_programs_gives_its_programs_alone() {
 fn beside_programs_the_usual_names_of_secrets_are_hidden() {
     for layers in WAYS {
         let scene = Scene::new(layers);
-        scene.ground.env.write("app/bin/start", "#!/bin/sh\ncat ${0%/*}/../conf/open\n");
-        fs::set_permissions(scene.ground.path("app/bin/start"), fs::Permissions::from_mode(0o755)).unwrap();
+        programs(&scene, &[("app/bin/start", "cat ${0%/*}/../conf/open")]);
         scene.ground.env.write("app/conf/open", "found\n");
         for path in [
             "lib/gcp-key.json",
@@ -159,8 +154,7 @@ fn a_worker_cannot_make_a_variable_or_a_tool_lead_elsewhere() {
 fn many_files_of_a_worker_bring_no_hidden_file_to_light() {
     for layers in WAYS {
         let scene = Scene::new(layers);
-        scene.ground.env.write("app/bin/start", "#!/bin/sh\n");
-        fs::set_permissions(scene.ground.path("app/bin/start"), fs::Permissions::from_mode(0o755)).unwrap();
+        programs(&scene, &[("app/bin/start", "true")]);
         scene.ground.env.write("app/lib/a/b/c/text", "found\n");
         write_private(&scene, "app/lib/a/b/c/private", "SECRET");
         let flood = scene.ground.path("app/flood");

@@ -12,7 +12,7 @@ use crate::common::ground::item;
 const WAYS: [Layers; 3] = [Layers::None, Layers::Inner, Layers::All];
 
 /// Writes programs.
-fn programs(scene: &Scene, programs: &[(&str, &str)]) {
+pub(super) fn programs(scene: &Scene, programs: &[(&str, &str)]) {
     for (path, script) in programs {
         scene.ground.env.write(path, &format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(scene.ground.path(path), fs::Permissions::from_mode(0o755)).unwrap();

@@ -40,12 +40,13 @@ pub(super) struct Programs<'a> {
 impl Programs<'_> {
     /// Adds all of them; returns the secrets among them.
     pub(super) fn add(mut self, home: Option<&Path>) -> Vec<PathBuf> {
-        for place in TOOLS.tools.iter().chain(&TOOLS.caches) {
+        let tools = TOOLS.tools.iter().map(|place| (place, false));
+        for (place, is_cache) in tools.chain(TOOLS.caches.iter().map(|place| (place, true))) {
             let usual = home.and_then(|home| self.add_usual(home, place));
             let by_variable = place.moved(|name| self.around.variable(name)).chain(self.around.moved(place.path));
             let moved: Vec<PathBuf> = by_variable.filter_map(|moved| self.add_moved(&moved, place)).collect();
             // In a cache files have whatever modes their tool gives them.
-            if !TOOLS.caches.iter().any(|cache| std::ptr::eq(cache, place)) {
+            if !is_cache {
                 usual.into_iter().chain(moved).for_each(|folder| self.keep_in(&folder));
             }
         }

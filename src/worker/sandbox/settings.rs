@@ -12,8 +12,7 @@ use crate::model::credential;
 const MOST: u64 = 256 << 10;
 
 /// Words that stand beside a secret, in lower case. A file with one of them is not copied, whatever it says.
-const WORDS: [&str; 19] = [
-    "_auth",
+const WORDS: [&str; 18] = [
     "access_key",
     "accesskey",
     "api-key",

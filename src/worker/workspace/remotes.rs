@@ -98,11 +98,11 @@ fn is_clean(text: &[u8]) -> bool {
         let mut keys = section.value_names();
         HARMLESS.contains(&name.as_str()) && keys.all(|key| !PROGRAMS.contains(&key.to_ascii_lowercase().as_str()))
     };
-    let is_plain = |section: &SectionRef<'_>| {
-        let mut values = section.value_names().flat_map(|key| section.values(&key));
-        values.all(|value| clean(&value).is_some_and(|clean| clean == value))
+    let all_plain = |section: &SectionRef<'_>| {
+        section.value_names().flat_map(|key| section.values(&key)).all(|value| is_plain(&value))
     };
-    credential::find_eagerly(text).is_empty() && file.sections().all(|section| is_known(&section) && is_plain(&section))
+    credential::find_eagerly(text).is_empty()
+        && file.sections().all(|section| is_known(&section) && all_plain(&section))
 }
 
 /// Returns true for the scopes of the repository's own settings.
@@ -124,7 +124,7 @@ pub(super) fn copy(store: &Store, config: &mut Config) {
         let Some(name) = section.header().subsection_name() else { continue };
         let urls: Vec<BString> = section.values("url").iter().filter_map(|url| shareable(url, &top)).collect();
         let others = OF_REMOTES.iter().flat_map(|key| section.values(key).into_iter().map(move |value| (*key, value)));
-        let others = others.filter_map(|(key, value)| Some((key, clean(&value).filter(|clean| *clean == *value)?)));
+        let others = others.filter(|(_, value)| is_plain(value));
         let settings: Vec<_> = urls.into_iter().map(|url| ("url", url)).chain(others).collect();
         if settings.iter().any(|(key, _)| *key == "url") {
             remotes.push(name.to_owned());
@@ -166,6 +166,11 @@ fn clean(value: &BString) -> Option<BString> {
         clean.truncate(query);
     }
     credential::find(&clean).is_empty().then_some(clean)
+}
+
+/// Returns true if a value has nothing in it that [`clean`] takes out or refuses.
+fn is_plain(value: &BString) -> bool {
+    clean(value).is_some_and(|clean| clean == *value)
 }
 
 /// Takes user name and password out of a URL whose authority begins at `from`; the user name of an SSH URL stays.
