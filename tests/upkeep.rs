@@ -1,4 +1,5 @@
 //! What is left behind, and its removal.
 
 mod archive;
+mod delete;
 mod doctor;

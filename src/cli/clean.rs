@@ -3,7 +3,7 @@
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::upkeep::clean::Request;
-use git_handoff::upkeep::operations::CleanAnswer;
+use git_handoff::upkeep::operations::{CleanAnswer, PieceShown};
 
 use super::{Ending, Failure, Output, table};
 
@@ -68,14 +68,34 @@ fn print(answer: &CleanAnswer, output: &mut Output) {
     if answer.pieces.is_empty() {
         return output.note("there is nothing to clean");
     }
-    let bytes = table::size(answer.bytes);
+    let (bytes, counted) = (table::size(answer.bytes), counted(answer));
     if answer.dry_run {
-        output.note(&format!("{bytes} would be freed"));
+        output.note(&format!("{counted}: {bytes} would be freed"));
         output.hint(&hints::force());
     } else {
-        output.note(&format!("{bytes} freed"));
+        output.note(&format!("{counted}: {bytes} freed"));
     }
     if answer.pieces.iter().any(|piece| piece.removed && piece.reference.is_some()) {
         output.note("objects that only a deleted ref held go with git's next gc");
     }
+}
+
+/// Says how many things of each kind are removed, or would be.
+fn counted(answer: &CleanAnswer) -> String {
+    let kinds = [
+        ("worktree", "worktree", "worktrees"),
+        ("pool", "pool of spent worktrees", "pools of spent worktrees"),
+        ("transcripts", "run's transcripts", "runs' transcripts"),
+        ("salvage", "run's saved work", "runs' saved work"),
+    ];
+    let counted = kinds.into_iter().filter_map(|(kind, one, many)| {
+        let goes = |piece: &&PieceShown| piece.kind == kind && (piece.removed || answer.dry_run);
+        match answer.pieces.iter().filter(goes).count() {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {many}")),
+        }
+    });
+    let counted: Vec<String> = counted.collect();
+    if counted.is_empty() { "nothing was removed".to_owned() } else { counted.join(", ") }
 }

@@ -5,6 +5,7 @@ mod apply;
 mod archive;
 mod checking;
 mod config;
+mod delete;
 mod document;
 mod driving;
 mod evidence;

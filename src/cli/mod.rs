@@ -24,6 +24,7 @@ mod checkpoint;
 mod clean;
 mod completions;
 mod coordinate;
+mod delete;
 mod doc;
 mod doctor;
 mod export;
@@ -135,6 +136,7 @@ enum Command {
     Export(export::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
+    Delete(delete::Arguments),
     Archive(archive::Archive),
     Unarchive(archive::Unarchive),
     Completions(completions::Arguments),
@@ -351,6 +353,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Export(arguments) => export::run(&arguments, repository, output),
         Command::Doctor(arguments) => doctor::run(&arguments, repository, output),
         Command::Clean(arguments) => clean::run(&arguments, repository, output),
+        Command::Delete(arguments) => delete::run(&arguments, repository, output),
         Command::Archive(arguments) => archive::archive(&arguments, repository, output),
         Command::Unarchive(arguments) => archive::unarchive(&arguments, repository, output),
     }

@@ -57,6 +57,26 @@ impl Hold {
     }
 }
 
+/// Removes the lock file of a run that is deleted, which nothing asks for again. The caller holds it.
+pub fn forget(common_dir: &Path, run: &RunId) {
+    let _ = std::fs::remove_file(locks::folder(common_dir, locks::RUNS).join(run.encoded()));
+}
+
+/// Returns the process that drives a run, as its lock file names it, or `None` if none does.
+///
+/// This takes the lock for a moment if no driver has it, so that it is only asked where a driver is expected.
+pub fn holder(common_dir: &Path, run: &RunId) -> Option<String> {
+    let path = locks::folder(common_dir, locks::RUNS).join(run.encoded());
+    let mut file = File::open(path).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {}
+        Ok(()) | Err(TryLockError::Error(_)) => return None,
+    }
+    let mut holder = String::new();
+    file.read_to_string(&mut holder).ok()?;
+    Some(holder.trim().to_owned()).filter(|holder| is_alive(holder))
+}
+
 /// Returns whether the process that a lock's file names is alive, as far as this system tells.
 fn is_alive(holder: &str) -> bool {
     let Some(id) = holder.strip_prefix("process ") else { return false };

@@ -16,6 +16,9 @@ pub const VERIFIED: &str = "verified";
 /// What which remote has shown.
 pub const REMOTES: &str = "remotes";
 
+/// Which runs were deleted here, and when and by whom.
+pub const DELETED: &str = "deleted";
+
 /// What the name of a file begins with until it is whole: no name of ours is encoded like that.
 const UNFINISHED: &str = ".tmp";
 
@@ -56,7 +59,7 @@ pub fn all(store: &Store, folder: &str) -> Vec<PathBuf> {
 /// Returns the files that are not whole: those that are being written now, and those whose writer was killed.
 pub fn unfinished(store: &Store) -> Vec<PathBuf> {
     let in_one = |folder| entries(&below(store, folder), |name| name.starts_with(UNFINISHED));
-    [VERIFIED, REMOTES].into_iter().flat_map(in_one).collect()
+    [VERIFIED, REMOTES, DELETED].into_iter().flat_map(in_one).collect()
 }
 
 fn below(store: &Store, folder: &str) -> PathBuf {

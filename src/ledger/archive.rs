@@ -30,28 +30,55 @@ pub fn own(store: &Store, fingerprint: &str) -> Result<Option<LogName>, Error> {
 pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     let fingerprint = writer.signer.fingerprint();
     race::run(|| {
-        let name = own(&writer.store, &fingerprint)?;
-        let head = match &name {
-            Some(name) => chain::tip(&writer.store, &name.archive_reference())?,
-            None => Head::unborn(String::new()),
-        };
+        let Some(name) = own(&writer.store, &fingerprint)? else { return begin(writer, runs) };
+        let head = chain::tip(&writer.store, &name.archive_reference())?;
         let known = match head.commit {
             Some(tip) => archives::contents(&writer.store, tip)?.as_ref().clone(),
             None => Contents::new(),
         };
         let is_new = |(run, held): &(&RunId, &ArchivedRun)| known.get(*run) != Some(held);
         let new: Vec<_> = runs.iter().filter(is_new).map(|(run, held)| (run.clone(), *held)).collect();
-        let begun = name.is_none().then(|| draft(&fingerprint, &[]));
-        let drafts: Vec<Draft> =
-            begun.into_iter().chain(new.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs))).collect();
-        let appended = writer.append(&head, drafts)?;
-        let (Some(last), None) = (appended.links().last(), &name) else {
-            appended.publish()?;
-            return Ok(head.name);
-        };
-        let reference = LogName::apart(&fingerprint, last.hash).archive_reference();
-        appended.under(reference.clone()).publish()?;
-        Ok(reference)
+        let drafts = new.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs)).collect();
+        writer.append(&head, drafts)?.publish()?;
+        Ok(head.name)
+    })
+}
+
+/// Begins an archive of the writer's key with some runs; returns its ref.
+fn begin(writer: &Writer, runs: &Contents) -> Result<String, Error> {
+    let fingerprint = writer.signer.fingerprint();
+    let runs: Vec<_> = runs.iter().map(|(run, held)| (run.clone(), *held)).collect();
+    let first = draft(&fingerprint, &[]);
+    let drafts = std::iter::once(first).chain(runs.chunks(MOST_RUNS).map(|runs| draft(&fingerprint, runs))).collect();
+    let appended = writer.append(&Head::unborn(String::new()), drafts)?;
+    let last = appended.links().last().expect("the first entry was just appended").hash;
+    let reference = LogName::apart(&fingerprint, last).archive_reference();
+    appended.under(reference.clone()).publish()?;
+    Ok(reference)
+}
+
+/// Removes a run from an archive of this repository. An archive only grows, so it is replaced: the other runs move to a new archive
+/// of the writer's key.
+///
+/// After a failure both archives may exist, and the old one still holds the run; another call finishes the removal.
+pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error> {
+    let store = &writer.store;
+    race::run(|| {
+        let Some(tip) = refs::read_stored(store, reference)? else { return Ok(()) };
+        let mut left = archives::contents(store, tip)?.as_ref().clone();
+        if left.remove(run).is_none() {
+            return Ok(());
+        }
+        for (other, tip) in refs::list(store, format::ARCHIVE_REFS)? {
+            if other != reference {
+                let held = archives::contents(store, tip)?;
+                left.retain(|run, of| held.get(run) != Some(&*of));
+            }
+        }
+        if !left.is_empty() {
+            begin(writer, &left)?;
+        }
+        Ok(refs::delete(store, reference, tip)?)
     })
 }
 
@@ -81,6 +108,10 @@ pub enum Error {
 
 impl Lost for Error {
     fn is_lost(&self) -> bool {
-        matches!(self, Self::Chain(error) if error.is_lost())
+        match self {
+            Self::Chain(error) => error.is_lost(),
+            Self::Refs(error) => error.is_lost(),
+            Self::Contents(_) => false,
+        }
     }
 }

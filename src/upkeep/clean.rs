@@ -106,7 +106,7 @@ pub fn clean(
     }
     let found = left.iter().map(|left| Piece {
         run: run.clone(),
-        bytes: workspace::size(&left.dir),
+        bytes: left.bytes(host),
         what: What::Worktree { item: left.item.clone(), attempt: left.attempt, path: left.dir.clone() },
         removed: false,
     });

@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod clean;
+pub mod delete;
 pub mod disk;
 pub mod doctor;
 pub mod operations;

@@ -104,6 +104,40 @@ pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
     })
 }
 
+/// Forgets all that is kept of an archived run: its transcripts, its salvaged work, and the base that it starts from if no other
+/// archived run starts there.
+pub(super) fn forget_run(writer: &Writer, run: &RunId, base: Option<Oid>) -> Result<(), Error> {
+    let store = &writer.store;
+    let paths = ["transcripts", "salvage"].map(|folder| format::kept_path(folder, run));
+    race::run(|| {
+        let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
+        let (tree, _) = store.commit(old)?;
+        let mut edits = Vec::new();
+        for path in &paths {
+            edits.extend(store.tree_at(tree, path)?.map(|_| (path.clone(), Edit::Remove)));
+        }
+        let mut bases = bases(store, old)?;
+        let forgotten = base.is_some_and(|base| bases.remove(&base));
+        if edits.is_empty() && !forgotten {
+            return Ok(());
+        }
+        let mut batch = store.batch();
+        let tree = if edits.is_empty() { tree } else { batch.edit_tree(Some(tree), &edits)? };
+        let new = batch.write(Kind::Commit, &commit(writer, tree, bases.into_iter()))?;
+        let _kept = batch.keep()?;
+        Ok(refs::advance(store, KEPT_REF, old, new)?)
+    })
+}
+
+/// Returns the commit that a run starts from, if its chain can be read.
+pub(super) fn base_of(store: &Store, run: &RunId) -> Option<Oid> {
+    let (_, links) = chain::read(store, &format::run_ref(run)).ok()??;
+    match &links.first()?.entry.event {
+        Event::RunSubmitted(submitted) => Some(submitted.base),
+        _ => None,
+    }
+}
+
 /// Returns what the commits of [`KEPT_REF`] keep besides their trees and each other.
 fn bases(store: &Store, tip: Oid) -> Result<BTreeSet<Oid>, Error> {
     let (mut bases, mut next) = (BTreeSet::new(), Some(tip));

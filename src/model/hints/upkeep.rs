@@ -7,6 +7,12 @@ use super::{Hint, Parts, quoted};
 hints! {
     /// A run left worktrees on the disk.
     clean(run) => "git handoff clean --force {run}";
+    /// A run is to be deleted where nobody can be asked.
+    delete_yes(run) => "git handoff delete --yes {run}";
+    /// A plan wants a subagent, and there is none.
+    register_subagent() => "git config handoff.subagent.NAME.command 'COMMAND'";
+    /// Something awaits the approval of the user's key.
+    awaiting() => "git handoff waiting";
     /// Transcripts take space.
     clean_transcripts() => "git handoff clean --transcripts";
     /// The disk is nearly full.

@@ -13,6 +13,7 @@ use crate::repository::shown::{self, Vanished};
 use crate::verify::Logs;
 
 use super::{Error, Finding, Patient};
+use crate::upkeep::delete;
 
 pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     let logs = Logs::read(&patient.store)?;
@@ -61,6 +62,9 @@ fn of_run(patient: &Patient, run: &RunId, log: &str, seal: Option<Oid>) -> Resul
     };
     if is_here {
         return Ok(None);
+    }
+    if let Some(deleted) = delete::recorded(store, run) {
+        return Ok(Some(Finding::note("run-deleted", format!("{}; {log} still names it", deleted.sentence(run)))));
     }
     // The log says where a sealed one ended, and that stays here until git prunes it.
     let found = match seal.filter(|commit| store.contains(*commit)) {

@@ -1,10 +1,14 @@
 //! The attempts that a dead driver left on the disk.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Workspace, name_of, open_run, run_dir};
+use super::private::Private;
+use super::{Error, Workspace, name_of, open_run, run_dir, size};
 use crate::model::name::{ItemId, RunId};
+use crate::worker::folder::Folder;
 use crate::worker::host::Host;
+use crate::worker::survivors::{self, Left};
 
 /// What the name of a folder ends with whose work could not be saved.
 pub const UNSAVED: &str = "-unsaved";
@@ -20,7 +24,29 @@ pub struct Leftover {
     pub dir: PathBuf,
 }
 
+impl Leftover {
+    /// Returns how many bytes it takes: its folder, and the private files of its worker, which lie elsewhere (often in `/tmp`).
+    pub fn bytes(&self, host: &Host) -> u64 {
+        let private = Private::of(host, &self.dir);
+        size(&self.dir) + size(&private.dir()) + size(&private.caches())
+    }
+}
+
 impl Workspace {
+    /// Ends what still runs in the attempts of a run, and removes its folder with the work in it, and the private files of its
+    /// workers. The caller holds the run.
+    pub fn remove_all(host: &Host, run: &RunId) -> Result<(), Error> {
+        for left in [Self::leftovers(host, run)?, Self::unsaved(host, run)?].concat() {
+            survivors::end(Left::Stranded, &left.dir);
+            Private::of(host, &left.dir).remove()?;
+        }
+        match Folder::open(&host.root) {
+            Ok(root) => root.remove(&run.encoded()).map_err(Error::at(&run_dir(host, run))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io(&host.root, error)),
+        }
+    }
+
     /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
     ///
     /// Before one is salvaged or removed, [`survivors::end`](crate::worker::survivors::end) must have ended what still runs in it.
@@ -36,6 +62,13 @@ impl Workspace {
     /// Returns where the folder of an attempt is, or will be.
     pub fn place(host: &Host, run: &RunId, item: &ItemId, attempt: u32) -> PathBuf {
         run_dir(host, run).join(name_of(item, attempt))
+    }
+
+    /// Returns the run and the item whose attempt the folder would be, or `None` if no attempt can have it.
+    pub fn named_by(dir: &Path) -> Option<(RunId, ItemId)> {
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let (item, _) = parse(name(dir)?.rsplit_once('.')?)?;
+        Some((RunId::decode(&name(dir.parent()?)?)?, item))
     }
 
     /// Returns whether the folder of an attempt can be there.

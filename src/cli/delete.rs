@@ -1,0 +1,94 @@
+//! `git handoff delete`
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use git_handoff::model::hints;
+use git_handoff::repository::Repository;
+use git_handoff::upkeep::delete::Deletion;
+
+use super::{Ending, Failure, Output, table};
+
+/// Delete runs for good
+///
+/// Removes a run with its refs, bases, transcripts, saved work, worktrees and locks, also from the archive that holds it. Asks on a
+/// terminal; elsewhere it needs --yes. Logs only grow: the log of your key goes on naming the run, and its id stays taken. Proofs and
+/// bundles that were made of it stay valid, and copies on remotes stay where they are.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The runs
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Asks, deletes, and says what is left.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let mut found: Vec<Deletion> = Vec::new();
+    for name in &arguments.runs {
+        let one = repository.deletion(name)?;
+        if found.iter().all(|other| other.run != one.run) {
+            found.push(one);
+        }
+    }
+    if !arguments.yes {
+        if !(io::stdin().is_terminal() && Output::can_ask()) {
+            let message = "deleting a run needs --yes where there is no terminal to ask on".to_owned();
+            return Err(Failure::usage(message).hint(hints::delete_yes(&arguments.runs[0])));
+        }
+        if !confirmed(&found, output)? {
+            output.note("nothing was deleted");
+            return Ok(Ending::Refused);
+        }
+    }
+    let answer = repository.delete(found)?;
+    if output.json {
+        output.value(&answer);
+    } else {
+        answer.runs.iter().for_each(|run| print(run, output));
+        output.note("objects that only its refs held go with git's next gc");
+    }
+    Ok(Ending::Done)
+}
+
+/// Asks on the terminal; anything but yes is no.
+fn confirmed(found: &[Deletion], output: &mut Output) -> Result<bool, Failure> {
+    found.iter().for_each(|run| output.note(&format!("would delete {}", summary(run))));
+    output.note("type yes to delete for good:");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::io("the answer could not be read", &error))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn summary(run: &Deletion) -> String {
+    let mut parts = vec![table::many(run.refs.len(), "ref")];
+    if !run.archives.is_empty() {
+        parts.push(format!("its place in {}", table::many(run.archives.len(), "archive")));
+    }
+    if run.worktrees > 0 {
+        parts.push(format!("{} ({})", table::many(run.worktrees, "worktree"), table::size(run.bytes)));
+    }
+    format!("{}: {}", run.run, parts.join(", "))
+}
+
+fn print(run: &Deletion, output: &mut Output) {
+    output.line(&format!("deleted {}", summary(run)));
+    let name = &run.run;
+    if let Some(log) = &run.log {
+        output.note(&format!(
+            "the log {log} only grows and goes on naming {name}: the id stays taken, and `verify --all` and anchors that \
+             hold it report that it is gone"
+        ));
+    }
+    output.note(&format!(
+        "proofs and bundles that were made of {name} stay valid; no more can be made here, and commits with its products \
+         cannot be verified here any more"
+    ));
+    if !run.archives.is_empty() {
+        output.note("the archive was replaced by one without it; an archive that was pushed still holds it");
+    }
+    for copy in &run.copies {
+        output.note(&format!("the fetched copy {copy} stays, as does what the remote has"));
+    }
+}

@@ -1,0 +1,227 @@
+//! Removes runs for good: their refs, what archives hold of them, their worktrees and locks.
+//!
+//! Logs only grow, so they go on naming a run that is deleted; so does whatever was pushed, anchored or exported.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::hold::{self, Hold};
+use crate::engine::machine::host;
+use crate::git::{archives, marks, refs, store};
+use crate::ledger::archive;
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::model::place::Place;
+use crate::model::time::Moment;
+use crate::repository::{self, Repository};
+use crate::run::Target;
+use crate::run::target;
+use crate::verify::{self, Logs};
+use crate::worker::workspace::{self, Workspace};
+
+use super::replaced;
+
+/// The most bytes of a record of a deletion that are read.
+const LONGEST: u64 = 4096;
+
+/// What a repository has of a run, all of which a deletion removes but the logs and the copies of others.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deletion {
+    /// The run.
+    pub run: RunId,
+    /// Its refs.
+    pub refs: Vec<String>,
+    /// The archives that hold it, which are replaced by ones without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub archives: Vec<String>,
+    /// How many of its worktrees are on the disk.
+    pub worktrees: usize,
+    /// How many bytes they take.
+    pub bytes: u64,
+    /// The log that names it and stays as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// The copies that were fetched from remotes, `REMOTE/RUN`, which stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<String>,
+    #[serde(skip)]
+    tips: Vec<(String, Oid)>,
+}
+
+/// The runs that were deleted: what `delete --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeleteAnswer {
+    schema: &'static str,
+    /// The runs, in the order in which they were named.
+    pub runs: Vec<Deletion>,
+}
+
+/// The record that a run was deleted here on purpose, so that it is not taken for lost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Deleted {
+    at: Moment,
+    by: String,
+}
+
+impl Deleted {
+    /// Says when a run was deleted and by whom.
+    pub fn sentence(&self, run: &RunId) -> String {
+        format!("the run {:?} was deleted at {} by {}", run.as_str(), self.at, self.by)
+    }
+}
+
+/// Returns the record of the deletion of a run, or `None` if it was not deleted here.
+pub fn recorded(store: &store::Store, run: &RunId) -> Option<Deleted> {
+    let bytes = marks::read(&marks::path(store, marks::DELETED, &run.encoded()), LONGEST).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+impl Repository {
+    /// Finds all that is here of a run, ours and not fetched; nothing changes.
+    pub fn deletion(&self, name: &str) -> Result<Deletion, Error> {
+        let run = self.deletable(name)?;
+        let (store, mut archives) = (&self.store, Vec::new());
+        for (reference, tip) in refs::list(store, format::ARCHIVE_REFS)? {
+            if archives::contents(store, tip)?.contains_key(&run) {
+                archives.push(reference);
+            }
+        }
+        let (mut worktrees, mut bytes) = (0, 0);
+        // Without a place for worktrees there are none.
+        if let Ok(host) = host(self) {
+            let left = [Workspace::leftovers(&host, &run)?, Workspace::unsaved(&host, &run)?].concat();
+            (worktrees, bytes) = (left.len(), left.iter().map(|left| left.bytes(&host)).sum());
+        }
+        let copies = refs::fetched_at(store, &Place::of_run(&run))?.into_iter();
+        let copies = copies.map(|(reference, _)| Target { run: run.clone(), reference }.name()).collect();
+        let tips = self.refs_of(&run)?;
+        let refs = tips.iter().map(|(name, _)| name.clone()).collect();
+        let log = Logs::read(store)?.held(None).remove(&run);
+        Ok(Deletion { run, refs, archives, worktrees, bytes, log, copies, tips })
+    }
+
+    /// Deletes runs for good. Nobody may be driving one.
+    ///
+    /// A failure leaves the rest of the run, which can be deleted again.
+    pub fn delete(&self, runs: Vec<Deletion>) -> Result<DeleteAnswer, Error> {
+        for found in &runs {
+            self.delete_one(found)?;
+        }
+        Ok(DeleteAnswer { schema: "git-handoff.delete/1", runs })
+    }
+
+    fn delete_one(&self, found: &Deletion) -> Result<(), Error> {
+        let (store, run) = (&self.store, &found.run);
+        let common = store.common_dir();
+        let _hold = Hold::take(&common, run)?;
+        let writer = self.writer()?;
+        if let Ok(host) = host(self) {
+            Workspace::remove_all(&host, run)?;
+        }
+        let base = replaced::base_of(store, run);
+        let record = Deleted { at: self.environment.clock.now(), by: writer.actor.clone() };
+        let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;
+        marks::put(store, marks::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;
+        for reference in &found.archives {
+            archive::remove(&writer, reference, run)?;
+        }
+        let is_shared = base.is_some_and(|base| self.is_base_of_archived(base));
+        replaced::forget_run(&writer, run, base.filter(|_| !is_shared))?;
+        refs::delete_all(store, &found.tips)?;
+        forget(&marks::path(store, marks::VERIFIED, &run.encoded())).map_err(Error::Mark)?;
+        hold::forget(&common, run);
+        Ok(())
+    }
+
+    /// Returns true if an archived run that is left starts from this commit.
+    fn is_base_of_archived(&self, base: Oid) -> bool {
+        let runs = target::own_runs(&self.store).unwrap_or_default();
+        let archived = |run: &RunId| refs::is_stored(&self.store, &format::run_ref(run)).is_ok_and(|stored| !stored);
+        runs.iter().any(|run| archived(run) && replaced::base_of(&self.store, run) == Some(base))
+    }
+
+    /// Returns the run of ours that a name means. What an interrupted deletion left of one can be deleted as well.
+    fn deletable(&self, name: &str) -> Result<RunId, Error> {
+        let refused = match Target::find(&self.store, name) {
+            Ok(target) if target.is_own() => return Ok(target.run),
+            Ok(target) => Error::Foreign { name: target.name(), reference: target.reference },
+            Err(error) => error.into(),
+        };
+        match RunId::parse(name) {
+            Ok(run) if !self.refs_of(&run)?.is_empty() => Ok(run),
+            _ => Err(refused),
+        }
+    }
+
+    /// Returns the refs of a run that there are, with what they point at.
+    fn refs_of(&self, run: &RunId) -> Result<Vec<(String, Oid)>, Error> {
+        let names = [
+            format::run_ref(run),
+            format::base_ref(run),
+            format::stamps_ref(run),
+            format::transcripts_ref(run),
+            format::salvage_ref(run),
+        ];
+        let mut found = Vec::new();
+        for name in names {
+            if let Some(tip) = refs::read_stored(&self.store, &name)? {
+                found.push((name, tip));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn forget(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Why a run could not be deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is a copy of another repository's run, which the next fetch would bring again.
+    #[error("the run {name:?} was fetched; only runs of this repository are deleted here")]
+    Foreign {
+        /// Its name here.
+        name: String,
+        /// Its ref.
+        reference: String,
+    },
+    /// A driver has it, or its lock cannot be used.
+    #[error(transparent)]
+    Hold(#[from] hold::Error),
+    /// There is no such run.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// Its refs could not be read or deleted.
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    /// An archive could not be read.
+    #[error(transparent)]
+    Contents(#[from] archives::Fault),
+    /// An archive could not be replaced.
+    #[error(transparent)]
+    Archive(#[from] archive::Error),
+    /// What is kept of an archived run could not be removed.
+    #[error(transparent)]
+    Kept(#[from] super::archive::Error),
+    /// Its worktrees could not be removed.
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    /// The logs could not be read.
+    #[error(transparent)]
+    Logs(#[from] verify::Error),
+    /// The record of the deletion, or of how far the run was verified, could not be written or removed.
+    #[error("cannot record the deletion in the git directory")]
+    Mark(#[source] io::Error),
+    /// The repository could not be used.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

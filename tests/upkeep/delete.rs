@@ -1,0 +1,147 @@
+//! Runs that are deleted for good: all of them goes that is here, nothing of others does, and what stays is said.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use serde_json::{Value, json};
+
+use crate::common::ground::{Ground, item, wait_for};
+use crate::common::place::Place;
+
+const EDIT: (&str, &str, Option<&str>) = ("edit", "echo said; sed -i s/two/TWO/ main.txt; echo o > outputs/o", None);
+
+fn refs(place: &Place) -> Vec<String> {
+    let listed = place.git(&["for-each-ref", "--format=%(refname)", "refs/handoff"]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+/// Returns what has the name of the run `a` in the git directory, logs and the record of the deletion aside.
+fn traces(place: &Place) -> Vec<String> {
+    let handoff = place.root().join(".git/handoff");
+    let folders = ["locks/runs", "verified"].map(|below| handoff.join(below));
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.chain(refs(place)).filter(|name| name == "a" || name.ends_with("/a")).collect()
+}
+
+#[test]
+fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
+    let place = Place::new();
+    place.git(&["config", "handoff.workspace.keep", "true"]);
+    let plan = place.plan("a", &[EDIT, ("fail", "echo work > work.txt; exit 1", None)]);
+    place.handoff(&["run", &plan, "--close"]);
+    place.done("b", &[EDIT]);
+    place.handoff(&["verify", "a"]);
+    assert!(place.home().join(".cache/git-handoff").read_dir().unwrap().next().is_some(), "a worktree was kept");
+    let proof = place.handoff(&["prove", "a/edit"]).1;
+    place.write("proof.json", &proof);
+    let before = refs(&place).len();
+
+    let (code, answer) = place.answer(&["delete", "a", "--yes"]);
+    assert_eq!(code, 0, "{answer}");
+    let run = &answer["runs"][0];
+    let gone: Vec<&str> = run["refs"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(gone, ["runs", "bases", "transcripts"].map(|kind| format!("refs/handoff/{kind}/a")));
+    assert_eq!((&run["run"], &run["worktrees"]), (&json!("a"), &json!(1)));
+    assert!(run["bytes"].as_u64().unwrap() > 0 && run["log"].is_string(), "{answer}");
+    assert_eq!(refs(&place).len(), before - 3);
+    assert_eq!(traces(&place), Vec::<String>::new());
+
+    // What was made of it stays valid, and the other run is untouched.
+    assert_eq!(place.handoff(&["verify", "--proof", "proof.json"]).0, 0);
+    assert_eq!(place.handoff(&["verify", "b"]).0, 0);
+    place.git(&["fsck", "--strict"]);
+    let (code, answer) = place.answer(&["doctor"]);
+    let finding = &answer["findings"][0];
+    assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("run-deleted"), &json!("note")), "{answer}");
+    assert!(finding["message"].as_str().unwrap().contains("was deleted at"), "{answer}");
+    // It is gone for everybody else, and its id stays taken.
+    for words in [["delete", "a"], ["status", "a"], ["delete", "nowhere"]] {
+        let (code, _, err) = place.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());
+        assert!(code == 1 && err.contains("there is no run"), "{words:?}: {code} {err}");
+    }
+    let (code, _, err) = place.handoff(&["submit", &plan]);
+    assert!(code == 1 && err.contains("was used before"), "{code} {err}");
+}
+
+#[test]
+fn what_stays_in_logs_and_proofs_is_said() {
+    let place = Place::new();
+    place.done("a", &[EDIT]);
+    let (code, out, err) = place.handoff(&["delete", "a", "-y"]);
+    assert_eq!((code, out.as_str()), (0, "deleted a: 3 refs\n"), "{err}");
+    for said in
+        ["goes on naming a: the id stays taken", "proofs and bundles that were made of a stay valid", "git's next gc"]
+    {
+        assert!(err.contains(said), "{said}: {err}");
+    }
+}
+
+#[test]
+fn without_a_terminal_and_without_yes_nothing_is_deleted() {
+    let place = Place::new();
+    place.done("a", &[EDIT]);
+    let before = refs(&place);
+    let (code, _, err) = place.handoff(&["delete", "a"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("needs --yes") && err.contains("hint: git handoff delete --yes a"), "{err}");
+    // One that is not there keeps the others from being deleted.
+    assert_eq!(place.handoff(&["delete", "a", "nowhere", "--yes"]).0, 1);
+    assert_eq!(place.handoff(&["delete"]).0, 2);
+    assert_eq!(refs(&place), before);
+}
+
+#[test]
+fn a_deleted_run_leaves_its_archive_and_the_others_stay_there() {
+    let place = Place::new();
+    ["a", "b", "c"].iter().for_each(|run| place.done(run, &[EDIT]));
+    assert_eq!(place.handoff(&["archive", "a", "b"]).0, 0);
+    let (code, answer) = place.answer(&["delete", "a", "--yes"]);
+    assert_eq!((code, answer["runs"][0]["archives"].as_array().unwrap().len()), (0, 1), "{answer}");
+    let (_, listed) = place.answer(&["runs", "--archived"]);
+    let mut names: Vec<&str> =
+        listed["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["b", "c"]);
+    assert_eq!(place.handoff(&["cat", "b/edit:transcript"]).1, "said\n");
+    for run in ["b", "c"] {
+        assert_eq!(place.handoff(&["verify", run]).0, 0, "{run}");
+    }
+    // Nothing reaches the seal any more, and the archive is one that git and we take for sound.
+    place.git(&["gc", "--quiet", "--prune=now"]);
+    place.git(&["fsck", "--strict"]);
+    assert_eq!(place.handoff(&["verify", "b"]).0, 0);
+    assert_eq!(place.answer(&["doctor"]).0, 0);
+    // With the last run the archive goes as well.
+    assert_eq!(place.handoff(&["delete", "b", "--yes"]).0, 0);
+    assert!(refs(&place).iter().all(|name| !name.contains("/archives/")), "{:?}", refs(&place));
+    assert_eq!(place.handoff(&["unarchive", "b"]).0, 1);
+}
+
+#[test]
+fn a_run_that_is_driven_is_not_deleted() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("long", "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done")]);
+    let driver = ground.start(&["run", "r"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    let refused = ground.env.handoff(["delete", "--yes", "r"]).exit(5);
+    assert!(refused.stderr.contains("is being driven by process"), "{refused}");
+    ground.env.write("go", "");
+    assert!(driver.wait().0.success());
+    ground.env.handoff(["delete", "--yes", "r"]).success();
+    assert_eq!(
+        serde_json::from_str::<Value>(&ground.env.handoff(["runs", "--json"]).success()).unwrap()["runs"],
+        json!([])
+    );
+}
+
+#[test]
+fn a_fetched_run_is_no_run_of_ours_to_delete() {
+    let ground = Ground::new();
+    ground.drive("r", &[item("a", "true")]).success();
+    ground.env.git_in("", ["clone", "--quiet", "repo", "clone"]).success();
+    ground.env.handoff_in("clone", ["fetch", "origin", "r"]).success();
+    let refused = ground.env.handoff_in("clone", ["delete", "origin/r", "--yes"]).exit(1);
+    assert!(refused.stderr.contains("was fetched; only runs of this repository are deleted here"), "{refused}");
+    let listed = ground.env.handoff_in("clone", ["runs", "--all"]).success();
+    assert!(listed.contains("origin/r"), "{listed}");
+}
