@@ -149,7 +149,7 @@ impl Config {
     }
 
     /// Returns the names of the subagents that `command` registers.
-    pub fn registered_subagents(&self) -> impl Iterator<Item = &String> {
+    pub fn registered_subagents(&self) -> impl Iterator<Item = &String> + Clone {
         self.subagents.iter().filter(|(_, settings)| settings.command.is_some()).map(|(name, _)| name)
     }
 

@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use serde_json::Value;
 
 use crate::config::{Config, Executor, OnVerifyFail};
+use crate::model::catalog::default_subagent;
 use crate::model::plan::{COMMAND, DISPATCH, ENV, Item};
 use crate::model::state::RunState;
 use crate::worker::sandbox::TOOLS;
@@ -45,7 +46,7 @@ pub struct Resolved {
 pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
     let (settings, subagent) = match item.executor.as_str() {
         DISPATCH => {
-            let name = subagent_of(item).ok_or(Unresolved::NoSubagent)?;
+            let name = subagent_of(item, config).ok_or(Unresolved::NoSubagent)?;
             let found = config.subagent(name).ok_or_else(|| Unresolved::Subagent(name.to_owned()))?;
             (found, Some(name.to_owned()))
         }
@@ -68,9 +69,12 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, Unresolved> {
     })
 }
 
-/// Returns the subagent that an item of the executor `dispatch` names.
-fn subagent_of(item: &Item) -> Option<&str> {
-    item.inputs.get("subagent").and_then(Value::as_str)
+/// Returns the subagent that an item of the executor `dispatch` names, or else the one that is meant where none is named.
+fn subagent_of<'n>(item: &'n Item, config: &'n Config) -> Option<&'n str> {
+    match item.inputs.get("subagent") {
+        Some(named) => named.as_str(),
+        None => default_subagent(config.registered_subagents().map(String::as_str)),
+    }
 }
 
 /// Says what it means for an item that its verify command does not pass: that the attempt failed, or that the item is done and red.
@@ -83,7 +87,7 @@ fn on_verify_fail(settings: &Executor) -> OnVerifyFail {
 /// Returns how many attempts an item gets: its own word counts before its executor's, and that before its queue's.
 pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
     let executor = match item.executor.as_str() {
-        DISPATCH => subagent_of(item).and_then(|name| config.subagent(name)),
+        DISPATCH => subagent_of(item, config).and_then(|name| config.subagent(name)),
         name => config.settings_of(name),
     };
     let of_executor = executor.and_then(|settings| settings.max_attempts);
@@ -155,7 +159,7 @@ pub enum Unresolved {
     #[error("the subagent {0:?} is not registered here")]
     Subagent(String),
     /// The item names no subagent.
-    #[error("`inputs.subagent` is missing")]
+    #[error("`inputs.subagent` is missing, and no subagent is registered that could be meant")]
     NoSubagent,
     /// The item has no command.
     #[error("`inputs.command` is missing")]

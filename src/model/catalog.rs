@@ -44,10 +44,22 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// Returns the subagent of an item of the executor `dispatch` that names none.
+    pub fn default_subagent(&self) -> Option<&str> {
+        default_subagent(self.subagents.iter().map(String::as_str))
+    }
+
     /// Returns a shape that is registered and can be read.
     pub fn shape(&self, name: Option<&String>) -> Option<&Shape> {
         self.shapes.get(name?)?.ok()
     }
+}
+
+/// Returns the subagent that is meant where none is named, of all that are registered: the only one, or the one called `default`.
+pub fn default_subagent<'n>(mut names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let called = names.clone().find(|name| *name == "default");
+    let (first, second) = (names.next(), names.next());
+    called.or(first.filter(|_| second.is_none()))
 }
 
 impl Default for Catalog {

@@ -23,7 +23,7 @@ use crate::plan::{near, read};
 /// The patterns by their names.
 const PATTERNS: [&str; 5] = ["dag", "static-dag", "pipeline", "map-reduce", "quorum"];
 
-/// The payloads, with the pattern that reads each.
+/// The payloads, each with the pattern that it is of. Every pattern but `dag` reads all of them, so that they can stand in one plan.
 const PAYLOADS: [(&str, &str); 3] = [("gate", "pipeline"), ("mapReduce", "map-reduce"), ("quorum", "quorum")];
 
 /// The fields of a template that an item has as well.
@@ -47,27 +47,37 @@ pub(crate) struct Compiled {
 pub(crate) fn compile(pattern: &str, at: &JsonPath, draft: &Draft, problems: &mut Problems) -> Compiled {
     let mut plan = Plan { draft, problems, made: Compiled::default() };
     match pattern {
-        "dag" | "static-dag" => {}
-        "pipeline" => pipeline::compile(&mut plan),
-        "map-reduce" => map_reduce::compile(&mut plan),
-        "quorum" => quorum::compile(&mut plan),
+        "dag" | "static-dag" => warn_of_payloads(&mut plan, pattern),
+        "pipeline" | "map-reduce" | "quorum" => {
+            if pattern == "pipeline" {
+                pipeline::chain(&mut plan);
+            }
+            pipeline::compile(&mut plan);
+            map_reduce::compile(&mut plan);
+            quorum::compile(&mut plan);
+        }
         other => {
             let message = format!("there is no pattern {other:?}");
             plan.problems.push_near(Problem::new(Code::BadPattern, at, message), other, PATTERNS);
         }
     }
-    for (index, item) in draft.items.iter().enumerate() {
+    plan.made.warnings.extend(near::misses(draft));
+    plan.made
+}
+
+/// Warns of payloads in a plan without a pattern, which reads none.
+fn warn_of_payloads(plan: &mut Plan<'_>, pattern: &str) {
+    for (index, item) in plan.draft.items.iter().enumerate() {
         let inputs = item.as_ref().and_then(|item| item.inputs.as_ref());
-        for (payload, of) in PAYLOADS.iter().filter(|(_, of)| *of != pattern) {
-            if inputs.is_some_and(|inputs| inputs.contains_key(*payload)) {
-                let warning =
-                    format!("items[{index}].inputs.{payload} is read by the pattern {of} alone, and this is {pattern}");
+        for (payload, of) in PAYLOADS {
+            if inputs.is_some_and(|inputs| inputs.contains_key(payload)) {
+                let warning = format!(
+                    "nothing reads items[{index}].inputs.{payload}: this is {pattern}, and no pattern such as {of}"
+                );
                 plan.made.warnings.push(warning);
             }
         }
     }
-    plan.made.warnings.extend(near::misses(draft));
-    plan.made
 }
 
 /// Returns what is wrong with the payloads of items that are added to a run of a pattern: its rules are sealed, and say nothing of them.
@@ -75,7 +85,8 @@ pub(crate) fn compile(pattern: &str, at: &JsonPath, draft: &Draft, problems: &mu
 pub(crate) fn unread(pattern: &str, items: &[Item], is_new: impl Fn(&Item) -> bool) -> Problems {
     let mut problems = Problems::default();
     for (index, item) in items.iter().enumerate().filter(|(_, item)| is_new(item)) {
-        let read = PAYLOADS.iter().filter(|(payload, of)| *of == pattern && item.inputs.contains_key(*payload));
+        let reads = !matches!(pattern, "dag" | "static-dag");
+        let read = PAYLOADS.iter().filter(|(payload, _)| reads && item.inputs.contains_key(*payload));
         for (payload, _) in read {
             let at = JsonPath::root().key("items").index(index).key("inputs").key(payload);
             let message = format!(

@@ -99,8 +99,12 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
     }
-    let subagent = item.inputs.get("subagent").and_then(Value::as_str).filter(|_| item.executor == "dispatch");
-    check(manifest.subagent.as_deref() == subagent, "subagent")?;
+    // Where an item names no subagent, it is the registering machine's word which one is meant.
+    let named = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
+        Some(named) => manifest.subagent.as_deref() == named.as_str(),
+        None => manifest.subagent.is_some() == (item.executor == "dispatch"),
+    };
+    check(named, "subagent")?;
     // What a registered executor runs is the registering machine's word; that it ran something is not.
     check(item.executor == "command" || !manifest.argv.is_empty(), "argv")
 }

@@ -7,6 +7,7 @@ mod maps;
 mod own;
 mod payloads;
 mod quorums;
+mod together;
 
 use serde_json::{Value, json};
 

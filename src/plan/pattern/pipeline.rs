@@ -11,8 +11,8 @@ use crate::model::read::Fields;
 /// The most rounds of one gate.
 const MOST: u64 = 100;
 
+/// Compiles the gates of a plan.
 pub(super) fn compile(plan: &mut Plan<'_>) {
-    chain(plan);
     let gates = plan.payloads("gate");
     for (gate, payload, at) in &gates {
         compile_gate(plan, gate, payload, at);
@@ -27,7 +27,7 @@ pub(super) fn compile(plan: &mut Plan<'_>) {
 }
 
 /// Has each item that waits for nothing wait for the one before it.
-fn chain(plan: &mut Plan<'_>) {
+pub(super) fn chain(plan: &mut Plan<'_>) {
     let mut order = serde_json::Map::new();
     let items: Vec<_> = plan.draft.items.iter().enumerate().collect();
     for pair in items.windows(2) {

@@ -154,7 +154,9 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         }
     }
     if executor == Some("dispatch") {
-        inputs.required("subagent", problems);
+        if inputs.get("subagent").is_none() && catalog.default_subagent().is_none() {
+            problems.push(no_subagent(inputs, catalog));
+        }
         if let Some(name) = inputs.string("subagent", problems) {
             let wanted = Wanted { what: "subagent", unknown: Code::UnknownSubagent, name };
             wanted.check(&catalog.subagents, &inputs.at("subagent"), problems);
@@ -175,6 +177,22 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
         }
         check_variables(inputs, problems);
     }
+}
+
+/// Says that an item names no subagent where none can be meant.
+fn no_subagent(inputs: &Fields<'_>, catalog: &Catalog) -> Problem {
+    let names: Vec<&str> = catalog.subagents.iter().map(String::as_str).collect();
+    let (message, hint) = match names.first() {
+        None => {
+            let message = "`subagent` is missing, and no subagent is registered here that could be meant";
+            (message.to_owned(), hints::register_subagent())
+        }
+        Some(first) => {
+            let message = format!("`subagent` is missing, and several are registered here: {}", names.join(", "));
+            (message, hints::did_you_mean_in_plan(first))
+        }
+    };
+    Problem::new(Code::MissingField, &inputs.at("subagent"), message).hint(hint)
 }
 
 /// Checks the environment variables that an item sets for its own command.

@@ -1,0 +1,100 @@
+//! Payloads of several patterns in one plan, and templates that leave the subagent to what is registered.
+
+use serde_json::{Value, json};
+
+use super::{RED, cat, item, play, said, submit, template, told};
+use crate::common::ground::Ground;
+
+const SPLIT: &str = "for n in 1 2 10; do echo $n >outputs/$n; done";
+
+fn splitter() -> Value {
+    let payload = json!({
+        "map": template("cp inputs/input outputs/result"),
+        "reduce": template("cat inputs/part-1 inputs/part-2 inputs/part-10 >outputs/all"),
+    });
+    item("split", SPLIT, &json!({ "mapReduce": payload }))
+}
+
+fn gate(on_red: &str, script: &str) -> Value {
+    let mut gate = json!({ "onRed": on_red, "subject": "build" });
+    if on_red == "spawn-fix" {
+        gate["fixTemplate"] = template("echo fixed >a.txt");
+    }
+    item("review", script, &json!({ "gate": gate }))
+}
+
+fn build() -> Value {
+    item("build", "echo built >a.txt", &json!({}))
+}
+
+#[test]
+fn a_gate_and_a_map_reduce_stand_in_one_plan_of_either_pattern() {
+    for pattern in ["pipeline", "map-reduce"] {
+        let ground = play(pattern, &[build(), gate("block", "true"), splitter()], 0);
+        let ended = ["build", "map-1", "map-10", "map-2", "reduce", "review", "split"].map(|id| format!("{id} done"));
+        assert_eq!(told(&ground), ended, "{pattern}");
+        assert_eq!(cat(&ground, "reduce:outputs/all"), "1\n2\n10\n");
+        ground.is_intact("r");
+    }
+}
+
+#[test]
+fn a_red_gate_sends_the_work_back_and_the_map_reduce_behind_it_goes_on() {
+    let red_once = format!("test $HANDOFF_ITEM != review || {RED}");
+    let ground = play("pipeline", &[build(), gate("spawn-fix", &red_once), splitter()], 0);
+    assert!(said(&ground).is_empty());
+    let seen = ground.items("r");
+    for id in ["review-fix-1", "review~2", "split~2", "map-1", "map-2", "map-10", "reduce"] {
+        assert_eq!(seen[id].status, "done", "{id}");
+    }
+    ground.is_intact("r");
+}
+
+#[test]
+fn what_rules_created_is_listed_where_it_belongs_in_natural_order() {
+    let ground = play("map-reduce", &[splitter(), build()], 0);
+    let status = ground.status("r");
+    let listed: Vec<_> = status["items"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
+    assert_eq!(listed, ["split", "map-1", "map-2", "map-10", "reduce", "build"]);
+    let shown = ground.env.handoff(["status", "r"]).success();
+    let names: Vec<_> = shown.lines().take(6).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(names, listed);
+}
+
+#[test]
+fn an_item_of_dispatch_without_inputs_runs_the_only_subagent() {
+    let ground = Ground::new();
+    let empty = json!({ "executor": "dispatch", "inputs": {} });
+    let payload = json!({ "map": empty, "reduce": empty });
+    let items = [
+        json!({ "id": "split", "executor": "dispatch", "inputs": { "mapReduce": payload } }),
+        json!({ "id": "plain", "executor": "dispatch", "inputs": {} }),
+    ];
+    let none = submit(&ground, "map-reduce", &items).exit(1);
+    assert!(none.stdout.contains("no subagent is registered here that could be meant"), "{none}");
+    ground.config(
+        "handoff.subagent.only.command",
+        "case $HANDOFF_ITEM in split) echo 1 >outputs/1;; map-*) cp inputs/input outputs/result;; *) ls inputs >outputs/seen;; esac",
+    );
+    submit(&ground, "map-reduce", &items).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert_eq!(cat(&ground, "reduce:outputs/seen"), "part-1\n");
+    let shown: Value = serde_json::from_str(&ground.env.handoff(["show", "r/plain", "--json"]).success()).unwrap();
+    assert_eq!(shown["manifest"]["subagent"], "only");
+    ground.is_intact("r");
+}
+
+#[test]
+fn of_several_subagents_the_one_called_default_is_meant() {
+    let ground = Ground::new();
+    let items = [json!({ "id": "a", "executor": "dispatch", "inputs": {} })];
+    ground.config("handoff.subagent.one.command", "echo one >outputs/said");
+    ground.config("handoff.subagent.two.command", "echo two >outputs/said");
+    let refused = submit(&ground, "dag", &items).exit(1);
+    assert!(refused.stdout.contains("`subagent` is missing, and several are registered here: one, two"), "{refused}");
+    ground.config("handoff.subagent.default.command", "echo default >outputs/said");
+    submit(&ground, "dag", &items).success();
+    ground.env.handoff(["run", "r"]).success();
+    assert_eq!(cat(&ground, "a:outputs/said"), "default\n");
+    ground.is_intact("r");
+}
