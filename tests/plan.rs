@@ -5,6 +5,7 @@
 mod codes;
 mod graphs;
 mod json;
+mod located;
 mod names;
 mod schema;
 

@@ -66,5 +66,6 @@ pub(crate) fn submit(
     let bytes = validate::read_plan(path)?;
     // What is no plan at all is for validation to tell.
     let renamed = id.and_then(|id| git_handoff::plan::renamed(&bytes, id));
-    Ok(repository.submit(&renamed.unwrap_or(bytes), folder, wanted)?)
+    let submitted = repository.submit(renamed.as_ref().unwrap_or(&bytes), folder, wanted)?;
+    Ok(submitted.map_err(|problems| problems.located(&bytes)))
 }

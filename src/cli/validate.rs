@@ -1,6 +1,6 @@
 //! `git handoff validate`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use git_handoff::model::credential;
 use git_handoff::plan::MAX_PLAN_BYTES;
@@ -27,7 +27,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_plan(&arguments.plan)?;
     let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), ..Wanted::default() };
-    let result = repository.validate(&bytes, &wanted);
+    let folder = arguments.plan.parent().unwrap_or(Path::new(""));
+    let result = repository.validate(&bytes, Some(folder), &wanted);
     Ok(report(output, result.as_ref()))
 }
 

@@ -103,7 +103,7 @@ fn expect_no_files(plan: &ValidPlan) -> Result<(), Failure> {
 fn validate_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     let repository = call.repository()?;
     let (wanted, none) = (parameters.wanted(), Problems::default());
-    match repository.validate(&parameters.plan.bytes(), &wanted) {
+    match repository.validate(&parameters.plan.bytes(), None, &wanted) {
         Ok(plan) => {
             expect_allowed(&repository, &plan)?;
             Ok(credential::without_any(answer(&Verdict::valid(&plan, &none))?))
@@ -131,6 +131,7 @@ fn submit_plan(call: &Call, parameters: &Submit) -> Result<Value, Failure> {
     match repository.submit_if(&parameters.plan.bytes(), folder, &parameters.wanted(), allowed)? {
         Ok(submission) => answer(&submission),
         Err(problems) => {
+            let problems = problems.located(&parameters.plan.bytes());
             let causes = problems.iter().map(ToString::to_string).chain(problems.and_more()).collect();
             let failure = Failure::refused("invalid-plan", "the plan is not valid".into());
             Err(Failure { causes, details: Some(Box::new(refused(&problems)?)), ..failure })

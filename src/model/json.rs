@@ -5,6 +5,7 @@
 //! because canonical JSON (RFC 8785) does not keep the spelling: `1e20` is refused as well.
 
 pub mod changes;
+mod locate;
 mod look;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -15,6 +16,7 @@ use std::fmt::{self, Write as _};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 
+pub(crate) use locate::locate;
 pub(crate) use look::look;
 
 /// The largest integer that every reader of JSON holds exactly.

@@ -20,6 +20,12 @@ pub struct Problem {
     pub code: Code,
     /// The JSON path of the offending value (`items[3].needs.patch.from`); empty for the whole file.
     pub path: String,
+    /// The id of the item of the plan that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// The line of the file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
     /// One sentence for people.
     pub message: String,
     /// What to try, where one thing is likely.
@@ -30,7 +36,7 @@ pub struct Problem {
 impl Problem {
     /// Names a problem at `at`, without a hint.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
-        Self { code, path: said(&at.to_string()), message: said(&message.into()), hint: None }
+        Self { code, path: said(&at.to_string()), item: None, line: None, message: said(&message.into()), hint: None }
     }
 
     /// Adds what to try.
@@ -44,10 +50,15 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
-            write!(f, "{}: {}", self.code, self.message)
-        } else {
-            write!(f, "{} at {}: {}", self.code, self.path, self.message)
+            return write!(f, "{}: {}", self.code, self.message);
         }
+        write!(f, "{} at {}", self.code, self.path)?;
+        match (&self.item, self.line) {
+            (Some(item), Some(line)) => write!(f, " (item {item:?}, line {line})")?,
+            (None, Some(line)) => write!(f, " (line {line})")?,
+            (_, None) => {}
+        }
+        write!(f, ": {}", self.message)
     }
 }
 
@@ -155,6 +166,10 @@ codes! {
     ReservedPath = "reserved-path",
     /// A rule that is not one.
     BadRule = "bad-rule",
+    /// A base that is no commit here.
+    MissingBase = "missing-base",
+    /// A file of an artifact that cannot be read.
+    MissingArtifact = "missing-artifact",
 }
 
 impl fmt::Display for Code {

@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
 
+use super::json::locate;
 use super::problem::{Code, Problem, nearest};
 
 /// How many problems are kept of one document; nobody reads more.
@@ -52,6 +53,13 @@ impl Problems {
     /// Returns whether what is added next may be kept, and so is worth some trouble.
     pub(crate) fn keeps_more(&self) -> bool {
         self.more() == 0 && self.kept.len() < MAX_PROBLEMS
+    }
+
+    /// Names the items and the lines of those that were kept, as they stand in the document that they are of.
+    #[must_use]
+    pub fn located(mut self, bytes: &[u8]) -> Self {
+        locate(bytes, &mut self.kept);
+        self
     }
 
     /// Adds a problem.

@@ -1,7 +1,9 @@
 //! From the bytes of a plan to a run, in a repository with its configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -122,8 +124,38 @@ pub struct Submission {
 
 impl Repository {
     /// Validates a plan against this repository, and against what it takes from elsewhere.
-    pub fn validate(&self, bytes: &[u8], wanted: &Wanted) -> Result<ValidPlan, Problems> {
-        self.validated(bytes, wanted).map(|(valid, _)| valid)
+    ///
+    /// `folder` is what artifacts are relative to; without one their files are not looked for.
+    pub fn validate(&self, bytes: &[u8], folder: Option<&Path>, wanted: &Wanted) -> Result<ValidPlan, Problems> {
+        let missing = self.absent(bytes, folder, wanted);
+        match self.validated(bytes, wanted) {
+            Ok((valid, _)) if missing.is_empty() => Ok(valid),
+            Ok(_) => Err(missing),
+            Err(mut problems) => {
+                problems.extend(missing);
+                Err(problems)
+            }
+        }
+        .map_err(|problems| problems.located(bytes))
+    }
+
+    /// Finds a base that is no commit here, and artifacts whose files cannot be read: what a submission would fail of.
+    fn absent(&self, bytes: &[u8], folder: Option<&Path>, wanted: &Wanted) -> Problems {
+        let mut problems = Problems::default();
+        let Ok(plan) = plan::parse_within(json::unmarked(bytes), self.config.max_items) else { return problems };
+        if let Err(error) = resolve_base(&self.store, &wanted.revision(Some(&plan))) {
+            let is_own = wanted.base.is_none() && plan.base.is_some();
+            let at = if is_own { JsonPath::root().key("base") } else { JsonPath::root() };
+            problems.push(Problem::new(Code::MissingBase, &at, error.to_string()));
+        }
+        for (path, file) in plan.artifacts.iter().filter_map(|(path, file)| Some((path, folder?.join(file)))) {
+            if let Err(error) = fs::metadata(&file).and_then(|meta| readable(&meta)) {
+                let at = JsonPath::root().key("artifacts").key(path.as_str());
+                let message = format!("the file {} cannot be read: {error}", file.display());
+                problems.push(Problem::new(Code::MissingArtifact, &at, message));
+            }
+        }
+        problems
     }
 
     /// Returns a valid plan with what it takes from elsewhere: the one way to both, so that `validate` and `submit` cannot disagree.
@@ -206,6 +238,11 @@ impl Repository {
         warnings.extend(unseen.filter(|_| created));
         Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings })
     }
+}
+
+/// Refuses what is no file.
+fn readable(meta: &Metadata) -> io::Result<()> {
+    if meta.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 /// Says what is changed here and not in the commit that items start from, where that is the one checked out.

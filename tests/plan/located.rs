@@ -1,0 +1,79 @@
+//! What `validate` says of a plan by the lines and the items of its file, and of what a run of it would lack.
+
+use serde_json::{Value, json};
+
+use crate::common::ground::{Ground, item};
+
+/// Returns what `validate` answers about a plan file.
+fn verdict(ground: &Ground, words: &[&str], exit: i32) -> Value {
+    let output = ground.env.handoff([&["validate", "--json", "../plan.json"], words].concat()).exit(exit);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_problem_is_named_by_item_and_line() {
+    let ground = Ground::new();
+    ground.env.write(
+        "plan.json",
+        r#"{
+  "id": "r",
+  "items": [
+    {"id": "first", "executor": "command", "inputs": {"command": "true"}},
+    {
+      "id": "second",
+      "executor": "nobody",
+      "inputs": {},
+      "depends_on": ["first",
+                     "third"]
+    }
+  ]
+}"#,
+    );
+    let said = ground.env.handoff(["validate", "../plan.json"]).exit(1);
+    for line in [
+        "unknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here",
+        "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): ",
+    ] {
+        assert!(said.stdout.contains(line), "{line}\n{said}");
+    }
+    let problems = verdict(&ground, &[], 1)["problems"].clone();
+    let found: Vec<_> =
+        problems.as_array().unwrap().iter().map(|problem| [&problem["item"], &problem["line"]]).collect();
+    assert!(
+        found.contains(&[&json!("second"), &json!(7)]) && found.contains(&[&json!("second"), &json!(10)]),
+        "{problems}"
+    );
+    // A submission says the same of the file, under whatever id.
+    for words in [&["submit", "../plan.json"][..], &["submit", "../plan.json", "--id", "other"]] {
+        let said = ground.env.handoff(words).exit(1);
+        assert!(said.stdout.contains("(item \"second\", line 7)"), "{said}");
+    }
+}
+
+#[test]
+fn a_base_and_artifacts_that_are_not_there_are_found() {
+    let ground = Ground::new();
+    let plan = |base: &str, file: &str| {
+        let artifacts = json!({ "spec": file });
+        let plan = json!({ "id": "r", "base": base, "artifacts": artifacts, "items": [item("a", "true")] });
+        ground.env.write("plan.json", &serde_json::to_string_pretty(&plan).unwrap());
+    };
+    let codes = |words: &[&str], exit: i32| -> Vec<String> {
+        let answer = verdict(&ground, words, exit);
+        let problems = answer["problems"].as_array().unwrap();
+        problems.iter().map(|p| format!("{} {}", p["code"].as_str().unwrap(), p["path"].as_str().unwrap())).collect()
+    };
+    ground.env.write("spec.md", "spec\n");
+    plan("HEAD", "spec.md");
+    assert_eq!(codes(&[], 0), Vec::<String>::new());
+    plan("nowhere", "gone.md");
+    assert_eq!(codes(&[], 1), ["missing-base base", "missing-artifact artifacts.spec"]);
+    // What is said on the command line counts, and is at no place of the file.
+    assert_eq!(codes(&["--base", "HEAD"], 1), ["missing-artifact artifacts.spec"]);
+    assert_eq!(codes(&["--base", "elsewhere"], 1), ["missing-base ", "missing-artifact artifacts.spec"]);
+    let said = ground.env.handoff(["validate", "../plan.json"]).exit(1);
+    assert!(said.stdout.contains("missing-base at base (line 5): ") && said.stdout.contains("nowhere"), "{said}");
+    // A folder is no file.
+    plan("HEAD", "home");
+    assert_eq!(codes(&[], 1), ["missing-artifact artifacts.spec"]);
+}
