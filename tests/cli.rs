@@ -13,6 +13,8 @@ mod paging;
 mod printing;
 mod refusals;
 mod sequences;
+#[cfg(target_os = "linux")]
+mod views;
 
 use crate::common;
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::pager::{self, Pager};
+use super::table::wrap;
 
 /// The exit status of a program that writes into a closed pipe, as shells show it.
 const BROKEN_PIPE: i32 = 141;
@@ -144,6 +145,12 @@ impl Output {
         io::stdout().is_terminal()
     }
 
+    /// Returns how wide the terminal is on which the answer is read, or `None` if it is not read on one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let is_read = self.pager.is_some() || self.is_terminal();
+        is_read.then(|| usize::from(console::Term::stdout().size().1)).filter(|width| *width > 0)
+    }
+
     /// Returns whether a person is there who can be asked for a password.
     pub(crate) fn can_ask() -> bool {
         io::stderr().is_terminal()
@@ -151,12 +158,12 @@ impl Output {
 
     /// Says something that is not the answer.
     pub(crate) fn note(&mut self, text: &str) {
-        self.say(None, text);
+        self.say(None, &broken(text, 0));
     }
 
     /// Says that something was ignored or looks wrong.
     pub(crate) fn warn(&mut self, text: &str) {
-        self.say(Some(("warning:", Color::Yellow)), text);
+        self.say(Some(("warning:", Color::Yellow)), &broken(text, "warning: ".len()));
     }
 
     /// Says what to do next.
@@ -244,4 +251,18 @@ impl Output {
         self.write(&format!("error: the answer could not be written\ncaused by: {error}\n"));
         std::process::exit(1);
     }
+}
+
+/// Breaks what is said on a terminal between words; `taken` is the width of the heading. Hints stay whole, since they are pasted.
+fn broken(text: &str, taken: usize) -> String {
+    if !io::stderr().is_terminal() {
+        return text.to_owned();
+    }
+    let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken.max(2));
+    let broken = |line: &str| {
+        let lines = wrap::text(line, width, 0).into_iter().enumerate();
+        // What follows is set in where it is written.
+        lines.map(|(at, line)| if at == 0 { line } else { line.trim_start().to_owned() }).collect::<Vec<_>>()
+    };
+    text.lines().flat_map(broken).collect::<Vec<_>>().join("\n")
 }

@@ -8,6 +8,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::list::RunSummary;
 use git_handoff::run::overview::Overview;
 
+use super::status::AWAITED;
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, runs};
 
@@ -18,11 +19,7 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
         output.value(&overview);
         return Ok(Ending::Done);
     }
-    section(
-        "waiting for you",
-        &overview.waiting.iter().map(|one| vec![one.target.as_str().into()]).collect::<Vec<_>>(),
-        output,
-    );
+    section(AWAITED, &overview.waiting.iter().map(|one| vec![one.target.as_str().into()]).collect::<Vec<_>>(), output);
     let underway = Underway::read(&repository.store).map_err(apply::Error::from)?;
     let conflicts = underway.as_ref().map(|one| vec![one.name.as_str().into(), "conflicts to resolve".into()]);
     section("being applied", &Vec::from_iter(conflicts), output);
@@ -66,8 +63,8 @@ fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
 
 /// Returns the next command: what nobody else can do comes first.
 fn next(overview: &Overview) -> Hint {
-    if let Some(waits) = overview.waiting.first() {
-        return hints::approve_or_reject(&waits.target, &waits.target);
+    if !overview.waiting.is_empty() {
+        return hints::awaiting();
     }
     let stopped = |run: &&RunSummary| run.stopped.is_some() && !run.counts.contains_key("failed");
     if let Some(run) = overview.open.iter().find(stopped) {

@@ -7,7 +7,9 @@ use git_handoff::model::hints;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 use git_handoff::run::people::{Decided, products};
+use git_handoff::run::waiting::Look;
 
+use super::status::AWAITED;
 use super::{Ending, Failure, Output, gate, table};
 
 /// Approve what an item waits for, with your own key
@@ -41,7 +43,7 @@ struct Said {
     terms: gate::Terms,
 }
 
-/// Show what waits for you: items that you can approve or reject
+/// Show what awaits your approval, and what there is to look at first
 #[derive(clap::Args)]
 pub(crate) struct Waiting {
     /// What is for others to decide as well
@@ -110,28 +112,37 @@ pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut
     }
     waiting.unreadable.iter().for_each(|why| output.warn(why));
     if waiting.items.is_empty() {
-        output.note("nothing waits for you");
+        output.note("nothing awaits your approval");
         return Ok(Ending::Done);
     }
-    let rows: Vec<_> = waiting
-        .items
-        .iter()
-        .map(|waits| {
-            let about = products(&waits.about).map(|(item, key, digest)| format!("{item} {key} {}", digest.short()));
-            let about: Vec<_> = about.collect();
-            let state = match (waits.decided, waits.mine) {
-                (Some(decided), _) => format!("{decided}, not taken in yet"),
-                (None, true) => "waits for you".to_owned(),
-                (None, false) => "waits for others".to_owned(),
-            };
-            vec![waits.target.clone(), state, about.join(", ")]
-        })
-        .collect();
-    table::lines(&rows).iter().for_each(|line| output.line(line));
+    for waits in &waiting.items {
+        let state = match (waits.decided, waits.mine) {
+            (Some(decided), _) => format!("{decided}, not taken in yet"),
+            (None, true) => AWAITED.to_owned(),
+            (None, false) => format!("{AWAITED} of others"),
+        };
+        output.line(&format!("{}  {state}", waits.target));
+        table::print_plain(&waits.look.iter().map(look).collect::<Vec<_>>(), output);
+    }
     if let Some(waits) = waiting.items.iter().find(|waits| waits.mine && waits.decided.is_none()) {
         output.hint(&hints::approve_or_reject(&waits.target, &waits.target));
     }
     Ok(Ending::Done)
+}
+
+/// Returns the line about something to look at: what it is, how large, and the command that shows it.
+fn look(look: &Look) -> Vec<String> {
+    let about = match (look.passed, look.changes, look.size) {
+        (Some(true), ..) => "passed".to_owned(),
+        (Some(false), ..) => "did not pass".to_owned(),
+        (None, Some(changes), _) => {
+            format!("{}, +{} -{}", table::many(changes.files, "file"), changes.added, changes.removed)
+        }
+        (None, None, Some(size)) => table::size(size),
+        (None, None, None) => String::new(),
+    };
+    let command = if look.kind == "check" { hints::show(&look.target) } else { hints::cat(&look.target) };
+    vec![format!("    {}", look.kind), about, command.as_str().to_owned()]
 }
 
 /// Admits.

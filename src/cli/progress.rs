@@ -216,7 +216,7 @@ fn said(live: &Live, taken: usize) -> String {
     let (silent, last) = (live.silent(), printable::line(&live.last()));
     let quiet = if silent < QUIET { String::new() } else { format!("silent for {}  ", minutes(silent)) };
     let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken + BESIDE);
-    console::truncate_str(&format!("{quiet}{last}"), width, "…").into_owned()
+    table::wrap::cut(&format!("{quiet}{last}"), width)
 }
 
 fn minutes(silent: Duration) -> String {

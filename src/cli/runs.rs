@@ -8,7 +8,7 @@ use git_handoff::run::list::{Besides, RunSummary};
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, shade, status};
 
-/// List the runs of this repository
+/// List the runs of this repository, the newest first
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// List fetched runs as well, each as REMOTE/RUN
@@ -53,24 +53,22 @@ fn nothing(arguments: &Arguments, repository: &Repository, output: &mut Output) 
 
 /// Returns the line about a run.
 pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
-    let (state, said) = if let Some(error) = &run.error {
-        ("unreadable", Cell::from(error.as_str()))
-    } else {
-        let state = match (run.archived, run.sealed) {
-            (true, _) => "archived",
-            (false, true) => "sealed",
-            (false, false) => "open",
-        };
-        (state, counts(run))
-    };
+    let said = run.error.as_deref().map_or_else(|| counts(run), Cell::from);
     let name = run.remote.as_ref().map_or_else(|| run.run.to_string(), |remote| format!("{remote}/{}", run.run));
     let queue = run.queue.as_deref().unwrap_or("?");
-    vec![name.into(), queue.into(), Cell::default().and(state, shade::of(state)), said]
+    let date = run.submitted_at.map_or_else(|| "?".to_owned(), table::minute);
+    let author = run.author.as_deref().unwrap_or("?");
+    let state = Cell::default().and(run.state, shade::of(run.state));
+    vec![name.into(), queue.into(), state, date.into(), author.into(), said]
 }
 
 /// Returns how many items stand how, and what rules had the run say.
 fn counts(run: &RunSummary) -> Cell {
-    let counts = run.counts.iter().map(|(status, n)| (format!("{n} {status}"), shade::of(status)));
+    let awaits = run.awaits_approval;
+    let ready = |status: &str, n: u64| if status == "ready" { n.saturating_sub(awaits) } else { n };
+    let counts = run.counts.iter().map(|(status, n)| (ready(status, *n), *status));
+    let counts = counts.chain([(awaits, status::AWAITED)]).filter(|(n, _)| *n > 0);
+    let counts = counts.map(|(n, status)| (format!("{n} {status}"), shade::of(status)));
     let empty = (run.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", run.handed_over_nothing));
     let empty = empty.into_iter().map(|words| (words, None));
     let said = run.said.iter().map(|word| (word.clone(), shade::SAID));

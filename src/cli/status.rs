@@ -1,10 +1,13 @@
 //! `git handoff status`
 
+use git_handoff::model::hints;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::Color;
+use git_handoff::model::time::Moment;
 use git_handoff::repository::Repository;
-use git_handoff::run::list::{ItemStatus, Status};
+use git_handoff::run::list::{Awaited, Driver, ItemStatus, Status};
+use git_handoff::run::times::between;
 use git_handoff::run::{Target, View};
 
 use super::table::{self, Cell};
@@ -31,7 +34,7 @@ pub(crate) const REUSED_EMPTY: &str = "done, reused, nothing handed over";
 /// What people read of an item that waits for somebody's decision.
 pub(crate) const AWAITED: &str = "awaits approval";
 
-/// Show where each item of a run stands
+/// Show where each item of a run stands, since when, and who drives the run
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
@@ -43,39 +46,93 @@ pub(crate) struct Arguments {
 
 /// Prints the table of items.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let view = Target::find(&repository.store, &arguments.run)?.view(&repository.store)?;
+    let target = Target::find(&repository.store, &arguments.run)?;
+    let view = target.view(&repository.store)?;
+    let mut status = repository.driven_status(&target, &view);
     if arguments.blocked {
-        let status = Status::of(&view).blocked();
-        if output.json {
-            output.value(&status);
-        } else {
-            table::print(&status.items.iter().map(row).collect::<Vec<_>>(), output);
-            if status.items.is_empty() {
-                output.note("nothing waits, and nothing is in the way");
-            }
+        status = status.blocked();
+    }
+    if output.json {
+        output.value(&status);
+        return Ok(Ending::Done);
+    }
+    if arguments.blocked {
+        table::print(&status.items.iter().map(row).collect::<Vec<_>>(), output);
+        if status.items.is_empty() {
+            output.note("nothing waits, and nothing is in the way");
         }
-    } else if output.json {
-        output.value(&Status::of(&view));
     } else {
-        print_table(&view, output);
+        let now = repository.environment.clock.now();
+        let rows: Vec<_> = status.items.iter().filter_map(|item| timed_row(&view, item, now)).collect();
+        table::print(&rows, output);
+        output.line(total(&view).painted(output.color));
+        if let (Some(at), Some(author)) = (status.submitted_at, &status.author) {
+            output.line(&format!("submitted {} by {author}", table::minute(at)));
+        }
+    }
+    print_driver(&status, output);
+    if status.items.iter().any(|item| item.awaits_approval) {
+        output.hint(&hints::awaiting());
     }
     Ok(Ending::Done)
 }
 
+/// Says who drives the run, or that its driver died.
+fn print_driver(status: &Status, output: &mut Output) {
+    match &status.driver {
+        Some(Driver { alive: true, process }) => {
+            output.line(&format!("driven by {}", process.as_deref().unwrap_or("another process")));
+        }
+        Some(Driver { alive: false, .. }) => {
+            output.line("its driver died, so that nothing runs");
+            output.hint(&hints::run(&status.run));
+        }
+        None => {}
+    }
+}
+
+/// Returns the line about an item with its times, and with what it waits for.
+fn timed_row(view: &View, item: &ItemStatus, now: Moment) -> Option<Vec<Cell>> {
+    let at = view.state.graph.position(&item.id)?;
+    let mut row = table_row(view, at);
+    let took = match (item.started_at, item.ended_at, item.duration_ms) {
+        (_, _, Some(took)) => table::duration(took),
+        (Some(since), None, None) => table::duration(between(since, now)),
+        _ => String::new(),
+    };
+    let began = item.started_at.or(item.ended_at).map(table::minute).unwrap_or_default();
+    drop(row.splice(3..3, [began.into(), took.into()]));
+    if let Some(awaited) = &item.waits_for {
+        row.pop();
+        row.push(waits(awaited).into());
+    }
+    Some(row)
+}
+
+/// Says which lock or place in a queue an item waits for, and who holds it.
+fn waits(awaited: &Awaited) -> String {
+    let holders = awaited.holders.join(", ");
+    match awaited.kind {
+        "queue" => format!("waits for a place in the queue {}, held by {holders}", awaited.name),
+        _ => format!("waits for the lock {}, held by {holders}", awaited.name),
+    }
+}
+
 /// Returns the line about an item that waits, or that is in the way of others.
 fn row(item: &ItemStatus) -> Vec<Cell> {
-    let waits = match (item.blocked_by.is_empty(), item.awaits_approval, &item.reason) {
+    let waits = match (item.blocked_by.is_empty(), &item.waits_for, &item.reason) {
         (false, ..) => {
             let on: Vec<&str> = item.blocked_by.iter().map(ItemId::as_str).collect();
             format!("waits for {}", on.join(", "))
         }
-        (true, true, _) => "waits for somebody to approve it".to_owned(),
-        (true, false, Some(reason)) => reason.clone(),
-        (true, false, None) => String::new(),
+        (true, Some(awaited), _) => waits(awaited),
+        (true, None, Some(reason)) => reason.clone(),
+        (true, None, None) => String::new(),
     };
     let status = match (item.red, item.handed_over.unwrap_or(true)) {
         (true, true) => RED,
         (true, false) => RED_AND_EMPTY,
+        (false, _) if item.awaits_approval => AWAITED,
         (false, _) => item.status,
     };
     vec![item.id.as_str().into(), Cell::default().and(status, shade::of(status)), waits.into()]
@@ -83,7 +140,7 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
 
 /// Prints one line an item, then one about the run.
 pub(crate) fn print_table(view: &View, output: &mut Output) {
-    let rows: Vec<_> = (0..view.state.items.len()).map(|at| table_row(view, at)).collect();
+    let rows: Vec<_> = view.state.listed().into_iter().map(|at| table_row(view, at)).collect();
     table::print(&rows, output);
     let total = total(view).painted(output.color);
     output.line(total);

@@ -1,6 +1,9 @@
 //! Columns of text.
 
+pub(super) mod wrap;
+
 use git_handoff::model::printable::{self, Color, Painted};
+use git_handoff::model::time::Moment;
 
 use super::Output;
 
@@ -84,6 +87,11 @@ pub(crate) fn plain(rows: &[Vec<String>]) -> Vec<Vec<Cell>> {
 
 /// Returns rows as [`lines`] does, in colour where that is wanted.
 pub(crate) fn painted(rows: &[Vec<Cell>], color: bool) -> Vec<Painted> {
+    aligned(rows).0.iter().map(|line| line.painted(color)).collect()
+}
+
+/// Returns rows as lines, and how far the last column is set in.
+fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
     let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(Cell::printable).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -98,14 +106,31 @@ pub(crate) fn painted(rows: &[Vec<Cell>], color: bool) -> Vec<Painted> {
             line.0.extend(cell.0.iter().cloned());
             line = line.and(" ".repeat(width.saturating_sub(cell.width())), None);
         }
-        line.trimmed().painted(color)
+        line.trimmed()
     };
-    rows.iter().map(line).collect()
+    let indent = widths.iter().rev().skip(1).map(|width| width + 2).sum();
+    (rows.iter().map(line).collect(), indent)
 }
 
-/// Prints rows, in colour where stdout takes it.
+/// Prints rows, in colour where stdout takes it. On a terminal a line that is too long is broken between words.
 pub(crate) fn print(rows: &[Vec<Cell>], output: &mut Output) {
-    painted(rows, output.color).into_iter().for_each(|line| output.line(line));
+    let width = output.width();
+    let (lines, indent) = aligned(rows);
+    for line in lines {
+        let broken = width.map_or_else(|| vec![line.clone()], |width| wrap::lines(&line, width, indent));
+        broken.iter().for_each(|line| output.line(line.painted(output.color)));
+    }
+}
+
+/// Prints rows without a colour as [`print`] does.
+pub(crate) fn print_plain(rows: &[Vec<String>], output: &mut Output) {
+    print(&plain(rows), output);
+}
+
+/// Returns a moment to the minute, in UTC.
+pub(crate) fn minute(moment: Moment) -> String {
+    let text = moment.to_string();
+    text.split_at_checked("2026-06-04T02:00".len()).map_or(text.clone(), |(minute, _)| minute.replace('T', " ") + "Z")
 }
 
 /// Returns a number of things, whose word takes an `s`.

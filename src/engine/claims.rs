@@ -95,11 +95,24 @@ impl Claims {
         Ok(Asked::Taken(Claim { held }))
     }
 
-    /// A key may be any text, and stands as its digest.
     fn thing(&self, kind: &str, key: &str, places: usize) -> Thing {
-        let dir = locks::folder(&self.common_dir, kind);
-        Thing { dir: dir.join(&Digest::of(key.as_bytes()).hex()[..32]), places }
+        Thing { dir: place_of(&self.common_dir, kind, key), places }
     }
+}
+
+/// Returns the items that hold a lock now, each as `RUN/ITEM`.
+pub(super) fn locked_by(common_dir: &Path, key: &str) -> Vec<String> {
+    holder::current(&place_of(common_dir, locks::RESOURCES, key))
+}
+
+/// Returns the items that hold places of a queue now, each as `RUN/ITEM`.
+pub(super) fn queued(common_dir: &Path, queue: &str) -> Vec<String> {
+    holder::current(&place_of(common_dir, locks::QUEUES, queue))
+}
+
+/// Returns the folder of a thing: a key may be any text, and stands as its digest.
+fn place_of(common_dir: &Path, kind: &str, key: &str) -> PathBuf {
+    locks::folder(common_dir, kind).join(&Digest::of(key.as_bytes()).hex()[..32])
 }
 
 impl Claim {

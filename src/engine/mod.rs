@@ -4,6 +4,7 @@ pub mod claims;
 pub mod command;
 pub mod decide;
 pub mod drive;
+mod driving;
 pub mod event;
 pub mod hold;
 pub mod machine;

@@ -70,8 +70,10 @@ pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error
             return Ok(());
         }
         for (other, tip) in refs::list(store, format::ARCHIVE_REFS)? {
-            if other != reference {
-                let held = archives::contents(store, tip)?;
+            // What only an archive holds that cannot be read is not taken for kept.
+            if other != reference
+                && let Ok(held) = archives::contents(store, tip)
+            {
                 left.retain(|run, of| held.get(run) != Some(&*of));
             }
         }

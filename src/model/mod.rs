@@ -31,6 +31,7 @@ pub mod log_name;
 pub mod log_record;
 pub mod manifest;
 pub mod name;
+pub mod natural;
 pub mod order;
 pub mod outcome;
 pub mod outcomes;

@@ -6,6 +6,7 @@ mod decided;
 mod edges;
 mod extend;
 mod lines;
+mod listed;
 mod promises;
 mod wanted;
 
@@ -52,6 +53,8 @@ pub struct RunState {
     pub rules: Vec<Rule>,
     /// The digests of the pipelines that were sealed with the run, as items name them.
     pub pipelines: BTreeMap<String, Digest>,
+    /// The positions at which what one entry added begins.
+    batches: Vec<usize>,
     /// What each rule created.
     created: BTreeMap<ItemId, Vec<ItemId>>,
     /// How often each rule created something.
@@ -96,6 +99,7 @@ impl RunState {
             stopped: BTreeMap::new(),
             documents,
             rules: Vec::new(),
+            batches: Vec::new(),
             created: BTreeMap::new(),
             rounds: BTreeMap::new(),
             concluded: Vec::new(),

@@ -1,5 +1,6 @@
 //! The runs of a repository, and where each item of one stands.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -11,16 +12,18 @@ use crate::model::digest::Digest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::plan::ProductKey;
+use crate::model::time::Moment;
 use crate::repository::Repository;
 
 use super::target::{self, Target, own_runs, unarchived_runs};
+use super::times::Times;
 use super::view::View;
 
 /// The runs of a repository: what `runs --json` prints.
 #[derive(Clone, Debug, Serialize)]
 pub struct Runs {
     schema: &'static str,
-    /// In order of name, ours before those that were fetched, and those whose refs cannot be read last.
+    /// The newest first; those that cannot be read come last.
     pub runs: Vec<RunSummary>,
 }
 
@@ -34,10 +37,21 @@ pub struct RunSummary {
     pub remote: Option<String>,
     /// The queue that it was placed on; none where it cannot be read.
     pub queue: Option<String>,
+    /// `open`, `sealed`, `archived` or `unreadable`.
+    pub state: &'static str,
+    /// When it was submitted, as its first entry says.
+    #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
+    pub submitted_at: Option<Moment>,
+    /// Who submitted it, as its first entry says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Whether it is sealed.
     pub sealed: bool,
     /// The number of items per status, `pending` and `ready` included; red ones apart from those that are done.
     pub counts: BTreeMap<&'static str, u64>,
+    /// How many of those that are ready await the approval of a person; only said where there are any.
+    #[serde(rename = "awaitsApproval", skip_serializing_if = "is_none_of")]
+    pub awaits_approval: u64,
     /// How many of its items are done and handed over nothing; only said where there are any.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_none_of")]
     pub handed_over_nothing: u64,
@@ -74,10 +88,40 @@ pub struct Status {
     pub queue: String,
     /// Whether it is sealed.
     pub sealed: bool,
+    /// When it was submitted.
+    #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
+    pub submitted_at: Option<Moment>,
+    /// Who submitted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// Who drives it; only said of an open run of this repository that is driven, or whose driver died.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Driver>,
     /// How its items came out.
     pub outcome: Outcomes,
-    /// Its items, in the order of the plan.
+    /// Its items, in the order of the plan, each followed by what rules created for it.
     pub items: Vec<ItemStatus>,
+}
+
+/// The process that drives a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Driver {
+    /// False if it died while items were running.
+    pub alive: bool,
+    /// The process, as its lock names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+}
+
+/// A lock or a place in a queue that an item waits for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Awaited {
+    /// `lock` or `queue`.
+    pub kind: &'static str,
+    /// The key of the lock, or the name of the queue.
+    pub name: String,
+    /// The items that hold it, each as `RUN/ITEM`.
+    pub holders: Vec<String>,
 }
 
 /// Where an item stands.
@@ -117,6 +161,18 @@ pub struct ItemStatus {
     /// Whether it waits for somebody's decision; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub awaits_approval: bool,
+    /// The lock or the place in the queue that it waits for; only said where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<Awaited>,
+    /// When its latest attempt began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Moment>,
+    /// When that ended, or the item was decided, skipped or cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Moment>,
+    /// How long the attempt took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
     /// The key that decided about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
@@ -161,6 +217,9 @@ impl Repository {
         let unreadable = Target::unreadable(&self.store)?.into_iter();
         let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
         runs.extend(unreadable.map(|target| summary(&self.store, &target)));
+        runs.iter_mut().filter(|run| run.archived && run.error.is_none()).for_each(|run| run.state = "archived");
+        // The sort is stable, so that what was submitted at one moment stays in order of name.
+        runs.sort_by_key(|run| (run.submitted_at.is_none(), Reverse(run.submitted_at)));
         Ok(Runs { schema: "git-handoff.runs/1", runs })
     }
 
@@ -202,15 +261,40 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
     match target.view(store) {
         Ok(view) => {
             let Outcomes { handed_over_nothing, said, stopped, .. } = view.state.outcomes();
-            let (queue, sealed) = (Some(view.state.submitted.queue.clone()), view.state.sealed);
-            let (counts, archived, error) = (counts(&view), false, None);
-            RunSummary { run, remote, queue, sealed, counts, handed_over_nothing, said, stopped, archived, error }
+            let first = view.links.first().map(|link| &link.entry);
+            RunSummary {
+                run,
+                remote,
+                queue: Some(view.state.submitted.queue.clone()),
+                state: if view.state.sealed { "sealed" } else { "open" },
+                submitted_at: first.map(|entry| entry.at),
+                author: first.map(|entry| entry.actor.clone()),
+                sealed: view.state.sealed,
+                counts: counts(&view),
+                awaits_approval: view.state.waiting_for_people().count() as u64,
+                handed_over_nothing,
+                said,
+                stopped,
+                archived: false,
+                error: None,
+            }
         }
-        Err(error) => {
-            let (counts, said, error) = (BTreeMap::new(), Vec::new(), Some(error.to_string()));
-            let (queue, sealed, archived, handed_over_nothing, stopped) = (None, false, false, 0, None);
-            RunSummary { run, remote, queue, sealed, counts, handed_over_nothing, said, stopped, archived, error }
-        }
+        Err(error) => RunSummary {
+            run,
+            remote,
+            queue: None,
+            state: "unreadable",
+            submitted_at: None,
+            author: None,
+            sealed: false,
+            counts: BTreeMap::new(),
+            awaits_approval: 0,
+            handed_over_nothing: 0,
+            said: Vec::new(),
+            stopped: None,
+            archived: false,
+            error: Some(error.to_string()),
+        },
     }
 }
 
@@ -237,6 +321,9 @@ impl Status {
             run: view.run.clone(),
             queue: view.state.submitted.queue.clone(),
             sealed: view.state.sealed,
+            submitted_at: view.links.first().map(|link| link.entry.at),
+            author: view.links.first().map(|link| link.entry.actor.clone()),
+            driver: None,
             outcome: view.state.outcomes(),
             items: ItemStatus::all(view),
         }
@@ -257,13 +344,18 @@ impl Status {
 }
 
 impl ItemStatus {
-    /// Says where each item of a run stands, in the order of the plan.
+    /// Says where each item of a run stands, in the order in which they are listed.
     pub fn all(view: &View) -> Vec<Self> {
-        (0..view.state.items.len()).map(|at| Self::of(view, at)).collect()
+        let times = Times::of(view);
+        view.state.listed().into_iter().map(|at| Self::with(view, at, times[at])).collect()
     }
 
     /// Says where the item at a position stands.
     pub fn of(view: &View, at: usize) -> Self {
+        Self::with(view, at, Times::of(view)[at])
+    }
+
+    fn with(view: &View, at: usize, times: Times) -> Self {
         let state = &view.state.items[at];
         let id = |on: usize| view.state.graph.item(on).id.clone();
         let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
@@ -281,6 +373,10 @@ impl ItemStatus {
             handed_over: view.state.handed_over_nothing(at).then_some(false),
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),
+            waits_for: None,
+            started_at: times.started_at,
+            ended_at: times.ended_at,
+            duration_ms: times.duration_ms,
             decided_by: state.decided_by.clone(),
             reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),
             reason: state.reason.clone(),

@@ -21,6 +21,7 @@ pub mod submission;
 pub mod submit;
 pub mod taking;
 pub mod target;
+pub mod times;
 pub mod waiting;
 
 mod new_entry;

@@ -7,15 +7,19 @@ use serde::Serialize;
 use crate::ledger::{chain, log};
 use crate::model::decision::{About, LogDecided};
 use crate::model::digest::Digest;
-use crate::model::entry::Role;
+use crate::model::entry::{Event, Role};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
-
+use crate::model::plan::{ProductKey, Source};
 use crate::model::state::RunState;
 use crate::repository::Repository;
 
+use super::View;
 use super::steer;
 use super::target::{self, Target, unarchived_runs};
+
+/// The largest patch whose lines are counted, in bytes.
+const MOST_COUNTED: u64 = 8 << 20;
 
 /// An item that waits for a decision.
 #[derive(Clone, Debug, Serialize)]
@@ -28,11 +32,72 @@ pub struct Waits {
     pub item: ItemId,
     /// The products that the decision is about.
     pub about: About,
+    /// What there is to look at before deciding.
+    pub look: Vec<Look>,
     /// Whether our key can decide: it has the role, and the item is not for others.
     pub mine: bool,
     /// What our key decided already, in its log, where that was not taken in yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<&'static str>,
+}
+
+/// Something to look at before deciding: a product that the decision is about, or the check of an item that made one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Look {
+    /// `diff`, `output`, `document` or `check`.
+    pub kind: &'static str,
+    /// What `cat` prints it by, or, of a check, what `show` does.
+    pub target: String,
+    /// Of a product: how many bytes it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Of a diff: how many files it changes, and how many lines it adds and takes away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+    /// Of a check: whether it passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
+}
+
+/// How much a diff changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// The files.
+    pub files: usize,
+    /// The lines that it adds.
+    pub added: usize,
+    /// The lines that it takes away.
+    pub removed: usize,
+}
+
+impl Changes {
+    /// Counts what a patch, as git writes it, changes. Lines count inside of hunks alone, by the lengths that these declare.
+    pub fn of(patch: &[u8]) -> Self {
+        let (mut changes, mut left) = (Self::default(), (0_u64, 0_u64));
+        for line in patch.split(|byte| *byte == b'\n') {
+            match line.first() {
+                Some(b'+') if left.1 > 0 => (changes.added, left.1) = (changes.added + 1, left.1 - 1),
+                Some(b'-') if left.0 > 0 => (changes.removed, left.0) = (changes.removed + 1, left.0 - 1),
+                Some(b'\\') => {}
+                _ if left != (0, 0) => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+                _ if line.starts_with(b"diff --git ") => changes.files += 1,
+                _ => left = hunk(line).unwrap_or((0, 0)),
+            }
+        }
+        changes
+    }
+}
+
+/// Returns how many lines of the old and of the new file a hunk has: `@@ -1,2 +3 @@`.
+fn hunk(line: &[u8]) -> Option<(u64, u64)> {
+    // The rest of the line is text of the file.
+    let line = String::from_utf8_lossy(&line[..line.len().min(100)]);
+    let mut ranges = line.strip_prefix("@@ -")?.split(" @@").next()?.split(" +");
+    let mut length = || {
+        let range = ranges.next()?;
+        range.split_once(',').map_or(Some(1), |(_, length)| length.parse().ok())
+    };
+    Some((length()?, length()?))
 }
 
 /// What waits: what `waiting --json` prints.
@@ -79,11 +144,48 @@ impl Repository {
                 };
                 if mine || all {
                     let (target, run) = (format!("{name}/{item}"), view.run.clone());
-                    waiting.items.push(Waits { target, run, item, about: state.decided_about(at), mine, decided });
+                    let about = state.decided_about(at);
+                    let look = self.to_look_at(&name, &view, &about);
+                    waiting.items.push(Waits { target, run, item, about, look, mine, decided });
                 }
             }
         }
         Ok(waiting)
+    }
+
+    /// Returns what there is to look at of the items that a decision is about: their products and their checks.
+    fn to_look_at(&self, name: &str, view: &View, about: &About) -> Vec<Look> {
+        let mut look = Vec::new();
+        for (source, products) in about {
+            let Source::Item(item) = source else { continue };
+            let Some(at) = view.state.graph.position(item) else { continue };
+            for key in products.keys() {
+                let product = view.state.items[at].products.get(key);
+                let kind = match key {
+                    ProductKey::Patch => "diff",
+                    ProductKey::Output(_) => "output",
+                    ProductKey::Document(_) => "document",
+                };
+                // A diff that is not here, or too large to be read whole, is shown without its numbers.
+                let patch = product.filter(|product| kind == "diff" && product.size <= MOST_COUNTED);
+                let changes = patch.and_then(|product| self.store.read_blob(product.oid).ok());
+                look.push(Look {
+                    kind,
+                    target: format!("{name}/{item}:{key}"),
+                    size: product.map(|product| product.size),
+                    changes: changes.map(|patch| Changes::of(&patch)),
+                    passed: None,
+                });
+            }
+            look.extend(checked(view, item).map(|passed| Look {
+                kind: "check",
+                target: format!("{name}/{item}"),
+                size: None,
+                changes: None,
+                passed: Some(passed),
+            }));
+        }
+        look
     }
 
     /// Returns what our key last decided about an item, by its log: the word counts for these products alone. A log that cannot be read
@@ -101,5 +203,26 @@ impl Repository {
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
         let said: LogDecided = serde_json::from_slice(&bytes).ok()?;
         (said.first == first && said.about == state.decided_about(at)).then(|| said.decision.word())
+    }
+}
+
+/// Returns whether the check of an item passed, or `None` if it has none.
+fn checked(view: &View, item: &ItemId) -> Option<bool> {
+    view.links.iter().rev().find_map(|link| match &link.entry.event {
+        Event::ItemReconciled(e) if e.item == *item => Some(e.verify.map(|verify| verify.passed)),
+        _ => None,
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_patch_are_counted_inside_of_its_hunks() {
+        let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ fn\n a\n--- b\n+++ c\n d\n\
+            diff --git a/y b/y\nnew file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+only\n\\ No newline at end of file\n";
+        assert_eq!(Changes::of(patch), Changes { files: 2, added: 2, removed: 1 });
+        assert_eq!(Changes::of(b""), Changes::default());
     }
 }

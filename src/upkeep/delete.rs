@@ -86,7 +86,8 @@ impl Repository {
         let run = self.deletable(name)?;
         let (store, mut archives) = (&self.store, Vec::new());
         for (reference, tip) in refs::list(store, format::ARCHIVE_REFS)? {
-            if archives::contents(store, tip)?.contains_key(&run) {
+            // An archive that cannot be read keeps no run from being deleted that does not lie in it.
+            if archives::contents(store, tip).is_ok_and(|held| held.contains_key(&run)) {
                 archives.push(reference);
             }
         }
@@ -203,9 +204,6 @@ pub enum Error {
     /// Its refs could not be read or deleted.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// An archive could not be read.
-    #[error(transparent)]
-    Contents(#[from] archives::Fault),
     /// An archive could not be replaced.
     #[error(transparent)]
     Archive(#[from] archive::Error),

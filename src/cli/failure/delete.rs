@@ -19,7 +19,6 @@ impl From<delete::Error> for Failure {
             delete::Error::Archive(_) => Self::of("archive", &error),
             delete::Error::Target(inner) => inner.into(),
             delete::Error::Ref(inner) => inner.into(),
-            delete::Error::Contents(inner) => inner.into(),
             delete::Error::Kept(inner) => inner.into(),
             delete::Error::Logs(inner) => inner.into(),
             delete::Error::Repository(inner) => inner.into(),

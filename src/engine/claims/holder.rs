@@ -4,7 +4,7 @@
 //! that goes on, and only this tells whom to look for.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -53,4 +53,23 @@ fn attempt(written: &Path) -> Option<PathBuf> {
     let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let dir = root.join(run.file_name()?).join(name);
     Workspace::is_place(&dir).then_some(dir)
+}
+
+/// Returns the items whose attempts hold the places of a thing now, each as `RUN/ITEM`, in order.
+///
+/// A file that names an attempt and is not locked was left by a driver that died, and holds nothing.
+pub(super) fn current(thing: &Path) -> Vec<String> {
+    let places = fs::read_dir(thing.join("places")).into_iter().flatten().flatten();
+    let mut holders: Vec<String> = places.filter_map(|place| holder(&place.path())).collect();
+    holders.sort();
+    holders
+}
+
+fn holder(place: &Path) -> Option<String> {
+    let file = File::open(place).ok()?;
+    let mut bytes = Vec::new();
+    (&file).take(LONGEST).read_to_end(&mut bytes).ok()?;
+    let (run, item) = Workspace::named_by(&PathBuf::from(OsString::from_vec(bytes)))?;
+    let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    is_held.then(|| format!("{run}/{item}"))
 }

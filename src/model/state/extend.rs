@@ -94,6 +94,7 @@ impl RunState {
         self.graph.extend(items)?;
         self.pipelines.extend(e.pipelines.clone());
         names.iter().for_each(|name| self.documents.take(name));
+        self.batches.push(self.items.len());
         self.items.resize_with(self.items.len() + ids.len(), ItemState::new);
         self.open += ids.len();
         match &e.cause {

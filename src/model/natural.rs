@@ -1,0 +1,57 @@
+//! The order in which people count: `map-2` before `map-10`. Pure.
+
+use std::cmp::Ordering;
+
+/// Compares two names, with runs of digits as numbers.
+pub fn compare(one: &str, other: &str) -> Ordering {
+    let (mut a, mut b) = (one, other);
+    loop {
+        let (left, right) = (Part::take(&mut a), Part::take(&mut b));
+        match (left, right) {
+            // Names that differ in zeros alone have an order as well.
+            (None, None) => return one.cmp(other),
+            (left, right) => match left.cmp(&right) {
+                Ordering::Equal => {}
+                different => return different,
+            },
+        }
+    }
+}
+
+/// A part of a name: a number, or other letters.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Part<'n> {
+    /// Digits without leading zeros; of two, the longer is the larger.
+    Number(usize, &'n str),
+    Letters(&'n str),
+}
+
+impl<'n> Part<'n> {
+    /// Takes the first part off a name, or returns `None` if nothing is left.
+    fn take(name: &mut &'n str) -> Option<Self> {
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+        let end = name.find(|c: char| c.is_ascii_digit() != is_number).unwrap_or(name.len());
+        let (part, rest) = name.split_at(end);
+        *name = rest;
+        match (part.is_empty(), is_number) {
+            (true, _) => None,
+            (false, true) => {
+                let digits = part.trim_start_matches('0');
+                Some(Self::Number(digits.len(), digits))
+            }
+            (false, false) => Some(Self::Letters(part)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_count_as_numbers() {
+        let mut names = ["map-10", "map-2", "map-1", "map", "map-2b", "map-02", "a10b2", "a10b10", "a9"];
+        names.sort_by(|one, other| compare(one, other));
+        assert_eq!(names, ["a9", "a10b2", "a10b10", "map", "map-1", "map-02", "map-2", "map-2b", "map-10"]);
+    }
+}

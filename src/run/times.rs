@@ -1,0 +1,48 @@
+//! When items began and ended, as entries say.
+
+use crate::model::entry::Event;
+use crate::model::time::Moment;
+
+use super::View;
+
+/// When the latest attempt of an item began, when it ended, and how long it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// When the latest attempt was dispatched.
+    pub started_at: Option<Moment>,
+    /// When it ended, or the item was decided, skipped or cancelled.
+    pub ended_at: Option<Moment>,
+    /// How long the attempt took.
+    pub duration_ms: Option<u64>,
+}
+
+impl Times {
+    /// Returns those of all items of a run, by position.
+    pub fn of(view: &View) -> Vec<Self> {
+        let mut all = vec![Self::default(); view.state.items.len()];
+        for link in &view.links {
+            let Some((item, _)) = link.entry.event.item() else { continue };
+            let Some(times) = view.state.graph.position(item).and_then(|at| all.get_mut(at)) else { continue };
+            times.follow(&link.entry.event, link.entry.at);
+        }
+        all
+    }
+
+    fn follow(&mut self, event: &Event, at: Moment) {
+        if matches!(event, Event::ItemFired(_)) {
+            *self = Self { started_at: Some(at), ..Self::default() };
+            return;
+        }
+        let since = self.started_at.filter(|_| self.ended_at.is_none());
+        self.ended_at = Some(at);
+        self.duration_ms = match event {
+            Event::ItemReconciled(e) => Some(e.duration_ms).filter(|_| self.started_at.is_some()),
+            _ => since.map(|since| between(since, at)).or(self.duration_ms),
+        };
+    }
+}
+
+/// Returns the milliseconds from one moment to another; none where clocks went back.
+pub fn between(from: Moment, to: Moment) -> u64 {
+    u64::try_from(to.millis().saturating_sub(from.millis())).unwrap_or(0)
+}

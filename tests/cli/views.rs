@@ -1,0 +1,149 @@
+//! What people see of runs: in which order, since when, by whom, and what waits for what.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use serde_json::{Value, json};
+
+use super::paging::on_terminal;
+use crate::common::ground::{Ground, item, wait_for};
+
+fn names(answer: &Value) -> Vec<&str> {
+    answer["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect()
+}
+
+fn runs(ground: &Ground) -> Value {
+    serde_json::from_str(&ground.env.handoff(["runs", "--json"]).success()).unwrap()
+}
+
+/// An item that begins, says so, and ends when it is told to.
+fn long(lock: &str) -> Value {
+    let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
+    json!({ "id": "long", "executor": "command", "resourceLocks": [lock], "inputs": { "command": script } })
+}
+
+#[test]
+fn runs_are_listed_by_time_with_date_author_and_state() {
+    let ground = Ground::new();
+    ground.drive("middle", &[item("a", "touch outputs/x")]).success();
+    ground.submit("zeta", &[item("a", "true"), json!({ "id": "b", "executor": "approval" })]);
+    ground.submit("alpha", &[item("a", "true")]);
+    let answer = runs(&ground);
+    assert_eq!(names(&answer), ["alpha", "zeta", "middle"]);
+    let told: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| [&run["state"], &run["author"]]).collect();
+    assert_eq!(json!(told), json!([["open", "human:ada"], ["open", "human:ada"], ["sealed", "human:ada"]]));
+    assert_eq!(answer["runs"][1]["awaitsApproval"], 1);
+    let times: Vec<_> =
+        answer["runs"].as_array().unwrap().iter().map(|run| run["submittedAt"].as_str().unwrap()).collect();
+    assert!(times.is_sorted_by(|one, other| one > other), "{times:?}");
+    let shown = ground.env.handoff(["runs"]).success();
+    let line = shown.lines().nth(1).unwrap();
+    let minute = format!("{}Z", times[1][..16].replace('T', " "));
+    assert!(line.starts_with("zeta ") && line.contains(&format!("  open    {minute}  human:ada  ")), "{shown}");
+    assert!(line.ends_with("1 ready, 1 awaits approval"), "{shown}");
+}
+
+#[test]
+fn status_says_who_drives_what_it_waits_for_and_who_holds_that() {
+    let ground = Ground::new();
+    ground.submit("holder", &[long("db")]);
+    let driver = ground.start(&["run", "holder"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    let status = ground.status("holder");
+    assert_eq!(status["driver"], json!({ "alive": true, "process": format!("process {}", driver.id()) }));
+    assert!(status["items"][0]["startedAt"].is_string() && status["items"][0]["endedAt"].is_null(), "{status}");
+    let next = json!({ "id": "next", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": "true" } });
+    ground.submit("other", &[next]);
+    let waits = json!({ "kind": "lock", "name": "db", "holders": ["holder/long"] });
+    assert_eq!(ground.status("other")["items"][0]["waitsFor"], waits);
+    for words in [&["status", "other"][..], &["status", "other", "--blocked"]] {
+        let shown = ground.env.handoff(words).success();
+        assert!(shown.contains("waits for the lock db, held by holder/long"), "{shown}");
+    }
+    let shown = ground.env.handoff(["status", "holder"]).success();
+    assert!(shown.contains(&format!("\ndriven by process {}\n", driver.id())), "{shown}");
+    ground.env.write("go", "");
+    assert!(driver.wait().0.success());
+    let status = ground.status("holder");
+    assert!(status["driver"].is_null() && status["items"][0]["durationMs"].is_u64(), "{status}");
+    assert_eq!(ground.status("other")["items"][0]["waitsFor"], Value::Null);
+}
+
+#[test]
+fn an_item_waits_for_a_place_in_its_queue() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "1");
+    ground.submit("holder", &[long("db"), item("next", "true")]);
+    let driver = ground.start(&["run", "holder"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    let shown = ground.env.handoff(["status", "holder"]).success();
+    assert!(shown.contains("waits for a place in the queue default, held by holder/long"), "{shown}");
+    ground.env.write("go", "");
+    assert!(driver.wait().0.success());
+}
+
+#[test]
+fn a_driver_that_died_is_said_to_be_dead() {
+    let ground = Ground::new();
+    ground.submit("r", &[long("db")]);
+    let driver = ground.start(&["run", "r"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    assert!(driver.kill());
+    let status = ground.env.handoff(["status", "r"]);
+    assert!(status.stdout.contains("\nits driver died, so that nothing runs\n"), "{status}");
+    assert!(status.stderr.contains("hint: git handoff run r"), "{status}");
+    assert_eq!(ground.status("r")["driver"], json!({ "alive": false }));
+    ground.env.write("go", "");
+    ground.env.handoff(["run", "r"]).success();
+    assert!(ground.status("r")["driver"].is_null());
+}
+
+#[test]
+fn waiting_shows_what_to_look_at_before_it_hints_at_a_decision() {
+    let ground = Ground::new();
+    ground
+        .config("handoff.executor.checked.command", "echo three >>a.txt; echo four >>a.txt; echo said >outputs/report");
+    ground.config("handoff.executor.checked.verify", "grep -q four a.txt");
+    let build = json!({ "id": "build", "executor": "checked", "inputs": {} });
+    ground.submit("r", &[build, json!({ "id": "sign-off", "executor": "approval", "depends_on": ["build"] })]);
+    ground.env.handoff(["run", "r"]).ends(4);
+    let waiting = ground.env.handoff(["waiting"]);
+    let lines: Vec<String> =
+        waiting.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "r/sign-off awaits approval",
+            "diff 1 file, +2 -0 git handoff cat r/build:patch",
+            "output 5 B git handoff cat r/build:outputs/report",
+            "check passed git handoff show r/build",
+        ]
+    );
+    assert!(waiting.stderr.starts_with("hint: git handoff approve r/sign-off"), "{waiting}");
+    // Every view has the same word, and the overview leads here.
+    for words in [&["status", "r"][..], &["status", "r", "--blocked"], &["runs"], &[]] {
+        let seen = ground.env.handoff(words);
+        assert!(seen.stdout.contains("awaits approval"), "{words:?}: {seen}");
+        assert!(words == ["runs"] || seen.stderr.contains("hint: git handoff waiting"), "{words:?}: {seen}");
+    }
+}
+
+#[test]
+fn on_a_terminal_no_word_is_cut() {
+    let ground = Ground::new();
+    let words = "these words are many and long enough to need more than one line of eighty columns";
+    let fails = json!({ "id": "an-item-with-a-name", "executor": "command", "maxAttempts": 1,
+        "inputs": { "command": format!("echo '{{\"verify\":{{\"passed\":false}},\"summary\":\"{words}\"}}' >$HANDOFF_RESULT; exit 3") } });
+    let after = json!({ "id": "another", "executor": "command", "depends_on": ["an-item-with-a-name"], "inputs": { "command": "true" } });
+    ground.submit("r", &[fails, after]);
+    ground.env.handoff(["run", "r"]).ends(4);
+    let pager = [("PAGER", "cat")];
+    for line in ["status r", "runs", "status r --blocked"] {
+        let (shown, _) = on_terminal(&ground.env, &format!("stty cols 60; git-handoff {line}"), &pager);
+        assert!(shown.lines().all(|line| line.chars().count() <= 60), "{line}:\n{shown}");
+        let piped = ground.env.shell("repo", &format!("git-handoff {line}")).stdout;
+        let all = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        // The same words, each whole.
+        let said = all(&shown);
+        assert!(all(&piped).iter().all(|word| said.contains(word)), "{line}:\n{shown}\n{piped}");
+    }
+}
