@@ -285,6 +285,7 @@ fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
         ),
         ("doctor", all(&[&[]])),
         ("clean", all(&[&["--dry-run"], &[ODD, "--force"], &[STEERS]])),
+        ("delete", all(&[&[STEERS], &[STEERS, "--yes"], &[ODD], &[ODD, "--yes"]])),
     ]
 }
 
