@@ -6,7 +6,9 @@ mod elsewhere;
 mod forged;
 mod here;
 mod hostile;
+mod keys;
 mod proofs;
+mod seals;
 mod votes;
 
 use serde_json::{Value, json};

@@ -64,10 +64,10 @@ impl RunSubmitted {
         self.imports.get(&need.import()?)
     }
 
-    /// Returns the keys that may seal the run, in the order of its writers: their logs speak of it.
+    /// Returns the keys that may seal the run from entry 0 on, in the order of its writers: their logs speak of it.
     pub fn sealers(&self) -> Vec<String> {
         let keys = Keys::of(self);
-        let seals = |key: &&String| keys.has(key, Role::Own) || keys.has(key, Role::Work);
+        let seals = |key: &&String| keys.has(key, Role::Seal);
         self.writers.iter().filter(seals).cloned().collect()
     }
 }

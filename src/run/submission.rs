@@ -40,7 +40,7 @@ impl Wanted {
     /// Returns all keys that may append, where it is not our own alone.
     fn roles(&self, own: &str) -> Option<BTreeMap<String, BTreeSet<Role>>> {
         let mut roles = self.admit.clone();
-        roles.entry(own.to_owned()).or_insert_with(|| BTreeSet::from(Role::ALL));
+        roles.entry(own.to_owned()).or_insert_with(|| BTreeSet::from(Role::SUBMITTER));
         (!self.admit.is_empty()).then_some(roles)
     }
 

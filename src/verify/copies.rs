@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap};
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Digest;
-use crate::model::entry::RunSubmitted;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
@@ -168,8 +167,7 @@ impl RunCopy {
         let root = case.seal().map(|seal| root::over(case, seal));
         let by_sealer = case.seal().is_some_and(|seal| {
             let link = &case.chain.links[seal];
-            let sealers = case.chain.submitted().map(RunSubmitted::sealers).unwrap_or_default();
-            link.signer.as_ref().is_ok_and(|key| sealers.contains(key))
+            link.signer.as_ref().is_ok_and(|key| case.chain.sealers().contains(key))
         });
         let (report, taken) = super::examined(case, at_hand);
         let fails = |name: &str| report.row(name).is_some_and(|row| row.state == State::Failed);

@@ -7,6 +7,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::{self, Layout};
 use crate::model::name::{FilePath, ItemId};
+use crate::model::role::{Keys, Role};
 
 use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
@@ -135,6 +136,20 @@ impl RunChain {
             Some(Event::RunSubmitted(e)) => Some(e),
             _ => None,
         }
+    }
+
+    /// Returns the keys that may seal the run: those that entry 0 names for that, and those that one of its owners admitted.
+    pub(super) fn sealers(&self) -> Vec<String> {
+        let Some(submitted) = self.submitted() else { return Vec::new() };
+        let (mut sealers, keys) = (submitted.sealers(), Keys::of(submitted));
+        for link in &self.links {
+            let Event::RunAdmitted(e) = &link.entry.event else { continue };
+            let by_owner = link.signer.as_ref().is_ok_and(|key| keys.refuse(key, &link.entry.event).is_none());
+            if e.role == Role::Seal && by_owner && !sealers.contains(&e.key) {
+                sealers.push(e.key.clone());
+            }
+        }
+        sealers
     }
 
     /// Follows the tree through the entries, each with what it changed.

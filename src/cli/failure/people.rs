@@ -1,6 +1,9 @@
 //! What deciding, admitting and taking in can fail of.
 
-use git_handoff::model::hints;
+use git_handoff::model::entry::Role;
+use git_handoff::model::hints::{self, Hint};
+use git_handoff::model::name::RunId;
+use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
 use git_handoff::run::people::Error;
 use git_handoff::run::taking;
@@ -10,14 +13,20 @@ use super::Failure;
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::NoItem | Error::WholeRun | Error::NoKey(_) | Error::Key { .. } | Error::Long(_) => {
-                Self { causes: Self::of("usage", &error).causes, ..Self::usage(error.to_string()) }
-            }
+            Error::NoItem
+            | Error::WholeRun
+            | Error::NoKey(_)
+            | Error::BadKey(_)
+            | Error::Keyless(_)
+            | Error::SeveralKeys(_)
+            | Error::Private(_)
+            | Error::Key { .. }
+            | Error::Long(_) => Self { causes: Self::of("usage", &error).causes, ..Self::usage(error.to_string()) },
             Error::NotForPeople(_) => Self::of("not-for-people", &error).hint(hints::waiting()),
             Error::Decided { .. } => Self::of("decided", &error).hint(hints::waiting()),
             Error::TooEarly { .. } | Error::NoDocument { .. } => Self::of("too-early", &error).hint(hints::waiting()),
             Error::NoRole { ref run, ref key, role } => Self::of("no-role", &error).hint(hints::admit(run, key, role)),
-            Error::HasRole { .. } => Self::of("has-role", &error),
+            Error::HasRoles { .. } => Self::of("has-role", &error),
             Error::Illegal(Illegal::SecondVote(..)) => Self::of("second-vote", &error),
             Error::Illegal(_) => Self::of("not-an-approver", &error),
             Error::Target(inner) => inner.into(),
@@ -27,6 +36,19 @@ impl From<Error> for Failure {
             Error::Log(inner) => inner.into(),
             Error::Repository(inner) => inner.into(),
         }
+    }
+}
+
+/// Returns the command that gives a key the role that it lacks.
+pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
+    match why {
+        Refused::Stranger => hints::admit_any(run, key),
+        Refused::Role([Role::Seal]) => hints::admit_to_seal(run, key),
+        Refused::Role(roles) => match roles.last() {
+            Some(role) => hints::admit(run, key, role),
+            None => hints::admit_any(run, key),
+        },
+        Refused::Admission => hints::owners(run),
     }
 }
 
