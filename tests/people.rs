@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod adopt;
 mod elsewhere;
 mod forged;
 mod here;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::continued::Continues;
 use super::digest::{Digest, Oid};
 use super::elsewhere::Import;
 use super::log_name::is_fingerprint;
@@ -28,6 +29,9 @@ pub struct RunSubmitted {
     /// The products that items of the plan take from other runs and from threads, by [`Need::import`](super::plan::Need::import).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub imports: BTreeMap<String, Import>,
+    /// The run that this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<Continues>,
     /// The commit that every item starts from.
     pub base: Oid,
     /// The queue that the run is placed on.

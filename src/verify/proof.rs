@@ -128,6 +128,7 @@ impl<'p> Revealed<'p> {
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
+            continues: submitted.and_then(|e| e.continues.clone()),
             decisions: self.decisions(),
         }
     }

@@ -37,6 +37,8 @@ pub(super) struct RunChain {
     pub(super) rules: Slot,
     /// The blobs of the pipelines that were sealed at submit or came with items, by what they are to hash to.
     pub(super) pipelines: BTreeMap<Digest, Slot>,
+    /// What shows the run that this one continues.
+    pub(super) continues: Slot,
     /// The blobs of the evidence of what was sealed from elsewhere, by the names that entry 0 gives it.
     pub(super) imports: BTreeMap<String, Slot>,
     /// The blobs sealed at submit.
@@ -213,6 +215,7 @@ impl RunChain {
                 Event::RunSubmitted(e) => {
                     self.plan = held(format::PLAN.to_owned());
                     self.rules = held(format::RULES.to_owned());
+                    self.continues = held(format::CONTINUES.to_owned());
                     let evidence = |name: &String| (name.clone(), held(format::import_paths(name)[1].clone()));
                     self.imports = e.imports.keys().map(evidence).collect();
                     let held = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));

@@ -5,8 +5,10 @@ use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::name::RunId;
 use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
+use git_handoff::run::adopt;
 use git_handoff::run::people::Error;
 use git_handoff::run::taking;
+use git_handoff::verify::Barred;
 
 use super::Failure;
 
@@ -49,6 +51,30 @@ pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
             None => hints::admit_any(run, key),
         },
         Refused::Admission => hints::owners(run),
+    }
+}
+
+impl From<adopt::Error> for Failure {
+    fn from(error: adopt::Error) -> Self {
+        match error {
+            adopt::Error::SameId(_) => Self::usage(error.to_string()),
+            adopt::Error::Stranger { .. } => Self::of("unknown-key", &error).hint(hints::know_signer()),
+            adopt::Error::Other { ref run, .. } => Self::of("run-exists", &error).hint(hints::other_id(run.as_str())),
+            adopt::Error::TooLarge { .. } => Self::of("too-large", &error),
+            adopt::Error::Absent { .. } => Self::of("absent", &error).hint(hints::fetch_content()),
+            adopt::Error::Unreadable(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
+            // Nothing makes up for a key that is not trusted here.
+            adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => Self::from(inner).hint(hints::know_signer()),
+            adopt::Error::Barred(inner) => inner.into(),
+            adopt::Error::Target(inner) => inner.into(),
+            adopt::Error::Submission(inner) => inner.into(),
+            adopt::Error::Denied(inner) => inner.into(),
+            adopt::Error::Run(inner) => inner.into(),
+            adopt::Error::Coordinate(inner) => inner.into(),
+            adopt::Error::Verify(inner) => inner.into(),
+            adopt::Error::Trust(inner) => inner.into(),
+            adopt::Error::Repository(inner) => inner.into(),
+        }
     }
 }
 
