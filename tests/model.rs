@@ -71,6 +71,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         artifacts: BTreeMap::new(),
         rules: None,
         pipelines: BTreeMap::new(),
+        continues: None,
         base: base(),
         queue: "default".into(),
         pattern: "dag".into(),

@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod adopt;
 mod elsewhere;
 mod forged;
 mod here;
 mod hostile;
+mod keys;
 mod proofs;
+mod seals;
 mod votes;
 
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod continued;
 mod forged;
 
 use base64ct::{Base64, Encoding as _};

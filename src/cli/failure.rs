@@ -202,7 +202,9 @@ impl From<run::Error> for Failure {
             }
             run::Error::Unjudged(ref run, ..) => Self::of("altered", &error).hint(hints::verify(run)),
             run::Error::Illegal(_) => Self::of("illegal", &error),
-            run::Error::Role { ref run, ref key, .. } => Self::of("no-role", &error).hint(hints::admit_any(run, key)),
+            run::Error::Role { ref run, ref key, why } => {
+                Self::of("no-role", &error).hint(people::missing_role(run, key, why))
+            }
             run::Error::Chain(inner) => inner.into(),
             run::Error::Store(inner) => inner.into(),
             run::Error::Ref(inner) => inner.into(),

@@ -9,7 +9,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Plan, run, look", &["plan", "validate", "submit", "run", "runs", "status", "watch", "log", "show", "cat"]),
     ("Prove", &["verify", "whence", "lineage", "prove", "export", "check"]),
     ("Take what was made", &["apply"]),
-    ("Steer", &["cancel", "retry", "close", "abandon", "extend", "coordinate", "doc"]),
+    ("Steer", &["cancel", "retry", "close", "abandon", "adopt-run", "extend", "coordinate", "doc"]),
     ("Decide", &["waiting", "approve", "reject", "admit"]),
     ("Hand a thread over", &["checkpoint", "resume", "offer", "adopt", "fork", "rollback", "thread", "packet"]),
     ("Share", &["push", "fetch", "bundle", "anchor"]),

@@ -56,6 +56,7 @@ fn line(step: &Step) -> String {
     words.extend(step.sha256.map(|digest| format!("  {}", digest.short())));
     match step.kind {
         Kind::Proven => words.push("  not here; proven by its seal".to_owned()),
+        Kind::Continued => words.push("  not here; its signed entries are sealed with the run".to_owned()),
         Kind::Reused => words.push("  reused".to_owned()),
         Kind::Tied => words.push("  the run that it was made in".to_owned()),
         _ => {}

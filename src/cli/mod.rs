@@ -13,6 +13,7 @@ mod shade;
 mod table;
 
 mod adopt;
+mod adopt_run;
 mod anchor;
 mod apply;
 mod archive;
@@ -109,6 +110,7 @@ enum Command {
     Reject(people::Reject),
     Waiting(people::Waiting),
     Admit(people::Admit),
+    AdoptRun(adopt_run::Arguments),
     Extend(extend::Arguments),
     Coordinate(coordinate::Arguments),
     Apply(apply::Arguments),
@@ -332,6 +334,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Resume(arguments) => resume::run(&arguments, repository, output),
         Command::Offer(arguments) => offer::run(&arguments, repository, output),
         Command::Adopt(arguments) => adopt::run(&arguments, repository, output),
+        Command::AdoptRun(arguments) => adopt_run::run(&arguments, repository, output),
         Command::Fork(arguments) => fork::run(&arguments, repository, output),
         Command::Rollback(arguments) => rollback::run(&arguments, repository, output),
         Command::Thread(arguments) => thread::run(&arguments, repository, output),

@@ -51,18 +51,19 @@ pub(crate) struct Waiting {
     all: bool,
 }
 
-/// Give a key a role in a run
+/// Give a key roles in a run
 ///
-/// Roles are `own` (decide about the run), `work` (conduct it), `approve` and `document`. Only a key with the role `own` admits others.
+/// Roles are `own` (decide about the run), `work` (conduct it), `approve`, `document` and `seal`. Only a key with the role `own` admits
+/// others, and only one that has it from the beginning of the run gives the role `seal`.
 #[derive(clap::Args)]
 pub(crate) struct Admit {
     /// The run
     run: String,
-    /// The key: its fingerprint, the public key itself, or a file that holds it
+    /// The key: its fingerprint, what `git handoff key` prints, a public key, or a file that holds one of these
     key: String,
-    /// The role
-    #[arg(long = "as", value_name = "ROLE")]
-    role: Role,
+    /// The roles, separated by commas
+    #[arg(long = "as", value_name = "ROLE[,ROLE]", value_delimiter = ',', required = true)]
+    roles: Vec<Role>,
 }
 
 /// Approves.
@@ -147,11 +148,13 @@ fn look(look: &Look) -> Vec<String> {
 
 /// Admits.
 pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let admitted = repository.admit(&arguments.run, &arguments.key, arguments.role)?;
+    let roles = arguments.roles.iter().copied().collect();
+    let admitted = repository.admit(&arguments.run, &arguments.key, &roles)?;
     if output.json {
         output.value(&admitted);
     } else {
-        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, admitted.role));
+        let roles: Vec<_> = admitted.role.iter().chain(&admitted.roles).map(|role| role.word()).collect();
+        output.line(&format!("{}: {} may {}", admitted.run, admitted.key, roles.join(", ")));
     }
     Ok(Ending::Done)
 }

@@ -54,13 +54,13 @@ pub(crate) struct Abandon {
 
 /// Closes what nobody wants.
 pub(crate) fn abandon(arguments: &Abandon, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    print(&repository.abandon(&arguments.run, &arguments.message)?, output);
+    print_end(&repository.abandon(&arguments.run, &arguments.message)?, output);
     Ok(Ending::Done)
 }
 
 /// Cancels.
 pub(crate) fn cancel(arguments: &Cancel, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    print(&repository.cancel(&arguments.target, &arguments.reason)?, output);
+    print_end(&repository.cancel(&arguments.target, &arguments.reason)?, output);
     Ok(Ending::Done)
 }
 
@@ -95,8 +95,18 @@ fn tell_of_older(target: &str, repository: &Repository, output: &mut Output) -> 
 
 /// Closes and seals.
 pub(crate) fn close(arguments: &Close, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    print(&repository.close(&arguments.run, &arguments.reason)?, output);
+    print_end(&repository.close(&arguments.run, &arguments.reason)?, output);
     Ok(Ending::Done)
+}
+
+/// Prints what was recorded, and what is left to do where our key may end the run and not seal it.
+fn print_end(steered: &Steered, output: &mut Output) {
+    print(steered, output);
+    if let Some(key) = &steered.cannot_seal {
+        let run = &steered.run;
+        output.warn(&format!("{run} has ended and is not sealed: the key {key} has not the role seal"));
+        output.hint(&hints::admit_to_seal(run, key));
+    }
 }
 
 fn print(steered: &Steered, output: &mut Output) {

@@ -103,7 +103,7 @@ pub struct Unsettled {
 impl Repository {
     /// Opens a run to drive it on this machine.
     pub fn drivable(&self, run: &RunId, wanted: How) -> Result<Drivable<'_>, Error> {
-        let mut open = self.opened(run)?;
+        let mut open = self.opened(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
             return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));

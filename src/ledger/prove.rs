@@ -4,9 +4,9 @@
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::{self, Link};
-use crate::ledger::merkle;
+use crate::ledger::{merkle, sign};
 use crate::model::digest::Digest;
-use crate::model::entry::{Entry, Event, ItemReconciled, Outcome};
+use crate::model::entry::{Entry, Event, ItemReconciled, Outcome, Role};
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::ProductKey;
 use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
@@ -25,7 +25,7 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
         }
         let leaves = leaves(before);
         let shown = vec![Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }];
-        return Ok(Proof { item: Some(item.clone()), shown, ..begin(store, &links[0], seal, &leaves)? });
+        return Ok(Proof { item: Some(item.clone()), shown, ..begin(store, before, seal, &leaves)? });
     }
     let ended = before.iter().rposition(|link| done(&link.entry).is_some_and(|e| e.item == *item));
     let ended = ended.ok_or_else(|| Error::NotDone(item.clone()))?;
@@ -44,7 +44,7 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
         item: Some(item.clone()),
         product: handed,
         shown: [fired, ended].map(|at| Leaf { entry: value(&links[at].entry), path: path(&leaves, at) }).to_vec(),
-        ..begin(store, &links[0], seal, &leaves)?
+        ..begin(store, before, seal, &leaves)?
     })
 }
 
@@ -58,7 +58,7 @@ pub fn growth(store: &Store, reference: &str, since: u64) -> Result<Proof, Error
     let consistent = merkle::consistency(&leaves, old).ok_or_else(unknown)?;
     let root = merkle::root(leaves[..old].iter().copied());
     let earlier = Earlier { entries: old as u64, root, path: consistent };
-    Ok(Proof { since: Some(earlier), ..begin(store, &links[0], seal, &leaves)? })
+    Ok(Proof { since: Some(earlier), ..begin(store, before, seal, &leaves)? })
 }
 
 fn run_of(link: &Link) -> Result<RunId, Error> {
@@ -77,7 +77,8 @@ fn leaves(links: &[Link]) -> Vec<Digest> {
 }
 
 /// What every proof holds, whatever it is about.
-fn begin(store: &Store, first: &Link, seal: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
+fn begin(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
+    let first = &before[0];
     Ok(Proof {
         schema: SCHEMA.to_owned(),
         run: run_of(first)?,
@@ -87,9 +88,25 @@ fn begin(store: &Store, first: &Link, seal: &Link, leaves: &[Digest]) -> Result<
         entries: leaves.len() as u64,
         root: merkle::root(leaves.iter().copied()),
         first: Signed { commit: commit(store, first)?, path: Some(path(leaves, 0)) },
+        admitted: admission(store, before, seal, leaves)?,
         last: Signed { commit: commit(store, seal)?, path: None },
         shown: Vec::new(),
     })
+}
+
+/// Returns the entry that gave the key of the seal the role `seal`, or `None` if entry 0 names that key.
+fn admission(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> Result<Option<Signed>, Error> {
+    let Event::RunSubmitted(submitted) = &before[0].entry.event else { return Ok(None) };
+    let sealed = chain::decode(store, seal.commit)?;
+    // A seal that nobody signed is for the verifier to refuse.
+    let Ok(key) = sign::signer(&sealed.payload, sealed.signature.as_deref()) else { return Ok(None) };
+    if submitted.sealers().contains(&key) {
+        return Ok(None);
+    }
+    let admits =
+        |link: &Link| matches!(&link.entry.event, Event::RunAdmitted(e) if e.role == Role::Seal && e.key == key);
+    let shown = |at: usize| Ok(Signed { commit: commit(store, &before[at])?, path: Some(path(leaves, at)) });
+    before.iter().position(admits).map(shown).transpose()
 }
 
 fn read(store: &Store, reference: &str) -> Result<Vec<Link>, Error> {

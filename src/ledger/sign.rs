@@ -214,6 +214,17 @@ pub fn public_fingerprint(text: &str) -> Result<String, Error> {
     Ok(fingerprint(&key))
 }
 
+/// Returns the fingerprint of the public key in a line: one as OpenSSH writes it, perhaps with a comment, or one of an
+/// allowed-signers file, as `git handoff key` prints it. `None` if the line names no key.
+pub fn public_in(line: &str) -> Option<Result<String, Error>> {
+    let is_type = |word: &str| ["ssh-", "ecdsa-", "sk-"].iter().any(|start| word.starts_with(start));
+    // Names and options come before the key, and none of their words is the type of one.
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().take(3).position(|word| is_type(word))?;
+    let key = words.get(at + 1).copied().unwrap_or_default();
+    Some(public_fingerprint(&format!("{} {key}", words[at])))
+}
+
 /// Returns the line of an allowed-signers file that names a key.
 pub fn allowed_signers_line(principal: &str, key: &PublicKey) -> Result<String, Error> {
     let mut key = key.clone();

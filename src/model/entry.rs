@@ -189,6 +189,11 @@ impl Entry {
         {
             return Err(Error::Roles);
         }
+        if let Event::RunAdmitted(e) = &entry.event
+            && !e.is_bound()
+        {
+            return Err(Error::Admission);
+        }
         Ok(entry)
     }
 
@@ -270,4 +275,7 @@ pub enum Error {
     /// Whom it gives a role, and whom it names as writers, differ.
     #[error("the keys that have roles are not the writers, each with at least one")]
     Roles,
+    /// An admission to seal does not name entry 0, or another one does.
+    #[error("`first` belongs to an admission with the role seal, and to no other")]
+    Admission,
 }

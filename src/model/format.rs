@@ -36,6 +36,9 @@ pub const RULES: &str = "rules.json";
 /// The folder of the products that were sealed from elsewhere, in the run's tree.
 pub const IMPORTS: &str = "imports";
 
+/// The evidence of the run that a run continues, in the tree of the latter.
+pub const CONTINUES: &str = "continues.json";
+
 /// The folder of the pipelines that items name, byte for byte, in the run's tree.
 pub const PIPELINES: &str = "pipelines";
 

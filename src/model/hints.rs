@@ -217,10 +217,6 @@ hints! {
     /// A plan is for another run.
     id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
     other_id_and_key() => "give the plan another id, and submit it under your own key";
-    /// A key has not the role that something takes.
-    admit(run, key, role) => "whoever owns the run gives it to you: git handoff admit {run} {key} --as {role}";
-    /// A key has no role that something takes.
-    admit_any(run, key) => "whoever owns the run can give you a role: git handoff admit {run} {key} --as ROLE";
     /// A run was begun by somebody who is not known.
     know_beginner() => "if you trust that key with what it has you execute, add its `git handoff key` line to the file of gpg.ssh.allowedSignersFile";
     /// Something waits for somebody's decision.
@@ -235,6 +231,9 @@ hints! {
 
 mod evidence;
 pub use evidence::*;
+
+mod keys;
+pub use keys::*;
 
 mod products;
 pub use products::*;

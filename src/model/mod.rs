@@ -7,6 +7,7 @@ pub mod bounds;
 pub mod catalog;
 pub mod causes;
 pub mod confinement;
+pub mod continued;
 #[cfg(feature = "full")]
 pub mod credential;
 pub mod decision;

@@ -39,6 +39,9 @@ pub struct Proof {
     pub root: Digest,
     /// Entry 0, which names the writers and the plan.
     pub first: Signed,
+    /// The admission of the key that sealed; `None` where entry 0 names that key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admitted: Option<Signed>,
     /// The seal.
     pub last: Signed,
     /// The entries that are shown.

@@ -27,15 +27,21 @@ pub struct Reused {
     pub run: RunId,
     /// Its item.
     pub item: ItemId,
-    /// The root that the run's seal says.
+    /// The root that the run's seal says, or that over the entries of the run that is continued.
     pub root: Digest,
     /// The digest of the item's `reused.json`, the evidence.
     pub evidence: Digest,
+    /// Whether the run is the one that the run of the item continues, whose entries stand for a proof.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continued: bool,
 }
 
-/// In words: `first/build, sealed as 7e4080c9`.
+/// In words: `first/build, sealed as 7e4080c9`, or `first/build, whose run this one continues`.
 impl fmt::Display for Reused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.continued {
+            return write!(f, "{}/{}, whose run this one continues", self.run, self.item);
+        }
         write!(f, "{}/{}, sealed as {}", self.run, self.item, self.root.short())
     }
 }
@@ -44,8 +50,8 @@ impl fmt::Display for Reused {
 /// what it handed over.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// The proof of that item.
-    pub proof: Proof,
+    /// The proof of that item; `None` if the run is the one that the run of the item continues, whose entry 0 holds all of it.
+    pub proof: Option<Proof>,
     /// The manifest of the attempt that it shows.
     pub manifest: Manifest,
 }
@@ -53,7 +59,10 @@ pub struct Evidence {
 impl Evidence {
     /// Returns the bytes of `reused.json`.
     pub fn canonical(&self) -> Vec<u8> {
-        format::canonical(&json!({ "manifest": self.manifest, "proof": self.proof }))
+        match &self.proof {
+            Some(proof) => format::canonical(&json!({ "manifest": self.manifest, "proof": proof })),
+            None => format::canonical(&json!({ "manifest": self.manifest })),
+        }
     }
 
     /// Reads them back; nothing where they are not exactly what is written, or heavier than what any evidence consists of.
@@ -63,7 +72,10 @@ impl Evidence {
         }
         let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
         let manifest = Manifest::parse(&format::canonical(&fields.remove("manifest")?)).ok()?;
-        let proof = Proof::parse(&format::canonical(&fields.remove("proof")?)).ok()?;
+        let proof = match fields.remove("proof") {
+            Some(proof) => Some(Proof::parse(&format::canonical(&proof)).ok()?),
+            None => None,
+        };
         let evidence = Self { proof, manifest };
         (evidence.canonical() == bytes).then_some(evidence)
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::digest::Digest;
 use super::entry::Again;
 use super::event::Event;
 use super::extension::Cause;
@@ -23,11 +24,16 @@ pub enum Role {
     Approve,
     /// Put documents on it.
     Document,
+    /// Seal it. Entry 0 gives this with `own` and with `work`; only a key that owns the run from entry 0 on gives it later.
+    Seal,
 }
 
 impl Role {
     /// All of them, in the order in which they are written.
-    pub const ALL: [Self; 4] = [Self::Own, Self::Work, Self::Approve, Self::Document];
+    pub const ALL: [Self; 5] = [Self::Own, Self::Work, Self::Approve, Self::Document, Self::Seal];
+
+    /// Those that entry 0 spells out for a key that may do everything.
+    pub const SUBMITTER: [Self; 4] = [Self::Own, Self::Work, Self::Approve, Self::Document];
 
     /// Returns the word for it.
     pub fn word(self) -> &'static str {
@@ -36,6 +42,7 @@ impl Role {
             Self::Work => "work",
             Self::Approve => "approve",
             Self::Document => "document",
+            Self::Seal => "seal",
         }
     }
 }
@@ -51,7 +58,7 @@ impl FromStr for Role {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let role = Self::ALL.into_iter().find(|role| role.word() == text);
-        role.ok_or_else(|| format!("{text:?} is no role; the roles are own, work, approve and document"))
+        role.ok_or_else(|| format!("{text:?} is no role; the roles are own, work, approve, document and seal"))
     }
 }
 
@@ -64,6 +71,16 @@ pub struct RunAdmitted {
     pub key: String,
     /// The role.
     pub role: Role,
+    /// The leaf hash of entry 0, for the role `seal` and no other: a proof shows this entry and none between the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Digest>,
+}
+
+impl RunAdmitted {
+    /// Returns true if the entry names entry 0 exactly where its role is `seal`.
+    pub(super) fn is_bound(&self) -> bool {
+        self.first.is_some() == (self.role == Role::Seal)
+    }
 }
 
 /// The keys that may append to a run at some point of its chain, each with its roles.
@@ -72,8 +89,8 @@ pub struct RunAdmitted {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
     roles: BTreeMap<String, BTreeSet<Role>>,
-    /// Those that entry 0 names: nobody else seals.
-    first: BTreeSet<String>,
+    /// The owners that entry 0 names: no other key admits one that seals.
+    owners: BTreeSet<String>,
 }
 
 impl Keys {
@@ -84,8 +101,14 @@ impl Keys {
             Some(roles) => roles.get(key).cloned().unwrap_or_default(),
             None => every(),
         };
-        let roles = submitted.writers.iter().map(|key| (key.clone(), of(key))).collect();
-        Self { roles, first: submitted.writers.iter().cloned().collect() }
+        let mut roles: BTreeMap<String, BTreeSet<Role>> =
+            submitted.writers.iter().map(|key| (key.clone(), of(key))).collect();
+        for roles in roles.values_mut().filter(|roles| roles.contains(&Role::Own) || roles.contains(&Role::Work)) {
+            roles.insert(Role::Seal);
+        }
+        let owns = |(key, roles): (&String, &BTreeSet<Role>)| roles.contains(&Role::Own).then(|| key.clone());
+        let owners = roles.iter().filter_map(owns).collect();
+        Self { roles, owners }
     }
 
     /// Takes in an entry that a key signed, which must be one that this key may append.
@@ -122,7 +145,8 @@ impl Keys {
         if !wanted.is_empty() && !wanted.iter().any(|role| roles.contains(role)) {
             return Some(Refused::Role(wanted));
         }
-        (matches!(event, Event::RunSealed(_)) && !self.first.contains(key)).then_some(Refused::Seal)
+        let seals = matches!(event, Event::RunAdmitted(e) if e.role == Role::Seal);
+        (seals && !self.owners.contains(key)).then_some(Refused::Admission)
     }
 }
 
@@ -135,9 +159,9 @@ pub enum Refused {
     /// It has none of these roles.
     #[error("which has not the role {}", either(.0))]
     Role(&'static [Role]),
-    /// Only the keys of entry 0 seal, so that a proof needs nothing between the two.
-    #[error("which entry 0 does not name, and so cannot seal")]
-    Seal,
+    /// Only an owner that entry 0 names admits a key that seals: a proof then shows who that was.
+    #[error("which entry 0 does not name as an owner, and so cannot give the role seal")]
+    Admission,
 }
 
 fn either(roles: &[Role]) -> String {
@@ -148,7 +172,7 @@ fn either(roles: &[Role]) -> String {
 ///
 /// What a rule comes to is nobody's decision: whoever may append may ask the rules, and `verify` asks them again.
 fn wanted(event: &Event) -> &'static [Role] {
-    use Role::{Approve, Document, Own, Work};
+    use Role::{Approve, Document, Own, Seal, Work};
     match event {
         Event::RunExtended(e) => match e.cause {
             Cause::Rule(_) => &[],
@@ -172,7 +196,8 @@ fn wanted(event: &Event) -> &'static [Role] {
             }
         }
         Event::ItemRequeued(e) if e.reason == Again::Crash => &[Work],
-        Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::RunClosed(_) | Event::RunSealed(_) => &[Own, Work],
+        Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::RunClosed(_) => &[Own, Work],
+        Event::RunSealed(_) => &[Seal],
         // Whoever owns the run; the others stand in no chain of a run.
         Event::RunSubmitted(_)
         | Event::RunAdmitted(_)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::continued::Continues;
 use super::digest::{Digest, Oid};
 use super::elsewhere::Import;
 use super::log_name::is_fingerprint;
@@ -28,6 +29,9 @@ pub struct RunSubmitted {
     /// The products that items of the plan take from other runs and from threads, by [`Need::import`](super::plan::Need::import).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub imports: BTreeMap<String, Import>,
+    /// The run that this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<Continues>,
     /// The commit that every item starts from.
     pub base: Oid,
     /// The queue that the run is placed on.
@@ -64,10 +68,10 @@ impl RunSubmitted {
         self.imports.get(&need.import()?)
     }
 
-    /// Returns the keys that may seal the run, in the order of its writers: their logs speak of it.
+    /// Returns the keys that may seal the run from entry 0 on, in the order of its writers: their logs speak of it.
     pub fn sealers(&self) -> Vec<String> {
         let keys = Keys::of(self);
-        let seals = |key: &&String| keys.has(key, Role::Own) || keys.has(key, Role::Work);
+        let seals = |key: &&String| keys.has(key, Role::Seal);
         self.writers.iter().filter(seals).cloned().collect()
     }
 }

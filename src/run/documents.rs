@@ -179,7 +179,11 @@ impl Repository {
         if steer::is_sealed(&self.store, &target.reference) {
             return Err(Error::from(steer::Error::Sealed(target.run)).into());
         }
-        let mut open = self.opened_by_anyone(&target.run).map_err(steer::Error::from).map_err(Error::from)?;
+        let mut open = self
+            .opened_by_anyone(&target.run)
+            .map_err(|denied| denied.lacking(&[Role::Document]))
+            .map_err(steer::Error::from)
+            .map_err(Error::from)?;
         let put = Put { name, product: bytes()?, schema, instead_of, said: None };
         let change = document::put(&mut open, &put, &self.schemas())
             .map_err(|source| Error::of(asked.run, asked.name, source))?;

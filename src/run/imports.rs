@@ -26,6 +26,7 @@ use crate::verify::{
     verify_beside,
 };
 
+use super::adopt::Carried;
 use super::target::{self, Target, located};
 use super::view::View;
 
@@ -45,6 +46,8 @@ pub struct Imports {
     pub found: BTreeMap<String, Found>,
     /// Keys of which nobody said anything.
     pub warnings: Vec<String>,
+    /// What is sealed of a run that is continued.
+    pub carried: Option<Carried>,
 }
 
 /// Why nothing is taken, and which field of the need says what cannot be had.
@@ -104,7 +107,11 @@ impl Repository {
                 }
             }
         }
-        if problems.is_empty() { Ok(Imports { found, warnings: search.warnings }) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Imports { found, warnings: search.warnings, carried: None })
+        } else {
+            Err(problems)
+        }
     }
 }
 

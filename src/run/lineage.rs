@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use crate::ledger::merkle;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
 use crate::model::entry::Event;
@@ -18,7 +19,7 @@ use crate::model::thread::CheckpointId;
 use crate::repository::Repository;
 
 use super::target::{self, Target};
-use super::{Vetted, show};
+use super::{Vetted, View, show};
 use elsewhere::Threads;
 
 /// More steps than this are not gone.
@@ -92,6 +93,8 @@ pub enum Kind {
     Imported,
     /// An item of a run that is not here: its seal and a proof stand in for it.
     Proven,
+    /// An item of the run that is continued and is not here: its signed entries, which were sealed with this one, stand in for it.
+    Continued,
     /// A checkpoint of a thread.
     Checkpoint,
     /// The run that a checkpoint was made in.
@@ -199,22 +202,31 @@ impl<E: From<Error>> Way<'_, E> {
     /// Returns the item of another run that an item takes its products from.
     fn taken(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Option<Next>, E> {
         let Some(reused) = self.runs[run].reused.get(item).cloned() else { return Ok(None) };
-        self.other((reused.run, reused.root), reused.item, (depth, Kind::Reused)).map(Some)
+        let continues = self.runs[run].run.state.submitted.continues.as_ref();
+        let entries = continues.filter(|_| reused.continued).map(|continues| continues.entries);
+        self.other((reused.run, reused.root, entries), reused.item, (depth, Kind::Reused)).map(Some)
     }
 
-    /// Returns the step to an item of a run that was sealed with a root, and that run if it is here.
-    fn other(&mut self, (run, root): (RunId, Digest), item: ItemId, (depth, kind): (usize, Kind)) -> Result<Next, E> {
-        let found = self.find(&run, root)?;
+    /// Returns the step to an item of a run that was sealed with a root, or continued after so many entries, and that run if it is here.
+    fn other(
+        &mut self,
+        (run, root, entries): (RunId, Digest, Option<u64>),
+        item: ItemId,
+        (depth, kind): (usize, Kind),
+    ) -> Result<Next, E> {
+        let found = self.find(&run, root, entries)?;
         let there = found.and_then(|at| Some((at, self.runs[at].run.state.graph.position(&item)?)));
         let Some((at, position)) = there else {
-            let step = Step { item: Some(item), root: Some(root), ..leaf(depth, Kind::Proven, run) };
+            let kind = if entries.is_some() { Kind::Continued } else { Kind::Proven };
+            let step = Step { item: Some(item), root: Some(root), ..leaf(depth, kind, run) };
             return Ok(Next { step, run: None });
         };
         Ok(Next { step: of_item(&self.runs[at].run, position, depth, kind), run: Some(at) })
     }
 
-    /// Finds the run of a name that was sealed with a root, ours or whoever's it was fetched from; each root is looked for once.
-    fn find(&mut self, id: &RunId, root: Digest) -> Result<Option<usize>, E> {
+    /// Finds the run of a name that was sealed with a root, or whose first entries have it, here or as it was fetched; each root is
+    /// looked for once.
+    fn find(&mut self, id: &RunId, root: Digest, entries: Option<u64>) -> Result<Option<usize>, E> {
         let key = (id.clone(), root);
         if let Some(known) = self.sealed.get(&key) {
             return Ok(*known);
@@ -223,11 +235,11 @@ impl<E: From<Error>> Way<'_, E> {
         let mut barred = None;
         for target in Target::copies(store, id).map_err(Error::from)? {
             // Another run of that name is another run, whatever is to be said of it; what cannot be read may be this one.
-            if target.view(store).is_ok_and(|view| show::seal(&view).is_none_or(|seal| seal.root != root)) {
+            if target.view(store).is_ok_and(|view| !has_root(&view, root, entries)) {
                 continue;
             }
             match (self.open)(&target) {
-                Ok(run) if show::seal(&run).is_some_and(|seal| seal.root == root) => return Ok(Some(self.add(run))),
+                Ok(run) if has_root(&run, root, entries) => return Ok(Some(self.add(run))),
                 Ok(_) => {}
                 Err(error) => barred = Some(error),
             }
@@ -238,6 +250,13 @@ impl<E: From<Error>> Way<'_, E> {
         self.sealed.insert(key, None);
         Ok(None)
     }
+}
+
+/// Returns true if a run was sealed with a root, or, where a number is given, if its first entries have it.
+fn has_root(view: &View, root: Digest, entries: Option<u64>) -> bool {
+    let Some(entries) = entries else { return show::seal(view).is_some_and(|seal| seal.root == root) };
+    let under = usize::try_from(entries).ok().and_then(|entries| view.links.get(..entries));
+    under.is_some_and(|under| merkle::root(under.iter().map(|link| link.hash)) == root)
 }
 
 fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {

@@ -1,5 +1,6 @@
 //! A run, from its submission to its seal: opened, extended, given documents, looked at, and what is taken out of it.
 
+pub mod adopt;
 pub mod coordinate;
 pub mod difference;
 pub mod document;

@@ -3,12 +3,13 @@
 //! On a run of this repository that is an entry of it. On a run that was fetched it is an entry of the key's own log, which is
 //! pushed like everything; whoever conducts the run takes it in (`taking`).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::git::store::Edit;
-use crate::ledger::log;
+use crate::ledger::{log, sign};
 use crate::model::decision::About;
 use crate::model::digest::Digest;
 use crate::model::entry::{Decision, Event, ItemDecided, LogDecided, Role, RunAdmitted};
@@ -43,7 +44,7 @@ pub struct Decided {
     pub recorded: bool,
 }
 
-/// A key that got a role: what `admit` prints.
+/// A key that got roles: what `admit` prints.
 #[derive(Clone, Debug, Serialize)]
 pub struct Admittance {
     schema: &'static str,
@@ -51,8 +52,12 @@ pub struct Admittance {
     pub run: RunId,
     /// The key.
     pub key: String,
-    /// The role.
-    pub role: Role,
+    /// The role that it got, if that is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The roles that it got, in the order in which roles are listed, if these are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
 }
 
 impl Repository {
@@ -61,7 +66,7 @@ impl Repository {
         let message = self.message(message)?;
         let (target, rest) = Target::with_rest(&self.store, text)?;
         let rest = rest.ok_or(Error::NoItem)?;
-        let mut open = self.opened_by_anyone(&target.run)?;
+        let mut open = self.opened_by_anyone(&target.run).map_err(|denied| denied.lacking(&[Role::Approve]))?;
         let by = open.writer().signer.fingerprint();
         loop {
             let at = target::item_of(open.id(), &open.state, rest)?;
@@ -126,33 +131,55 @@ impl Repository {
         Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })
     }
 
-    /// Gives a key a role in a run of this repository.
-    pub fn admit(&self, run: &str, key: &str, role: Role) -> Result<Admittance, Error> {
+    /// Gives a key roles in a run of this repository, all of them or none. Those that it has are left out.
+    pub fn admit(&self, run: &str, key: &str, roles: &BTreeSet<Role>) -> Result<Admittance, Error> {
         let key = self.key_of(key)?;
-        let (mut open, item) = self.open_run(run)?;
+        let (mut open, item) = self.open_run(run, &[Role::Own])?;
         if item.is_some() {
             return Err(Error::WholeRun);
         }
-        let event = Event::RunAdmitted(RunAdmitted { key: key.clone(), role });
-        open.record(&[NewEntry::Plain(event)]).map_err(|error| match error {
-            super::Error::Illegal(Illegal::AdmittedBefore(key)) => Error::HasRole { key, role },
-            other => other.into(),
-        })?;
-        Ok(Admittance { schema: "git-handoff.admit/1", run: open.id().clone(), key, role })
+        loop {
+            let mut missing: Vec<Role> =
+                roles.iter().copied().filter(|role| !open.state.keys.has(&key, *role)).collect();
+            if missing.is_empty() {
+                return Err(Error::HasRoles { key, roles: roles.iter().copied().collect() });
+            }
+            let first = open.first();
+            let admitted = |role: &Role| {
+                let first = (*role == Role::Seal).then_some(first);
+                NewEntry::Plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
+            };
+            // `None`: another process appended first, and may have admitted the key.
+            if open.propose(&missing.iter().map(admitted).collect::<Vec<_>>())?.is_some() {
+                let role = if missing.len() == 1 { missing.pop() } else { None };
+                let run = open.id().clone();
+                return Ok(Admittance { schema: "git-handoff.admit/1", run, key, role, roles: missing });
+            }
+        }
     }
 
     /// Returns the fingerprint of a key that is written as one, as a public key, or as the name of a file that holds one.
     pub fn key_of(&self, text: &str) -> Result<String, Error> {
+        let text = text.trim();
         if is_fingerprint(text) {
             return Ok(text.to_owned());
         }
-        let read = |text: &str| crate::ledger::sign::public_fingerprint(text);
-        if let Ok(key) = read(text) {
-            return Ok(key);
+        if let Some(key) = sign::public_in(text) {
+            return key.map_err(Error::BadKey);
         }
         let path = self.environment.expand(Path::new(text));
         let held = std::fs::read_to_string(&path).map_err(|_| Error::NoKey(text.to_owned()))?;
-        read(&held).map_err(|source| Error::Key { file: path, source })
+        let mut keys = held.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        match (keys.next(), keys.next()) {
+            (Some(line), None) if is_fingerprint(line) => Ok(line.to_owned()),
+            (Some(line), None) => match sign::public_in(line) {
+                Some(key) => key.map_err(|source| Error::Key { file: path, source }),
+                None => Err(Error::Keyless(path)),
+            },
+            (Some(line), Some(_)) if line.starts_with("-----BEGIN ") => Err(Error::Private(path)),
+            (Some(_), Some(_)) => Err(Error::SeveralKeys(path)),
+            (None, _) => Err(Error::Keyless(path)),
+        }
     }
 
     /// Refuses a message that is no plain text, or holds a secret.
@@ -252,23 +279,35 @@ pub enum Error {
     #[error(transparent)]
     Illegal(#[from] Illegal),
     /// There is nothing to admit.
-    #[error("the key {key} has the role `{role}` already")]
-    HasRole {
+    #[error("the key {key} has the role `{}` already", roles.iter().map(|role| role.word()).collect::<Vec<_>>().join("`, `"))]
+    HasRoles {
         /// The key.
         key: String,
-        /// The role.
-        role: Role,
+        /// The roles that were asked for.
+        roles: Vec<Role>,
     },
     /// No key is written like that.
     #[error("{0:?} is neither the fingerprint of a key, nor a public key, nor a file that holds one")]
     NoKey(String),
+    /// A key that was given itself cannot sign here.
+    #[error("this is no public key that can sign here")]
+    BadKey(#[source] sign::Error),
+    /// A file holds nothing that is read as a key.
+    #[error("{} holds neither a public key, nor a line of `git handoff key`, nor a fingerprint", .0.display())]
+    Keyless(std::path::PathBuf),
+    /// A file holds several.
+    #[error("{} has more than one line: name a file with one key, or the fingerprint", .0.display())]
+    SeveralKeys(std::path::PathBuf),
+    /// A file holds the secret half.
+    #[error("{} is a private key: name the file of its public key, which ends with .pub", .0.display())]
+    Private(std::path::PathBuf),
     /// A file holds none.
     #[error("{} holds no public key that can sign here", file.display())]
     Key {
         /// The file.
         file: std::path::PathBuf,
         /// Why.
-        source: crate::ledger::sign::Error,
+        source: sign::Error,
     },
     /// Nobody reads that.
     #[error("the message has {0} bytes; at most {LONGEST} are recorded")]

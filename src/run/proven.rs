@@ -14,6 +14,7 @@ use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
+use crate::model::role::{Refused, Role};
 use crate::repository::{self, Repository, Trust};
 use crate::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable_on};
 
@@ -115,6 +116,18 @@ fn read(store: &Store, run: &RunId) -> Option<Mark> {
 fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
     let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
     marks::put(store, marks::VERIFIED, &run.encoded(), &format::canonical(&kept))
+}
+
+impl Denied {
+    /// Names the roles of which one is missing, where the key has none at all in the run.
+    pub(crate) fn lacking(self, roles: &'static [Role]) -> Self {
+        match self {
+            Self::Refused(Refusal::NotAWriter { run, key }) => {
+                Self::Run(Error::Role { run, key, why: Refused::Role(roles) })
+            }
+            other => other,
+        }
+    }
 }
 
 /// Why a run was not opened.

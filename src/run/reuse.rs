@@ -123,11 +123,12 @@ impl Reusable {
             (task(there) == wanted && fit(&ended.products)).then_some(())?;
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
-            let evidence = Evidence { proof, manifest: there.clone() }.canonical();
+            let evidence = Evidence { proof: Some(proof), manifest: there.clone() }.canonical();
             // What no reader takes is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
-            let reused = Reused { run: hint.run, item: hint.item, root, evidence: Digest::of(&evidence) };
+            let reused =
+                Reused { run: hint.run, item: hint.item, root, evidence: Digest::of(&evidence), continued: false };
             let (products, blocks) = (ended.products.clone(), ended.blocks.clone());
             Some(Found { reused, evidence, products, verify: ended.verify, blocks })
         })

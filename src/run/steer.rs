@@ -11,6 +11,7 @@ use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
 use crate::model::name::{ItemId, RunId};
 use crate::model::outcomes::Stopped;
 use crate::model::plan::ProductKey;
+use crate::model::role::Role;
 use crate::model::state::{Phase, RunState};
 use crate::repository::{self, Repository};
 
@@ -33,24 +34,29 @@ pub struct Steered {
     /// The first rule that ended the run before it was good, and why; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
+    /// Our key, where the run has ended and this key cannot seal it.
+    #[serde(skip)]
+    pub cannot_seal: Option<String>,
 }
 
 impl Steered {
     fn of(open: &OpenRun, entries: u64) -> Self {
         let (run, sealed, stopped) = (open.id().clone(), open.state.sealed, open.state.outcomes().stopped);
-        Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped }
+        let cannot_seal = (!sealed && open.state.is_ended()).then(|| open.writer().signer.fingerprint());
+        Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped, cannot_seal }
     }
 }
 
 impl Repository {
-    /// Opens a run of this repository that can be changed, and says which item a text names, and where it stands.
-    pub fn open_run(&self, text: &str) -> Result<(OpenRun, Option<usize>), Error> {
+    /// Opens a run of this repository that can be changed by a key with one of these roles, and says which item a text names, and where it
+    /// stands.
+    pub fn open_run(&self, text: &str, roles: &'static [Role]) -> Result<(OpenRun, Option<usize>), Error> {
         let (target, rest) = Target::with_rest(&self.store, text)?;
         refuse_foreign(&target)?;
         if is_sealed(&self.store, &target.reference) {
             return Err(Error::Sealed(target.run));
         }
-        let open = self.opened(&target.run)?;
+        let open = self.opened(&target.run).map_err(|denied| denied.lacking(roles))?;
         if open.state.sealed {
             return Err(Error::Sealed(target.run));
         }
@@ -61,7 +67,7 @@ impl Repository {
     /// Cancels a run, which seals it, or one item of it with all that waits for it.
     pub fn cancel(&self, text: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
-        let (mut open, item) = self.open_run(text)?;
+        let (mut open, item) = self.open_run(text, &[Role::Own])?;
         let Some(at) = item else { return cancel_run(&mut open, reason) };
         loop {
             let item = open.state.graph.item(at).id.clone();
@@ -87,7 +93,7 @@ impl Repository {
     /// Closes and seals a run that nobody wants, whatever of it is still open.
     pub fn abandon(&self, run: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
-        match self.open_run(run)? {
+        match self.open_run(run, &[Role::Own])? {
             (mut open, None) => cancel_run(&mut open, reason),
             (_, Some(_)) => Err(Error::WholeRun),
         }
@@ -95,7 +101,7 @@ impl Repository {
 
     /// Gives an item that failed, was skipped or was cancelled another round of attempts.
     pub fn retry(&self, text: &str) -> Result<Steered, Error> {
-        let (mut open, item) = self.open_run(text)?;
+        let (mut open, item) = self.open_run(text, &[Role::Own, Role::Work])?;
         let at = item.ok_or(Error::NoItem)?;
         loop {
             let entries = asked_again(&open, at)?;
@@ -110,7 +116,7 @@ impl Repository {
     /// Seals a run that has settled as it is.
     pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
-        let (mut open, item) = self.open_run(run)?;
+        let (mut open, item) = self.open_run(run, &[Role::Own, Role::Work])?;
         if item.is_some() {
             return Err(Error::WholeRun);
         }
@@ -122,7 +128,7 @@ impl Repository {
         // A run that can still grow does not end because it is done, but because somebody says so.
         let by_itself = open.state.seals_itself() && open.state.rules.is_empty();
         let ended = open.state.is_ended() || by_itself;
-        open.seal((!ended).then(|| closed(reason)))?;
+        end(&mut open, (!ended).then(|| closed(reason)))?;
         Ok(Steered::of(&open, open.head().entries - before))
     }
 }
@@ -140,9 +146,10 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
         }
         let ended = open.state.is_ended();
         let event = Event::RunCancelled(RunEnded { reason: reason.to_owned() });
-        match open.seal((!ended).then_some(event)) {
+        match end(open, (!ended).then_some(event)) {
             // An item was asked for again in between.
             Err(super::Error::Illegal(_)) if !open.state.is_settled() => {}
+            Ok(()) if !open.state.is_ended() && !open.state.sealed => {}
             other => {
                 other?;
                 break;
@@ -153,6 +160,15 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
         return Err(Error::Sealed(open.id().clone()));
     }
     Ok(Steered::of(open, open.head().entries - before))
+}
+
+/// Records the end of a run and seals it. A key without the role `seal` records the end, and leaves the seal to another key.
+fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
+    let may_seal = open.state.keys.has(&open.writer().signer.fingerprint(), Role::Seal);
+    match event {
+        Some(event) if !may_seal => open.record(&[NewEntry::Plain(event)]).map(drop),
+        event => open.seal(event).map(drop),
+    }
 }
 
 /// Returns the entries that ask for an item again, or says why it cannot be.

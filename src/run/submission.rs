@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::git::store::Store;
 use crate::git::{refs, work_tree};
+use crate::model::catalog::Catalog;
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::json::{self, JsonPath};
@@ -42,7 +43,7 @@ impl Wanted {
     /// Returns all keys that may append, where it is not our own alone.
     fn roles(&self, own: &str) -> Option<BTreeMap<String, BTreeSet<Role>>> {
         let mut roles = self.admit.clone();
-        roles.entry(own.to_owned()).or_insert_with(|| BTreeSet::from(Role::ALL));
+        roles.entry(own.to_owned()).or_insert_with(|| BTreeSet::from(Role::SUBMITTER));
         (!self.admit.is_empty()).then_some(roles)
     }
 
@@ -160,6 +161,15 @@ impl Repository {
 
     /// Returns a valid plan with what it takes from elsewhere: the one way to both, so that `validate` and `submit` cannot disagree.
     fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
+        let (valid, catalog) = self.valid(bytes, wanted)?;
+        // What was taken for a run that is there was sealed with it, wherever it came from then.
+        let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
+        let imports = if is_there { Imports::default() } else { self.imports(valid.plan(), &catalog)? };
+        Ok((valid, imports))
+    }
+
+    /// Returns a valid plan with what is registered here, whatever it takes from elsewhere.
+    pub(super) fn valid(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Catalog), Problems> {
         let bytes = json::unmarked(bytes);
         let parsed = plan::parse_within(bytes, self.config.max_items).ok();
         let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
@@ -169,11 +179,7 @@ impl Repository {
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
         let catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
-        let valid = validate(bytes, &catalog)?;
-        // What was taken for a run that is there was sealed with it, wherever it came from then.
-        let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
-        let imports = if is_there { Imports::default() } else { self.imports(valid.plan(), &catalog)? };
-        Ok((valid, imports))
+        Ok((validate(bytes, &catalog)?, catalog))
     }
 
     /// Validates a plan and makes a run of it; the artifacts that it names are relative to `folder`. Problems of the plan are an
@@ -203,7 +209,7 @@ impl Repository {
         Ok(Ok(self.submit_valid(&valid, imports, folder, wanted)?))
     }
 
-    fn submit_valid(
+    pub(super) fn submit_valid(
         &self,
         valid: &ValidPlan,
         imports: Imports,
@@ -227,6 +233,7 @@ impl Repository {
             folder,
             gate: self.gate(),
             imports: imports.found,
+            carried: imports.carried,
             roles: wanted.roles(&own),
         };
         let Submitted { run, created } = submit::submit(&writer, valid, &request)?;

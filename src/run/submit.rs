@@ -19,6 +19,7 @@ use crate::model::role::Role;
 use crate::plan;
 use crate::plan::validate::ValidPlan;
 
+use super::adopt::Carried;
 use super::imports::Found;
 
 /// What is asked for besides the plan itself.
@@ -34,6 +35,8 @@ pub struct Request {
     pub gate: Gate,
     /// What the plan takes from other runs and from threads.
     pub imports: BTreeMap<String, Found>,
+    /// What is sealed of a run that is continued.
+    pub carried: Option<Carried>,
     /// The keys that may append, each with its roles; our own alone, with all of them, where nothing is said.
     pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
 }
@@ -157,7 +160,11 @@ fn first_entry(
     let mut edits = vec![(format::PLAN.to_owned(), Edit::Bytes(valid.bytes().to_vec()))];
     let mut artifacts = BTreeMap::new();
     for (path, file) in &plan.artifacts {
-        let (oid, digest) = seal_file(batch, &request.gate, path, &request.folder.join(file))?;
+        let carried = request.carried.as_ref().and_then(|carried| carried.artifacts.get(path)).copied();
+        let (oid, digest) = match carried {
+            Some(sealed) => sealed,
+            None => seal_file(batch, &request.gate, path, &request.folder.join(file))?,
+        };
         artifacts.insert(path.clone(), digest);
         edits.push((format::artifact_path(path), Edit::Blob(oid)));
     }
@@ -173,6 +180,9 @@ fn first_entry(
         edits.push((format::pipeline_path(spec.digest()), Edit::Bytes(spec.bytes().to_vec())));
         pipelines.insert(name.clone(), spec.digest());
     }
+    if let Some(carried) = &request.carried {
+        edits.push((format::CONTINUES.to_owned(), Edit::Bytes(carried.evidence.clone())));
+    }
     let imports = seal_imports(writer, batch, plan, (&request.imports, &mut edits))?;
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
@@ -180,6 +190,7 @@ fn first_entry(
         artifacts,
         imports,
         rules: rules.map(Digest::of),
+        continues: request.carried.as_ref().map(|carried| carried.continues.clone()),
         base: request.base,
         queue: request.queue.clone().unwrap_or_else(|| plan.queue.clone()),
         pattern: valid.pattern().to_owned(),

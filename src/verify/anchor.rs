@@ -2,7 +2,6 @@
 
 use crate::git::store::Store;
 use crate::model::digest::Digest;
-use crate::model::entry::RunSubmitted;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::printable::cut;
@@ -68,7 +67,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new() };
     }
     let links = &case.chain.links;
-    let writers = case.chain.submitted().map(RunSubmitted::sealers).unwrap_or_default();
+    let writers = case.chain.sealers();
     let sealed = |at: usize| {
         let Link { hash, commit, .. } = links[at];
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }

@@ -85,6 +85,7 @@ pub fn verify_bundle_json(
         base: None,
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,
+        continues: None,
         decisions: Vec::new(),
     };
     let judged = Verdicts {

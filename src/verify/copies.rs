@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::git::refs;
 use crate::git::store::Store;
+use crate::ledger::merkle;
 use crate::model::digest::Digest;
-use crate::model::entry::RunSubmitted;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
@@ -30,6 +30,18 @@ pub struct Copies {
     threads: HashMap<String, ThreadCopy>,
 }
 
+/// A run that something was taken from.
+#[derive(Clone, Copy)]
+pub(super) struct Is<'a> {
+    pub(super) run: &'a RunId,
+    /// The leaf hash of its entry 0.
+    pub(super) first: Digest,
+    /// The root that its seal says.
+    pub(super) root: Digest,
+    /// The number of entries that the root is over, where the run was not sealed.
+    pub(super) open: Option<u64>,
+}
+
 /// A copy of a run.
 #[derive(Clone)]
 struct RunCopy {
@@ -37,6 +49,10 @@ struct RunCopy {
     root: Option<Digest>,
     /// Whether nothing is wrong with entries, seal and signatures, whatever anchors say.
     holds: bool,
+    /// Whether nothing is wrong with entries and signatures.
+    holds_so_far: bool,
+    /// The leaf hashes of its entries.
+    leaves: Vec<Digest>,
     /// How it stands by itself.
     standing: Here,
     /// What it took, each with whether a product of it was imported.
@@ -71,18 +87,26 @@ struct ThreadCopy {
 }
 
 impl Copies {
-    /// Looks for a run that was sealed with a root, and returns what that one took itself.
+    /// Looks for a run that something was taken from, and returns what that one took itself.
     pub(super) fn run(
         &mut self,
         store: &Store,
         at_hand: &AtHand<'_>,
         options: &Options,
-        (run, first, root): (&RunId, Digest, Digest),
+        Is { run, first, root, open }: Is<'_>,
     ) -> Result<Found, Error> {
         let mut best = Found::alone(Here::Not);
         for reference in self.references(store, &Place::of_run(run))? {
             // Another run of that name is another run.
             let Some(copy) = self.run_copy(store, at_hand, options, (run, &reference, first))? else { continue };
+            if let Some(entries) = open {
+                let here = copy.goes_on(entries, root);
+                if copy.holds_so_far && matches!(here, Here::Contradicts(_)) {
+                    return Ok(Found::alone(here));
+                }
+                better(&mut best, Found { here, ..copy.found() });
+                continue;
+            }
             let another = || Here::Contradicts("it begins as that run does, and its seal says another root".to_owned());
             match copy.root {
                 Some(said) if said != root && copy.holds => return Ok(Found::alone(another())),
@@ -168,17 +192,32 @@ impl RunCopy {
         let root = case.seal().map(|seal| root::over(case, seal));
         let by_sealer = case.seal().is_some_and(|seal| {
             let link = &case.chain.links[seal];
-            let sealers = case.chain.submitted().map(RunSubmitted::sealers).unwrap_or_default();
-            link.signer.as_ref().is_ok_and(|key| sealers.contains(key))
+            link.signer.as_ref().is_ok_and(|key| case.chain.sealers().contains(key))
         });
         let (report, taken) = super::examined(case, at_hand);
         let fails = |name: &str| report.row(name).is_some_and(|row| row.state == State::Failed);
         let holds = by_sealer && !["chain", "root", "signature"].into_iter().any(fails);
-        Self { root, holds, standing: standing(&report), taken: origins(&taken), sandbox: report.sandbox }
+        let holds_so_far = !["chain", "signature"].into_iter().any(fails);
+        let leaves = case.chain.links.iter().map(|link| link.hash).collect();
+        let (standing, taken) = (standing(&report), origins(&taken));
+        Self { root, holds, holds_so_far, leaves, standing, taken, sandbox: report.sandbox }
     }
 
     fn found(&self) -> Found {
         Found { here: self.standing.clone(), taken: self.taken.clone(), sandbox: Some(self.sandbox.clone()) }
+    }
+
+    /// Says how it stands to its own first entries, of which somebody has a root.
+    fn goes_on(&self, entries: u64, root: Digest) -> Here {
+        let under = usize::try_from(entries).ok().and_then(|entries| self.leaves.get(..entries));
+        match under {
+            None => Here::Unsure("not to the entry that it was continued from".to_owned()),
+            Some(under) if merkle::root(under.iter().copied()) != root => {
+                Here::Contradicts("it begins as that run does, and goes on otherwise".to_owned())
+            }
+            Some(_) if self.holds_so_far => Here::Intact,
+            Some(_) => self.standing.clone(),
+        }
     }
 }
 

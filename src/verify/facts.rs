@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::merkle::TreeHead;
+use crate::model::continued::Continues;
 use crate::model::decision::Decision;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
@@ -29,6 +30,7 @@ pub(super) struct Facts {
     pub(super) actor: Option<String>,
     pub(super) pinned_clock: bool,
     pub(super) decisions: Vec<Decided>,
+    pub(super) continues: Option<Continues>,
 }
 
 /// A decision about an item.
@@ -105,6 +107,7 @@ impl Facts {
             base: submitted.map(|e| e.base),
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
+            continues: submitted.and_then(|e| e.continues.clone()),
             decisions: decisions(case),
         }
     }

@@ -7,7 +7,7 @@ use crate::model::plan::{Need, Selector, Source};
 use crate::model::state::{Phase, RunState};
 
 use super::findings::{Findings, Verdict, counted};
-use super::taken::{Taken, Wrong};
+use super::taken::{Kind, Taken, Wrong};
 
 /// The row, as it grows with the replay.
 #[derive(Default)]
@@ -57,10 +57,13 @@ impl Handoff {
 
     /// Takes in what was taken from other runs and from threads.
     pub(super) fn take(&mut self, taken: &[Taken]) {
-        for Taken { whose, item, found } in taken {
+        for Taken { whose, kind, found } in taken {
             match found {
-                Ok(_) if *item => self.reused += 1,
-                Ok(_) => self.imported += 1,
+                Ok(_) => match kind {
+                    Kind::Product => self.imported += 1,
+                    Kind::Item => self.reused += 1,
+                    Kind::Run => {}
+                },
                 Err(Wrong::Differs(why)) => self.findings.add(format!("{whose} does not hold: {why}")),
                 Err(Wrong::Fault(fault)) => self.findings.fault(whose, fault),
             }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use gix::objs::Kind;
+use gix::objs::Kind as Object;
 
 use crate::git::codec::{self, Decoded};
 use crate::model::bounds;
@@ -21,7 +21,7 @@ use super::findings::Findings;
 use super::objects::Objects;
 use super::proof::{self, Sealed};
 use super::reader;
-use super::taken::{Origin, Shown, SignedEntry, Taken, Wrong};
+use super::taken::{Kind, Origin, Shown, SignedEntry, Taken, Wrong};
 use super::tree::Slot;
 use super::{Case, Options};
 
@@ -50,7 +50,7 @@ pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
         let evidence = read(case, &objects, slot(same[0].1));
         let one = |(at, name, import): &(usize, &String, &Import)| {
             let found = shows(&evidence, name, import);
-            (*at, Taken { whose: format!("entry 0: {}", cut_to((*name).clone(), NAMED)), item: false, found })
+            (*at, Taken { whose: format!("entry 0: {}", cut_to((*name).clone(), NAMED)), kind: Kind::Product, found })
         };
         taken.extend(same.iter().map(one));
     }
@@ -126,7 +126,7 @@ fn of_item(
         Some(handed) if (handed.sha256, handed.size) == (product.sha256, product.size) => {}
         _ => return Err("the item of that run did not hand that over".to_owned()),
     }
-    let from = Origin::Run { run: proof.run.clone(), first: sealed.first, root: proof.root };
+    let from = Origin::Run { run: proof.run.clone(), first: sealed.first, root: proof.root, open: None };
     Ok(Shown { keys: sealed.keys.clone(), from })
 }
 
@@ -146,7 +146,7 @@ fn of_thread(
         Event::ThreadForked(e) if first => e.content(),
         _ => return Err("its evidence is no entry that holds a state".to_owned()),
     };
-    let tree = gix::objs::compute_hash(decoded.tree.0.kind(), Kind::Tree, &content.tree());
+    let tree = gix::objs::compute_hash(decoded.tree.0.kind(), Object::Tree, &content.tree());
     let follows = first || !decoded.parents.is_empty();
     if first != entry.prev.is_none() || !follows || tree.ok() != Some(decoded.tree.0) {
         return Err("its evidence is an entry that stands in no thread".to_owned());

@@ -10,6 +10,7 @@ mod bundle_json;
 mod chain;
 mod content;
 mod continuable;
+mod continues;
 mod copies;
 mod dated;
 mod facts;

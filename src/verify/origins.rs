@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::copies::Copies;
+use super::copies::{Copies, Is};
 use super::findings::Findings;
 use super::signature::of_others;
-use super::taken::{Origin, Taken};
+use super::taken::{Kind, Origin, Taken};
 use super::witness::AtHand;
 use super::{Error, Options};
 use crate::git::store::Store;
@@ -20,6 +20,8 @@ const MOST: usize = 1000;
 pub struct TakenFrom {
     /// Whether it is a run; else it is a thread.
     pub run: bool,
+    /// Whether it is a run that was not sealed when it was continued.
+    pub open: bool,
     /// Its name.
     pub name: String,
     /// The root of the run, or the name of the checkpoint.
@@ -48,12 +50,13 @@ pub enum Here {
 }
 
 impl Here {
-    /// Says it in words; what stands for it where it is not here depends on whether it is a run.
-    pub fn in_words(&self, run: bool) -> String {
+    /// Says it in words; what stands for it where it is not here depends on whether it is a run, and an open one.
+    pub fn in_words(&self, run: bool, open: bool) -> String {
         match self {
             Self::Intact => "here, intact".to_owned(),
             Self::Unsure(why) => format!("here, but {why}"),
             Self::Contradicts(why) => format!("here, and not the same: {why}"),
+            Self::Not if open => "not here; its signed entries stand for it".to_owned(),
             Self::Not if run => "not here; its seal and a proof stand for it".to_owned(),
             Self::Not => "not here; its signed entry stands for it".to_owned(),
         }
@@ -83,8 +86,9 @@ pub(super) fn follow(
             break;
         }
         let (run, name, is, (here, sandbox)) = match &origin {
-            Origin::Run { run, first, root } => {
-                let found = copies.run(store, at_hand, &options, (run, *first, *root))?;
+            Origin::Run { run, first, root, open } => {
+                let wanted = Is { run, first: *first, root: *root, open: *open };
+                let found = copies.run(store, at_hand, &options, wanted)?;
                 left.extend(found.taken.into_iter().map(|(origin, imported)| (origin, imported, depth + 1)));
                 (true, run.to_string(), root.to_string(), (found.here, found.sandbox))
             }
@@ -97,12 +101,14 @@ pub(super) fn follow(
             let what = if run { "run" } else { "thread" };
             findings.add(format!("{what} {name}, which it took from, is here and is not the same: {why}"));
         }
-        followed.push(TakenFrom { run, name, is, depth, here, imported, sandbox });
+        let open = matches!(origin, Origin::Run { open: Some(_), .. });
+        followed.push(TakenFrom { run, open, name, is, depth, here, imported, sandbox });
     }
     Ok((followed, findings))
 }
 
 /// Returns what something was taken from, as far as the evidence of it holds, each with whether a product of it was imported.
 pub(super) fn origins(taken: &[Taken]) -> Vec<(Origin, bool)> {
-    taken.iter().filter_map(|taken| Some((taken.found.as_ref().ok()?.from.clone(), !taken.item))).collect()
+    let one = |taken: &Taken| Some((taken.found.as_ref().ok()?.from.clone(), taken.kind == Kind::Product));
+    taken.iter().filter_map(one).collect()
 }

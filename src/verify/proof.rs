@@ -2,16 +2,16 @@
 //!
 //! Whatever a proof shows is bound to one root, and that root to a seal that one of the run's writers signed: nothing else signs a root.
 
+mod admitted;
 mod decided;
 mod sealed;
 mod shown;
 
 use std::collections::BTreeMap;
 
-use crate::git::codec::Decoded;
 use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Entry, Event, Outcome, RunSubmitted};
+use crate::model::entry::{Entry, Event, Outcome};
 use crate::model::item_state::Phase;
 use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
@@ -30,7 +30,7 @@ use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
 pub(super) use sealed::{Sealed, sealed};
-use shown::{End, Shown, kind};
+use shown::{End, Shown};
 
 /// What the verifier holds a proof against, besides whom he trusts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,6 +89,8 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
 struct Revealed<'p> {
     proof: &'p Proof,
     first: End,
+    /// The admission of the key that sealed, where the proof shows one.
+    admitted: Option<End>,
     last: End,
     shown: Vec<Result<Shown<'p>, String>>,
 }
@@ -96,12 +98,17 @@ struct Revealed<'p> {
 impl<'p> Revealed<'p> {
     fn read(proof: &'p Proof) -> Self {
         let (first, last) = (End::read(&proof.first.commit), End::read(&proof.last.commit));
-        Self { proof, first, last, shown: proof.shown.iter().map(Shown::read).collect() }
+        let admitted = proof.admitted.as_ref().map(|admitted| End::read(&admitted.commit));
+        Self { proof, first, admitted, last, shown: proof.shown.iter().map(Shown::read).collect() }
     }
 
-    /// Returns the entries that could be read, in the order in which they are shown.
+    /// Returns the entries that could be read, in the order in which they are shown, with the admission in its place.
     fn entries(&self) -> impl Iterator<Item = (&Entry, Digest)> {
-        let shown = self.shown.iter().flatten().map(|shown| (&shown.entry, shown.hash));
+        let shown = || self.shown.iter().flatten().map(|shown| (&shown.entry, shown.hash));
+        let admitted = self.admitted.as_ref().and_then(End::hashed);
+        let is_before =
+            move |(entry, _): &(&Entry, Digest)| admitted.is_some_and(|(admitted, _)| entry.seq < admitted.seq);
+        let shown = shown().take_while(is_before).chain(admitted).chain(shown().skip_while(is_before));
         self.first.hashed().into_iter().chain(shown).chain(self.last.hashed())
     }
 
@@ -121,6 +128,7 @@ impl<'p> Revealed<'p> {
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
+            continues: submitted.and_then(|e| e.continues.clone()),
             decisions: self.decisions(),
         }
     }
@@ -166,6 +174,7 @@ impl<'p> Revealed<'p> {
         if self.last.0.is_ok() && self.last.sealed().is_none() {
             findings.add("the last entry is not the seal".to_owned());
         }
+        self.check_admission(&mut findings);
         self.check_order(&mut findings);
         if findings.first().is_none()
             && let Err(why) = self.check_subject()
@@ -173,17 +182,7 @@ impl<'p> Revealed<'p> {
             findings.add(why.to_owned());
         }
         let entries = self.proof.entries.saturating_add(1);
-        findings.verdict(false, || format!("{} of {entries} entries shown, in canonical form", self.shown.len() + 2))
-    }
-
-    /// Object names are of the kind that entry 0 says.
-    fn check_object_format(&self, what: &str, decoded: &Decoded, findings: &mut Findings) {
-        let Some(submitted) = self.first.submitted() else { return };
-        let kind = kind(&submitted.object_format);
-        let mut names = [decoded.tree, submitted.base].into_iter().chain(decoded.parents.iter().copied());
-        if names.any(|name| Some(name.0.kind()) != kind) {
-            findings.add(format!("the {what} entry names objects in another format than entry 0 says"));
-        }
+        findings.verdict(false, || format!("{} of {entries} entries shown, in canonical form", self.entries().count()))
     }
 
     /// The entries are of the run, follow one another, and are linked where nothing stands between them.
@@ -277,6 +276,9 @@ impl<'p> Revealed<'p> {
         for shown in self.shown.iter().flatten() {
             under(shown.entry.seq, shown.hash, &shown.leaf.path);
         }
+        if let (Some(admitted), Some(entry)) = (&proof.admitted, self.admitted.as_ref().and_then(End::decoded)) {
+            under(entry.entry.seq, entry.hash, admitted.path.as_deref().unwrap_or_default());
+        }
         match (self.first.decoded(), &proof.first.path) {
             (Some(first), Some(path)) => under(0, first.hash, path),
             (Some(_), None) => findings.add("entry 0 has no path to the root".to_owned()),
@@ -327,7 +329,7 @@ impl<'p> Revealed<'p> {
     fn signatures(&self, options: &Options, held_since: Option<Moment>) -> Signature {
         let keys = self.first.submitted().map(Keys::of).unwrap_or_default();
         let writers = Writers::of_run(&self.proof.run, keys, self.first.decoded().map(|first| first.hash));
-        let signed = [&self.first, &self.last].into_iter().filter_map(|end| end.0.as_ref().ok());
+        let signed = self.ends().filter_map(|end| end.0.as_ref().ok());
         let signed = signed.map(|(decoded, signer)| Signed {
             seq: decoded.entry.seq,
             at: decoded.entry.at,
@@ -357,7 +359,7 @@ impl<'p> Revealed<'p> {
             let commit = Oid(hash(last.tree.0.kind())?);
             Some(Seal { root: self.proof.root, entries: self.proof.entries, seal: last.hash, commit })
         });
-        let writers = submitted.map(RunSubmitted::sealers).unwrap_or_default();
+        let writers = self.sealers();
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
         let facts =

@@ -62,6 +62,9 @@ impl Report {
         if !self.decisions.is_empty() {
             report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
         }
+        if let Some(continues) = &self.continues {
+            report["continues"] = taken::continued(continues);
+        }
         if !self.taken_from.is_empty() {
             report["takenFrom"] = self.taken_from.iter().map(TakenFrom::to_json).collect();
         }
@@ -115,6 +118,11 @@ impl Report {
         }
         for (state, said) in self.decided_lines() {
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "decided")).end();
+        }
+        if let Some(continues) = &self.continues {
+            let state = self.rows.handoff.state;
+            let said = format!(" {:<10} {}", "origin", taken::continues(continues));
+            text = text.painted(state.mark(), paint(state)).words(&said).end();
         }
         for (state, said) in taken::lines(&self.taken_from) {
             text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "taken from")).end();

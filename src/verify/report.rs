@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::merkle::TreeHead;
+use crate::model::continued::Continues;
 use crate::model::digest::{Digest, Oid};
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
@@ -199,6 +200,8 @@ pub struct Report {
     pub rules: Option<Digest>,
     /// What people decided about items, in the order of the entries.
     pub decisions: Vec<Decided>,
+    /// The run that it continues, as entry 0 says; the row `handoff` says whether the evidence holds.
+    pub continues: Option<Continues>,
     /// The runs and threads that it took something from, those that these took from, and so on, as far as they are here.
     pub taken_from: Vec<TakenFrom>,
     /// The digests of the pipelines that were sealed with the run, by the names that items give them.
@@ -286,6 +289,7 @@ impl Verdicts {
             sandbox: self.sandbox,
             pinned_clock: facts.pinned_clock,
             decisions: facts.decisions,
+            continues: facts.continues,
             taken_from: Vec::new(),
             uncovered: Vec::new(),
         }

@@ -7,6 +7,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::{self, Layout};
 use crate::model::name::{FilePath, ItemId};
+use crate::model::role::{Keys, Role};
 
 use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
@@ -36,6 +37,8 @@ pub(super) struct RunChain {
     pub(super) rules: Slot,
     /// The blobs of the pipelines that were sealed at submit or came with items, by what they are to hash to.
     pub(super) pipelines: BTreeMap<Digest, Slot>,
+    /// What shows the run that this one continues.
+    pub(super) continues: Slot,
     /// The blobs of the evidence of what was sealed from elsewhere, by the names that entry 0 gives it.
     pub(super) imports: BTreeMap<String, Slot>,
     /// The blobs sealed at submit.
@@ -137,6 +140,20 @@ impl RunChain {
         }
     }
 
+    /// Returns the keys that may seal the run: those that entry 0 names for that, and those that one of its owners admitted.
+    pub(super) fn sealers(&self) -> Vec<String> {
+        let Some(submitted) = self.submitted() else { return Vec::new() };
+        let (mut sealers, keys) = (submitted.sealers(), Keys::of(submitted));
+        for link in &self.links {
+            let Event::RunAdmitted(e) = &link.entry.event else { continue };
+            let by_owner = link.signer.as_ref().is_ok_and(|key| keys.refuse(key, &link.entry.event).is_none());
+            if e.role == Role::Seal && by_owner && !sealers.contains(&e.key) {
+                sealers.push(e.key.clone());
+            }
+        }
+        sealers
+    }
+
     /// Follows the tree through the entries, each with what it changed.
     fn fold(&mut self, objects: &Objects, layout: Layout, changed: Vec<Option<Changes>>) {
         let mut tree: HashMap<String, Slot> = HashMap::new();
@@ -198,6 +215,7 @@ impl RunChain {
                 Event::RunSubmitted(e) => {
                     self.plan = held(format::PLAN.to_owned());
                     self.rules = held(format::RULES.to_owned());
+                    self.continues = held(format::CONTINUES.to_owned());
                     let evidence = |name: &String| (name.clone(), held(format::import_paths(name)[1].clone()));
                     self.imports = e.imports.keys().map(evidence).collect();
                     let held = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::model::digest::Digest;
 use crate::model::entry::Event;
 use crate::model::name::RunId;
-use crate::model::role::{Keys, Role};
+use crate::model::role::{Keys, Role, RunAdmitted};
 use crate::model::time::Moment;
 
 use super::findings::{Findings, Verdict};
@@ -137,6 +137,11 @@ impl Conduct<'_> {
     fn refuse(&mut self, event: &Event, key: &str) -> Option<String> {
         if let Some(why) = self.keys.refuse(key, event) {
             return Some(why.to_string());
+        }
+        if let Event::RunAdmitted(RunAdmitted { first: Some(first), .. }) = event
+            && self.first.is_some_and(|own| own != *first)
+        {
+            return Some("and admits a key that seals to a run with another entry 0".to_owned());
         }
         self.keys.take(event);
         match event {

@@ -8,16 +8,26 @@ use crate::model::time::Moment;
 
 use super::Case;
 use super::objects::Fault;
-use super::{imports, reuse};
+use super::{continues, imports, reuse};
 
 /// One thing that was taken.
 pub(super) struct Taken {
     /// What it is, and of which entry.
     pub(super) whose: String,
-    /// Whether it is the whole of an item, and not one product.
-    pub(super) item: bool,
+    pub(super) kind: Kind,
     /// What the evidence shows, or what is wrong with it.
     pub(super) found: Result<Shown, Wrong>,
+}
+
+/// What was taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One product.
+    Product,
+    /// The whole of an item.
+    Item,
+    /// A run that is continued: the items of it are taken one by one.
+    Run,
 }
 
 /// What evidence shows that holds.
@@ -31,7 +41,7 @@ pub(super) struct Shown {
 /// What something was taken from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
-    /// A sealed run.
+    /// A run.
     Run {
         /// Its name.
         run: RunId,
@@ -39,6 +49,8 @@ pub(super) enum Origin {
         first: Digest,
         /// The root that the seal says.
         root: Digest,
+        /// The number of entries that the root is over, where the run was not sealed.
+        open: Option<u64>,
     },
     /// A checkpoint.
     Thread {
@@ -73,7 +85,9 @@ pub(super) enum Wrong {
 
 /// Looks at all that a run took.
 pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
-    let mut taken = imports::examine(case);
-    taken.extend(reuse::examine(case));
+    let continued = continues::examine(case);
+    let mut taken: Vec<Taken> = continues::taken(case, continued.as_ref()).into_iter().collect();
+    taken.extend(imports::examine(case));
+    taken.extend(reuse::examine(case, continued.as_ref()));
     taken
 }

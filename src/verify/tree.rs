@@ -44,6 +44,7 @@ impl Accounted {
             Event::RunSubmitted(e) => {
                 paths.set.insert(format::PLAN.to_owned(), None);
                 paths.set.extend(e.rules.map(|_| (format::RULES.to_owned(), None)));
+                paths.set.extend(e.continues.iter().map(|_| (format::CONTINUES.to_owned(), None)));
                 paths.set.extend(e.artifacts.keys().map(|path| (format::artifact_path(path), None)));
                 paths.set.extend(e.pipelines.values().map(|digest| (format::pipeline_path(*digest), None)));
                 for (name, import) in &e.imports {

@@ -63,6 +63,7 @@ impl<'a> Teller<'a> {
             artifacts: parsed.artifacts.keys().map(|path| (path.clone(), Digest::of(spec))).collect(),
             rules: None,
             pipelines: BTreeMap::new(),
+            continues: None,
             base: lab.base,
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),

@@ -25,6 +25,7 @@ fn submitted() -> RunSubmitted {
         artifacts: std::collections::BTreeMap::new(),
         rules: None,
         pipelines: std::collections::BTreeMap::new(),
+        continues: None,
         base: "4be1f2a04be1f2a04be1f2a04be1f2a04be1f2a0".parse().unwrap(),
         queue: "default".to_owned(),
         pattern: "dag".to_owned(),

@@ -191,7 +191,7 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
             Event::RunConcluded(RunConcluded { rule: name(0), outcome: "so".into(), detail: None }),
         ),
         ("i0 approved, which is for a command", decided(0)),
-        ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work })),
+        ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work, first: None })),
         ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
         (
             "log: sealed",

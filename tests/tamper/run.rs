@@ -51,7 +51,7 @@ pub(crate) enum End {
 pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     let mut run = Teller::submit(lab, PLAN);
     run.add(
-        Event::RunAdmitted(RunAdmitted { key: key(lab.path(), 4).fingerprint(), role: Role::Document }),
+        Event::RunAdmitted(RunAdmitted { key: key(lab.path(), 4).fingerprint(), role: Role::Document, first: None }),
         Vec::new(),
     );
     run.fire("make");

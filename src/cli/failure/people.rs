@@ -1,23 +1,34 @@
 //! What deciding, admitting and taking in can fail of.
 
-use git_handoff::model::hints;
+use git_handoff::model::entry::Role;
+use git_handoff::model::hints::{self, Hint};
+use git_handoff::model::name::RunId;
+use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
+use git_handoff::run::adopt;
 use git_handoff::run::people::Error;
 use git_handoff::run::taking;
+use git_handoff::verify::Barred;
 
 use super::Failure;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::NoItem | Error::WholeRun | Error::NoKey(_) | Error::Key { .. } | Error::Long(_) => {
-                Self { causes: Self::of("usage", &error).causes, ..Self::usage(error.to_string()) }
-            }
+            Error::NoItem
+            | Error::WholeRun
+            | Error::NoKey(_)
+            | Error::BadKey(_)
+            | Error::Keyless(_)
+            | Error::SeveralKeys(_)
+            | Error::Private(_)
+            | Error::Key { .. }
+            | Error::Long(_) => Self { causes: Self::of("usage", &error).causes, ..Self::usage(error.to_string()) },
             Error::NotForPeople(_) => Self::of("not-for-people", &error).hint(hints::waiting()),
             Error::Decided { .. } => Self::of("decided", &error).hint(hints::waiting()),
             Error::TooEarly { .. } | Error::NoDocument { .. } => Self::of("too-early", &error).hint(hints::waiting()),
             Error::NoRole { ref run, ref key, role } => Self::of("no-role", &error).hint(hints::admit(run, key, role)),
-            Error::HasRole { .. } => Self::of("has-role", &error),
+            Error::HasRoles { .. } => Self::of("has-role", &error),
             Error::Illegal(Illegal::SecondVote(..)) => Self::of("second-vote", &error),
             Error::Illegal(_) => Self::of("not-an-approver", &error),
             Error::Target(inner) => inner.into(),
@@ -26,6 +37,43 @@ impl From<Error> for Failure {
             Error::Run(inner) => inner.into(),
             Error::Log(inner) => inner.into(),
             Error::Repository(inner) => inner.into(),
+        }
+    }
+}
+
+/// Returns the command that gives a key the role that it lacks.
+pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
+    match why {
+        Refused::Stranger => hints::admit_any(run, key),
+        Refused::Role([Role::Seal]) => hints::admit_to_seal(run, key),
+        Refused::Role(roles) => match roles.last() {
+            Some(role) => hints::admit(run, key, role),
+            None => hints::admit_any(run, key),
+        },
+        Refused::Admission => hints::owners(run),
+    }
+}
+
+impl From<adopt::Error> for Failure {
+    fn from(error: adopt::Error) -> Self {
+        match error {
+            adopt::Error::SameId(_) => Self::usage(error.to_string()),
+            adopt::Error::Stranger { .. } => Self::of("unknown-key", &error).hint(hints::know_signer()),
+            adopt::Error::Other { ref run, .. } => Self::of("run-exists", &error).hint(hints::other_id(run.as_str())),
+            adopt::Error::TooLarge { .. } => Self::of("too-large", &error),
+            adopt::Error::Absent { .. } => Self::of("absent", &error).hint(hints::fetch_content()),
+            adopt::Error::Unreadable(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
+            // Nothing makes up for a key that is not trusted here.
+            adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => Self::from(inner).hint(hints::know_signer()),
+            adopt::Error::Barred(inner) => inner.into(),
+            adopt::Error::Target(inner) => inner.into(),
+            adopt::Error::Submission(inner) => inner.into(),
+            adopt::Error::Denied(inner) => inner.into(),
+            adopt::Error::Run(inner) => inner.into(),
+            adopt::Error::Coordinate(inner) => inner.into(),
+            adopt::Error::Verify(inner) => inner.into(),
+            adopt::Error::Trust(inner) => inner.into(),
+            adopt::Error::Repository(inner) => inner.into(),
         }
     }
 }

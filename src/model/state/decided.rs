@@ -8,7 +8,7 @@ use crate::model::digest::Digest;
 use crate::model::entry::Outcome;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Selector, Source};
-use crate::model::role::RunAdmitted;
+use crate::model::role::{Role, RunAdmitted};
 use crate::model::schema::Wanted;
 
 impl RunState {
@@ -146,7 +146,8 @@ impl RunState {
     }
 
     pub(super) fn admit(&mut self, e: &RunAdmitted) -> Result<(), Illegal> {
-        if self.is_ended() {
+        // A run that was closed still has to be sealed.
+        if self.is_ended() && e.role != Role::Seal {
             return Err(Illegal::AdmittedAfterEnd);
         }
         if self.keys.has(&e.key, e.role) {

@@ -30,7 +30,7 @@ impl<E: From<Error>> Way<'_, E> {
             let evidence = self.repository.evidence(here, &from.import(&input.select)).map_err(E::from)?;
             let mut steps = match (from, evidence) {
                 (Elsewhere::Item { item, .. }, Evidence::Item(proof)) => {
-                    vec![self.other((proof.run, proof.root), item.clone(), (depth, Kind::Imported))?]
+                    vec![self.other((proof.run, proof.root, None), item.clone(), (depth, Kind::Imported))?]
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Checkpoint(commit)) => {
                     let of = here.run.clone();

@@ -7,6 +7,7 @@ use crate::model::time::Moment;
 use crate::verify::{Options, State};
 
 use super::Revealed;
+use super::shown::End;
 
 /// What a proof of an item shows, where it holds.
 pub(in crate::verify) struct Sealed {
@@ -14,7 +15,7 @@ pub(in crate::verify) struct Sealed {
     pub(in crate::verify) dispatch: ItemFired,
     /// The end of the attempt.
     pub(in crate::verify) end: ItemReconciled,
-    /// The keys that began the run and sealed it, each with when it did, by its own word.
+    /// The keys that began the run, sealed it, and admitted the one that sealed it, each with when it did, by its own word.
     pub(in crate::verify) keys: Vec<(String, Moment)>,
     /// The leaf hash of entry 0.
     pub(in crate::verify) first: Digest,
@@ -34,9 +35,10 @@ pub(in crate::verify) fn sealed(proof: &Proof, options: &Options) -> Result<Seal
         return Err("it shows no dispatch and no end".to_owned());
     };
     let first = evidence.first.decoded().ok_or("its first entry cannot be read")?.hash;
-    let ends = [evidence.first, evidence.last].into_iter();
-    let keys = ends
-        .map(|end| end.0.and_then(|(decoded, signer)| Ok((signer?, decoded.entry.at))))
-        .collect::<Result<_, _>>()?;
+    let signed = |end: &End| match &end.0 {
+        Ok((decoded, signer)) => Ok((signer.clone()?, decoded.entry.at)),
+        Err(why) => Err(why.clone()),
+    };
+    let keys = evidence.ends().map(signed).collect::<Result<_, String>>()?;
     Ok(Sealed { dispatch: dispatch.clone(), end: end.clone(), keys, first })
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::model::continued::Continues;
 use crate::model::printable::cut;
 use crate::verify::{Here, State, TakenFrom};
 
@@ -36,6 +37,17 @@ impl TakenFrom {
     }
 }
 
+/// Returns the run that is continued as part of an answer.
+pub(super) fn continued(continues: &Continues) -> Value {
+    json!({ "run": continues.run, "entries": continues.entries, "root": continues.root })
+}
+
+/// Names the run that is continued, for people.
+pub(super) fn continues(continues: &Continues) -> String {
+    let Continues { run, entries, root, .. } = continues;
+    cut(format!("continues {run} ({entries} entries, root sha256:{}…)", root.short()))
+}
+
 /// Returns the lines for people, each with its sign: the runs and threads, and how far the chain of them goes.
 pub(super) fn lines(taken: &[TakenFrom]) -> Vec<(State, String)> {
     let one = |it: &TakenFrom| {
@@ -44,7 +56,7 @@ pub(super) fn lines(taken: &[TakenFrom]) -> Vec<(State, String)> {
         } else {
             it.is.clone()
         };
-        (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run))))
+        (it.state(), cut(format!("{} {} ({is}): {}", it.word(), it.name, it.here.in_words(it.run, it.open))))
     };
     let mut lines: Vec<(State, String)> = taken.iter().take(SHOWN).map(one).collect();
     if let more @ 1.. = taken.len().saturating_sub(SHOWN) {

@@ -35,6 +35,7 @@ fn fresh() -> RunState {
         artifacts: BTreeMap::new(),
         rules: None,
         pipelines: BTreeMap::new(),
+        continues: None,
         base: oid(),
         queue: "default".into(),
         pattern: "dag".into(),

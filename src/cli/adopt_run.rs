@@ -1,0 +1,41 @@
+//! `git handoff adopt-run`
+
+use git_handoff::model::hints;
+use git_handoff::model::name::RunId;
+use git_handoff::repository::Repository;
+
+use super::{Ending, Failure, Output, validate};
+
+/// Continue a run whose owners cannot go on, as a new run of your own
+///
+/// For a run whose only owner lost the key, or that a revoked key may add to. The new run has the same plan, base and artifacts. What was
+/// done and green there is recorded as done, with the same products, and is not run again; the new run seals the signed entries of the old
+/// one, which show where they come from. Decisions of people are made again. Every key that signed the old run must be known to you.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run, here or as it was fetched
+    #[arg(value_name = "[REMOTE/]RUN")]
+    run: String,
+    /// The id of the new run
+    #[arg(long, value_name = "RUN")]
+    id: String,
+}
+
+/// Continues the run, and says what is left of it.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let id = RunId::parse(&arguments.id).map_err(|why| Failure::usage(format!("--id: {why}")))?;
+    let adopted = match repository.adopt_run(&arguments.run, &id)? {
+        Ok(adopted) => adopted,
+        Err(problems) => return Ok(validate::report(output, Err(&problems))),
+    };
+    adopted.warnings.iter().for_each(|warning| output.warn(warning));
+    if output.json {
+        output.value(&adopted);
+        return Ok(Ending::Done);
+    }
+    let (taken, left) = (adopted.taken.len(), adopted.left);
+    let items = if taken == 1 { "item" } else { "items" };
+    output.line(&format!("{} continues {}: {taken} {items} taken over, {left} left", adopted.run, adopted.continues));
+    output.hint(&hints::run(&adopted.run));
+    Ok(Ending::Done)
+}

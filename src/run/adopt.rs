@@ -1,0 +1,353 @@
+//! Continues a run whose owners cannot go on: a new run of the same plan, which takes over what the old one has done.
+//!
+//! The new run seals the signed entries of the old one. An item that was done there is recorded as done here, with the same
+//! products, and those entries show that the old run made them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::ledger::merkle;
+use crate::model::bounds;
+use crate::model::continued::{self, Continues};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{
+    Cause, DocumentWritten, Event, ItemFired, ItemReconciled, Outcome, RunExtended, RunSubmitted,
+};
+use crate::model::format;
+use crate::model::manifest::Manifest;
+use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::reused::{Evidence, Reused};
+use crate::model::state::{Phase, RunState};
+use crate::plan;
+use crate::plan::validate::Problems;
+use crate::repository::{self, Repository, Trust, trust};
+use crate::verify::{self, AtHand, Barred, Gate, Logs};
+
+use super::imports::{Found, Imports};
+use super::submission::{self, Wanted};
+use super::target::{self, Target};
+use super::{Denied, NewEntry, OpenRun, Vetted, coordinate};
+
+/// What a new run seals of the one that it continues, besides the plan.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    /// The artifacts, as they were sealed then.
+    pub artifacts: BTreeMap<FilePath, (Oid, Digest)>,
+    /// The run.
+    pub continues: Continues,
+    /// The bytes of the evidence.
+    pub evidence: Vec<u8>,
+}
+
+/// A run that continues another one: what `adopt-run` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct AdoptedRun {
+    schema: &'static str,
+    /// The new run.
+    pub run: RunId,
+    /// Whether it was created now, and not by an earlier call of the same command.
+    pub created: bool,
+    /// The run that it continues.
+    pub continues: RunId,
+    /// How many entries that run had, its seal aside.
+    pub entries: u64,
+    /// The Merkle root over them.
+    pub root: Digest,
+    /// The items that were taken over, in the order in which they were done.
+    pub taken: Vec<ItemId>,
+    /// How many items are left to do.
+    pub left: usize,
+    /// What whoever adopts the run should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Repository {
+    /// Continues a run under another id, with our key as its owner. Problems of its plan here are an answer, not a failure.
+    ///
+    /// The run must verify with all its products, and every key that signed it must be known here. Calling this again takes over
+    /// what an interrupted call left out.
+    pub fn adopt_run(&self, text: &str, id: &RunId) -> Result<Result<AdoptedRun, Problems>, Error> {
+        let old = self.continuable_elsewhere(&Target::find(&self.store, text)?)?;
+        if old.run == *id {
+            return Err(Error::SameId(id.clone()));
+        }
+        let (continues, evidence) = self.entries_of(&old)?;
+        let carried = Carried { artifacts: self.artifacts(&old)?, continues: continues.clone(), evidence };
+        let imports = Imports { found: self.imported(&old)?, carried: Some(carried), ..Imports::default() };
+        let submitted = &old.state.submitted;
+        let (queue, base) = (Some(submitted.queue.clone()), Some(submitted.base.to_string()));
+        let wanted = Wanted { queue, base, ..Wanted::default() };
+        let unreadable = || Error::Unreadable(old.run.clone());
+        let sealed = old.file(&self.store, format::PLAN)?.ok_or_else(unreadable)?.read(&self.store);
+        let bytes = plan::renamed(&sealed.map_err(|_| unreadable())?, id.as_str()).ok_or_else(unreadable)?;
+        let valid = match self.valid(&bytes, &wanted) {
+            Ok((valid, _)) => valid,
+            Err(problems) => return Ok(Err(problems)),
+        };
+        let submission = self.submit_valid(&valid, imports, PathBuf::new(), &wanted)?;
+        let mut open = self.opened(&submission.run)?;
+        if open.state.submitted.continues.as_ref() != Some(&continues) {
+            return Err(Error::Other { run: id.clone(), old: old.run.clone() });
+        }
+        let taken = self.carry(&mut open, &old, &continues)?;
+        let left = open.state.items.iter().filter(|item| !item.phase.is_terminal()).count();
+        let Continues { run, entries, root, .. } = continues;
+        Ok(Ok(AdoptedRun {
+            schema: "git-handoff.adopt-run/1",
+            run: submission.run,
+            created: submission.created,
+            continues: run,
+            entries,
+            root,
+            taken,
+            left,
+            warnings: submission.warnings,
+        }))
+    }
+
+    /// Lets a run pass of which all keys are known here, sealed or not.
+    fn continuable_elsewhere(&self, target: &Target) -> Result<Vetted, Error> {
+        let options = self.options(&Trust::default(), &mut |_| ())?;
+        let logs = Logs::read(&self.store)?;
+        let gate =
+            Gate { store: &self.store, at_hand: &AtHand::logs(&logs), options: &options, accept_untrusted: false };
+        let admitted = gate.admit_whole(&target.run, &target.reference)?;
+        if let Some(key) = admitted.strangers().first() {
+            return Err(Error::Stranger { run: target.run.clone(), key: key.clone() });
+        }
+        Ok(Vetted::read(&self.store, &admitted)?)
+    }
+
+    /// Returns what entry 0 says of the run that is continued, and the bytes that show it.
+    fn entries_of(&self, old: &Vetted) -> Result<(Continues, Vec<u8>), Error> {
+        let commit = |oid: Oid| -> Result<String, Error> {
+            let (_, raw) = self.store.read(oid).map_err(super::Error::from)?;
+            String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))
+        };
+        let commits = old.links.iter().map(|link| commit(link.commit)).collect::<Result<Vec<_>, _>>()?;
+        let evidence = continued::evidence(&commits);
+        if evidence.len() as u64 > bounds::BLOB {
+            return Err(Error::TooLarge { run: old.run.clone(), bytes: evidence.len() });
+        }
+        let under = &old.links[..old.links.len() - usize::from(old.state.sealed)];
+        let (entries, root) = (under.len() as u64, merkle::root(under.iter().map(|link| link.hash)));
+        Ok((Continues { run: old.run.clone(), entries, root, evidence: Digest::of(&evidence) }, evidence))
+    }
+
+    fn artifacts(&self, old: &Vetted) -> Result<BTreeMap<FilePath, (Oid, Digest)>, Error> {
+        let one = |(path, digest): (&FilePath, &Digest)| {
+            let blob =
+                self.store.blob_at(old.links[0].tree, &format::artifact_path(path)).map_err(super::Error::from)?;
+            Ok((path.clone(), (blob.ok_or_else(|| Error::Unreadable(old.run.clone()))?, *digest)))
+        };
+        old.state.submitted.artifacts.iter().map(one).collect()
+    }
+
+    /// Returns what the run took from elsewhere itself, with the evidence that it sealed.
+    fn imported(&self, old: &Vetted) -> Result<BTreeMap<String, Found>, Error> {
+        let unreadable = || Error::Unreadable(old.run.clone());
+        let RunSubmitted { imports, .. } = &old.state.submitted;
+        let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
+            let evidence = old.evidence(&self.store, name)?.ok_or_else(unreadable)?;
+            let evidence = evidence.read(&self.store).map_err(|_| unreadable())?;
+            Ok((name.clone(), Found { product: import.product, evidence }))
+        };
+        imports.iter().map(one).collect()
+    }
+
+    /// Records what the old run has done, in its order, as far as it can be taken over; returns the items.
+    fn carry(&self, open: &mut OpenRun, old: &Vetted, continues: &Continues) -> Result<Vec<ItemId>, Error> {
+        let (mut fired, mut taken) = (HashMap::new(), Vec::new());
+        for link in &old.links[1..] {
+            let entries = match &link.entry.event {
+                Event::ItemFired(e) => {
+                    fired.insert(&e.item, (e, link.tree));
+                    continue;
+                }
+                Event::ItemReconciled(e) => match fired.get(&e.item) {
+                    Some((dispatch, tree)) if may_take(&open.state, e) => {
+                        let manifest = self.manifest(old, dispatch, *tree)?;
+                        self.expect_here(old, e)?;
+                        done_again(open, continues, &manifest, (dispatch, e))
+                    }
+                    _ => Vec::new(),
+                },
+                Event::DocumentWritten(e) => vec![written_again(open, e)],
+                Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e),
+                _ => Vec::new(),
+            };
+            let item = entries.first().and_then(NewEntry::item).cloned();
+            if entries.is_empty() {
+                continue;
+            }
+            match open.record(&entries) {
+                // What cannot be recorded as the new run stands is left to it: an item that waits for people, for one.
+                Err(super::Error::Illegal(_)) => {}
+                Err(other) => return Err(other.into()),
+                Ok(links) if links.is_empty() => {}
+                Ok(_) => {
+                    taken.extend(item);
+                    coordinate::apply(open, self.config.max_items)?;
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    fn manifest(&self, old: &Vetted, dispatch: &ItemFired, tree: Oid) -> Result<Manifest, Error> {
+        let unreadable = || Error::Unreadable(old.run.clone());
+        let path = old.state.layout().manifest(&dispatch.item);
+        let blob = self.store.blob_at(tree, &path).map_err(super::Error::from)?.ok_or_else(unreadable)?;
+        let bytes = self.store.read_blob(blob).map_err(super::Error::from)?;
+        let manifest = Manifest::parse(&bytes).map_err(|_| unreadable())?;
+        if Digest::of(&bytes) == dispatch.manifest { Ok(manifest) } else { Err(unreadable()) }
+    }
+
+    fn expect_here(&self, old: &Vetted, e: &ItemReconciled) -> Result<(), Error> {
+        if e.products.values().all(|product| self.store.contains(product.oid)) {
+            return Ok(());
+        }
+        Err(Error::Absent { run: old.run.clone(), item: e.item.clone() })
+    }
+}
+
+/// Returns true if an item was done here in its own attempt, is green, and waits in the new run.
+fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
+    let waits = state.graph.position(&e.item).is_some_and(|at| state.items[at].phase == Phase::Waiting);
+    e.status == Outcome::Done && e.attempt > 0 && !e.is_red() && e.reused.is_none() && waits
+}
+
+/// Returns the entries by which an item of the old run is done in the new one; none where its pipeline is another here.
+fn done_again(
+    open: &OpenRun,
+    continues: &Continues,
+    old: &Manifest,
+    (dispatch, e): (&ItemFired, &ItemReconciled),
+) -> Vec<NewEntry> {
+    let state = &open.state;
+    let Some(at) = state.graph.position(&e.item) else { return Vec::new() };
+    let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
+    if old.pipeline.as_ref() != named {
+        return Vec::new();
+    }
+    let attempt = state.items[at].attempts + 1;
+    let manifest = Manifest { run: open.id().clone(), attempt, ..old.clone() };
+    let evidence = Evidence { proof: None, manifest: old.clone() }.canonical();
+    let reused = Reused {
+        run: continues.run.clone(),
+        item: e.item.clone(),
+        root: continues.root,
+        evidence: Digest::of(&evidence),
+        continued: true,
+    };
+    let fired = ItemFired {
+        item: e.item.clone(),
+        attempt,
+        manifest: Digest::of(&manifest.canonical()),
+        input_refs: dispatch.input_refs.clone(),
+    };
+    let ended = ItemReconciled {
+        attempt,
+        reason: None,
+        exit: None,
+        duration_ms: 0,
+        transcript: None,
+        summary: None,
+        reused: Some(reused),
+        ..e.clone()
+    };
+    vec![
+        NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)),
+        NewEntry::Reused(Event::ItemReconciled(ended), evidence),
+    ]
+}
+
+/// Returns the entry by which a document of the old run stands on the new one, by the word of whoever adopts.
+fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
+    let author = open.writer().actor.clone();
+    NewEntry::Plain(Event::DocumentWritten(DocumentWritten { author, said: None, ..e.clone() }))
+}
+
+/// Returns the entry that adds items which an actor added to the old run; none where one of them names a pipeline.
+fn added_again(old: &Vetted, e: &RunExtended) -> Vec<NewEntry> {
+    let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
+    match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
+        Some(items) if e.pipelines.is_empty() && items.iter().all(|item| item.pipeline().is_none()) => {
+            vec![NewEntry::Extended(Cause::Actor, items, BTreeMap::new())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Why a run was not continued.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It keeps its id.
+    #[error("the run {0:?} cannot continue itself: name another id with --id")]
+    SameId(RunId),
+    /// A key that signed the run is not known.
+    #[error("the run {:?} is signed with the key {key}, which is not known here, so it is not continued", run.as_str())]
+    Stranger {
+        /// The run.
+        run: RunId,
+        /// The key.
+        key: String,
+    },
+    /// The id belongs to another run.
+    #[error("the run {:?} is there already, and does not continue {:?} as that stands now", run.as_str(), old.as_str())]
+    Other {
+        /// The run that is there.
+        run: RunId,
+        /// The run that was to be continued.
+        old: RunId,
+    },
+    /// Its entries are too many to seal.
+    #[error("the entries of the run {:?} have {bytes} bytes; at most {} can be sealed with another run", run.as_str(), bounds::BLOB)]
+    TooLarge {
+        /// The run.
+        run: RunId,
+        /// How many bytes there are.
+        bytes: usize,
+    },
+    /// Its products are elsewhere.
+    #[error("the products of {:?} of the run {:?} are not here", item.as_str(), run.as_str())]
+    Absent {
+        /// The run.
+        run: RunId,
+        /// The item.
+        item: ItemId,
+    },
+    /// Something of the run cannot be read.
+    #[error("the run {:?} cannot be read whole", .0.as_str())]
+    Unreadable(RunId),
+    /// The run does not pass.
+    #[error(transparent)]
+    Barred(#[from] Barred),
+    /// The run is not found.
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    /// The new run was not made.
+    #[error(transparent)]
+    Submission(#[from] submission::Error),
+    /// The new run cannot be opened.
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    /// Something could not be read or recorded.
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    /// The rules of the run could not be applied.
+    #[error(transparent)]
+    Coordinate(#[from] coordinate::Error),
+    /// The logs could not be read.
+    #[error(transparent)]
+    Verify(#[from] verify::Error),
+    /// It cannot be told whom to trust.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// What the repository is asked for could not be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

@@ -1,0 +1,58 @@
+//! The admission of the key that sealed, in a proof of a run whose entry 0 does not name that key.
+
+use crate::git::codec::Decoded;
+use crate::model::entry::{Event, Role, RunAdmitted, RunSubmitted};
+use crate::verify::findings::Findings;
+
+use super::Revealed;
+use super::shown::{End, kind};
+
+impl Revealed<'_> {
+    /// Returns the entries that came as signed commits, in their order.
+    pub(super) fn ends(&self) -> impl Iterator<Item = &End> {
+        [&self.first].into_iter().chain(&self.admitted).chain([&self.last])
+    }
+
+    /// Returns the keys whose logs speak of the seal.
+    pub(super) fn sealers(&self) -> Vec<String> {
+        let mut sealers = self.first.submitted().map(RunSubmitted::sealers).unwrap_or_default();
+        sealers.extend(self.admission().map(|e| e.key.clone()));
+        sealers
+    }
+
+    /// Checks that an admission that is shown is the one that let the key of the seal do that. Whether its own key could
+    /// give the role is for the row `signature`.
+    pub(super) fn check_admission(&self, findings: &mut Findings) {
+        let Some(shown) = &self.admitted else { return };
+        let decoded = match &shown.0 {
+            Ok((decoded, _)) => decoded,
+            Err(why) => return findings.add(format!("the admission: {why}")),
+        };
+        if decoded.parents.len() != 1 {
+            findings.add(format!("the admission has {} parents", decoded.parents.len()));
+        }
+        self.check_object_format("admission", decoded, findings);
+        let sealed_by = self.last.0.as_ref().ok().and_then(|(_, signer)| signer.as_ref().ok());
+        let is_named = |key: &String| self.first.submitted().is_some_and(|e| e.sealers().contains(key));
+        if !self.admission().is_some_and(|e| sealed_by == Some(&e.key) && !is_named(&e.key)) {
+            findings.add("what is shown as the admission of the key that sealed is none".to_owned());
+        }
+    }
+
+    /// Object names are of the kind that entry 0 says.
+    pub(super) fn check_object_format(&self, what: &str, decoded: &Decoded, findings: &mut Findings) {
+        let Some(submitted) = self.first.submitted() else { return };
+        let kind = kind(&submitted.object_format);
+        let mut names = [decoded.tree, submitted.base].into_iter().chain(decoded.parents.iter().copied());
+        if names.any(|name| Some(name.0.kind()) != kind) {
+            findings.add(format!("the {what} entry names objects in another format than entry 0 says"));
+        }
+    }
+
+    fn admission(&self) -> Option<&RunAdmitted> {
+        match self.admitted.as_ref().and_then(End::entry).map(|entry| &entry.event) {
+            Some(Event::RunAdmitted(e)) if e.role == Role::Seal => Some(e),
+            _ => None,
+        }
+    }
+}

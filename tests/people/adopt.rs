@@ -1,0 +1,136 @@
+//! A run whose owner is gone goes on as a run of somebody who trusts the keys that signed it.
+
+use serde_json::{Value, json};
+
+use super::elsewhere::{bob_says, shared};
+use super::{as_person, items, person, signer, statuses};
+use crate::common::ground::Ground;
+use crate::common::{Output, assert_output};
+
+/// A run that its owner began, of which the first item is done, and a second key that knows the first.
+fn left_behind(items: &[Value]) -> Ground {
+    let ground = Ground::new();
+    person(&ground.env, "bob");
+    know_ada(&ground);
+    ground.submit("r", items);
+    ground.env.handoff(["run", "r"]).ends(4);
+    ground
+}
+
+fn know_ada(ground: &Ground) {
+    let signers = ground.env.handoff(["key", "--principal", "ada"]).success();
+    ground.env.write("home/signers", &signers);
+    ground.config("gpg.ssh.allowedSignersFile", &ground.path("home/signers").display().to_string());
+}
+
+fn bob(ground: &Ground, args: &[&str]) -> Output {
+    as_person(&ground.env, "repo", "bob", args)
+}
+
+#[test]
+fn an_open_run_goes_on_under_another_id_and_key() {
+    let ground = left_behind(&items());
+    assert_output!("people_adopt_run_1", bob(&ground, &["adopt-run", "r", "--id", "r2"]));
+    assert_eq!(statuses(&ground, "r2"), "done ready pending");
+    let said = bob(&ground, &["verify", "r2"]).exit(3).stdout;
+    let origin = "✓ origin     continues r (3 entries, root sha256:";
+    assert!(said.contains("✗ NOT SEALED\n") && said.contains(origin), "{said}");
+    // Nothing is run again, and the rest is as it would have been.
+    bob(&ground, &["run", "r2"]).ends(4);
+    bob(&ground, &["approve", "r2/sign-off"]).success();
+    bob(&ground, &["run", "r2"]).success();
+    let said = bob(&ground, &["verify", "r2"]).success();
+    assert!(said.contains("✓ INTACT") && said.contains(origin) && said.contains("here, intact"), "{said}");
+    // The way back names the old run, which is open.
+    let said = bob(&ground, &["lineage", "r2/ship"]).success();
+    assert!(said.contains("r/build") && !said.contains("not here"), "{said}");
+    assert_eq!(ground.env.handoff(["cat", "r2/build:outputs/report"]).success(), "built\n");
+    let dispatched = ground.entries("r2");
+    let fired = dispatched.iter().filter(|entry| entry["kind"] == "item.fired" && entry["item"] == "build");
+    assert_eq!(fired.count(), 1);
+    let done = dispatched.iter().find(|entry| entry["kind"] == "item.reconciled" && entry["item"] == "build").unwrap();
+    assert_eq!((&done["reused"]["run"], &done["durationMs"]), (&json!("r"), &json!(0)));
+    ground.passes_fsck();
+    let report: Value = serde_json::from_str(&bob(&ground, &["verify", "r2", "--json"]).success()).unwrap();
+    assert_eq!((&report["continues"]["run"], &report["intact"]), (&json!("r"), &json!(true)));
+    assert_eq!(report["takenFrom"][0]["name"], "r");
+    // What it took is proven with nothing else at hand, when the old run is gone.
+    let proof = bob(&ground, &["prove", "r2/build:outputs/report"]).success();
+    ground.env.write("home/proof.json", &proof);
+    ground.env.handoff_in("home", ["verify", "--proof", "proof.json"]).success();
+    ground.env.git(["update-ref", "-d", "refs/handoff/runs/r"]).success();
+    let said = bob(&ground, &["verify", "r2"]).success();
+    assert!(said.contains("continues r (") && said.contains("not here; its signed entries stand for it"), "{said}");
+    let said = bob(&ground, &["lineage", "r2/ship"]).success();
+    assert!(said.contains("not here; its signed entries are sealed with the run"), "{said}");
+}
+
+#[test]
+fn the_same_command_again_changes_nothing_and_another_run_keeps_its_id() {
+    let ground = left_behind(&items());
+    bob(&ground, &["adopt-run", "r", "--id", "r2"]).success();
+    let before = ground.tip("r2");
+    let again: Value =
+        serde_json::from_str(&bob(&ground, &["adopt-run", "r", "--id", "r2", "--json"]).success()).unwrap();
+    assert_eq!((&again["created"], &again["taken"], &again["left"]), (&json!(false), &json!([]), &json!(2)));
+    assert_eq!(ground.tip("r2"), before);
+    // The old run went on: that is another beginning.
+    ground.env.handoff(["reject", "r/sign-off"]).success();
+    let said = bob(&ground, &["adopt-run", "r", "--id", "r2"]).exit(1).stderr;
+    assert!(said.contains("does not continue"), "{said}");
+    bob(&ground, &["adopt-run", "r", "--id", "r"]).ends(2);
+    bob(&ground, &["adopt-run", "r", "--id", "a/b"]).ends(2);
+    bob(&ground, &["adopt-run", "none", "--id", "r3"]).ends(1);
+}
+
+#[test]
+fn a_sealed_run_is_continued_in_a_clone() {
+    let ground = shared(&items(), &[]);
+    ground.env.handoff(["abandon", "r", "-m", "the key is lost"]).success();
+    ground.env.handoff(["push", "--all"]).success();
+    bob_says(&ground, &["fetch"]).success();
+    // Nobody told Bob whose key that is.
+    let said = bob_says(&ground, &["adopt-run", "origin/r", "--id", "r2"]).exit(1).stderr;
+    assert!(said.contains("which is not known here") && said.contains("allowedSignersFile"), "{said}");
+    know_ada(&ground);
+    let signers = ground.path("home/signers").display().to_string();
+    ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
+    let said = bob_says(&ground, &["adopt-run", "origin/r", "--id", "r2"]).success();
+    assert_eq!(said, "r2 continues r: 1 item taken over, 2 left\n");
+    bob_says(&ground, &["approve", "r2/sign-off"]).success();
+    bob_says(&ground, &["run", "r2"]).success();
+    let said = bob_says(&ground, &["verify", "r2"]).success();
+    assert!(said.contains("continues r (") && said.contains("here, intact"), "{said}");
+}
+
+#[test]
+fn nothing_is_continued_that_a_key_without_trust_signed() {
+    let ground = left_behind(&items());
+    let ada = signer(&ground.env, "signing_key").fingerprint();
+    ground.env.write("home/revoked", &format!("{ada}\n"));
+    ground.config("handoff.revoked", &ground.path("home/revoked").display().to_string());
+    let refused = bob(&ground, &["adopt-run", "r", "--id", "r2"]);
+    assert!(refused.stderr.contains("is revoked"), "{refused}");
+    refused.ends(3);
+    assert_eq!(ground.tip("r2"), None);
+}
+
+#[test]
+fn documents_and_what_they_are_needed_for_are_taken_over() {
+    let mut items = items();
+    items[0]["inputs"]["command"] = json!("mkdir outputs; cp inputs/notes outputs/report");
+    items[0]["needs"] = json!({ "notes": { "from": "@documents", "select": { "kind": "document", "name": "notes" } } });
+    let ground = Ground::new();
+    person(&ground.env, "bob");
+    know_ada(&ground);
+    ground.submit("r", &items);
+    ground.env.write("repo/notes", "mind the gap\n");
+    ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
+    ground.env.handoff(["run", "r"]).ends(4);
+    let said = bob(&ground, &["adopt-run", "r", "--id", "r2"]).success();
+    assert_eq!(said, "r2 continues r: 1 item taken over, 2 left\n");
+    assert_eq!(ground.env.handoff(["cat", "r2/build:outputs/report"]).success(), "mind the gap\n");
+    bob(&ground, &["abandon", "r2"]).success();
+    let said = bob(&ground, &["verify", "r2"]).exit(4).stdout;
+    assert!(said.contains("continues r ("), "{said}");
+}

@@ -1,0 +1,228 @@
+//! What a run says that it continues, and does not.
+
+use git_handoff::git::store::Edit;
+use git_handoff::ledger::merkle;
+use git_handoff::model::continued::{Continues, commits, evidence};
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product};
+use git_handoff::model::format;
+use git_handoff::model::manifest::Manifest;
+use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::plan::ProductKey;
+use git_handoff::model::reused::{Evidence, Reused};
+use git_handoff::verify::Report;
+use std::collections::BTreeMap;
+
+use crate::common::lab::{Lab, assert_fails, assert_intact, blob, key};
+use crate::common::teller::{Teller, Told};
+
+fn plan(run: &str) -> String {
+    format!(
+        r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}}}},
+        {{"id":"other","executor":"command","inputs":{{"command":["other"]}}}}]}}"#
+    )
+}
+
+fn id(text: &str) -> ItemId {
+    text.parse().unwrap()
+}
+
+/// The run `first`, in which `make` is done, and which is not sealed.
+fn first(lab: &Lab) -> Told {
+    let mut teller = Teller::submit(lab, &plan("first"));
+    teller.fire("make");
+    teller.done("make", &[("outputs/report", b"make")]);
+    lab.finish(teller)
+}
+
+/// The parts of a story of a run that continues another.
+struct Story {
+    commits: Vec<String>,
+    continues: Continues,
+    reused: Reused,
+    item: &'static str,
+    text: &'static [u8],
+    manifest: Manifest,
+    bytes: Option<Vec<u8>>,
+}
+
+/// Tells it in the run `handoff-dag-1`, and verifies that.
+fn told(lab: &Lab, first: &Told, bend: impl FnOnce(&mut Story)) -> Report {
+    let read =
+        |link: &git_handoff::ledger::chain::Link| String::from_utf8(lab.store.read(link.commit).unwrap().1).unwrap();
+    let path = format!("{}:items/make/manifest.json", format::run_ref(&first.run));
+    let manifest = lab.store.read_blob(lab.git(&["rev-parse", &path]).parse().unwrap()).unwrap();
+    let under: Vec<Digest> = first.links.iter().map(|link| link.hash).collect();
+    let (run, root, none) = (first.run.clone(), merkle::root(under.iter().copied()), Digest::of(b""));
+    let mut story = Story {
+        commits: first.links.iter().map(read).collect(),
+        continues: Continues { run: run.clone(), entries: under.len() as u64, root, evidence: none },
+        reused: Reused { run, item: id("make"), root, evidence: none, continued: true },
+        item: "make",
+        text: b"make",
+        manifest: Manifest::parse(&manifest).unwrap(),
+        bytes: None,
+    };
+    bend(&mut story);
+    let sealed = story.bytes.unwrap_or_else(|| evidence(&story.commits));
+    if story.continues.evidence == none {
+        story.continues.evidence = Digest::of(&sealed);
+    }
+    let reused = Evidence { proof: None, manifest: story.manifest }.canonical();
+    story.reused.evidence = Digest::of(&reused);
+    let mut teller = Teller::submit(lab, &plan("handoff-dag-1"));
+    let Event::RunSubmitted(submitted) = &mut teller.drafts[0].event else { panic!() };
+    submitted.continues = Some(story.continues);
+    teller.drafts[0].edits.push(("continues.json".to_owned(), blob(lab, &sealed)));
+    teller.fire(story.item);
+    let oid = lab.store.write_blob(story.text).unwrap();
+    let product = Product { sha256: Digest::of(story.text), oid, size: story.text.len() as u64 };
+    let (layout, made) = (teller.state.layout(), ProductKey::named("outputs/report").unwrap());
+    let edits = vec![
+        (layout.reused(&id(story.item)), blob(lab, &reused)),
+        (layout.product(&id(story.item), &made), Edit::Blob(oid)),
+    ];
+    let event = ItemReconciled {
+        item: id(story.item),
+        attempt: 1,
+        status: Outcome::Done,
+        reason: None,
+        exit: None,
+        duration_ms: 0,
+        products: BTreeMap::from([(made, product)]),
+        verify: None,
+        transcript: None,
+        reused: Some(story.reused),
+        blocks: Vec::new(),
+        summary: None,
+    };
+    teller.add(Event::ItemReconciled(event), edits);
+    let left = if story.item == "make" { "other" } else { "make" };
+    teller.fire(left);
+    teller.done(left, &[]);
+    teller.seal();
+    lab.finish(teller);
+    lab.verify()
+}
+
+#[test]
+fn a_run_continues_another_sealed_or_not() {
+    for format in ["sha1", "sha256"] {
+        let lab = Lab::with_format(format);
+        let open = first(&lab);
+        let report = told(&lab, &open, |_| {});
+        assert_intact(&report);
+        let text = report.to_text(false);
+        assert!(text.contains("continues first (3 entries, root sha256:") && text.contains("here, intact"), "{text}");
+    }
+    let lab = Lab::new();
+    let mut teller = Teller::submit(&lab, &plan("first"));
+    teller.fire("make");
+    teller.done("make", &[("outputs/report", b"make")]);
+    teller.fire("other");
+    teller.done("other", &[]);
+    teller.seal();
+    let sealed = lab.finish(teller);
+    let report = told(&lab, &sealed, |story| {
+        let under: Vec<Digest> = sealed.links[..5].iter().map(|link| link.hash).collect();
+        let root = merkle::root(under.iter().copied());
+        (story.continues.entries, story.continues.root, story.reused.root) = (5, root, root);
+    });
+    assert_intact(&report);
+}
+
+#[test]
+fn what_the_other_run_does_not_show_does_not_hold() {
+    type Bend = (&'static str, fn(&mut Story), &'static str);
+    let bends: [Bend; 16] = [
+        ("no evidence", |s| s.bytes = Some(b"{}".to_vec()), "continues.json is no evidence"),
+        ("a field besides", |s| s.bytes = Some(b"{\"a\":1,\"commits\":[]}".to_vec()), "continues.json is no evidence"),
+        ("no entry", |s| s.commits.clear(), "continues.json holds no entry"),
+        ("another digest", |s| s.continues.evidence = Digest::of(b"x"), "is not the one that the entry names"),
+        ("an entry less", |s| drop(s.commits.pop()), "its entries are not those that the entry names"),
+        ("an entry left out", |s| drop(s.commits.remove(1)), "does not follow the one before it"),
+        ("entries in another order", |s| s.commits.swap(1, 2), "does not follow the one before it"),
+        ("no first entry", |s| drop(s.commits.remove(0)), "its first entry is not run.submitted"),
+        (
+            "an entry that was changed",
+            |s| s.commits[2] = s.commits[2].replace("\"durationMs\":", "\"durationMs\":1"),
+            "the signature does not match",
+        ),
+        ("another run", |s| s.continues.run = "second".parse().unwrap(), "is of something else"),
+        ("another root", |s| s.continues.root = Digest::of(b"x"), "its entries are not those"),
+        ("another item", |s| s.reused.item = id("other"), "is not done in the run"),
+        ("what another item was to do", |s| s.item = "other", "is not what was done there"),
+        ("other products", |s| s.text = b"fake", "handed other products over"),
+        ("no word that it is of that run", |s| s.reused.continued = false, "what its evidence is"),
+        ("another root of the item", |s| s.reused.root = Digest::of(b"x"), "of another run or root"),
+    ];
+    for (what, bend, why) in bends {
+        let lab = Lab::new();
+        let first = first(&lab);
+        println!("{what}");
+        let report = told(&lab, &first, bend);
+        let row = report.row("handoff").unwrap();
+        assert!(row.state == git_handoff::verify::State::Failed, "{what}: {}", report.to_text(false));
+        assert!(row.detail.contains(why), "{what}: {}", row.detail);
+    }
+}
+
+#[test]
+fn an_entry_by_no_writer_of_the_other_run_shows_nothing() {
+    let lab = Lab::new();
+    let eve = key(lab.path(), 3);
+    let mut teller = Teller::submit(&lab, &plan("first"));
+    teller.fire("make");
+    teller.done("make", &[("outputs/report", b"make")]);
+    teller.by(&eve);
+    let first = lab.finish(teller);
+    assert_fails(&told(&lab, &first, |_| {}), "handoff", "which is not among the run's writers");
+}
+
+#[test]
+fn the_keys_of_the_other_run_are_judged() {
+    let lab = Lab::new();
+    let bob = key(lab.path(), 2);
+    let mut teller = Teller::submit(&lab, &plan("first"));
+    let Event::RunSubmitted(submitted) = &mut teller.drafts[0].event else { panic!() };
+    submitted.writers.push(bob.fingerprint());
+    teller.fire("make");
+    teller.done("make", &[("outputs/report", b"make")]);
+    teller.by(&bob);
+    let first = lab.finish(teller);
+    let report = told(&lab, &first, |_| {});
+    assert_eq!(report.headline, "INTACT · unknown key");
+    assert!(report.signers.iter().any(|signer| signer.fingerprint == bob.fingerprint()));
+    let mut options = lab.options();
+    options.revoked = [(bob.fingerprint(), None)].into_iter().collect();
+    assert_eq!(lab.verify_with(&options).headline, "UNTRUSTED");
+}
+
+#[test]
+fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
+    let lab = Lab::new();
+    let continued = first(&lab);
+    told(&lab, &continued, |_| {});
+    // The same beginning, and another second entry.
+    let mut teller = Teller::submit(&lab, &plan("first"));
+    teller.fire("other");
+    teller.fail("other");
+    let other = teller.write(&lab.signer);
+    assert_eq!(other.links[0].hash, continued.links[0].hash);
+    let report = lab.verify();
+    assert_eq!(report.headline, "MISMATCH", "{}", report.to_text(false));
+    assert!(report.to_text(false).contains("goes on otherwise"));
+    // One that goes on from it is no other.
+    let _: RunId = continued.run.clone();
+    lab.git(&["update-ref", "refs/handoff/runs/first", &continued.head.commit.unwrap().to_string()]);
+    assert_intact(&lab.verify());
+}
+
+#[test]
+fn evidence_is_read_back_as_it_was_written() {
+    let all = vec!["one\n".to_owned(), "two".to_owned()];
+    assert_eq!(commits(&evidence(&all)), Some(all));
+    for bad in [&b"[]"[..], b"{\"commits\":[1]}", b"{\"commits\": []}", b"{\"commits\":[],\"x\":0}"] {
+        assert_eq!(commits(bad), None);
+    }
+}
