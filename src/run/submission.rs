@@ -12,6 +12,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::RunId;
+use crate::model::place::Place;
 use crate::model::plan::Plan;
 use crate::model::role::Role;
 use crate::plan;
@@ -203,8 +204,23 @@ impl Repository {
             OpenRun::open(&writer, &run)?;
         }
         let mut warnings: Vec<String> = valid.warnings().iter().cloned().chain(imports.warnings).collect();
-        warnings.extend(unseen.filter(|_| created));
+        if created {
+            warnings.extend(unseen);
+            warnings.extend(self.same_id(&run)?);
+        }
         Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings })
+    }
+}
+
+impl Repository {
+    /// Warns of a run that was fetched and has the id of one that was just created here.
+    fn same_id(&self, run: &RunId) -> Result<Option<String>, refs::Error> {
+        let fetched = refs::fetched_at(&self.store, &Place::of_run(run))?;
+        let names = fetched.iter().filter_map(|(name, _)| Some(format!("{}/{run}", Place::fetched(name)?.0)));
+        let names: Vec<String> = names.collect();
+        let others = names.join(", ");
+        let text = || format!("another run has the id {:?}: {others}; --id gives this one an id of its own", run.as_str());
+        Ok((!names.is_empty()).then(text))
     }
 }
 
@@ -238,6 +254,9 @@ pub enum Error {
     /// The run could not be made.
     #[error(transparent)]
     Submit(#[from] submit::Error),
+    /// The runs that were fetched could not be listed.
+    #[error(transparent)]
+    Refs(#[from] refs::Error),
     /// The work tree could not be compared with the commit.
     #[error(transparent)]
     WorkTree(#[from] work_tree::Error),

@@ -86,6 +86,7 @@ pub fn verify_bundle_json(
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
         pinned_clock: false,
         decisions: Vec::new(),
+        begun: (None, None),
     };
     let judged = Verdicts {
         rows,
@@ -95,6 +96,7 @@ pub fn verify_bundle_json(
         times: Vec::new(),
         sandbox: BTreeMap::new(),
         outcome: Some(judged.outcomes),
+        others: Vec::new(),
     };
     Ok(Report { uncovered, ..judged.report(facts, distrust) })
 }

@@ -29,6 +29,8 @@ pub(super) struct Facts {
     pub(super) actor: Option<String>,
     pub(super) pinned_clock: bool,
     pub(super) decisions: Vec<Decided>,
+    /// The key and the leaf hash of entry 0.
+    pub(super) begun: (Option<String>, Option<Digest>),
 }
 
 /// A decision about an item.
@@ -106,6 +108,7 @@ impl Facts {
             actor: submitted.and(case.chain.links.first()).map(|link| link.entry.actor.clone()),
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
             decisions: decisions(case),
+            begun: case.chain.links.first().map_or((None, None), |link| (link.signer.clone().ok(), Some(link.hash))),
         }
     }
 }

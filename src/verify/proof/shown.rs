@@ -35,6 +35,11 @@ impl End {
         self.decoded().map(|decoded| (&decoded.entry, decoded.hash))
     }
 
+    /// Returns the key that signed the entry, if its signature is good.
+    pub(super) fn signer(&self) -> Option<&str> {
+        self.0.as_ref().ok()?.1.as_deref().ok()
+    }
+
     pub(super) fn submitted(&self) -> Option<&RunSubmitted> {
         match self.entry().map(|entry| &entry.event) {
             Some(Event::RunSubmitted(e)) => Some(e),
