@@ -98,10 +98,16 @@ impl AnchorKind for GitPlace {
         self.heads(means, within).map(drop)
     }
 
-    fn publish(&self, means: &Means, within: Duration, _: &[Sealing], _: Unsure<'_>) -> Result<Vec<Published>, Error> {
+    fn publish(
+        &self,
+        means: &Means,
+        within: Duration,
+        sealings: &[Sealing],
+        _: Unsure<'_>,
+    ) -> Result<Vec<Published>, Error> {
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            asked: Asked::Named(Vec::new()),
+            asked: Asked::Named(sealings.iter().map(|sealing| sealing.run.to_string()).collect()),
             threads_only: false,
             transcripts: false,
             space: self.space.clone(),
@@ -109,7 +115,7 @@ impl AnchorKind for GitPlace {
             // Nobody's words are in a log.
             gate: Gate::default(),
         };
-        let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request)?;
+        let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request, means.writer.as_ref())?;
         if let Some(rival) = pushed.left_out().next() {
             return Err(push::Error::Blocked(Box::new(rival.clone())).into());
         }
