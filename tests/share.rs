@@ -11,8 +11,10 @@ mod many;
 mod partial;
 mod refusals;
 mod rivals;
+mod same_id;
 mod server;
 mod threads;
+mod told;
 mod transports;
 mod vanished;
 

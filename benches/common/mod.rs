@@ -42,6 +42,7 @@ impl Recording {
             gate: Gate::default(),
             imports: std::collections::BTreeMap::new(),
             roles: None,
+            carried: None,
         };
         submit::submit(&writer, &valid, &request).expect("the plan is submitted");
         let open = OpenRun::open(&writer, &valid.plan().id).expect("the run opens");

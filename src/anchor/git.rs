@@ -98,10 +98,17 @@ impl AnchorKind for GitPlace {
         self.heads(means, within).map(drop)
     }
 
-    fn publish(&self, means: &Means, within: Duration, _: &[Sealing], _: Unsure<'_>) -> Result<Vec<Published>, Error> {
+    fn publish(
+        &self,
+        means: &Means,
+        within: Duration,
+        sealings: &[Sealing],
+        _: Unsure<'_>,
+    ) -> Result<Vec<Published>, Error> {
+        self.refuse_others(means, within, sealings)?;
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            asked: Asked::Named(Vec::new()),
+            asked: Asked::Named(sealings.iter().map(|sealing| sealing.run.to_string()).collect()),
             threads_only: false,
             transcripts: false,
             space: self.space.clone(),
@@ -109,7 +116,7 @@ impl AnchorKind for GitPlace {
             // Nobody's words are in a log.
             gate: Gate::default(),
         };
-        let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request)?;
+        let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request, means.writer.as_ref())?;
         if let Some(rival) = pushed.left_out().next() {
             return Err(push::Error::Blocked(Box::new(rival.clone())).into());
         }
@@ -128,6 +135,25 @@ impl GitPlace {
         }
         let apart = self.apart.get().cloned();
         Ok(Reach { apart, within: Some(within), prompt: false, ..means.reach.clone() })
+    }
+
+    /// Refuses to hand over the seal of a run where a log of its key at the place holds another one.
+    ///
+    /// Each log has a name of its own, so that the two would stand beside each other.
+    fn refuse_others(&self, means: &Means, within: Duration, sealings: &[Sealing]) -> Result<(), Error> {
+        let is_of_key = |key: &str| sealings.iter().any(|sealing| sealing.fingerprint == key);
+        let there = match self.logs(means, within, means.store.object_format(), &is_of_key) {
+            // What is no log says nothing of a run.
+            Err(Error::Remote(remote::Error::Unsound(..))) => Vec::new(),
+            logs => logs?,
+        };
+        for Sealing { run, seal, .. } in sealings {
+            let mut roots = there.iter().flat_map(|logs| logs.roots(run));
+            if let Some(held) = roots.find(|root| *root != seal.root) {
+                return Err(Error::Differs { run: run.clone(), held, ours: seal.root });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the heads of the logs.

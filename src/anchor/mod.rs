@@ -25,6 +25,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::git::remote::Reach;
 use crate::git::store::Store;
+use crate::ledger::chain::Writer;
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::name::RunId;
@@ -75,6 +76,8 @@ pub struct Means {
     pub clock: Clock,
     /// What the environment says of AWS.
     pub environment: Environment,
+    /// Who writes the logs that go to anchors, where something is to go there.
+    pub writer: Option<Writer>,
 }
 
 impl Means {
@@ -91,6 +94,7 @@ impl Means {
             settings: repository.config.reaching.clone(),
             clock: from.clock,
             environment: Environment { variables, home: from.variable("HOME").map(PathBuf::from) },
+            writer: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::git::program;
 use crate::ledger::log::{self, Record};
 use crate::model::format;
 use crate::model::name::RunId;
-use crate::repository::Repository;
+use crate::repository::{self, Repository};
 use crate::run::target::{self, own_runs};
 use crate::verify::{Options, Seal, State, verify};
 
@@ -73,7 +73,7 @@ impl Repository {
             return Err(Error::NoAnchors);
         }
         let sealings = self.sealings(&runs)?;
-        let means = Means::of(self);
+        let means = Means { writer: self.log_writer()?, ..Means::of(self) };
         let mut answer = AnchorPush::new();
         for anchor in &anchors {
             match anchor.publish(&means, &sealings, &|run| self.refuse_unsound(run)) {
@@ -188,6 +188,9 @@ pub enum Error {
     /// The log could not be read.
     #[error(transparent)]
     Log(#[from] log::Error),
+    /// The key that writes logs cannot be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
     /// Runs cannot be verified.
     #[error(transparent)]
     Verification(#[from] verification::Error),

@@ -1,6 +1,7 @@
 //! Runs, proofs and bundles, verified with the logs at hand and the places outside that are configured.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
@@ -94,7 +95,7 @@ impl<'r> Verification<'r> {
         let (deleted, cautions): (Vec<_>, Vec<_>) = vanished.partition(Vanished::is_missed);
         let deleted = deleted.iter().map(|vanished| Missed::Deleted(vanished.sentence()));
         let missed = held.missed.into_iter().chain(deleted).collect();
-        let cautions = cautions.iter().map(Vanished::sentence).collect();
+        let cautions = told(&cautions);
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
     }
 
@@ -237,6 +238,16 @@ impl<'r> RunsToVerify<'r> {
             other => Ok(other?),
         }
     }
+}
+
+/// Says what remotes do not show and what is not missed for it: what is gone each by itself, and for each remote how many runs it was
+/// never seen to show.
+fn told(vanished: &[Vanished]) -> Vec<String> {
+    let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.seen);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    unpushed.iter().for_each(|vanished| *counts.entry(&vanished.remote).or_default() += 1);
+    let lost = lost.into_iter().map(Vanished::sentence);
+    lost.chain(counts.into_iter().map(|(remote, count)| shown::unpushed(remote, count))).collect()
 }
 
 /// Why something cannot be verified.

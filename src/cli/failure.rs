@@ -181,6 +181,7 @@ impl From<submission::Error> for Failure {
             submission::Error::Queue(ref queue) => Self::of("unknown-queue", &error).hint(hints::register_queue(queue)),
             submission::Error::Submit(inner) => inner.into(),
             submission::Error::WorkTree(_) => Self::of("git", &error),
+            submission::Error::Refs(inner) => inner.into(),
             submission::Error::Denied(inner) => inner.into(),
             submission::Error::NotOwned => Self::usage(error.to_string()),
             submission::Error::Repository(inner) => inner.into(),

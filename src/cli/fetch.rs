@@ -1,7 +1,7 @@
 //! `git handoff fetch`
 
 use git_handoff::model::hints;
-use git_handoff::repository::Repository;
+use git_handoff::repository::{Repository, shown};
 use git_handoff::run::taking::TakenIn;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
@@ -63,13 +63,13 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
     }
-    let more = fetched.vanished.len().saturating_sub(MOST_TOLD);
-    for vanished in fetched.vanished.iter().take(MOST_TOLD) {
-        let sentence = vanished.sentence();
-        if vanished.seen { output.warn(&sentence) } else { output.note(&sentence) }
+    let (lost, unpushed): (Vec<_>, Vec<_>) = fetched.vanished.iter().partition(|vanished| vanished.seen);
+    lost.iter().take(MOST_TOLD).for_each(|vanished| output.warn(&vanished.sentence()));
+    if let more @ 1.. = lost.len().saturating_sub(MOST_TOLD) {
+        output.warn(&format!("{more} more are gone from {}; --json lists them all", request.remote.name));
     }
-    if more > 0 {
-        output.note(&format!("{more} more are not shown there; --json lists them all"));
+    if let (false, true) = (unpushed.is_empty(), request.names.is_empty()) {
+        output.note(&shown::unpushed(&request.remote.name, unpushed.len()));
     }
     for taken in &fetched.taken {
         let (kind, name) = (taken.place.kind.word(), &taken.place.name);

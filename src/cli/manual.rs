@@ -15,7 +15,8 @@ use super::Arguments;
 const FILES: &[(&str, &str)] = &[
     ("refs/handoff/runs/<run>", "A run: its entries, each a signed commit."),
     ("refs/handoff/threads/<thread>", "A thread of checkpoints."),
-    ("refs/handoff/logs/<fingerprint>", "The log of what a key has sealed."),
+    ("refs/handoff/logs/<fingerprint>", "The private log of a key: everything that it has sealed. It is never pushed."),
+    ("refs/handoff/logs/<fingerprint>.<digits>", "The logs of what the key has pushed or anchored."),
     (".git/handoff/signing_key", "The repository's own key, made on first use."),
     (".git/handoff/pipelines", "The pipelines that were added, by the hex digits of their hashes."),
     ("~/.cache/git-handoff", "Where worktrees are made, unless `handoff.workspace.root` says otherwise."),

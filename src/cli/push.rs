@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         dry_run: arguments.dry_run,
         gate: repository.gate(),
     };
-    let pushed = stage::push(&repository.store, &repository.reach(), &request)
+    let pushed = stage::push(&repository.store, &repository.reach(), &request, repository.log_writer()?.as_ref())
         .map_err(|error| Failure::of_push(error, &request))?;
     let moves = &pushed.moved;
     if output.json {

@@ -79,8 +79,8 @@ pub(crate) struct Arguments {
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
-    /// Fail unless every signature is by a key of this principal's
-    #[arg(long, value_name = "PRINCIPAL")]
+    /// Fail unless every signature is by this key: a fingerprint, a public key, or a principal in the signers
+    #[arg(long, value_name = "KEY")]
     signer: Option<String>,
     /// Trust none of the keys in this list of fingerprints or public keys [default: handoff.revoked]
     #[arg(long, value_name = "FILE")]

@@ -1,15 +1,18 @@
-//! The repository log: one append-only chain per writer over all the runs it submitted and sealed.
+//! The repository logs: append-only chains per writer over all the runs it submitted and sealed.
 //!
-//! It is written after the run's own ref and can be rebuilt from it, so a crash in between loses nothing: the next `run` or
-//! `doctor` appends what is missing.
+//! The private log of a key holds everything and never travels. What of it concerns a run is appended to a log that travels when
+//! that run is first pushed or anchored, so that a push tells nobody of other runs.
+//!
+//! The private log is written after the run's own ref and can be rebuilt from it, so a crash in between loses nothing: the next
+//! `run` or `doctor` appends what is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::codec::Decoded;
 use crate::git::race::{self, Lost};
-use crate::git::store::{Edit, Store};
+use crate::git::store::{Edit, Kept, Store};
 use crate::git::{history, refs, store};
-use crate::ledger::chain::{self, Draft, Writer};
+use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
 use crate::model::entry::{Event, Subject};
@@ -20,12 +23,67 @@ pub use crate::model::log_record::Record;
 use crate::model::name::RunId;
 use crate::model::place::{self, Place};
 
-/// Returns the log that a key writes in this clone: one that had to make way for another clone's, once there is one.
-pub fn own(store: &Store, fingerprint: &str) -> Result<LogName, Error> {
+/// Returns the logs of this repository that travel, whoever wrote them.
+pub fn travelling(store: &Store) -> Result<Vec<LogName>, Error> {
     let listed = refs::list(store, format::LOG_REFS).map_err(Error::Refs)?;
     let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::LOG_REFS)?));
-    let further = names.filter(|name| name.key() == fingerprint && name.is_further()).max();
-    Ok(further.unwrap_or_else(|| LogName::of(fingerprint)))
+    Ok(names.filter(LogName::is_further).collect())
+}
+
+/// Entries for a log that travels, written and not yet visible.
+#[must_use = "nothing has happened until the entries are published"]
+pub struct Extension {
+    name: LogName,
+    appended: Appended,
+}
+
+impl Extension {
+    /// Swaps the ref of the log; returns the log and its new head.
+    pub fn publish(self) -> Result<(LogName, Option<Oid>), Error> {
+        Ok((self.name, self.appended.publish()?.0.commit))
+    }
+
+    /// Writes the entries and leaves the ref of the log as it is; they are kept as long as what is returned lives.
+    pub fn place(self) -> Result<(LogName, Option<Oid>, Kept), Error> {
+        let (kept, links) = self.appended.place()?;
+        Ok((self.name, links.last().map(|link| link.commit), kept))
+    }
+}
+
+/// Writes events onto a log of the writer's key that travels, or onto a new one, each about a run or a thread.
+///
+/// A new one is named after its first entry, so that it is in no way of another's.
+pub fn extend(writer: &Writer, log: Option<&LogName>, events: Vec<(Subject, Event)>) -> Result<Extension, Error> {
+    let drafts = events.into_iter().map(|(about, event)| draft(about, event)).collect();
+    if let Some(log) = log {
+        let appended = writer.append(&chain::tip(&writer.store, &log.reference())?, drafts)?;
+        return Ok(Extension { name: log.clone(), appended });
+    }
+    let appended = writer.append(&Head::unborn(String::new()), drafts)?;
+    let first = appended.links().first().expect("a log begins with something to say").hash;
+    let name = LogName::apart(&writer.signer.fingerprint(), first);
+    Ok(Extension { appended: appended.under(name.reference()), name })
+}
+
+/// Returns the entry of an event of a log, with what it changes in the tree.
+fn draft(about: Subject, event: Event) -> Draft {
+    let edit = match (&about, &event) {
+        (Subject::Run(run), Event::LogDecided(said)) => {
+            Some((format::decided_path(run, &said.item), Edit::Bytes(said.canonical())))
+        }
+        (Subject::Run(run), Event::LogWritten(said)) => {
+            Some((format::written_path(run, &said.name), Edit::Blob(said.oid)))
+        }
+        _ => Record::of_event(&about, &event)
+            .and_then(|record| Some((log_record::path(&about)?, Edit::Bytes(record.canonical())))),
+    };
+    Draft { about, event, edits: edit.into_iter().collect() }
+}
+
+/// Returns the entries of the private log of a key, oldest first.
+pub fn private(store: &Store, fingerprint: &str) -> Result<Vec<Link>, Error> {
+    let read = chain::read(store, &format::log_ref(fingerprint))?;
+    Ok(read.map_or_else(Vec::new, |(_, links)| links))
 }
 
 /// Returns the name under which our log can stand beside one that has the same name elsewhere and goes on from it no more.
@@ -87,21 +145,25 @@ pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> 
     refs::delete(store, &from.reference(), head).map_err(Error::Refs)
 }
 
-/// Returns the last that a writer's log holds about a run or a thread.
+/// Returns the last that the private log of a key holds about a run or a thread.
 pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<Record>, Error> {
-    let head = chain::tip(store, &own(store, fingerprint)?.reference())?;
+    let head = chain::tip(store, &format::log_ref(fingerprint))?;
     head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
 }
 
-/// Returns the logs of a key here, our own and those fetched, that name a run. What others say in theirs takes no name from us.
+/// Returns the logs here that name a run: those of this repository, and the fetched ones of a key. The fetched logs of other keys
+/// take no name from us.
 ///
 /// Of what was fetched counts the latest entry that the key signed: what somebody else put on top says nothing.
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
     let (mut named, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
         let is_fetched = Place::fetched_of(&name, place::Kind::Log).is_some();
-        let log = name.rsplit('/').next().and_then(LogName::decode).filter(|log| log.key() == fingerprint);
-        if log.is_none() || !(is_fetched || name.starts_with(format::LOG_REFS)) {
+        let is_of_key = || {
+            let log = name.rsplit('/').next().and_then(LogName::decode);
+            log.is_some_and(|log| log.key() == fingerprint)
+        };
+        if !(if is_fetched { is_of_key() } else { name.starts_with(format::LOG_REFS) }) {
             continue;
         }
         let tree = if is_fetched { signed_tree(store, fingerprint, tip) } else { chain::tip(store, &name)?.tree };
@@ -124,37 +186,32 @@ fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
     sign::signer(&entry.payload, entry.signature.as_deref()).is_ok_and(|signer| signer == fingerprint)
 }
 
-/// Appends a record to the writer's log unless what stands there leaves nothing to say.
+/// Appends a record to the writer's private log unless what stands there leaves nothing to say.
 pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
     let (fingerprint, about) = (writer.signer.fingerprint(), record.about());
     race::run(|| {
-        let name = own(&writer.store, &fingerprint)?.reference();
-        let head = chain::tip(&writer.store, &name)?;
+        let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
         let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, &about))?;
         if known.is_some_and(|known| known.covers(record)) {
             return Ok(());
         }
-        let at = log_record::path(&about).expect("a record is about a run or a thread");
-        let edits = vec![(at, Edit::Bytes(record.canonical()))];
-        let draft = Draft { about: about.clone(), event: record.event(fingerprint.clone()), edits };
-        writer.append(&head, vec![draft])?.publish()?;
+        writer.append(&head, vec![draft(about.clone(), record.event(fingerprint.clone()))])?.publish()?;
         Ok(())
     })
 }
 
-/// Appends to the writer's log what its key says of a run that somebody else conducts.
-pub fn say(writer: &Writer, run: &RunId, event: &Event, edits: &[(String, Edit)]) -> Result<(), Error> {
+/// Appends to the writer's private log what its key says of a run that somebody else conducts.
+pub fn say(writer: &Writer, run: &RunId, event: &Event) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
     race::run(|| {
-        let head = chain::tip(&writer.store, &own(&writer.store, &fingerprint)?.reference())?;
-        let draft = Draft { about: run.clone().into(), event: event.clone(), edits: edits.to_vec() };
-        writer.append(&head, vec![draft])?.publish()?;
+        let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
+        writer.append(&head, vec![draft(run.clone().into(), event.clone())])?.publish()?;
         Ok(())
     })
 }
 
 /// Whether an entry is about what its key says of others' runs: two clones say different things of one, and neither is wrong.
-fn is_statement(event: &Event) -> bool {
+pub fn is_statement(event: &Event) -> bool {
     matches!(event, Event::LogDecided(_) | Event::LogWritten(_))
 }
 

@@ -56,6 +56,9 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
         ("verify_or_accept", [run]) => {
             format!("{}; only the operator can accept its keys", call("verify", json!({ "run": run })))
         }
+        ("decide_or_accept", [run]) => {
+            format!("{}; only the operator can decide which run is meant", call("verify", json!({ "run": run })))
+        }
         ("verify_thread", [thread]) => call("verify", json!({ "thread_id": thread })),
         ("first_plan", []) => "call `submit` with a plan".to_owned(),
         ("again", []) => "call the tool again".to_owned(),

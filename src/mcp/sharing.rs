@@ -105,7 +105,9 @@ fn thread_push(call: &Call, parameters: &Push) -> Result<Value, Failure> {
         gate: repository.gate(),
     };
     let reach = call.reach(&repository);
-    let pushed = push::push(&repository.store, &reach, &request).map_err(|error| Failure::of_push(error, &request))?;
+    let writer = repository.log_writer()?;
+    let pushed = push::push(&repository.store, &reach, &request, writer.as_ref())
+        .map_err(|error| Failure::of_push(error, &request))?;
     if let Some(rival) = pushed.left_out().next() {
         return Err(push::Error::Blocked(Box::new(rival.clone())).into());
     }

@@ -135,6 +135,10 @@ hints! {
     verify(run) => "git handoff verify {run}";
     /// A run is by keys that nobody vouched for.
     verify_or_accept(run) => "git handoff verify {run}   # to take it all the same: --accept-untrusted";
+    /// Two runs have one id.
+    run_under_another_id() => "git handoff run PLAN --id ID   # gives yours an id of its own; to verify one of the two: --signer KEY";
+    /// Two runs have one id, and one of them is wanted.
+    decide_or_accept(run) => "git handoff verify {run} --signer KEY   # to take it all the same: --accept-untrusted";
     /// A thread does not hold, or may not.
     verify_thread(thread) => "git handoff thread verify {thread}";
     /// Something that some run rests on is not what it was.

@@ -45,7 +45,12 @@ pub enum Record {
 impl Record {
     /// Returns what an entry says; none of one that stands in no log.
     pub fn of(entry: &Entry) -> Option<Self> {
-        match (&entry.about, &entry.event) {
+        Self::of_event(&entry.about, &entry.event)
+    }
+
+    /// Returns what an event of a log says of a run or a thread, or `None` for any other event.
+    pub fn of_event(about: &Subject, event: &Event) -> Option<Self> {
+        match (about, event) {
             (Subject::Run(run), Event::LogSubmitted(e)) => Some(Self::Submitted { run: run.clone(), first: e.first }),
             (Subject::Run(run), Event::LogSealed(e)) => {
                 let LogSealed { root, entries, seal, commit, .. } = *e;

@@ -165,6 +165,11 @@ impl Repository {
         Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock, actor })
     }
 
+    /// Returns who writes logs here, or `None` where there is no key yet, and so nothing to tell.
+    pub fn log_writer(&self) -> Result<Option<Writer>, Error> {
+        self.own_key().map(|_| self.writer()).transpose()
+    }
+
     /// Returns the signing key: the configured one, else the repository's own.
     pub fn signer(&self) -> Result<Signer, Error> {
         let folder = self.store.common_dir().join("handoff");

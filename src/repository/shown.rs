@@ -78,6 +78,18 @@ impl Vanished {
     }
 }
 
+/// Says in one line how many runs and threads a log of a remote names that the remote does not show and was never seen to show.
+pub fn unpushed(remote: &str, count: usize) -> String {
+    match count {
+        1 => format!(
+            "a log from {remote} names 1 run or thread that is not there and not here: it was deleted, or never pushed"
+        ),
+        many => format!(
+            "logs from {remote} name {many} runs or threads that are not there and not here: they were deleted, or never pushed"
+        ),
+    }
+}
+
 impl Shown {
     /// Reads what was seen on one remote; nothing, where it was never looked at.
     pub fn read(store: &Store, remote: &str) -> Result<Self, Error> {

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::is_in_work_tree;
+use crate::ledger::sign;
 use crate::model::json;
+use crate::model::log_name::is_fingerprint;
 use crate::verify::{Options, Revoked, Signers, revoked};
 
 use super::{Repository, read_up_to};
@@ -62,13 +64,14 @@ impl Repository {
             Some(path) => revoked(&text(path)?).map_err(|e| bad(path, e.to_string()))?,
             None => Revoked::new(),
         };
-        if wanted.signer.is_some() && signers.is_none() {
+        let signer = wanted.signer.map(|text| sign::public_fingerprint(text).unwrap_or_else(|_| text.to_owned()));
+        if signer.as_ref().is_some_and(|signer| !is_fingerprint(signer)) && signers.is_none() {
             return Err(Error::NoSigners);
         }
         Ok(Options {
             own_key: self.own_fingerprint(),
             signers,
-            signer: wanted.signer.map(str::to_owned),
+            signer,
             strict_signers: strict_file.is_some() || wanted.require,
             revoked,
             ..Options::default()

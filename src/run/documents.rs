@@ -4,12 +4,10 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use crate::git::store::Edit;
 use crate::ledger::log;
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::Author;
 use crate::model::entry::{Event, LogWritten, Product, Role};
-use crate::model::format;
 use crate::model::name::{FilePath, NameError, RunId};
 use crate::model::schema::{Schema, SchemaError, Wanted};
 use crate::model::time::Moment;
@@ -221,11 +219,8 @@ impl Repository {
             fits.map_err(|source| Error::of(asked.run, asked.name, source))?;
         }
         let Product { sha256, oid, size } = product;
-        let path = format::written_path(&run.run, &name);
         let said = LogWritten { log: key.clone(), first, name: name.clone(), schema, sha256, oid, size, previous };
-        log::say(&writer, &run.run, &Event::LogWritten(said), &[(path, Edit::Blob(oid))])
-            .map_err(people::Error::from)
-            .map_err(Error::from)?;
+        log::say(&writer, &run.run, &Event::LogWritten(said)).map_err(people::Error::from).map_err(Error::from)?;
         let run = run.run.clone();
         Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by: key })
     }

@@ -8,12 +8,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::git::store::Edit;
 use crate::ledger::{log, sign};
 use crate::model::decision::About;
 use crate::model::digest::Digest;
 use crate::model::entry::{Decision, Event, ItemDecided, LogDecided, Role, RunAdmitted};
-use crate::model::format;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::Source;
@@ -125,8 +123,7 @@ impl Repository {
             return Err(Illegal::SecondVote(id(at), id(other), by).into());
         }
         let said = LogDecided { log: by.clone(), first, item: item.clone(), decision, about: about.clone(), message };
-        let edits = vec![(format::decided_path(&run.run, &item), Edit::Bytes(said.canonical()))];
-        log::say(&writer, &run.run, &Event::LogDecided(said), &edits)?;
+        log::say(&writer, &run.run, &Event::LogDecided(said))?;
         let run = run.run.clone();
         Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })
     }

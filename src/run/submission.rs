@@ -15,6 +15,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::RunId;
+use crate::model::place::Place;
 use crate::model::plan::Plan;
 use crate::model::role::Role;
 use crate::plan;
@@ -242,7 +243,10 @@ impl Repository {
             OpenRun::open(&writer, &run)?;
         }
         let mut warnings: Vec<String> = valid.warnings().iter().cloned().chain(imports.warnings).collect();
-        warnings.extend(unseen.filter(|_| created));
+        if created {
+            warnings.extend(unseen);
+            warnings.extend(self.same_id(&run)?);
+        }
         Ok(Submission { schema: "git-handoff.submit/1", run, created, warnings })
     }
 }
@@ -250,6 +254,19 @@ impl Repository {
 /// Refuses what is no file.
 fn readable(meta: &Metadata) -> io::Result<()> {
     if meta.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
+impl Repository {
+    /// Warns of a run that was fetched and has the id of one that was just created here.
+    fn same_id(&self, run: &RunId) -> Result<Option<String>, refs::Error> {
+        let fetched = refs::fetched_at(&self.store, &Place::of_run(run))?;
+        let names = fetched.iter().filter_map(|(name, _)| Some(format!("{}/{run}", Place::fetched(name)?.0)));
+        let names: Vec<String> = names.collect();
+        let others = names.join(", ");
+        let text =
+            || format!("another run has the id {:?}: {others}; --id gives this one an id of its own", run.as_str());
+        Ok((!names.is_empty()).then(text))
+    }
 }
 
 /// Says what is changed here and not in the commit that items start from, where that is the one checked out.
@@ -282,6 +299,9 @@ pub enum Error {
     /// The run could not be made.
     #[error(transparent)]
     Submit(#[from] submit::Error),
+    /// The runs that were fetched could not be listed.
+    #[error(transparent)]
+    Refs(#[from] refs::Error),
     /// The work tree could not be compared with the commit.
     #[error(transparent)]
     WorkTree(#[from] work_tree::Error),

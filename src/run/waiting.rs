@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::ledger::{chain, log};
+use crate::ledger::chain;
 use crate::model::decision::{About, LogDecided};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Role};
@@ -197,8 +197,7 @@ impl Repository {
         first: Digest,
         (at, state): (usize, &RunState),
     ) -> Option<&'static str> {
-        let log = log::own(&self.store, key).ok()?;
-        let tree = chain::tip(&self.store, &log.reference()).ok()?.tree?;
+        let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
         let path = format::decided_path(run, &state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
         let said: LogDecided = serde_json::from_slice(&bytes).ok()?;

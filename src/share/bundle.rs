@@ -9,12 +9,20 @@ use crate::git::scratch::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
+use crate::model::log_name::LogName;
 use crate::model::place::{Kind, Place};
 
 /// Writes a bundle of runs and threads, each by the ref that holds it, and of the logs that lie beside those refs.
 ///
 /// Fetched ones stand in it under the names that they have where they come from. What a run starts from is not part of it.
-pub fn write(store: &Store, chains: &[(Place, String)], out: &mut dyn Write) -> Result<(), Error> {
+///
+/// Of this repository's logs, those go along that `outbound` chooses.
+pub(super) fn write(
+    store: &Store,
+    chains: &[(Place, String)],
+    logs: &[(LogName, Oid)],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let mut scratch = Scratch::new(store.object_format())?;
     scratch.borrow_objects(store)?;
     let mut put: BTreeMap<Place, Oid> = BTreeMap::new();
@@ -29,13 +37,19 @@ pub fn write(store: &Store, chains: &[(Place, String)], out: &mut dyn Write) -> 
         {
             put.insert(stamps, tree);
         }
-        for (name, oid) in refs::list(store, folder)? {
+        let fetched = if folder == REFS { Vec::new() } else { refs::list(store, folder)? };
+        for (name, oid) in fetched {
             let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
             if let Some(log) = log
                 && put.insert(log.clone(), oid).is_some_and(|other| other != oid)
             {
                 return Err(Error::TwoLogs(log.name));
             }
+        }
+    }
+    for (log, head) in logs {
+        if put.insert(Place::of_log(log), *head).is_some_and(|other| other != *head) {
+            return Err(Error::TwoLogs(log.to_string()));
         }
     }
     for (place, oid) in &put {

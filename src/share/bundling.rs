@@ -1,18 +1,24 @@
 //! Which runs and threads are written into a bundle, and where to.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::git::store::Store;
+use crate::ledger::log;
+use crate::model::digest::Oid;
+use crate::model::entry::Subject;
 use crate::model::format;
+use crate::model::log_name::LogName;
 use crate::model::place::{Kind, Place};
-use crate::repository::Repository;
+use crate::repository::{self, Repository};
 use crate::run::Target;
 use crate::run::target::{self, own_runs};
 use crate::thread::own_threads;
 use crate::thread::target::{self as thread_target, ThreadTarget};
 
-use super::bundle;
+use super::outbound::{self, Outbound};
+use super::{bundle, wanted};
 
 /// What was written into a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +33,23 @@ impl Repository {
     /// Writes runs and threads into a bundle, with the logs that anchor them: those of some names, or all of this repository.
     pub fn bundle(&self, names: Option<&[String]>, out: &mut dyn Write) -> Result<Bundled, Error> {
         let chains = chains(&self.store, names)?;
-        bundle::write(&self.store, &chains, out)?;
+        bundle::write(&self.store, &chains, &self.logs_of(&chains, names.is_none())?, out)?;
         let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
         Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread) })
+    }
+
+    /// Returns the logs that tell of runs and threads of this repository among these, and, unless they are `all`, of no others.
+    fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<Vec<(LogName, Oid)>, Error> {
+        let own = chains.iter().filter(|(place, reference)| *reference == place.below(format::REFS));
+        let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| outbound::subject_of(place)).collect();
+        if handed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (writer, here) = (self.log_writer()?, wanted::here(&self.store)?);
+        let handed = (!all).then_some(handed);
+        let there = BTreeMap::new();
+        let outbound = Outbound { store: &self.store, writer: writer.as_ref(), handed, ours: &here, there: &there };
+        Ok(outbound.logs(false)?.heads)
     }
 
     /// Writes a bundle into a file; one of that name is replaced by a whole bundle or not at all.
@@ -98,6 +118,15 @@ pub enum Error {
     /// Threads could not be listed.
     #[error(transparent)]
     Thread(#[from] crate::thread::Error),
+    /// The key that writes logs cannot be had.
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+    /// The logs that go along could not be read or written.
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    /// Refs could not be listed.
+    #[error(transparent)]
+    Refs(#[from] crate::git::refs::Error),
     /// It could not be written.
     #[error(transparent)]
     Bundle(#[from] bundle::Error),

@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod bundling;
 mod evidence;
 pub mod fetch;
+mod outbound;
 mod place;
 pub mod push;
 mod rival;

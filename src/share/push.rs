@@ -9,19 +9,22 @@ use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::screen::{self, Range};
 use crate::git::store::{self, Kept, Store};
 use crate::git::{history, program, refs, work_tree};
-use crate::ledger::{chain, log};
+use crate::ledger::chain::Writer;
+use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
-use crate::model::entry::Event;
-use crate::model::format::{self, REFS, RUN_REFS};
+use crate::model::entry::Subject;
+use crate::model::format;
 use crate::model::log_name::LogName;
+use crate::model::name::RunId;
 
 use super::archived;
+use super::outbound::{self, Outbound};
 use super::rival::{Found, Remotely, Rival};
-use super::wanted::Wanted;
-use super::{Kind, Place, Space};
+use super::wanted::{self, Wanted};
+use super::{Place, Space};
 
-/// Which runs and threads to hand over; our logs go along with either.
+/// Which runs and threads to hand over, with logs that tell of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Every one.
@@ -47,7 +50,7 @@ pub struct Request {
     pub remote: Remote,
     /// Which runs and threads.
     pub asked: Asked,
-    /// Threads and our logs only, whatever else has one of the names.
+    /// Threads and logs only, whatever else has one of the names.
     pub threads_only: bool,
     /// The runs' transcripts as well.
     pub transcripts: bool,
@@ -127,85 +130,134 @@ impl Pushed {
 
 /// Pushes; what is left out of it is said.
 ///
-/// What is named brings along the runs and threads that the remote has as they were before: our log, which goes whole, speaks of
-/// them as they are now.
-pub fn push(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
-    deliver(store, reach, request, Wanted::all(store, request)?)
+/// A log goes along that says of the runs and threads what `writer`, if there is one, knows of them, and of no others.
+pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
+    let here = wanted::here(store)?;
+    let wanted = Wanted::all(store, request, &here)?;
+    let all = request.asked == Asked::All && !request.threads_only;
+    let handed = (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
+    Delivery { store, reach, request, writer, here }.deliver(wanted, handed)
 }
 
-/// Pushes our logs alone, which anchor the runs.
-pub fn push_logs(store: &Store, reach: &Reach, request: &Request) -> Result<Pushed, Error> {
-    let mut logs = Wanted::all(store, request)?;
-    logs.retain(|wanted| wanted.place.kind == Kind::Log);
-    deliver(store, reach, request, logs)
+/// Pushes logs alone, which anchor the runs of the names that were asked for.
+pub fn push_logs(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
+    let names = request.asked.names();
+    let runs = |names: &[String]| names.iter().filter_map(|name| RunId::parse(name).ok()).map(Subject::Run).collect();
+    Delivery { store, reach, request, writer, here: wanted::here(store)? }.deliver(Vec::new(), names.map(runs))
 }
 
-fn deliver(store: &Store, reach: &Reach, request: &Request, wanted: Vec<Wanted>) -> Result<Pushed, Error> {
-    let url = remote::push_url(store, &request.remote)?;
-    let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
-    if request.threads_only {
-        outrun(store, &there)?;
-    }
-    let (mut pushed, mut diverged, mut renamed) = (Pushed::default(), Vec::new(), Vec::new());
-    let (mut kept, mut batch) = (Kept::default(), store.batch());
-    let named: BTreeSet<Place> = wanted.iter().map(|wanted| wanted.place.clone()).collect();
-    let in_archives = archived::on_remote(store, &there.has)?;
-    for wanted in wanted {
-        let old = there.has.get(&wanted.place).copied();
-        let new = wanted.united(store, old, &mut batch)?;
-        let Wanted { place, asked, held, .. } = wanted;
-        if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
-            if !held {
-                let to = place.below(request.space.folder());
-                pushed.moved.push(Moved { place, to, old: Some(new), new, status: Status::UpToDate });
+/// One push, with what is here.
+struct Delivery<'a> {
+    store: &'a Store,
+    reach: &'a Reach,
+    request: &'a Request,
+    writer: Option<&'a Writer>,
+    here: BTreeMap<Place, Oid>,
+}
+
+impl Delivery<'_> {
+    /// Hands over what is wanted, and logs that tell of what is handed over; without `handed`, of everything.
+    fn deliver(self, wanted: Vec<Wanted>, handed: Option<BTreeSet<Subject>>) -> Result<Pushed, Error> {
+        let Self { store, reach, request, writer, ref here } = self;
+        let url = remote::push_url(store, &request.remote)?;
+        let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
+        let in_archives = archived::on_remote(store, &there.has)?;
+        let (mut kept, mut batch) = (Kept::default(), store.batch());
+        let mut plan = Plan { folder: request.space.folder(), ..Plan::default() };
+        for wanted in wanted {
+            let old = there.has.get(&wanted.place).copied();
+            let new = wanted.united(store, old, &mut batch)?;
+            let Wanted { place, held, .. } = wanted;
+            if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
+                if !held {
+                    plan.add(place, Some(new), new, Status::UpToDate);
+                }
+                continue;
             }
-            continue;
+            plan.take(&there, (place, new, held), &mut kept)?;
         }
-        let (found, rival) = match there.look(&place, new, &mut kept) {
-            // What nobody asked for goes along if it can, and holds nothing up.
-            Ok((Found::Stands(Status::Updated), _)) if !asked => (Found::Stands(Status::Updated), None),
-            _ if !asked => continue,
-            looked => looked?,
-        };
-        pushed.rivals.extend(rival);
+        plan.refuse_apart()?;
+        let mut shown = there.has.clone();
+        in_archives.into_iter().for_each(|(place, tip)| _ = shown.entry(place).or_insert(tip));
+        let outbound = Outbound { store, writer, handed, ours: here, there: &shown };
+        let logs = outbound.logs(request.dry_run)?;
+        plan.logs = logs.heads.iter().map(|(log, _)| Place::of_log(log)).collect();
+        for (log, head) in &logs.heads {
+            plan.take(&there, (Place::of_log(log), *head, false), &mut kept)?;
+        }
+        plan.refuse_apart()?;
+        plan.pushed.moved.sort_by(|one, other| one.place.cmp(&other.place));
+        screened(store, request, &plan.pushed.moved)?;
+        for (from, to) in plan.renamed.iter().filter(|_| !request.dry_run) {
+            log::rename(store, from, to)?;
+        }
+        let mut pushed = plan.pushed;
+        if !request.dry_run {
+            kept.join(batch.keep()?);
+            hand_over(store, reach, request, (&url, &pushed.moved))?;
+        }
+        archived::retire(store, reach, request, &mut pushed)?;
+        Ok(pushed)
+    }
+}
+
+/// What a push is about to do.
+#[derive(Default)]
+struct Plan<'a> {
+    /// The folder of refs on the remote.
+    folder: &'a str,
+    pushed: Pushed,
+    diverged: Vec<Diverged>,
+    /// Logs that make way for another's, each with its new name.
+    renamed: Vec<(LogName, LogName)>,
+    /// The places of the logs that go.
+    logs: BTreeSet<Place>,
+}
+
+impl Plan<'_> {
+    fn add(&mut self, place: Place, old: Option<Oid>, new: Oid, status: Status) {
+        self.pushed.moved.push(Moved { to: place.below(self.folder), place, old, new, status });
+    }
+
+    /// Holds something of ours against what the remote has in its place. `held` says that it goes within an archive.
+    fn take(
+        &mut self,
+        there: &Remotely<'_>,
+        (place, new, held): (Place, Oid, bool),
+        kept: &mut Kept,
+    ) -> Result<(), Error> {
+        let (store, old) = (there.store, there.has.get(&place).copied());
+        let (found, rival) = there.look(&place, new, kept)?;
+        self.pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
                 let apart = |theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) };
-                diverged.extend(old.map(apart));
+                self.diverged.extend(old.map(apart));
             }
             Found::Blocked => {}
             Found::Stands(status) => {
                 let goes = held && old.is_some_and(|old| history::goes_on(store, old, new));
-                let status = if goes { Status::Archived } else { status };
-                if held && !goes {
-                    continue;
+                if !held || goes {
+                    self.add(place, old, new, if goes { Status::Archived } else { status });
                 }
-                pushed.moved.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
             }
             Found::Beside(to, status) => {
-                renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
+                self.renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
                 let place = Place::of_log(&to);
                 // It has both names after a crash, and goes under the one that is written.
-                if !named.contains(&place) {
+                if !self.logs.contains(&place) {
                     let old = there.has.get(&place).copied();
-                    pushed.moved.push(Moved { to: place.below(request.space.folder()), place, old, new, status });
+                    self.add(place, old, new, status);
                 }
             }
         }
+        Ok(())
     }
-    if !diverged.is_empty() {
-        return Err(Error::Diverged(diverged));
+
+    fn refuse_apart(&mut self) -> Result<(), Error> {
+        let diverged = std::mem::take(&mut self.diverged);
+        if diverged.is_empty() { Ok(()) } else { Err(Error::Diverged(diverged)) }
     }
-    screened(store, request, &pushed.moved)?;
-    for (from, to) in renamed.iter().filter(|_| !request.dry_run) {
-        log::rename(store, from, to)?;
-    }
-    if !request.dry_run {
-        kept.join(batch.keep()?);
-        hand_over(store, reach, request, (&url, &pushed.moved))?;
-    }
-    archived::retire(store, reach, request, &mut pushed)?;
-    Ok(pushed)
 }
 
 /// Refuses to hand over what has a secret in it, of what the remote does not have. What is in commits of the user's own is theirs to
@@ -230,21 +282,6 @@ fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Err
         Some((_, secret)) => Err(Error::Secret(secret)),
         None => Ok(()),
     }
-}
-
-/// Refuses to hand over the logs alone where they say of a run that the remote has that it is sealed, and it is not so there: whoever
-/// fetches both could not tell that from a run that was shortened.
-fn outrun(store: &Store, there: &Remotely<'_>) -> Result<(), Error> {
-    for (name, tip) in refs::list_with_archived(store, RUN_REFS)? {
-        let Some(place) = name.strip_prefix(REFS).and_then(Place::parse) else { continue };
-        let Some(theirs) = there.has.get(&place).copied().filter(|theirs| *theirs != tip) else { continue };
-        let is_sealed = chain::decode(store, tip).is_ok_and(|found| matches!(found.entry.event, Event::RunSealed(_)));
-        let is_older = || store.contains(theirs) && history::goes_on(store, theirs, tip);
-        if is_sealed && is_older() {
-            return Err(Error::Outrun(place.name));
-        }
-    }
-    Ok(())
 }
 
 /// Moves the remote's refs, and reads them back.
@@ -309,11 +346,6 @@ pub enum Error {
     /// Something that is no chain of ours lies in the place of one on the remote, and it has no other name left.
     #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
     Blocked(Box<Rival>),
-    /// Only threads were to be handed over, and our log says of a run that it is sealed, which it is not there.
-    #[error(
-        "the run {0:?} was sealed after it was pushed; the log that goes with threads says so, and the run itself has to go first"
-    )]
-    Outrun(String),
     /// The remote refused.
     #[error("the remote refused {}", .refs.iter().map(|(name, why)| format!("{name} {why}")).collect::<Vec<_>>().join(", "))]
     Declined {

@@ -12,8 +12,9 @@ use super::log::{Log, Said, Spoilt};
 use super::objects::Objects;
 use super::reader::Link;
 use super::root;
+use super::same_id::OtherRun;
 use super::witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness};
-use super::{Case, Guarantee, State};
+use super::{Case, Guarantee, Options, State};
 
 /// The row, and what each anchor said.
 pub(super) struct Anchor {
@@ -24,6 +25,8 @@ pub(super) struct Anchor {
     pub(super) anchored: Vec<Anchored>,
     /// What time-stamping authorities say, which neither makes the row hold nor fail.
     pub(super) times: Vec<Timed>,
+    /// Other runs that have the id of this one.
+    pub(super) others: Vec<OtherRun>,
 }
 
 impl Anchor {
@@ -47,6 +50,9 @@ pub(super) struct Known<'a> {
     pub(super) reference: Option<&'a str>,
     /// The keys that the verifier knows.
     pub(super) keys: &'a [String],
+    /// The key that signed entry 0.
+    pub(super) signer: Option<&'a str>,
+    pub(super) options: &'a Options,
 }
 
 /// Whose word a log is.
@@ -64,7 +70,7 @@ enum Voice {
 /// it ends, and each place outside must hold it; where there is none, a log must.
 pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     if let Some(verdict) = case.cut_off() {
-        return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new() };
+        return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new(), others: Vec::new() };
     }
     let links = &case.chain.links;
     let writers = case.chain.sealers();
@@ -80,11 +86,13 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         writers: &writers,
         keys: &known,
         reference: Some(case.reference),
+        signer: links.first().and_then(|link| link.signer.as_deref().ok()),
+        options: case.options,
     };
     let objects = Objects::new(case.store);
     let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
     let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice(log)?)));
-    let local = facts.logs(voices, &spoilt).local();
+    let local = facts.logs(voices, &spoilt).beside(facts.others(at_hand)).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
@@ -96,7 +104,7 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
 /// Asks the logs at hand and every place outside about the seal that a proof shows; it comes without any log.
 pub(super) fn of_proof(facts: &Known<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
     let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice_of(log)?)));
-    let mut word = facts.logs(voices, &|_| None);
+    let mut word = facts.logs(voices, &|_| None).beside(facts.others(at_hand));
     // A log that was here before the seal says nothing against a proof that came after it.
     word.knows &= word.holds || !word.findings.is_empty();
     let (outside, times) = facts.ask(at_hand.ask, object_format, None);
@@ -110,12 +118,22 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     let mut findings = Findings::default();
     let (mut notes, mut absent, mut silent) = (String::new(), Vec::new(), String::new());
     let (mut broken, mut unread) = (Vec::new(), None);
+    let (mut conflicts, mut others) = (Vec::new(), Vec::<OtherRun>::new());
     let mut anchored = Vec::new();
     for (at, weighed) in std::iter::once(local).chain(outside).enumerate() {
         weighed.word.findings.into_iter().for_each(|finding| findings.add(finding));
         weighed.word.notes.iter().for_each(|note| notes = format!("{notes}; {note}"));
         let one = weighed.anchored;
         let prefix = if at > 0 { format!("{}: ", one.name) } else { String::new() };
+        for mut other in weighed.word.others {
+            if other.conflicts {
+                conflicts.push(format!("{prefix}{}", facts.conflict(&other)));
+            }
+            other.named_by = format!("{prefix}{}", other.named_by);
+            if others.iter().all(|known| !known.is_same(&other)) {
+                others.push(other);
+            }
+        }
         broken.extend(weighed.word.broken.iter().map(|why| format!("{prefix}{why}")));
         unread = unread.or_else(|| weighed.word.unread.first().map(|why| format!("{prefix}{why}")));
         if at > 0 && one.standing != Standing::Holds && weighed.word.broken.is_empty() {
@@ -130,6 +148,8 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     let strongest = holding.reduce(|a, b| if b.guarantee > a.guarantee { b } else { a });
     let (verdict, missing) = if findings.first().is_some() {
         (findings.verdict(false, String::new), false)
+    } else if !conflicts.is_empty() {
+        (Verdict::conflict(conflicts.join("; ") + &notes), false)
     } else if !broken.is_empty() {
         broken.extend(absent);
         (Verdict::failed(broken.join("; ") + &notes), true)
@@ -147,7 +167,7 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     } else {
         (Verdict::failed(own + &notes), true)
     };
-    Anchor { verdict, missing, anchored, times: Vec::new() }
+    Anchor { verdict, missing, anchored, times: Vec::new(), others }
 }
 
 impl Known<'_> {
@@ -164,8 +184,10 @@ impl Known<'_> {
                     continue;
                 }
                 Answer::Logs(logs) => {
-                    let logs = logs.iter().flat_map(|logs| &logs.logs);
-                    self.logs(logs.filter_map(|log| Some((log, self.voice_of(log)?))), &|_| None)
+                    let asked =
+                        || logs.iter().flat_map(|logs| &logs.logs).filter_map(|log| Some((log, self.voice_of(log)?)));
+                    let others = asked().filter_map(|(log, _)| self.other_run(log, true)).collect();
+                    self.logs(asked(), &|_| None).beside(others)
                 }
                 Answer::Seals(seals) => self.seals(seals),
                 Answer::None(why) => Word { silent: Some(why.clone()), ..Word::default() },
@@ -173,6 +195,11 @@ impl Known<'_> {
             outside.push(word.outside(witness));
         }
         (outside, times)
+    }
+
+    /// Returns the other runs that logs at hand name by the id of this one, whoever wrote them.
+    fn others(&self, at_hand: &AtHand<'_>) -> Vec<OtherRun> {
+        at_hand.logs.logs.iter().filter_map(|log| self.other_run(log, false)).collect()
     }
 
     /// Returns what a log has to do with the run by its key alone.
@@ -213,7 +240,7 @@ impl Known<'_> {
             if let (Some(why), true) = (unread, voice != Voice::Beside) {
                 word.unread.push(format!("{} could not be read: {why}", log.name));
             }
-            let Some(said) = log.runs.get(self.run) else { continue };
+            let Some(said) = log.runs.get(self.run).filter(|_| self.other_run(log, false).is_none()) else { continue };
             if let Some(sealed) = said.sealed.as_ref().filter(|_| self.is_older(log, said)) {
                 let (name, entries) = (&log.name, sealed.entries);
                 word.notes.push(format!(
@@ -241,14 +268,12 @@ impl Known<'_> {
 
     fn seals(&self, held: &[Held]) -> Word {
         let mut word = Word::default();
-        for Held { key, seal } in held {
-            let own = self.writers.contains(key);
-            match self.differs(seal) {
+        for held in held {
+            let own = self.writers.contains(&held.key);
+            match self.differs(&held.seal) {
                 None => word.holds |= own,
                 Some(why) if own => word.findings.push(format!("it {why}")),
-                Some(why) => {
-                    word.findings.push(format!("it holds another run by this name, of the key {key}: it {why}"));
-                }
+                Some(_) => word.others.extend(self.other_seal(held)),
             }
             word.knows |= own;
         }
@@ -266,12 +291,11 @@ impl Known<'_> {
                 "holds another run by this name: that of the key {key} began with {logged}, this one, of {writers}, with {found}"
             ));
         }
-        let e = said.sealed.as_ref()?;
-        self.differs(&Seal { root: e.root, entries: e.entries, seal: e.seal, commit: e.commit })
+        self.differs(&said.sealed.as_ref()?.into())
     }
 
     /// Returns how what is held of a seal differs from the run.
-    fn differs(&self, held: &Seal) -> Option<String> {
+    pub(super) fn differs(&self, held: &Seal) -> Option<String> {
         let Some(seal) = &self.seal else {
             return Some(format!("says that the run was sealed after {} entries", held.entries));
         };
@@ -300,6 +324,8 @@ struct Word {
     holds: bool,
     /// Whether it knows the run at all.
     knows: bool,
+    /// Other runs that it names by the id of this one.
+    others: Vec<OtherRun>,
     /// Why it says nothing.
     silent: Option<String>,
 }
@@ -311,6 +337,11 @@ struct Weighed {
 }
 
 impl Word {
+    /// Adds the other runs that it names.
+    fn beside(self, others: Vec<OtherRun>) -> Self {
+        Self { others, ..self }
+    }
+
     fn standing(&self) -> Standing {
         match self {
             Self { silent: Some(_), .. } => Standing::Unreachable,

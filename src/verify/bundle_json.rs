@@ -87,6 +87,7 @@ pub fn verify_bundle_json(
         pinned_clock: false,
         continues: None,
         decisions: Vec::new(),
+        begun: (None, None),
     };
     let judged = Verdicts {
         rows,
@@ -96,6 +97,7 @@ pub fn verify_bundle_json(
         times: Vec::new(),
         sandbox: BTreeMap::new(),
         outcome: Some(judged.outcomes),
+        others: Vec::new(),
     };
     Ok(Report { uncovered, ..judged.report(facts, distrust) })
 }

@@ -157,6 +157,7 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
         times: anchor.times,
         sandbox: evidence.sandbox,
         outcome,
+        others: Vec::new(),
     };
     judged.report(super::facts::Facts::of(case), evidence.distrust)
 }

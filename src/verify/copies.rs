@@ -230,6 +230,11 @@ impl ThreadCopy {
             return unsure().unwrap_or(Here::Intact);
         }
         // What is not this thread, as far as can be told, is another one of that name.
+        let at = usize::try_from(entry.seq).unwrap_or(usize::MAX);
+        let is_another = |(prev, _): &(Option<Digest>, Digest)| *prev != entry.prev || at == 0;
+        if self.key.as_ref() == Some(&entry.key) && self.entries.get(at).is_some_and(is_another) {
+            return Here::Contradicts(format!("its key told it anew: entry {at} is another"));
+        }
         let Some(prev) = entry.prev.filter(|prev| has(*prev)) else { return Here::Not };
         let Some(key) = &self.key else { return unsure().unwrap_or(Here::Not) };
         if *key != entry.key {

@@ -31,6 +31,8 @@ pub(super) struct Facts {
     pub(super) pinned_clock: bool,
     pub(super) decisions: Vec<Decided>,
     pub(super) continues: Option<Continues>,
+    /// The key and the leaf hash of entry 0.
+    pub(super) begun: (Option<String>, Option<Digest>),
 }
 
 /// A decision about an item.
@@ -109,6 +111,7 @@ impl Facts {
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
             continues: submitted.and_then(|e| e.continues.clone()),
             decisions: decisions(case),
+            begun: case.chain.links.first().map_or((None, None), |link| (link.signer.clone().ok(), Some(link.hash))),
         }
     }
 }

@@ -105,6 +105,8 @@ pub(super) struct Verdict {
     pub(super) incomplete: bool,
     /// Whether it fails only because the verifier expected something else, and nothing contradicts the run.
     pub(super) mismatch: bool,
+    /// Whether it fails only because another run has the same id, and nothing contradicts either.
+    pub(super) conflict: bool,
 }
 
 impl Verdict {
@@ -121,12 +123,17 @@ impl Verdict {
         Self { mismatch: true, ..Self::failed(detail) }
     }
 
+    /// Another run has the same id.
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self { conflict: true, ..Self::failed(detail) }
+    }
+
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
         Self::of(State::NotApplicable, detail.into(), false)
     }
 
     fn of(state: State, detail: String, incomplete: bool) -> Self {
-        Self { state, detail: cut_to(detail, LONGEST), incomplete, mismatch: false }
+        Self { state, detail: cut_to(detail, LONGEST), incomplete, mismatch: false, conflict: false }
     }
 
     pub(super) fn incomplete(detail: impl Into<String>) -> Self {

@@ -130,6 +130,10 @@ impl Gate<'_> {
             }
             (anchor.missing, anchor.verdict) = (false, Verdict::ok(anchor.verdict.detail));
         }
+        let conflict = anchor.verdict.conflict.then(|| anchor.verdict.detail.clone());
+        if let (Some(why), true) = (&conflict, self.accept_untrusted) {
+            cautions.push(format!("the run {:?} is taken although another has its id: {why}", run.as_str()));
+        }
         let accepted = evidence.distrust && self.accept_untrusted;
         let (signature, caution) = keys(run, &evidence.signers, evidence.signature, accepted);
         cautions.extend(caution);
@@ -150,6 +154,9 @@ impl Gate<'_> {
         }
         if distrust {
             return Err(Barred::Untrusted { report: Box::new(report), what });
+        }
+        if let (Some(what), false) = (conflict, self.accept_untrusted) {
+            return Err(Barred::Conflict { report: Box::new(report), what });
         }
         // A chain that nothing is wrong with and that has no first entry could not be read to it, for want of objects.
         if case.chain.cut || case.chain.links.is_empty() {
@@ -192,6 +199,14 @@ pub enum Barred {
         /// What verification found.
         report: Box<Report>,
         /// What the row of signatures says.
+        what: String,
+    },
+    /// Another run has its id, and it is not known which of the two is meant.
+    #[error("another run has the id of the run {:?}, so nothing is taken from it: {what}", report.run)]
+    Conflict {
+        /// What verification found.
+        report: Box<Report>,
+        /// What the row of anchors says.
         what: String,
     },
     /// It is not intact, where that is asked for, or there is nothing of it here.

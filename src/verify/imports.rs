@@ -160,7 +160,7 @@ fn of_thread(
         Some(held) if (held.sha256, held.size) == (product.sha256, product.size) => {}
         _ => return Err("the checkpoint does not hold that".to_owned()),
     }
-    let signed = SignedEntry { hash: decoded.hash, prev: entry.prev, key: signer.clone() };
+    let signed = SignedEntry { seq: entry.seq, hash: decoded.hash, prev: entry.prev, key: signer.clone() };
     let from = Origin::Thread { thread: thread.clone(), checkpoint: id, entry: signed };
     Ok(Shown { keys: vec![(signer.clone(), entry.at)], from })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::git::history;
 use crate::git::refs;
 use crate::git::store::Store;
-use crate::model::digest::Oid;
+use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
@@ -62,6 +62,11 @@ impl Logs {
     pub fn own_seal(&self, run: &RunId) -> Option<Oid> {
         let mut own = self.logs.iter().filter(|log| log.is_own());
         own.find_map(|log| Some(log.runs.get(run)?.sealed.as_ref()?.commit))
+    }
+
+    /// Returns the roots that the logs hold of a run.
+    pub fn roots(&self, run: &RunId) -> impl Iterator<Item = Digest> {
+        self.logs.iter().filter_map(move |log| Some(log.runs.get(run)?.sealed.as_ref()?.root))
     }
 
     /// Returns the threads that the logs of this repository hold, each with the most entries that one says it has, and that log.

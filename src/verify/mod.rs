@@ -41,6 +41,7 @@ mod root;
 mod rows;
 mod run_chain;
 mod said;
+mod same_id;
 mod signature;
 mod signers;
 mod taken;
@@ -67,6 +68,7 @@ pub use revoked::{Revoked, RevokedError, revoked};
 pub use rows::{Rows, ThreadRows};
 pub use run_chain::Mark;
 pub use said::read as said;
+pub use same_id::{OtherRun, SameId};
 pub use signature::HOW_TO_KNOW;
 pub use signers::{Signers, SignersError};
 pub use thread::{
@@ -297,6 +299,7 @@ impl Evidence {
             times: anchor.times,
             sandbox: self.sandbox,
             outcome,
+            others: anchor.others,
         }
     }
 

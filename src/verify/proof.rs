@@ -24,7 +24,7 @@ use super::anchor::{self, Anchor};
 use super::dated;
 use super::facts::Facts;
 use super::findings::{Findings, Verdict};
-use super::report::{MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
+use super::report::{CONFLICT, MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
 use super::rows::Rows;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
@@ -70,12 +70,13 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
         times: anchor.times,
         sandbox: BTreeMap::new(),
         outcome: evidence.outcome(),
+        others: anchor.others,
     };
     let report = judged.report(evidence.facts(), signature.distrust);
     let headline = match report.headline {
         UNKNOWN_KEY => "PROVEN · unknown key",
         _ if report.intact => "PROVEN",
-        "NOT ANCHORED" | "UNTRUSTED" | MISMATCH => report.headline,
+        "NOT ANCHORED" | "UNTRUSTED" | MISMATCH | CONFLICT => report.headline,
         _ => "NOT PROVEN",
     };
     let since = proof.since.as_ref().map(|since| Since {
@@ -130,6 +131,7 @@ impl<'p> Revealed<'p> {
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
             continues: submitted.and_then(|e| e.continues.clone()),
             decisions: self.decisions(),
+            begun: (self.first.signer().map(str::to_owned), self.first.decoded().map(|first| first.hash)),
         }
     }
 
@@ -362,8 +364,9 @@ impl<'p> Revealed<'p> {
         let writers = self.sealers();
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
+        let (run, signer) = (&self.proof.run, self.first.signer());
         let facts =
-            anchor::Known { run: &self.proof.run, first, seal, writers: &writers, keys: &known, reference: None };
+            anchor::Known { run, first, seal, writers: &writers, keys: &known, reference: None, signer, options };
         anchor::of_proof(&facts, at_hand, format)
     }
 

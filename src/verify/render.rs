@@ -1,6 +1,7 @@
 //! A report as text for people and as JSON for programs. Pure.
 
 mod decided;
+mod same_id;
 mod stable;
 mod taken;
 mod thread;
@@ -13,8 +14,8 @@ use crate::model::printable::{Color, Painted, cut, line};
 
 use super::pipelines::Told;
 use super::{
-    Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SignerSeen, Since, State, TakenFrom,
-    Timed, Uncovered,
+    Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since, State,
+    TakenFrom, Timed, Uncovered,
 };
 
 /// Where the headline begins.
@@ -87,6 +88,9 @@ impl Report {
         if self.pinned_clock {
             report["clock"] = "pinned".into();
         }
+        if let Some(same) = &self.same_id {
+            report["sameId"] = same.to_json();
+        }
         if !self.uncovered.is_empty() {
             let one = |it: &Uncovered| json!({ "path": it.path, "detail": it.detail });
             report["uncovered"] = self.uncovered.iter().map(one).collect();
@@ -140,6 +144,10 @@ impl Report {
             let state = State::NotApplicable;
             let said = format!(" {:<10} of {more} more items, which --json lists", "blocks");
             text = text.painted(state.mark(), paint(state)).words(&said).end();
+        }
+        for said in self.same_id.iter().flat_map(SameId::lines) {
+            let state = State::NotApplicable;
+            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "same id")).end();
         }
         for timed in &self.times {
             let (state, said) = match &timed.at {
@@ -283,6 +291,7 @@ impl Failure {
             Self::Handoff => "handoff",
             Self::Content => "content",
             Self::Mismatch => "mismatch",
+            Self::Conflict => "conflict",
             Self::Required => "required",
             Self::NotSealed => "not-sealed",
             Self::Incomplete => "incomplete",

@@ -13,6 +13,7 @@ use super::findings::Verdict;
 use super::origins::TakenFrom;
 use super::pipelines::Told;
 use super::rows::Rows;
+use super::same_id::{OtherRun, SameId};
 use super::witness::{Anchored, Standing, Timed};
 
 /// How strong the place is that holds a run's root outside the run.
@@ -38,6 +39,8 @@ impl Guarantee {
 pub(super) const UNKNOWN_KEY: &str = "INTACT · unknown key";
 /// What a report is headed by that is not what was expected or required.
 pub(super) const MISMATCH: &str = "MISMATCH";
+/// The headline of a run whose id another run has as well.
+pub(super) const CONFLICT: &str = "CONFLICT";
 
 /// What an intact run proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub enum Failure {
     Content,
     /// The run is not the one that the verifier expects, and nothing speaks against it.
     Mismatch,
+    /// Another run has the same id, and nothing says which of the two is meant.
+    Conflict,
     /// What is required of the run beyond being intact is not met.
     Required,
     /// The run goes on.
@@ -226,6 +231,8 @@ pub struct Report {
     pub pinned_clock: bool,
     /// What stands in the evidence and nothing vouches for, by path. Runs of this format have nothing of the kind.
     pub uncovered: Vec<Uncovered>,
+    /// The other runs that have the same id, if there are any.
+    pub same_id: Option<SameId>,
 }
 
 /// The rows' verdicts, before they are summed up.
@@ -237,6 +244,7 @@ pub(super) struct Verdicts {
     pub(super) times: Vec<Timed>,
     pub(super) sandbox: BTreeMap<String, u64>,
     pub(super) outcome: Option<Outcomes>,
+    pub(super) others: Vec<OtherRun>,
 }
 
 impl Verdicts {
@@ -258,6 +266,7 @@ impl Verdicts {
             Some(Failure::AnchorMissing) => "NOT ANCHORED",
             Some(Failure::Signature) => "UNTRUSTED",
             Some(Failure::Mismatch | Failure::Required) => MISMATCH,
+            Some(Failure::Conflict) => CONFLICT,
             Some(Failure::NotSealed) => "NOT SEALED",
             Some(_) => "INCOMPLETE",
         };
@@ -292,12 +301,13 @@ impl Verdicts {
             continues: facts.continues,
             taken_from: Vec::new(),
             uncovered: Vec::new(),
+            same_id: SameId::of(facts.begun, self.others),
         }
     }
 
     /// Returns whether each row failed.
     fn failed(&self) -> Rows<bool> {
-        self.rows.map(|_, verdict| verdict.state == State::Failed && !verdict.mismatch)
+        self.rows.map(|_, verdict| verdict.state == State::Failed && !verdict.mismatch && !verdict.conflict)
     }
 
     /// Returns whether the root is not the one that was sealed; an anchor that holds another fails it as well.
@@ -318,6 +328,7 @@ impl Verdicts {
             (failed.handoff, Failure::Handoff),
             (failed.content, Failure::Content),
             (self.rows.iter().any(|verdict| verdict.mismatch), Failure::Mismatch),
+            (self.rows.iter().any(|verdict| verdict.conflict), Failure::Conflict),
             (!sealed && failed.root, Failure::NotSealed),
             (self.rows.iter().any(|verdict| verdict.incomplete), Failure::Incomplete),
         ];

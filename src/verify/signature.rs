@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::model::digest::Digest;
 use crate::model::entry::Event;
+use crate::model::log_name::is_fingerprint;
 use crate::model::name::RunId;
 use crate::model::role::{Keys, Role, RunAdmitted};
 use crate::model::time::Moment;
@@ -232,7 +233,8 @@ pub(super) fn judge<'a>(
 /// Returns what is asked of the keys of others. Who is asked for by name conducts the run; of those who decide, write documents or
 /// sealed runs that it takes from it is enough that they are known.
 pub(super) fn of_others(options: &Options) -> Options {
-    let strict_signers = options.strict_signers || options.signer.is_some();
+    let by_principal = options.signer.as_ref().is_some_and(|signer| !is_fingerprint(signer));
+    let strict_signers = options.strict_signers || by_principal;
     Options { strict_signers, signer: None, plan: None, ..options.clone() }
 }
 
@@ -326,7 +328,10 @@ pub(super) fn standing(
     at: Moment,
     held_since: Option<Moment>,
 ) -> (Option<String>, Option<String>) {
-    let wanted = options.signer.as_deref();
+    let (wanted_key, wanted) = match options.signer.as_deref() {
+        Some(signer) if is_fingerprint(signer) => (Some(signer), None),
+        wanted => (None, wanted),
+    };
     let known = options.signers.as_ref().map_or(KeyStanding::Unknown, |signers| signers.standing(key, at, wanted));
     let (principal, outside) = match known {
         KeyStanding::Trusted(principal) => (Some(principal.to_owned()), false),
@@ -341,6 +346,8 @@ pub(super) fn standing(
     } else if outside {
         // The time is the entry's own word, as is the whole order of entries before an anchor of another's vouches for it.
         Some(format!("was not valid at {at}, the time that the entry asserts"))
+    } else if wanted_key.is_some_and(|wanted| wanted != key) {
+        Some("is not the one that was asked for".to_owned())
     } else if principal.is_none() && (options.strict_signers || wanted.is_some()) {
         Some(match wanted {
             Some(wanted) => format!("is not known as {wanted}'s"),

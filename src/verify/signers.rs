@@ -102,6 +102,11 @@ impl Signers {
         self.grants.contains_key(fingerprint)
     }
 
+    /// Returns the principal of a key, whenever it is valid.
+    pub(super) fn principal(&self, fingerprint: &str) -> Option<&str> {
+        self.grants.get(fingerprint)?.first().map(|grant| grant.principal.as_str())
+    }
+
     /// Returns what is said of a key at a time, by the lines whose principals list `wanted`, or by all.
     pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> KeyStanding<'_> {
         let grants = self.grants.get(fingerprint).into_iter().flatten();

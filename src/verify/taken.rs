@@ -66,6 +66,8 @@ pub(super) enum Origin {
 /// An entry that somebody signed, and what it follows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SignedEntry {
+    /// Its place in the thread.
+    pub(super) seq: u64,
     /// Its leaf hash.
     pub(super) hash: Digest,
     /// That of the entry before it; none of a first one.

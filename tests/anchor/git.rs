@@ -57,7 +57,7 @@ fn a_forged_run_with_a_forged_log_is_caught_and_not_published() {
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
     let mine = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
-    assert!(pushed.stderr.contains("nothing was pushed"), "{pushed}");
+    assert!(pushed.stderr.contains("what it holds was there first"), "{pushed}");
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success(), before);
     assert_eq!(refs(&env), mine);
     assert_eq!(json(&env.handoff(["anchor", "check", "--json"]).exit(3))["anchors"][1]["standing"], "differs");
@@ -249,8 +249,9 @@ fn a_tracked_file_redirects_no_anchor() {
     let env = anchored();
     env.git_in("", ["init", "--quiet", "--bare", "evil.git"]).success();
     forge(&env);
-    let forged = log(&env);
-    env.git(["push", "--quiet", "../evil.git", &format!("{forged}:{forged}")]).success();
+    let forged = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+    let forged = forged.trim();
+    env.git(["push", "--quiet", "../evil.git", &format!("{forged}:{}", log(&env))]).success();
     let vault = env.path().join("vault.git").canonicalize().unwrap();
     let evil = vault.with_file_name("evil.git");
     let (vault, evil) = (vault.to_str().unwrap(), evil.to_str().unwrap());
@@ -265,7 +266,7 @@ fn a_tracked_file_redirects_no_anchor() {
         env.git(["config", "include.path", path]).success();
         // git itself would be led astray.
         let seen = env.git(["ls-remote", vault]).success();
-        assert!(seen.starts_with(env.git(["rev-parse", &forged]).success().trim()), "{seen}");
+        assert!(seen.starts_with(env.git(["rev-parse", forged]).success().trim()), "{seen}");
         let said = env.handoff(["verify", "--json", RUN]).exit(3);
         assert_eq!(json(&said)["anchors"][1]["standing"], "differs", "{said}");
         assert!(said.stderr.contains("has no say in how anchors are reached"), "{said}");

@@ -130,3 +130,43 @@ fn a_thread_whose_bytes_are_not_here_is_not_called_intact() {
     let alone = ground.env.handoff_in("lazy", ["thread", "verify", "origin/login"]);
     assert_eq!(line.contains("here, intact"), alone.status == Some(0), "{said}\n{}", alone.stdout);
 }
+
+#[test]
+fn a_thread_that_its_key_told_anew_speaks_against_what_was_taken() {
+    let ground = twins();
+    ground.drive("build", &build()).ends(0);
+    let clear = "git for-each-ref --format='delete %(refname)' refs/handoff | git update-ref --stdin";
+    ground.env.shell("twin", clear).success();
+    for step in [7, 8] {
+        ground.env.write("state.json", &json!({ "step": step }).to_string());
+        ground.env.handoff_in("twin", ["checkpoint", "login", "--state", "../state.json"]).success();
+    }
+    ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
+    fetch(&ground, "threads/login");
+    let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
+    assert!(said.contains("✗ handoff") && said.contains("its key told it anew: entry 1 is another"), "{said}");
+}
+
+#[test]
+fn a_first_checkpoint_that_its_key_told_anew_speaks_against_what_was_taken() {
+    let ground = Ground::new();
+    ground.submit("design", &[item("write", DRAWN)]);
+    ground.env.handoff(["run", "design"]).success();
+    ground.env.write("state.json", &json!({ "step": 1 }).to_string());
+    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    ground.drive("build", &build()).ends(0);
+    ground.env.handoff(["verify", "build"]).success();
+    let clear =
+        "git for-each-ref --format='delete %(refname)' refs/handoff/threads refs/handoff/logs | git update-ref --stdin";
+    ground.env.shell("repo", clear).success();
+    ground.env.write("state.json", &json!({ "step": 2 }).to_string());
+    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
+    assert!(said.contains("✗ handoff") && said.contains("its key told it anew: entry 0 is another"), "{said}");
+    // A thread of that name by another key is another thread.
+    ground.env.shell("repo", clear).success();
+    ground.env.git(["config", "handoff.signingKey", ""]).success();
+    ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
+    let said = ground.env.handoff(["verify", "build"]).stdout;
+    assert!(!said.contains("told it anew"), "{said}");
+}

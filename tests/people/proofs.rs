@@ -159,7 +159,11 @@ fn a_statement_from_one_proof_is_of_no_use_in_another() {
     event.said = Some(statement.as_str().unwrap().to_owned());
     let mut teller = Teller::submit(&other, &super::forged::PLAN.replace("[\"true\"]", "[\"false\"]"));
     teller.add(
-        Event::RunAdmitted(git_handoff::model::entry::RunAdmitted { key: bob.fingerprint(), role: Role::Approve }),
+        Event::RunAdmitted(git_handoff::model::entry::RunAdmitted {
+            key: bob.fingerprint(),
+            role: Role::Approve,
+            first: None,
+        }),
         Vec::new(),
     );
     teller.fire("build");

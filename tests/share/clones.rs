@@ -21,6 +21,14 @@ fn logs(env: &Environment, dir: &str, folder: &str) -> Vec<(String, usize)> {
     listed.lines().map(|name| (name.to_owned(), count(name))).collect()
 }
 
+/// Returns the log of a repository that travels.
+fn travelling(env: &Environment, dir: &str) -> (String, usize) {
+    let mut all = logs(env, dir, "refs/handoff/logs").into_iter().filter(|(name, _)| name.contains('.'));
+    let one = all.next().expect("a log was pushed");
+    assert_eq!(all.next(), None, "{}", refs(env, dir));
+    one
+}
+
 /// Returns an environment whose clones `repo` and `clone` have one key, with a run from each pushed to `hub`.
 fn two() -> Environment {
     let env = shared();
@@ -35,15 +43,17 @@ fn two() -> Environment {
 #[test]
 fn a_second_clone_writes_a_log_beside_the_first() {
     let env = two();
-    let [first, second] = &logs(&env, "hub", "refs/handoff/logs")[..] else { panic!("{}", refs(&env, "hub")) };
-    assert_eq!(second.0.strip_prefix(first.0.as_str()).map(str::len), Some(13), "{second:?}");
-    assert_eq!(logs(&env, "clone", "refs/handoff/logs"), std::slice::from_ref(second), "the clone's own has made way");
+    let (first, second) = (travelling(&env, "repo"), travelling(&env, "clone"));
+    let mut both = [first.clone(), second.clone()];
+    both.sort();
+    assert_eq!(logs(&env, "hub", "refs/handoff/logs"), both, "{}", refs(&env, "hub"));
+    assert_ne!(first, second);
     // Both go on, and neither hears of the other again.
     run(&env, "clone", "third");
     run(&env, "repo", "fourth");
     env.handoff_in("clone", ["push", "--all"]).success();
     env.handoff(["push", "--all"]).success();
-    assert_eq!(logs(&env, "hub", "refs/handoff/logs"), [(first.0.clone(), 4), (second.0.clone(), 4)]);
+    assert_eq!(logs(&env, "hub", "refs/handoff/logs"), both.map(|(name, _)| (name, 4)));
     env.handoff_in("clone", ["fetch"]).success();
     for run in ["origin/handoff-dag-1", "second", "third", "origin/fourth"] {
         env.handoff_in("clone", ["verify", run]).success();
@@ -71,18 +81,24 @@ fn a_copied_clone_parts_where_it_begins_to_differ() {
 #[test]
 fn a_crash_between_the_names_loses_nothing() {
     let env = two();
-    let [(further, _)] = &logs(&env, "clone", "refs/handoff/logs")[..] else { panic!() };
-    let plain = &further[..further.len() - 13];
-    env.git_in("clone", ["update-ref", plain, further]).success();
+    let (before, _) = travelling(&env, "clone");
+    env.shell(".", "cp -R clone copy").success();
     run(&env, "clone", "third");
+    run(&env, "copy", "fourth");
     env.handoff_in("clone", ["push", "--all"]).success();
-    assert_eq!(logs(&env, "clone", "refs/handoff/logs"), [(further.clone(), 4)]);
+    env.handoff_in("copy", ["push", "--all"]).success();
+    let (after, _) = travelling(&env, "copy");
+    assert_ne!(before, after);
+    env.git_in("copy", ["update-ref", &before, &after]).success();
+    run(&env, "copy", "fifth");
+    env.handoff_in("copy", ["push", "--all"]).success();
+    assert_eq!(travelling(&env, "copy"), (after, 6));
 }
 
 #[test]
 fn a_name_stays_with_its_log() {
     let env = two();
-    let [(further, _)] = &logs(&env, "clone", "refs/handoff/logs")[..] else { panic!() };
+    let (further, _) = &travelling(&env, "clone");
     let other = format!("{}000000000000", &further[..further.len() - 12]);
     env.git_in("clone", ["update-ref", &other, further]).success();
     env.git_in("clone", ["update-ref", "-d", further]).success();
@@ -115,12 +131,11 @@ fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
     // A push that broke off left the run and not the log, and somebody mended the other repository with the same key.
     env.git(["push", "--quiet", "origin", "refs/handoff/runs/more:refs/handoff/runs/more"]).success();
     env.handoff_in("hub", ["doctor", "--fix"]).success();
-    let [(_, length)] = &logs(&env, "hub", "refs/handoff/logs")[..] else { panic!("{}", refs(&env, "hub")) };
-    assert_eq!(*length, 3, "the hub's says that it was submitted");
+    let lengths = || logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect::<Vec<_>>();
+    assert_eq!(lengths(), [3, 2], "a log of the hub's says that it was submitted");
     env.handoff(["run", "more"]).success();
     env.handoff(["push", "--all"]).success();
-    let lengths: Vec<_> = logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect();
-    assert_eq!(lengths, [3, 4]);
+    assert_eq!(lengths(), [3, 4]);
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", "clone"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "origin/more"]).success();

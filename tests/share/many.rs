@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{refs, shared};
+use super::{RUN, refs, shared};
 use crate::common::Environment;
 
 /// More than went in one call when every ref was named on the command line.
@@ -45,7 +45,7 @@ fn a_thousand_runs_are_pushed_by_one_pattern_and_nothing_new_by_none() {
     assert_eq!((count(&first, "push"), count(&first, "ls-remote")), (1, 2), "{first:?}");
     let longest = first.iter().map(Vec::len).max().unwrap();
     assert!(longest < 40, "a call of git has {longest} words: refs are named one by one");
-    let travels = |line: &&str| line.contains("/runs/") || line.contains("/logs/");
+    let travels = |line: &&str| line.contains("/runs/") || line.contains("/logs/") && line.contains('.');
     let ours = refs(&env, "repo");
     let theirs = refs(&env, "hub");
     assert_eq!(theirs.lines().collect::<Vec<_>>(), ours.lines().filter(travels).collect::<Vec<_>>());
@@ -62,11 +62,11 @@ fn a_push_out_of_a_linked_worktree_takes_what_was_asked_for_and_nothing_else() {
     env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
     env.git(["update-ref", "refs/worktree/private", "HEAD"]).success();
     env.git_in("linked", ["update-ref", "refs/bisect/bad", "HEAD"]).success();
-    env.handoff_in("linked", ["push", "origin", "copy-7"]).success();
+    env.handoff_in("linked", ["push", "origin", RUN]).success();
     let names = refs(&env, "hub");
     let names: Vec<&str> = names.lines().filter_map(|line| line.split_once("refs/handoff/")).map(|(_, n)| n).collect();
     assert_eq!(names.len(), 2, "{names:?}");
-    assert!(names[0].starts_with("logs/") && names[1] == "runs/copy-7", "{names:?}");
+    assert!(names[0].starts_with("logs/") && names[1] == format!("runs/{RUN}"), "{names:?}");
     let all = env.git_in("hub", ["for-each-ref", "--format=%(refname)"]).success();
     assert_eq!(all.lines().count(), 3, "{all}");
     assert_eq!(env.git_in("linked", ["for-each-ref", "refs/worktree"]).success(), "");

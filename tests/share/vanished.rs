@@ -209,9 +209,11 @@ fn what_was_never_shown_is_told_of_and_fails_nothing() {
     env.write("state", "draft");
     env.handoff(["checkpoint", "research", "--state", "../state"]).success();
     env.handoff(["push", "origin", RUN]).success();
+    // Plain git pushes the log that tells of everything.
+    env.git(["push", "--quiet", "origin", "refs/handoff/logs/*"]).success();
     clone(&env, "clone");
     let said = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
-    assert!(said.contains("thread \"research\" is not on origin and not here, but the log"), "{said}");
+    assert!(said.contains("a log from origin names 1 run or thread that is not there and not here"), "{said}");
     assert_eq!(vanished(&env, &[]), ["thread research false -"]);
     env.handoff_in("clone", ["verify", "--all"]).success();
     // Whoever fetches some runs only misses none of the others.

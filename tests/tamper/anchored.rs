@@ -48,7 +48,7 @@ impl Outside {
         let variables = settings(&[("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x")]);
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
         let environment = Environment { variables, home: None };
-        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment };
+        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
         let git = settings(&[("type", "git"), ("url", vault.to_str().unwrap())]);
         let s3 = settings(&[("type", "s3"), ("bucket", "evidence"), ("endpoint", &moto.url())]);
         let own =

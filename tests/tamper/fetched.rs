@@ -64,7 +64,8 @@ impl Remote {
         let store = Store::open(&env.path().join("hub")).unwrap().with_durability(Durability::Relaxed);
         let right = Signer::from_file(&env.path().join("home/signing_key")).unwrap();
         let stranger = Signer::own(&env.path().join("home/stranger")).unwrap();
-        let log = git_handoff::model::format::log_ref(&right.fingerprint());
+        let log =
+            env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success().trim().to_owned();
         Self { env, store, right, stranger, log }
     }
 

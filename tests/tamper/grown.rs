@@ -76,7 +76,7 @@ impl Growing {
         };
         let clock = Clock::Pinned(Moment::from_millis(1_780_538_400_000));
         let environment = Environment { variables: settings(&[]), home: None };
-        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment };
+        let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
         let git = anchor::read("vault", &settings(&[("type", "git"), ("url", &self.vault)])).unwrap();
         let anchors = if asked { vec![git] } else { Vec::new() };
         let ask = |question: &Question<'_>| ask_all(&anchors, &means, question);

@@ -103,7 +103,7 @@ fn an_unknown_key_that_was_admitted_has_its_admission_named() {
     let bob = key(lab.path(), 2);
     let mut teller = Teller::submit(&lab, PLAN);
     for role in [Role::Approve, Role::Document] {
-        teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role }), Vec::new());
+        teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
     }
     teller.document("notes", None, b"text");
     teller.by(&bob);

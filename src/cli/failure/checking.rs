@@ -13,6 +13,7 @@ impl From<operations::Error> for Failure {
             operations::Error::Exists(ref name) => Self::of("anchor-exists", &error).hint(hints::remove_anchor(name)),
             operations::Error::NoAnchors => Self::of("no-anchors", &error).hint(hints::add_anchor()),
             operations::Error::UnknownName(_) => Self::of("unknown-name", &error).hint(hints::anchors_and_runs()),
+            operations::Error::Repository(inner) => inner.into(),
             operations::Error::NotSealed(ref run) => Self::of("not-sealed", &error).hint(hints::verify(run)),
             operations::Error::Git(inner) => inner.into(),
             operations::Error::Anchors(inner) => inner.into(),

@@ -35,6 +35,9 @@ impl From<bundling::Error> for Failure {
         match error {
             bundling::Error::Nothing => Self::of("no-runs", &error),
             bundling::Error::File { .. } => Self::of("io", &error),
+            bundling::Error::Repository(inner) => inner.into(),
+            bundling::Error::Log(inner) => inner.into(),
+            bundling::Error::Refs(inner) => inner.into(),
             bundling::Error::Target(inner) => inner.into(),
             bundling::Error::ThreadTarget(inner) => inner.into(),
             bundling::Error::Thread(inner) => inner.into(),

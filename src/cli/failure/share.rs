@@ -44,7 +44,6 @@ impl Failure {
                 Some(hints::forbidden(to, names))
             }
             push::Error::Declined { .. } | push::Error::Remote(remote::Error::Forbidden(..)) => Some(hints::bundle()),
-            push::Error::Outrun(run) => Some(hints::push_named(to, run)),
             _ => None,
         };
         let failure = Self::from(error);
@@ -85,7 +84,6 @@ impl From<push::Error> for Failure {
     fn from(error: push::Error) -> Self {
         match error {
             push::Error::Unknown(_) => Self::of("unknown-run", &error).hint(hints::runs_and_threads()),
-            push::Error::Outrun(_) => Self::of("outrun", &error),
             push::Error::Diverged(_) => Self::of("diverged", &error),
             push::Error::Declined { ref said, .. } => {
                 let causes = said.lines().filter_map(|line| line.strip_prefix("remote: "));

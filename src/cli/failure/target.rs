@@ -110,6 +110,11 @@ impl From<Barred> for Failure {
             Barred::Untrusted { report, .. } => {
                 Self { code: "untrusted", ..failure }.hint(hints::verify_or_accept(&report.run))
             }
+            Barred::Conflict { report, .. } => {
+                let place = report.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
+                let name = format!("{place}{}", report.run);
+                Self { code: "conflict", ..failure }.hint(hints::decide_or_accept(name))
+            }
             Barred::NotIntact(report) => Self { exit: 1, ..failure }.hint(hints::verify(&report.run)),
             Barred::Verify(inner) => inner.into(),
         }

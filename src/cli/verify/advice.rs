@@ -11,6 +11,9 @@ pub(super) fn advise(report: &Report, output: &mut Output) {
     if report.failure == Some(Lack::AnchorMissing) {
         output.hint_once(anchoring(report));
     }
+    if report.failure == Some(Lack::Conflict) {
+        output.hint_once(hints::run_under_another_id());
+    }
 }
 
 /// Prints how to make a key known, if one of the signers is not.

@@ -26,7 +26,7 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     }
     for found in shown::vanished_by_remote(&patient.store, &logs) {
         match found {
-            Ok(some) => findings.extend(some.iter().map(vanished)),
+            Ok(some) => findings.extend(of_remote(&some)),
             Err(shown::Error::Ref(error)) => return Err(error.into()),
             Err(error) => findings.push(unknown(&error)),
         }
@@ -41,6 +41,17 @@ fn unknown(error: &shown::Error) -> Finding {
         Some(path) => finding.hint(hints::forget_seen(path.display())),
         None => finding,
     }
+}
+
+/// Reports what one remote does not show: each loss by itself, and how many it was never seen to show.
+fn of_remote(all: &[Vanished]) -> Vec<Finding> {
+    let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.seen);
+    let mut findings: Vec<Finding> = lost.into_iter().map(vanished).collect();
+    if let Some(first) = unpushed.first() {
+        let text = shown::unpushed(&first.remote, unpushed.len());
+        findings.push(Finding::note("vanished", text).hint(hints::ask_for_it()));
+    }
+    findings
 }
 
 /// Says what a remote does not show: a problem only where it did, and it is not here either.

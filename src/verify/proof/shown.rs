@@ -26,13 +26,13 @@ impl End {
         self.decoded().map(|decoded| &decoded.entry)
     }
 
-    /// Returns the key that signed it, if the signature holds.
-    pub(super) fn signer(&self) -> Option<&str> {
-        self.0.as_ref().ok().and_then(|(_, signer)| signer.as_deref().ok())
-    }
-
     pub(super) fn hashed(&self) -> Option<(&Entry, Digest)> {
         self.decoded().map(|decoded| (&decoded.entry, decoded.hash))
+    }
+
+    /// Returns the key that signed the entry, if its signature is good.
+    pub(super) fn signer(&self) -> Option<&str> {
+        self.0.as_ref().ok()?.1.as_deref().ok()
     }
 
     pub(super) fn submitted(&self) -> Option<&RunSubmitted> {

@@ -43,7 +43,7 @@ fn judge(
     (run, commits, owner): (&RunId, &[Oid], Option<&str>),
     wrong: &mut Flaws,
 ) {
-    in_ours(table, run, commits, &mut wrong.bad);
+    let mut began = BTreeSet::new();
     let reference = format::run_ref(run);
     let mut held = BTreeSet::new();
     // The run goes on between ties: what leads to the last one mostly holds the others.
@@ -54,8 +54,10 @@ fn judge(
         let case = Case::at(table.store, run, &reference, options, RunChain::read(table.store, *commit));
         held.insert(*commit);
         held.extend(case.chain.links.iter().map(|link| link.commit));
+        began.extend(began_by(&case).map(str::to_owned));
         examine(table, &case, owner, wrong);
     }
+    in_ours(table, options, (run, commits, &began), &mut wrong.bad);
 }
 
 /// Holds a run, as far as the entry that is tied, to what a run is held to.
@@ -83,16 +85,26 @@ fn examine(table: &Table<'_>, case: &Case<'_>, owner: Option<&str>, wrong: &mut 
     for log in &table.logs.logs {
         let by = Some(log.fingerprint.as_str());
         let speaks = log.stands_by(case.reference) || by == owner || writers.contains(&log.fingerprint);
-        if speaks && log.runs.get(case.run).is_some_and(|said| contradicts(said, case)) {
+        if speaks && log.runs.get(case.run).is_some_and(|said| contradicts(said, &log.fingerprint, case)) {
             wrong.bad.add(format!("{whose}: {} holds another run of that name", log.name));
         }
     }
 }
 
-/// Whether a log speaks of another beginning, or of another end than a run has that may not have ended yet.
-fn contradicts(said: &Said, case: &Case<'_>) -> bool {
+/// Returns the key that signed entry 0 of a run, if its signature is good.
+fn began_by<'c>(case: &'c Case<'_>) -> Option<&'c str> {
+    case.chain.links.first()?.signer.as_deref().ok()
+}
+
+/// Returns true if the log of a key speaks of another beginning, or of another end than a run has that may not have ended yet.
+///
+/// A log of another key than the one that began the run names another run with its id, which contradicts nothing.
+fn contradicts(said: &Said, key: &str, case: &Case<'_>) -> bool {
     let hash_at = |at: usize| case.chain.links.get(at).map(|link| link.hash);
     let begins = said.first.is_none_or(|first| hash_at(0) == Some(first));
+    if !begins && began_by(case).is_some_and(|signer| signer != key) {
+        return false;
+    }
     let ends = said.sealed.as_ref().is_none_or(|sealed| {
         let at = usize::try_from(sealed.entries).unwrap_or(usize::MAX);
         hash_at(at).is_none_or(|hash| hash == sealed.seal) && case.seal().is_none_or(|seal| seal == at)
@@ -100,15 +112,26 @@ fn contradicts(said: &Said, case: &Case<'_>) -> bool {
     !(begins && ends)
 }
 
-/// Holds ties against this repository's own run of that name, if it has one.
-fn in_ours(table: &Table<'_>, run: &RunId, commits: &[Oid], bad: &mut Findings) {
+/// Holds ties against this repository's own run of that name, if it has one and the key of the tied run began it.
+fn in_ours(
+    table: &Table<'_>,
+    options: &Options,
+    (run, commits, began): (&RunId, &[Oid], &BTreeSet<String>),
+    bad: &mut Findings,
+) {
     let tip = match resolve(table.home, &format::run_ref(run)) {
         Ok(Ok(tip)) => tip,
         Ok(Err(why)) => return bad.add(format!("run {run}: {why}")),
         Err(_) => return,
     };
     match strangers(table.home, tip, commits) {
+        Ok(strangers) if strangers.is_empty() => {}
         Ok(strangers) => {
+            let reference = format::run_ref(run);
+            let ours = Case::at(table.home, run, &reference, options, RunChain::read(table.home, tip));
+            if began_by(&ours).is_some_and(|key| !began.contains(key)) && !began.is_empty() {
+                return;
+            }
             for commit in strangers {
                 bad.add(format!("commit {commit} is no entry of this repository's run {run}"));
             }

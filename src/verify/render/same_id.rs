@@ -1,0 +1,37 @@
+//! Runs with the same id, as text and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::verify::{OtherRun, SameId};
+
+/// The other runs of more than this are counted, not shown to people.
+const SHOWN: usize = 5;
+
+impl SameId {
+    /// Returns a line for each of the first other runs, and one that counts the rest.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |other: &OtherRun| {
+            let first = other.first.map_or_else(String::new, |first| format!(" beginning with {first}"));
+            format!("another run has this id: that of the key {},{first} named by {}", other.whose(), other.named_by)
+        };
+        let mut lines: Vec<String> = self.others.iter().take(SHOWN).map(line).collect();
+        if let more @ 1.. = self.others.len().saturating_sub(SHOWN) {
+            lines.push(format!("and {more} more, which --json lists"));
+        }
+        lines
+    }
+
+    /// Returns the runs as part of an answer.
+    pub(super) fn to_json(&self) -> Value {
+        let other = |other: &OtherRun| {
+            let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });
+            if let Some(principal) = &other.principal {
+                value["principal"] = principal.as_str().into();
+            }
+            value["conflicts"] = other.conflicts.into();
+            value
+        };
+        let others: Vec<Value> = self.others.iter().map(other).collect();
+        json!({ "key": self.key, "first": self.first, "others": others })
+    }
+}

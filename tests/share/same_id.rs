@@ -1,0 +1,179 @@
+//! Two people who each run a plan with the same id: nothing was altered, and nobody is told that it was.
+
+use serde_json::Value;
+
+use super::{RUN, clone, json, pushed, refs};
+use crate::common::Environment;
+
+/// Runs a plan of one item in a repository.
+fn run(env: &Environment, dir: &str, name: &str) {
+    let item = r#"{"id": "a", "executor": "command", "inputs": {"command": "true"}}"#;
+    env.write(&format!("{dir}/{name}.json"), &format!(r#"{{"id": "{name}", "items": [{item}]}}"#));
+    env.handoff_in(dir, ["run", &format!("{name}.json")]).success();
+}
+
+/// Returns the fingerprint of a repository's key.
+fn key(env: &Environment, dir: &str) -> String {
+    let answer = json(&env.handoff_in(dir, ["key", "--json"]).exit(0));
+    answer["fingerprint"].as_str().expect("a key has one").to_owned()
+}
+
+/// An environment in which `repo` pushed a run, and `clone` has one of its own with that id, and fetched.
+fn met() -> Environment {
+    let env = pushed();
+    run(&env, "clone", RUN);
+    env.handoff_in("clone", ["fetch"]).success();
+    env
+}
+
+/// Lets some repositories know the keys of `repo` and `clone`.
+fn introduce(env: &Environment, dirs: &[&str]) {
+    let line = |dir: &str| env.handoff_in(dir, ["key", "--principal", &format!("{dir}@example.com")]).success();
+    env.write("signers", &(line("repo") + &line("clone")));
+    let file = env.path().join("signers");
+    for dir in dirs {
+        env.git_in(dir, ["config", "handoff.signers", file.to_str().expect("the path is text")]).success();
+    }
+}
+
+/// Puts the log of `clone` on the remote by plain git, and returns a third clone that fetched everything.
+fn third(env: &Environment) -> &'static str {
+    env.git_in("clone", ["push", "--quiet", "origin", "refs/handoff/logs/*"]).success();
+    clone(env, "third");
+    for dir in ["clone", "third"] {
+        env.handoff_in(dir, ["fetch"]).success();
+    }
+    "third"
+}
+
+#[test]
+fn each_has_a_run_of_its_own() {
+    let env = met();
+    for known in [false, true] {
+        if known {
+            introduce(&env, &["repo", "clone"]);
+        }
+        let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
+        assert!(own.contains("✓ INTACT · tamper-detecting") && own.contains(&key(&env, "repo")), "{own}");
+        assert!(own.contains("─ same id    another run has this id: that of the key"), "{own}");
+        assert_eq!(own.contains("(repo@example.com)"), known, "{own}");
+        let fetched = env.handoff_in("clone", ["verify", &format!("origin/{RUN}")]).exit(0).stdout;
+        assert!(fetched.contains("INTACT") && fetched.contains(&key(&env, "clone")), "{fetched}");
+        let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
+        assert!(!format!("{}{}", all.stdout, all.stderr).contains("TAMPERED"), "{all}");
+    }
+    let answer = json(&env.handoff_in("clone", ["verify", "--json", RUN]).exit(0));
+    let same = &answer["sameId"];
+    assert_eq!(same["key"], Value::from(key(&env, "clone")), "{answer}");
+    assert_eq!(
+        (&same["others"][0]["key"], &same["others"][0]["conflicts"]),
+        (&key(&env, "repo").into(), &false.into())
+    );
+    assert_ne!(same["others"][0]["first"], same["first"], "{answer}");
+    // Who pushed first is told of nothing, and the other push is refused.
+    env.handoff_in("clone", ["push", "origin", RUN]).ends(1);
+    env.handoff(["fetch"]).success();
+    let said = env.handoff(["verify", RUN]).exit(0).stdout;
+    assert!(!said.contains("same id"), "{said}");
+}
+
+#[test]
+fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
+    let env = met();
+    let third = third(&env);
+    let name = format!("origin/{RUN}");
+    for known in [false, true] {
+        if known {
+            introduce(&env, &["repo", "clone", third]);
+        }
+        for dir in ["clone", third] {
+            let said = env.handoff_in(dir, ["verify", &name]).exit(3);
+            assert!(said.stdout.contains("✗ CONFLICT") && !said.stdout.contains("TAMPERED"), "{said}");
+            for part in
+                ["holds another run by this name", &key(&env, "repo"), &key(&env, "clone"), "began with sha256:"]
+            {
+                assert!(said.stdout.contains(part), "{part}: {said}");
+            }
+            assert!(said.stderr.contains("git handoff run PLAN --id ID"), "{said}");
+            let answer = json(&env.handoff_in(dir, ["verify", "--json", &name]).exit(3));
+            assert_eq!((&answer["failure"], &answer["intact"]), (&"conflict".into(), &false.into()), "{answer}");
+            assert_eq!(answer["sameId"]["others"][0]["conflicts"], true, "{answer}");
+        }
+        let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
+        assert!(own.contains("INTACT") && own.contains("same id"), "{own}");
+    }
+    for signer in ["repo@example.com".to_owned(), key(&env, "repo")] {
+        let said = env.handoff_in(third, ["verify", &name, "--signer", &signer]).exit(0).stdout;
+        assert!(said.contains("✓ INTACT") && said.contains("same id"), "{said}");
+    }
+    let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
+    assert!(said.contains("✗ MISMATCH"), "{said}");
+    env.handoff_in(third, ["verify", &name, "--base", "main"]).success();
+    // Nothing is taken from it unawares.
+    let refused = env.handoff_in(third, ["apply", &name]).exit(3).stderr;
+    assert!(refused.contains("another run has the id of the run"), "{refused}");
+    assert!(refused.contains("--signer KEY") && refused.contains("--accept-untrusted"), "{refused}");
+}
+
+#[test]
+fn a_key_needs_no_signers_to_be_asked_for() {
+    let env = met();
+    let third = third(&env);
+    let name = format!("origin/{RUN}");
+    let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "repo")]).exit(0).stdout;
+    assert!(said.contains("INTACT · unknown key"), "{said}");
+    let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
+    assert!(said.contains("MISMATCH") && said.contains("is not the one that was asked for"), "{said}");
+    let said = env.handoff_in(third, ["verify", &name, "--signer", "repo@example.com"]).exit(1).stderr;
+    assert!(said.contains("nobody says which keys are the signer's"), "{said}");
+}
+
+#[test]
+fn archived_runs_are_told_apart_as_well() {
+    let env = met();
+    env.handoff_in("clone", ["archive", RUN]).success();
+    let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
+    assert!(own.contains("INTACT") && own.contains("same id"), "{own}");
+    env.handoff(["archive", RUN]).success();
+    env.handoff(["push", "--all"]).success();
+    let third = third(&env);
+    let said = env.handoff_in(third, ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
+    assert!(said.contains("✗ CONFLICT"), "{said}");
+}
+
+#[test]
+fn a_run_that_its_own_key_told_anew_is_tampered_with() {
+    let env = pushed();
+    env.handoff(["fetch"]).success();
+    for reference in refs(&env, "repo").lines().filter_map(|line| line.split(' ').nth(1)) {
+        if !reference.starts_with("refs/handoff/remotes/") {
+            env.git(["update-ref", "-d", reference]).success();
+        }
+    }
+    env.git(["config", "handoff.signingKey", ""]).success();
+    run(&env, "repo", RUN);
+    let said = env.handoff(["verify", RUN]).exit(0).stdout;
+    assert!(said.contains("same id"), "another key's run: {said}");
+    // The same key, in the place of the run that it pushed.
+    env.git(["config", "--unset", "handoff.signingKey"]).success();
+    env.shell("clone", "git config --unset handoff.signingKey").success();
+    run(&env, "clone", RUN);
+    env.handoff_in("clone", ["fetch"]).success();
+    let said = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
+    assert!(said.contains("✗ TAMPERED") && said.contains("holds another run by this name"), "{said}");
+}
+
+#[test]
+fn submit_warns_of_a_run_that_was_fetched() {
+    let env = pushed();
+    env.handoff_in("clone", ["fetch"]).success();
+    let plan = format!(
+        r#"{{"id": "{RUN}", "items": [{{"id": "a", "executor": "command", "inputs": {{"command": "true"}}}}]}}"#
+    );
+    env.write("clone/plan.json", &plan);
+    let said = env.handoff_in("clone", ["submit", "plan.json"]).exit(0);
+    let warning = format!("another run has the id \"{RUN}\": origin/{RUN}; --id gives this one an id of its own");
+    assert!(said.stderr.contains(&warning), "{said}");
+    let said = env.handoff_in("clone", ["submit", "plan.json", "--id", "mine"]).exit(0).stderr;
+    assert!(!said.contains("another run"), "{said}");
+}
