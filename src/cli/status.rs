@@ -65,12 +65,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let now = repository.environment.clock.now();
         let rows: Vec<_> = status.items.iter().filter_map(|item| timed_row(&view, item, now)).collect();
         table::print(&rows, output);
-        output.line(total(&view).painted(output.color));
         if let (Some(at), Some(author)) = (status.submitted_at, &status.author) {
             output.line(&format!("submitted {} by {author}", table::minute(at)));
         }
     }
     print_driver(&status, output);
+    if !arguments.blocked {
+        output.line(total(&view).painted(output.color));
+    }
     if status.items.iter().any(|item| item.awaits_approval) {
         output.hint(&hints::awaiting());
     }

@@ -104,7 +104,7 @@ fn print_end(steered: &Steered, output: &mut Output) {
     print(steered, output);
     if let Some(key) = &steered.cannot_seal {
         let run = &steered.run;
-        output.warn(&format!("{run} has ended and is not sealed: the key {key} has not the role seal"));
+        output.warn(&format!("{run} has ended and is not sealed: the key {key} does not have the role seal"));
         output.hint(&hints::admit_to_seal(run, key));
     }
 }

@@ -4,7 +4,6 @@
 //! not run a command of its own. Words in capitals are for the reader to replace. Only this file, with those below it, makes a [`Hint`].
 
 use std::fmt;
-use std::path::Path;
 
 use serde::{Serialize, Serializer};
 
@@ -245,6 +244,9 @@ pub use products::*;
 mod sharing;
 pub use sharing::*;
 
+mod settings;
+pub use settings::*;
+
 mod threads;
 pub use threads::*;
 
@@ -373,31 +375,4 @@ pub fn register_schema(schema: impl fmt::Display) -> Hint {
 pub fn register_schema_in_plan(schema: impl fmt::Display) -> Hint {
     let schema = schema.to_string();
     Hint::new("register_schema_in_plan", &[&schema], format!("git config handoff.schema.{schema}.path <file>"))
-}
-
-/// A setting is not known: it gets its right name, or goes, in the file that it stands in.
-pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -> Hint {
-    let Some(file) = origin else { return setting(key) };
-    let (about, key) = (key, quoted(key));
-    let config = format!("git config --file {}", quoted(&file.display().to_string()));
-    let line = match nearest {
-        // One that lacks the name of what it is about can only be written anew.
-        Some(name) if !name.contains('<') => {
-            format!("{config} --add {} \"$({config} {key})\" && {config} --unset {key}", quoted(name))
-        }
-        _ => format!("{config} --unset-all {key}"),
-    };
-    Hint::new("rename_setting", &[about], line)
-}
-
-/// There is a secret in what was to be stored. What was given as one is let through by nobody.
-#[cfg(feature = "full")]
-pub fn allow_secret(secret: &super::credential::gate::Secret) -> Hint {
-    if secret.shape == super::credential::gate::GIVEN || secret.line.is_none() {
-        let line = "take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv";
-        return Hint::new("allow_secret", &[], line.to_owned());
-    }
-    let allowed = quoted(&format!("{}:{}", secret.shape, secret.file));
-    let line = format!("git config --add handoff.secrets.allow {allowed}   # if it is none, or may be known");
-    Hint::new("allow_secret", &[&secret.file], line)
 }

@@ -157,7 +157,7 @@ pub enum Refused {
     #[error("which is not among the run's writers")]
     Stranger,
     /// It has none of these roles.
-    #[error("which has not the role {}", either(.0))]
+    #[error("which does not have the role {}", either(.0))]
     Role(&'static [Role]),
     /// Only an owner that entry 0 names admits a key that seals: a proof then shows who that was.
     #[error("which entry 0 does not name as an owner, and so cannot give the role seal")]

@@ -263,7 +263,7 @@ pub enum Error {
         document: FilePath,
     },
     /// The key may not.
-    #[error("the key {key} has not the role `{role}` in the run {:?}", run.as_str())]
+    #[error("the key {key} does not have the role `{role}` in the run {:?}", run.as_str())]
     NoRole {
         /// The run.
         run: RunId,

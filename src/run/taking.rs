@@ -229,7 +229,7 @@ fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<Stri
         What::Written(_) => (Role::Document, 0),
     };
     if !open.state.keys.has(&statement.by, role) {
-        return Some(format!("the key {} has not the role `{role}`", statement.by));
+        return Some(format!("the key {} does not have the role `{role}`", statement.by));
     }
     if let Some(why) = trust.speaks_against(&statement.by, statement.at) {
         return Some(format!("the key {} {why}", statement.by));

@@ -8,6 +8,7 @@ mod archived;
 mod bring;
 pub mod bundle;
 pub mod bundling;
+mod diverged;
 mod evidence;
 pub mod fetch;
 mod outbound;
@@ -18,5 +19,6 @@ mod stamps;
 mod wanted;
 
 pub use crate::model::place::{Kind, Place};
+pub use diverged::{Diverged, How};
 pub use place::Space;
 pub use rival::Rival;

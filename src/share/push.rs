@@ -19,6 +19,7 @@ use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 
 use super::archived;
+use super::diverged::Diverged;
 use super::outbound::{self, Outbound};
 use super::rival::{Found, Remotely, Rival};
 use super::wanted::{self, Wanted};
@@ -231,8 +232,7 @@ impl Plan<'_> {
         self.pushed.rivals.extend(rival);
         match found {
             Found::Apart => {
-                let apart = |theirs| Diverged { place, ours: new, theirs, known: store.contains(theirs) };
-                self.diverged.extend(old.map(apart));
+                self.diverged.extend(old.map(|theirs| Diverged::of(store, place, new, theirs)));
             }
             Found::Blocked => {}
             Found::Stands(status) => {
@@ -321,19 +321,6 @@ fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeM
         .collect())
 }
 
-/// A chain that the remote has another continuation of.
-#[derive(Clone, Debug)]
-pub struct Diverged {
-    /// What it holds.
-    pub place: Place,
-    /// Our head.
-    pub ours: Oid,
-    /// The remote's.
-    pub theirs: Oid,
-    /// Whether the remote's head is here.
-    pub known: bool,
-}
-
 /// Why nothing, or not everything, was handed over.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -341,7 +328,7 @@ pub enum Error {
     #[error("there is no run or thread {0:?} here")]
     Unknown(String),
     /// Histories went apart; nothing was pushed.
-    #[error("{}; nothing was pushed", sentence(.0))]
+    #[error("{}; nothing was pushed", Diverged::sentence(.0))]
     Diverged(Vec<Diverged>),
     /// Something that is no chain of ours lies in the place of one on the remote, and it has no other name left.
     #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
@@ -385,13 +372,4 @@ pub enum Error {
     /// Our objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-}
-
-fn sentence(diverged: &[Diverged]) -> String {
-    let one = |d: &Diverged| {
-        let (kind, name) = (d.place.kind.word(), &d.place.name);
-        let theirs = if d.known { "which does not go on from ours" } else { "which is not here" };
-        format!("{kind} {name:?} is at {} here and at {} on the remote, {theirs}", d.ours, d.theirs)
-    };
-    diverged.iter().map(one).collect::<Vec<_>>().join("; ")
 }

@@ -126,13 +126,14 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
         let one = weighed.anchored;
         let prefix = if at > 0 { format!("{}: ", one.name) } else { String::new() };
         for mut other in weighed.word.others {
-            if other.conflicts {
-                conflicts.push(format!("{prefix}{}", facts.conflict(&other)));
-            }
+            let said = other.conflicts.then(|| format!("{prefix}{}", facts.conflict(&other)));
             other.named_by = format!("{prefix}{}", other.named_by);
-            if others.iter().all(|known| !known.is_same(&other)) {
-                others.push(other);
+            match others.iter_mut().find(|known| known.is_same(&other)) {
+                Some(known) if known.conflicts || !other.conflicts => continue,
+                Some(known) => known.conflicts = true,
+                None => others.push(other),
             }
+            conflicts.extend(said);
         }
         broken.extend(weighed.word.broken.iter().map(|why| format!("{prefix}{why}")));
         unread = unread.or_else(|| weighed.word.unread.first().map(|why| format!("{prefix}{why}")));

@@ -6,6 +6,7 @@
 
 use crate::model::digest::Digest;
 use crate::model::format;
+use crate::model::place::Place;
 
 use super::Options;
 use super::anchor::Known;
@@ -51,6 +52,16 @@ impl OtherRun {
         match &self.principal {
             Some(principal) => format!("{} ({principal})", self.key),
             None => self.key.clone(),
+        }
+    }
+
+    /// Says where the log or seal lies that names it.
+    pub fn named_at(&self) -> String {
+        match Place::fetched(&self.named_by) {
+            Some((remote, _)) => format!("a log of {remote}"),
+            None if self.named_by.starts_with(format::LOG_REFS) => "a log of this repository".to_owned(),
+            None if self.named_by.is_empty() => "it".to_owned(),
+            None => self.named_by.clone(),
         }
     }
 
@@ -137,9 +148,9 @@ impl Known<'_> {
         let this = self.signer.unwrap_or("an unknown key");
         let begins = |first: Option<Digest>| first.map_or_else(String::new, |first| format!(" began with {first}"));
         let (theirs, ours) = (begins(other.first), begins(self.first));
-        let named_by = Some(&other.named_by).filter(|name| !name.is_empty()).map_or("it", String::as_str);
         format!(
-            "{named_by} holds another run by this name: that of the key {}{theirs}, this one, of {this},{}",
+            "{} holds another run by this name: that of the key {}{theirs}, this one, of {this},{}",
+            other.named_at(),
             other.whose(),
             ours.strip_prefix(" began").unwrap_or_default()
         )

@@ -129,7 +129,7 @@ impl<'a> Writers<'a> {
             if conduct.keys.has(&said.key, said.role) {
                 return Ok(said);
             }
-            Err(format!("it is by {}, which has not the role {}", said.key, said.role))
+            Err(format!("it is by {}, which does not have the role {}", said.key, said.role))
         }))
     }
 }

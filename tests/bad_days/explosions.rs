@@ -39,9 +39,9 @@ fn a_plan_of_many_small_values_is_refused_in_few_words() {
     assert!(run(&ground, "submit ../objects").exit(1).stdout.starts_with("too-large: "));
     ground.env.write("empty", &plan(&("{},".repeat(5_000_000) + "{}")));
     let output = run(&ground, "validate ../empty").exit(1);
-    assert!(output.stdout.starts_with("too-many-items at items: 5000001 items"), "{output}");
+    assert!(output.stdout.starts_with("too-many-items at items (line 1): 5000001 items"), "{output}");
     ground.env.write("rules", &format!(r#"{{"id":"r","items":[],"rules":[{}{{}}]}}"#, "{},".repeat(5_000_000)));
-    assert!(run(&ground, "validate ../rules").exit(1).stdout.starts_with("bad-rule at rules: 5000001 rules"));
+    assert!(run(&ground, "validate ../rules").exit(1).stdout.starts_with("bad-rule at rules (line 1): 5000001 rules"));
 }
 
 #[test]
@@ -186,8 +186,12 @@ fn a_shape_that_wants_too_much_refuses_the_plan() {
     let output = run(&ground, "validate ../plan").exit(1);
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{output}");
-    assert!(lines[0].starts_with("inputs-schema at items[1].inputs.x: the shape \"s\" refuses it: "), "{output}");
-    let why = "inputs-schema at items[2].inputs: it could not be checked against the schema of the shape \"s\": \
+    assert!(
+        lines[0]
+            .starts_with("inputs-schema at items[1].inputs.x (item \"wrong\", line 1): the shape \"s\" refuses it: "),
+        "{output}"
+    );
+    let why = "inputs-schema at items[2].inputs (item \"hostile\", line 1): it could not be checked against the schema of the shape \"s\": \
                that takes more than 10 seconds of computing or 1024 MiB of memory";
     assert_eq!(lines[1], why);
 }

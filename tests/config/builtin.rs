@@ -176,7 +176,9 @@ fn settings_of_what_nothing_registers_are_named() {
     let named = ground.plan("n", &[serde_json::json!({ "id": "a", "executor": "comand" })]);
     let refused = ground.env.handoff(["validate", &named]).exit(1);
     assert!(
-        refused.stdout.contains("unknown-executor at items[0].executor: no executor \"comand\" is registered here"),
+        refused.stdout.contains(
+            "unknown-executor at items[0].executor (item \"a\", line 1): no executor \"comand\" is registered here"
+        ),
         "{refused}"
     );
 }

@@ -192,7 +192,8 @@ fn a_key_does_what_its_role_is_and_no_more() {
             lab.finish(teller);
             let report = lab.verify_with(&options(&lab));
             let row = report.row("signature").unwrap();
-            let refused = row.state == State::Failed && row.detail.contains(&format!("has not the role {wanted}"));
+            let refused =
+                row.state == State::Failed && row.detail.contains(&format!("does not have the role {wanted}"));
             assert_eq!(refused, role != wanted, "{role}, {wanted}: {}", row.detail);
         }
         // None of these roles lets a key seal that entry 0 does not name.
@@ -205,7 +206,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
         lab.finish(teller);
         let report = lab.verify_with(&options(&lab));
         let detail = &report.row("signature").unwrap().detail;
-        assert!(detail.contains("has not the role seal"), "{role}: {detail}");
+        assert!(detail.contains("does not have the role seal"), "{role}: {detail}");
     }
 }
 
@@ -223,7 +224,7 @@ fn who_was_not_admitted_by_an_owner_was_not_admitted() {
     teller.seal();
     lab.finish(teller);
     let report = lab.verify_with(&options(&lab));
-    assert_fails(&report, "signature", "has not the role own (and 1 more)");
+    assert_fails(&report, "signature", "does not have the role own (and 1 more)");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn an_owner_closes_what_only_another_key_seals() {
         assert!(said.contains("r has ended and is not sealed") && said.contains(&hint), "{command}: {said}");
         // Once more is a refusal, which says the same.
         let said = bob(&ground, &["close", "r"]).exit(1).stderr;
-        assert!(said.contains("has not the role seal") && said.contains(&hint), "{said}");
+        assert!(said.contains("does not have the role seal") && said.contains(&hint), "{said}");
         // The hint is true, also now that the run has ended.
         ground.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
         bob(&ground, &["close", "r"]).success();
@@ -109,7 +109,7 @@ fn an_owner_from_later_on_admits_others_and_none_that_seals() {
     bob(&ground, &["admit", "r", &carol, "--as", "work,seal"]).ends(1);
     as_person(&ground.env, "repo", "carol", &["approve", "r/sign-off"]).success();
     let said = as_person(&ground.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
-    assert!(said.contains("has not the role work") && said.contains("--as work"), "{said}");
+    assert!(said.contains("does not have the role work") && said.contains("--as work"), "{said}");
     ground.env.handoff(["run", "r"]).success();
     ground.env.handoff(["verify", "r"]).success();
 }

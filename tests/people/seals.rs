@@ -127,7 +127,7 @@ fn nobody_else_lets_a_key_seal() {
                     teller.add(admission(bob, role, None), Vec::new());
                 }
             },
-            "has not the role seal",
+            "does not have the role seal",
         ),
     ];
     for (what, admit, why) in stories {

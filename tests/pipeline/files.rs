@@ -84,7 +84,11 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     let zeros = format!("dev.check@sha256:{}", "0".repeat(64));
     let refused = |name: &str, said: &str| {
         let output = env.handoff(["submit", &ground.plan("r", &[item("a", "true", name)])]).exit(1);
-        assert!(output.stdout.starts_with("unknown-pipeline at items[0].inputs.pipeline: "), "{}", output.stdout);
+        assert!(
+            output.stdout.starts_with("unknown-pipeline at items[0].inputs.pipeline (item \"a\", line 1): "),
+            "{}",
+            output.stdout
+        );
         assert!(output.stdout.contains(said), "{name}: {}", output.stdout);
     };
     refused("dev.chekc", "did you mean `dev.check`?");

@@ -46,11 +46,11 @@ fn an_item_sets_variables_for_its_own_command_alone() {
     own["inputs"]["env"] = json!({ "A-B": "x", "HOME": "/", "HANDOFF_RUN": "r", "N": 1, "1": "" });
     let refused = ground.env.handoff(["validate", &ground.plan("bad", &[own])]).exit(1);
     for line in [
-        "bad-input-key at items[0].inputs.env[\"1\"]: \"1\" is not the name of an environment variable",
-        "bad-input-key at items[0].inputs.env[\"A-B\"]: \"A-B\" is not the name of an environment variable",
-        "reserved-key at items[0].inputs.env.HANDOFF_RUN: `HANDOFF_RUN` is set by the tool alone",
-        "reserved-key at items[0].inputs.env.HOME: `HOME` is set by the tool alone",
-        "wrong-type at items[0].inputs.env.N: ",
+        "bad-input-key at items[0].inputs.env[\"1\"] (item \"a\", line 1): \"1\" is not the name of an environment variable",
+        "bad-input-key at items[0].inputs.env[\"A-B\"] (item \"a\", line 1): \"A-B\" is not the name of an environment variable",
+        "reserved-key at items[0].inputs.env.HANDOFF_RUN (item \"a\", line 1): `HANDOFF_RUN` is set by the tool alone",
+        "reserved-key at items[0].inputs.env.HOME (item \"a\", line 1): `HOME` is set by the tool alone",
+        "wrong-type at items[0].inputs.env.N (item \"a\", line 1): ",
     ] {
         assert!(refused.stdout.contains(line), "{line}: {refused}");
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use git_handoff::anchor::{self, Anchor, Environment, Means, Sealing, ask_all};
 use git_handoff::clock::Clock;
 use git_handoff::git::remote::Reach;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::entry::Event;
 use git_handoff::model::format;
 use git_handoff::model::time::Moment;
@@ -14,7 +15,7 @@ use git_handoff::verify::{AtHand, Logs, Options, Question, Report, Seal, Signers
 use super::run::{End, Scene, failing};
 use super::table;
 use crate::anchor::moto::Moto;
-use crate::common::lab::key;
+use crate::common::lab::{Lab, key};
 use crate::common::teller::Told;
 
 /// Both kinds of places outside, which hold the first story.
@@ -51,17 +52,18 @@ impl Outside {
         let means = Means { store: lab.store.clone(), reach, settings: Vec::new(), clock, environment, writer: None };
         let git = settings(&[("type", "git"), ("url", vault.to_str().unwrap())]);
         let s3 = settings(&[("type", "s3"), ("bucket", "evidence"), ("endpoint", &moto.url())]);
-        let own =
+        let mut own =
             Self { git: anchor::read("vault", &git).unwrap(), s3: anchor::read("lock", &s3).unwrap(), means, moto };
-        own.publish(&scene.told, &lab.signer.fingerprint());
+        own.publish(lab, &scene.told, &lab.signer);
         own
     }
 
-    fn publish(&self, told: &Told, fingerprint: &str) {
+    fn publish(&mut self, lab: &Lab, told: &Told, signer: &Signer) {
+        self.means.writer = Some(lab.writer_with(signer));
         let last = told.links.last().unwrap();
         let Event::RunSealed(sealed) = &last.entry.event else { panic!() };
         let seal = Seal { root: sealed.root, entries: sealed.entries, seal: last.hash, commit: last.commit };
-        let sealing = Sealing { run: told.run.clone(), seal, fingerprint: fingerprint.to_owned() };
+        let sealing = Sealing { run: told.run.clone(), seal, fingerprint: signer.fingerprint() };
         for anchor in [&self.git, &self.s3] {
             anchor.publish(&self.means, std::slice::from_ref(&sealing), &|_| Ok(())).unwrap();
         }
@@ -96,7 +98,7 @@ impl Outside {
 #[test]
 fn a_run_told_anew_with_its_log_against_places_outside() {
     let scene = Scene::new(End::Closed);
-    let outside = Outside::new(&scene);
+    let mut outside = Outside::new(&scene);
     let mut rows = vec![outside.read(&scene, "nothing")];
     let mut tale = scene.tale();
     for (event, _) in &mut tale {
@@ -128,7 +130,7 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
         ),
     );
     // Both places would take the other's word beside the right one's, if they were asked about the writers of entry 0 alone.
-    outside.publish(&told, &stranger.fingerprint());
+    outside.publish(&scene.lab, &told, &stranger);
     let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
     let both = line(scene.lab.signer.public()) + &line(stranger.public());
     let signers = Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap();

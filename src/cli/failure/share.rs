@@ -3,7 +3,7 @@
 use git_handoff::git::{remote, scratch};
 use git_handoff::model::{format, hints};
 use git_handoff::repository::shown;
-use git_handoff::share::{Kind, bundle, fetch, push};
+use git_handoff::share::{How, Kind, bundle, fetch, push};
 use git_handoff::verify::BundleError;
 
 use super::super::share::fetched;
@@ -29,6 +29,7 @@ impl Failure {
             push::Error::Diverged(diverged) => {
                 let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
                 chain.or(diverged.first()).map(|one| match one.place.kind {
+                    Kind::Run if one.how == How::Another => hints::run_under_another_id(),
                     Kind::Run => hints::fetch_and_verify(to, &one.place.name, fetched(&request.remote, &one.place)),
                     Kind::Thread => {
                         hints::fetch_and_verify_thread(to, &one.place.name, fetched(&request.remote, &one.place))

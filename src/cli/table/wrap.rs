@@ -44,7 +44,7 @@ pub(super) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
 }
 
 /// Breaks plain words in the same way; the lines that follow are set in.
-pub(in crate::cli) fn text(line: &str, width: usize, indent: usize) -> Vec<String> {
+pub(crate) fn text(line: &str, width: usize, indent: usize) -> Vec<String> {
     let broken = lines(&Cell::from(line), width, indent);
     broken.into_iter().map(|line| line.painted(false).as_str().to_owned()).collect()
 }

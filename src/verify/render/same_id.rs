@@ -8,14 +8,15 @@ use crate::verify::{OtherRun, SameId};
 const SHOWN: usize = 5;
 
 impl SameId {
-    /// Returns a line for each of the first other runs, and one that counts the rest.
+    /// Returns a line for each of the first runs that the row `anchor` does not name as conflicts, and one that counts the rest.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |other: &OtherRun| {
-            let first = other.first.map_or_else(String::new, |first| format!(" beginning with {first}"));
-            format!("another run has this id: that of the key {},{first} named by {}", other.whose(), other.named_by)
+            let first = other.first.map_or_else(String::new, |first| format!(", which begins with {first}"));
+            format!("another run has this id: that of the key {}{first}; {} names it", other.whose(), other.named_at())
         };
-        let mut lines: Vec<String> = self.others.iter().take(SHOWN).map(line).collect();
-        if let more @ 1.. = self.others.len().saturating_sub(SHOWN) {
+        let named: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
+        let mut lines: Vec<String> = named.iter().take(SHOWN).map(|other| line(other)).collect();
+        if let more @ 1.. = named.len().saturating_sub(SHOWN) {
             lines.push(format!("and {more} more, which --json lists"));
         }
         lines

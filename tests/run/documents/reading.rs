@@ -70,7 +70,7 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
     // A key with the role writes in its log, and nothing else.
     ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     let output = ground.env.handoff_in("clone", ["doc", "put", "r", "score", "../text"]).exit(1);
-    assert!(output.stderr.contains("has not the role `document`"), "{output}");
+    assert!(output.stderr.contains("does not have the role `document`"), "{output}");
     assert_eq!(ground.env.git_in("clone", ["for-each-ref"]).success(), before);
 }
 

@@ -1,0 +1,32 @@
+//! Hints about settings.
+
+use std::path::Path;
+
+use super::{Hint, quoted, setting};
+
+/// A setting is not known: it gets its right name, or goes, in the file that it stands in.
+pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -> Hint {
+    let Some(file) = origin else { return setting(key) };
+    let (about, key) = (key, quoted(key));
+    let config = format!("git config --file {}", quoted(&file.display().to_string()));
+    let line = match nearest {
+        // One that lacks the name of what it is about can only be written anew.
+        Some(name) if !name.contains('<') => {
+            format!("{config} --add {} \"$({config} {key})\" && {config} --unset {key}", quoted(name))
+        }
+        _ => format!("{config} --unset-all {key}"),
+    };
+    Hint::new("rename_setting", &[about], line)
+}
+
+/// There is a secret in what was to be stored. What was given as one is let through by nobody.
+#[cfg(feature = "full")]
+pub fn allow_secret(secret: &crate::model::credential::gate::Secret) -> Hint {
+    if secret.shape == crate::model::credential::gate::GIVEN || secret.line.is_none() {
+        let line = "take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv";
+        return Hint::new("allow_secret", &[], line.to_owned());
+    }
+    let allowed = quoted(&format!("{}:{}", secret.shape, secret.file));
+    let line = format!("git config --add handoff.secrets.allow {allowed}   # if it is none, or may be known");
+    Hint::new("allow_secret", &[&secret.file], line)
+}

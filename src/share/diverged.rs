@@ -1,0 +1,58 @@
+//! Chains of which a remote has another continuation, or that are not the same chain at all.
+
+use crate::git::history;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::place::{Kind, Place};
+
+/// A chain that the remote has another continuation of.
+#[derive(Clone, Debug)]
+pub struct Diverged {
+    /// What it holds.
+    pub place: Place,
+    /// Our head.
+    pub ours: Oid,
+    /// The remote's.
+    pub theirs: Oid,
+    /// How the two belong together.
+    pub how: How,
+}
+
+/// How two chains in one place belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The remote's head is not here, so that nobody can tell.
+    Unknown,
+    /// They begin with the same entry.
+    Forked,
+    /// They begin with different entries: they are two runs or threads with one name.
+    Another,
+}
+
+impl Diverged {
+    /// Puts the head that a remote has in a place beside ours.
+    pub(super) fn of(store: &Store, place: Place, ours: Oid, theirs: Oid) -> Self {
+        let root = |head| history::since(store, head, None).ok().and_then(|commits| commits.last().copied());
+        let how = match (root(ours), root(theirs)) {
+            _ if !store.contains(theirs) => How::Unknown,
+            (Some(a), Some(b)) if a != b && matches!(place.kind, Kind::Run | Kind::Thread) => How::Another,
+            _ => How::Forked,
+        };
+        Self { place, ours, theirs, how }
+    }
+
+    /// Says of each chain what the remote has in its place.
+    pub(super) fn sentence(diverged: &[Self]) -> String {
+        let one = |d: &Self| {
+            let (kind, name) = (d.place.kind.word(), &d.place.name);
+            if d.how == How::Another {
+                return format!(
+                    "the {kind} {name:?} on the remote is another one: it begins with another entry than the {kind} here"
+                );
+            }
+            let theirs = if d.how == How::Forked { "which does not go on from ours" } else { "which is not here" };
+            format!("{kind} {name:?} is at {} here and at {} on the remote, {theirs}", d.ours, d.theirs)
+        };
+        diverged.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+}
