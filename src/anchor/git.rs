@@ -117,6 +117,8 @@ impl AnchorKind for GitPlace {
             gate: Gate::default(),
         };
         let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request, means.writer.as_ref())?;
+        // What was seen there before is out of date.
+        self.seen.take();
         if let Some(rival) = pushed.left_out().next() {
             return Err(push::Error::Blocked(Box::new(rival.clone())).into());
         }

@@ -23,17 +23,17 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     ground.env.handoff(["close", "gone"]).success();
     ground.drive("asked", &[json!({ "id": "sign", "executor": "approval" })]).ends(4);
     assert_output!(ground.env.handoff(NOTHING), @r"
-    waiting for you
+    awaits approval
       asked/sign
     open
-      asked  default  open  1 ready
-      bad    default  open  1 failed, 1 skipped
-      open   default  open  1 ready
+      asked  default  open  2026-06-04 02:00Z  human:ada  1 awaits approval
+      open   default  open  2026-06-04 02:00Z  human:ada  1 ready
+      bad    default  open  2026-06-04 02:00Z  human:ada  1 failed, 1 skipped
     not all done and green
-      gone  default  sealed  1 failed
+      gone  default  sealed  2026-06-04 02:00Z  human:ada  1 failed
     1 run sealed, done and green by what they record, 1 with an item that has nothing handed over
     ------- stderr -------
-    hint: git handoff approve asked/sign   # or: git handoff reject asked/sign -m WHY
+    hint: git handoff waiting
     ");
     let said: Value = serde_json::from_str(&ground.env.handoff(["--json"]).success()).unwrap();
     assert_eq!((said["green"].as_u64(), said["waiting"].as_array().map(Vec::len)), (Some(1), Some(1)), "{said}");
@@ -97,7 +97,7 @@ fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
     let of_log = ground.env.handoff(["verify", "--all"]).exit(3);
     assert!(of_log.stdout.contains("verify · r ") && !of_log.stderr.contains("is gone"), "{of_log}");
     let said = ground.env.handoff(["runs"]).success();
-    assert!(said.contains("s  ?  unreadable  refs/handoff/runs/s is a symbolic ref"), "{said}");
+    assert!(said.contains("s  ?  unreadable  ?  ?  refs/handoff/runs/s is a symbolic ref"), "{said}");
     ground.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
     ground.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
     assert!(ground.env.handoff(["verify", "--all"]).exit(3).stdout.contains("verify · hub/s "));
@@ -158,7 +158,7 @@ fn fetched_runs_are_listed_with_their_remote() {
     ground.env.handoff(["fetch", "origin"]).success();
     assert_eq!(ground.env.handoff(["runs"]).success().lines().count(), 1);
     let said = ground.env.handoff(["runs", "-a"]).success();
-    assert!(said.lines().count() == 2 && said.contains("origin/r  default  sealed  1 done"), "{said}");
+    assert!(said.lines().count() == 2 && said.contains("origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done"), "{said}");
     let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
     assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
 }

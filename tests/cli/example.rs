@@ -12,6 +12,7 @@ fn handoff_dag_from_plan_to_proof() {
     assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
     · edit-a       ready    0 attempts
     · apply-patch  pending  0 attempts
+    submitted 2026-06-04 02:00Z by human:ada
     handoff-dag-1: 0 of 2 done, 2 pending
     ");
     assert_output!(env.handoff(["run", "handoff-dag-1"]), @r"
@@ -25,11 +26,14 @@ fn handoff_dag_from_plan_to_proof() {
     ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
     ");
     assert_output!(env.handoff(["status", "handoff-dag-1"]), @r"
-    ✓ edit-a       done  1 attempt  patch
-    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    ✓ edit-a       done  1 attempt  2026-06-04 02:00Z  0ms  patch
+    ✓ apply-patch  done  1 attempt  2026-06-04 02:00Z  0ms  patch, outputs/applied.txt
+    submitted 2026-06-04 02:00Z by human:ada
     handoff-dag-1: 2 of 2 done, sealed
     ");
-    assert_output!(env.handoff(["runs"]), @"handoff-dag-1  default  sealed  2 done");
+    assert_output!(env.handoff(["runs"]), @r"
+    handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
+    ");
     assert_output!(env.handoff(["log", "handoff-dag-1"]), @r"
     0  264648b8  2026-06-04T02:00:05.000Z  human:ada  run.submitted handoff-dag-1
     1  b7a5450b  2026-06-04T02:00:07.000Z  human:ada  item.fired edit-a #1: running

@@ -29,7 +29,7 @@ fn what_is_no_json_is_told_with_its_place() {
     let env = Environment::example("handoff-dag");
     env.write("repo/bad.json", "{\n  \"id\": \"x\",\n  \"items\": [,]\n}\n");
     assert_output!(env.handoff(["validate", "bad.json"]).exit(1), @r"
-    not-json at items[0]: not valid JSON: expected value at line 3 column 13
+    not-json at items[0] (line 3): not valid JSON: expected value at line 3 column 13
     ------- stderr -------
     1 problem
     [exit status: 1]

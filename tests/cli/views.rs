@@ -138,7 +138,7 @@ fn on_a_terminal_no_word_is_cut() {
     ground.env.handoff(["run", "r"]).ends(4);
     let pager = [("PAGER", "cat")];
     for line in ["status r", "runs", "status r --blocked"] {
-        let (shown, _) = on_terminal(&ground.env, &format!("stty cols 60; git-handoff {line}"), &pager);
+        let (shown, _) = on_terminal(&ground.env, &format!("stty rows 24 cols 60; git-handoff {line}"), &pager);
         assert!(shown.lines().all(|line| line.chars().count() <= 60), "{line}:\n{shown}");
         let piped = ground.env.shell("repo", &format!("git-handoff {line}")).stdout;
         let all = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -13,8 +13,9 @@ fn a_bare_repository_can_be_worked_in() {
     assert_output!(env.handoff_in("bare", ["submit", "../repo/plan.json"]), @"handoff-dag-1");
     env.handoff_in("bare", ["run", "handoff-dag-1"]).success();
     assert_output!(env.handoff_in("bare", ["status", "handoff-dag-1"]), @r"
-    ✓ edit-a       done  1 attempt  patch
-    ✓ apply-patch  done  1 attempt  patch, outputs/applied.txt
+    ✓ edit-a       done  1 attempt  2026-06-04 02:00Z  0ms  patch
+    ✓ apply-patch  done  1 attempt  2026-06-04 02:00Z  0ms  patch, outputs/applied.txt
+    submitted 2026-06-04 02:00Z by human:ada
     handoff-dag-1: 2 of 2 done, sealed
     ");
     assert_output!("bare_verify", env.handoff_in("bare", ["verify", "handoff-dag-1"]));
@@ -58,8 +59,8 @@ fn a_subdirectory_and_a_linked_worktree_see_the_same_runs() {
     );
     env.handoff_in("linked", ["run", "second.json"]).success();
     assert_output!(env.handoff(["runs"]), @r"
-    handoff-dag-1  default  sealed  2 done
-    second         default  sealed  1 done, 1 with nothing handed over
+    second         default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
+    handoff-dag-1  default  sealed  2026-06-04 02:00Z  human:ada  2 done
     ");
     env.handoff(["verify", "--all"]).success();
 }

@@ -15,7 +15,8 @@ fn every_view_says_that_an_item_handed_over_nothing() {
     assert!(run.stderr.contains("✓ empty  done in 0ms, nothing handed over\n"), "{run}");
     assert!(run.stderr.contains("✓ full  done in 0ms, 1 product\n"), "{run}");
     let says = |arguments: &[&str]| ground.env.handoff(arguments).success();
-    assert_eq!(says(&["status", "r"]), rows);
+    let timed = "✓ empty  done, nothing handed over  1 attempt  2026-06-04 02:00Z  0ms\n✓ full   done                       1 attempt  2026-06-04 02:00Z  0ms  outputs/x\nsubmitted 2026-06-04 02:00Z by human:ada\nr: 2 of 2 done, sealed\n";
+    assert_eq!(says(&["status", "r"]), timed);
     assert_eq!(says(&["watch", "r"]), rows);
     assert!(says(&["show", "r"]).ends_with(rows));
     let shown = says(&["show", "r/empty"]);

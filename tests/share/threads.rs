@@ -33,17 +33,16 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     save(&env, "draft", &[]);
     assert_output!(env.handoff(["push", "origin", "research"]), @r"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e0e9f972525c
     ");
     assert!(!refs(&env, "hub").contains("/runs/"), "only the named thread goes");
     clone(&env, "clone");
-    assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @r#"
+    assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @r"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e0e9f972525c
     ------- stderr -------
-    run "handoff-dag-1" is not on origin and not here, but the log refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg names it: it was deleted, or never pushed
     hint: git handoff thread verify origin/research
-    "#);
+    ");
     assert_output!(env.handoff_in("clone", ["thread", "verify", "origin/research"]), @r"
     git handoff thread verify · origin/research                     ─ INTACT · unknown key  clock pinned
     ✓ chain      1 checkpoint in 1 entry, hash-linked, no gaps

@@ -120,9 +120,7 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
     let Event::RunSubmitted(e) = &mut tale[0].0 else { panic!() };
     e.writers = vec![stranger.fingerprint()];
     let told = scene.tell(tale, &stranger);
-    let own = super::run::log_ref(&scene.lab);
-    scene.lab.git(&["update-ref", "-d", &own]);
-    scene.lab.log(&told, &stranger);
+    scene.rewrite_log(&told, &stranger);
     rows.push(
         outside.read(
             &scene,

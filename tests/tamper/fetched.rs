@@ -251,7 +251,8 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
 fn what_a_remote_shows_under_names_that_are_not_its_own() {
     let remote = Remote::new();
     let stranger = remote.log.replace("DEO2ec9d", "AEO2ec9d");
-    let further = format!("{}.000000000000", remote.log);
+    let (of_key, _) = remote.log.split_once('.').unwrap();
+    let further = format!("{of_key}.000000000000");
     let names = [
         ("a run under the name of another", "refs/handoff/runs/other", SEALED),
         ("a log under the name of a run", "refs/handoff/runs/other", &remote.log),

@@ -161,11 +161,10 @@ impl Scene {
         refs::set(&self.lab.store, &log_ref(&self.lab), self.log).unwrap();
     }
 
-    /// Writes the log anew, as if it had never said anything else.
+    /// Writes the logs anew, as if they had never said anything else.
     pub(crate) fn rewrite_log(&self, told: &Told, signer: &Signer) {
-        let name = log_ref(&self.lab);
-        if let Some(old) = refs::read(&self.lab.store, &name).unwrap() {
-            refs::delete(&self.lab.store, &name, old).unwrap();
+        for (name, head) in refs::list(&self.lab.store, format::LOG_REFS).unwrap() {
+            refs::delete(&self.lab.store, &name, head).unwrap();
         }
         self.lab.log(told, signer);
     }

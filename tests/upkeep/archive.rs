@@ -84,7 +84,7 @@ fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken()
     assert!(!out.contains("a  ") && err.contains("1 run archived and not listed"), "{out}{err}");
     let (_, answer) = place.answer(&["runs", "--archived"]);
     let listed: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
-    assert_eq!(json!(listed), json!([["a", true], ["b", null], ["c", null]]));
+    assert_eq!(json!(listed), json!([["c", null], ["b", null], ["a", true]]));
     // Another plan of that name is refused, and the same one is the run that there is.
     let other = place.plan("a", &[("edit", "true", None)]);
     let (code, _, err) = place.handoff(&["submit", &other]);

@@ -76,7 +76,7 @@ fn words(line: &Cell) -> Vec<Word> {
 
 /// Returns as many whole words of a text as fit into a width, with `…` where any are left out. Of a single word that is too wide,
 /// the beginning.
-pub(in crate::cli) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     let cut = console::truncate_str(text, width, "…");
     if cut.len() == text.len() && cut == text {
         return cut.into_owned();

@@ -57,7 +57,7 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     assert!(views(&ground, "r", true).iter().all(|view| *view == stopped("polish", REASON)));
     let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, PARTIAL\n");
     assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
-    assert!(ground.env.handoff(["runs"]).success().ends_with("open  3 done, rule polish stopped, PARTIAL\n"));
+    assert!(ground.env.handoff(["runs"]).success().ends_with("  3 done, rule polish stopped, PARTIAL\n"));
     let overview = ground.env.handoff::<[&str; 0], &str>([]).exit(0);
     assert!(overview.stderr.contains("hint: git handoff coordinate --explain r "), "{overview}");
     let closed = ground.env.handoff(["close", "r"]).success();

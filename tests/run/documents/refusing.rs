@@ -147,7 +147,7 @@ fn what_is_not_there_is_not_given() {
 fn only_a_writer_of_an_open_run_that_verifies_puts_anything() {
     let ground = open();
     ground.config("handoff.signingKey", "");
-    refused(&ground, 1, "is not among the writers of run r", || put(&ground, "n", "x", &[]));
+    refused(&ground, 1, "does not have the role document", || put(&ground, "n", "x", &[]));
     ground.env.git(["config", "--unset", "handoff.signingKey"]).success();
     put(&ground, "n", "x", &[]).success();
     ground.env.handoff(["run", "r"]).success();
