@@ -11,8 +11,8 @@ impl SameId {
     /// Returns a line for each of the first other runs, and one that counts the rest.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |other: &OtherRun| {
-            let first = other.first.map_or_else(String::new, |first| format!(" beginning with {first}"));
-            format!("another run has this id: that of the key {},{first} named by {}", other.whose(), other.named_by)
+            let first = other.first.map_or_else(String::new, |first| format!(", which began with {first}"));
+            format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
         };
         let mut lines: Vec<String> = self.others.iter().take(SHOWN).map(line).collect();
         if let more @ 1.. = self.others.len().saturating_sub(SHOWN) {
