@@ -390,8 +390,10 @@ pub enum Error {
 fn sentence(diverged: &[Diverged]) -> String {
     let one = |d: &Diverged| {
         let (kind, name) = (d.place.kind.word(), &d.place.name);
-        let theirs = if d.known { "which does not go on from ours" } else { "which is not here" };
-        format!("{kind} {name:?} is at {} here and at {} on the remote, {theirs}", d.ours, d.theirs)
+        if d.known {
+            return format!("{kind} {name:?} on the remote, at {}, does not go on from ours, at {}", d.theirs, d.ours);
+        }
+        format!("{kind} {name:?} is at {} here and at {} on the remote, which is not here", d.ours, d.theirs)
     };
     diverged.iter().map(one).collect::<Vec<_>>().join("; ")
 }

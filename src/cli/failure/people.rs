@@ -47,6 +47,7 @@ pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
         Refused::Stranger => hints::admit_any(run, key),
         Refused::Role([Role::Seal]) => hints::admit_to_seal(run, key),
         Refused::Role(roles) => match roles.last() {
+            Some(role @ (Role::Own | Role::Work)) => hints::admit_or_continue(run, key, role),
             Some(role) => hints::admit(run, key, role),
             None => hints::admit_any(run, key),
         },
