@@ -218,7 +218,7 @@ hints! {
     id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
     other_id_and_key() => "give the plan another id, and submit it under your own key";
     /// A run was begun by somebody who is not known.
-    know_beginner() => "if you trust that key with the commands that you execute for it: add its `git handoff key` line to your file of signers; if you have none: git config handoff.signers FILE";
+    know_beginner() => "if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
     /// Something waits for somebody's decision.
     approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
     /// What waits for a decision is to be looked at.

@@ -65,7 +65,10 @@ impl From<adopt::Error> for Failure {
             adopt::Error::Absent { .. } => Self::of("absent", &error).hint(hints::fetch_content()),
             adopt::Error::Unreadable(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
             // Nothing makes up for a key that is not trusted here.
-            adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => Self::from(inner).hint(hints::know_signer()),
+            adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => {
+                Self { hint: None, ..Self::from(inner) }.hint(hints::know_signer())
+            }
+            adopt::Error::Barred(inner @ Barred::Conflict { .. }) => Self { hint: None, ..Self::from(inner) },
             adopt::Error::Barred(inner) => inner.into(),
             adopt::Error::Target(inner) => inner.into(),
             adopt::Error::Submission(inner) => inner.into(),

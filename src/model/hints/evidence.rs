@@ -8,7 +8,7 @@ hints! {
     /// A rule of a sealed run stopped.
     explain(run) => "git handoff coordinate --explain {run}";
     /// A signature is by a key of which nothing is known.
-    know_key() => "if you trust the owner of that key: add the line that `git handoff key` prints there to your file of signers; if you have none: git config handoff.signers FILE";
+    know_key() => "if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
     /// Two runs have one id.
     run_under_another_id() => "git handoff run PLAN --id ID   # if one of the two is yours: gives it an id of its own";
     /// Two runs have one id, and this one is meant.

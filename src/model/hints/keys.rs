@@ -13,7 +13,7 @@ hints! {
     /// A key has no role that something takes.
     admit_any(run, key) => "an owner of the run can give you a role (without an owner: git handoff adopt-run {run} --id ID): git handoff admit {run} {key} --as ROLE";
     /// A run is signed by a key that is not known.
-    know_signer() => "if you trust the owner of that key: add the line that `git handoff key` prints there to your file of signers; if you have none: git config handoff.signers FILE";
+    know_signer() => "if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
     /// A key cannot seal a run.
     admit_to_seal(run, key) => "an owner that entry 0 names can give you the role: git handoff admit {run} {key} --as seal";
     /// A key that became an owner later cannot give another one the role to seal.
