@@ -1,6 +1,6 @@
 #!/bin/sh
-# A week of two people, Ada and Ben, each with a clone of one bare repository. They follow docs/sharing.md,
-# docs/approvals.md and docs/keys.md. Carol only reads.
+# A week of Ada and Ben, each with a clone of one bare repository, and of Carol, who looks on. They follow docs/sharing.md,
+# docs/approvals.md and docs/keys.md.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,10 +34,17 @@ at() {
 	export HANDOFF_ACTOR="human:$1"
 }
 
-# Makes a key for a person and configures it in the person's clone.
+# Gives a person a key of the given name, and writes the line by which others know it. EXAMPLE_KEYS names a folder of keys to
+# use instead of new ones.
 key() {
-	ssh-keygen -q -t ed25519 -N '' -C "$2" -f "$scratch/keys/$2"
+	if [ -n "${EXAMPLE_KEYS:-}" ]; then
+		cp "$EXAMPLE_KEYS/$2" "$scratch/keys/$2"
+		chmod 600 "$scratch/keys/$2"
+	else
+		ssh-keygen -q -t ed25519 -N '' -C "$2" -f "$scratch/keys/$2"
+	fi
 	git -C "$scratch/$1" config handoff.signingKey "$scratch/keys/$2"
+	git -C "$scratch/$1" handoff key >"$scratch/keys/$2.line"
 }
 
 mkdir "$scratch/keys"
@@ -63,7 +70,7 @@ say "Everybody prints a line for the others, and all of them keep the lines in o
 for who in ada ben; do
 	at "$who"
 	show git handoff key
-	git handoff key >>"$scratch/signers"
+	cat "$scratch/keys/$who.line" >>"$scratch/signers"
 done
 for who in ada ben carol; do
 	git -C "$scratch/$who" config gpg.ssh.allowedSignersFile "$scratch/signers"
@@ -123,6 +130,11 @@ ends 0 git handoff fetch
 ends 3 git handoff verify origin/tuesday
 ends 0 git handoff verify origin/tuesday --signer ada@example.com
 ends 3 git handoff verify --all
+say "Her own run of that plan gets an id of its own."
+ends 0 git handoff submit plans/ben.json
+ends 0 git handoff delete tuesday --yes
+ends 0 git handoff run plans/ben.json --id tuesday-carol
+
 at ada
 ends 0 git handoff fetch
 ends 0 git handoff verify tuesday
@@ -131,7 +143,7 @@ day Wednesday 2026-06-03
 
 say "Ada runs a plan that waits for Ben."
 at ada
-ends 0 git handoff submit plans/release.json --admit "$scratch/keys/ben.pub=approve"
+ends 0 git handoff submit plans/release.json --admit "$scratch/keys/ben.line=approve"
 ends 4 git handoff run release
 ends 0 git handoff status release
 ends 0 git handoff waiting
@@ -167,18 +179,14 @@ day Thursday 2026-06-04
 
 say "Ada has a new key. The old one admits it to the run that is open."
 at ada
-ssh-keygen -q -t ed25519 -N '' -C ada -f "$scratch/keys/ada-new"
-git config handoff.signingKey "$scratch/keys/ada-new"
+key ada ada-new
 show git handoff key
-git handoff key >"$scratch/ada-new.line"
 ends 1 git handoff run release
-cat "$scratch/ada-new.line" >>"$scratch/signers"
-ends 1 git handoff run release
-ends 0 git -c handoff.signingKey="$scratch/keys/ada" handoff admit release "$scratch/ada-new.line" --as own,work,seal
+cat "$scratch/keys/ada-new.line" >>"$scratch/signers"
+ends 0 git -c handoff.signingKey="$scratch/keys/ada" handoff admit release "$scratch/keys/ada-new.line" --as own,work,seal
 ends 0 git handoff run release
 ends 0 git handoff verify release
 ends 0 git handoff push origin release
-ends 0 git -c handoff.signingKey="$scratch/keys/ada" handoff push origin release
 
 at ben
 ends 0 git handoff fetch
@@ -188,12 +196,12 @@ git handoff prove origin/release/package:outputs/package.txt >"$scratch/package.
 ends 0 git handoff verify --proof "$scratch/package.proof"
 
 say "From now on the old key signs nothing. What it signed stays trusted."
-sed -i "1s/namespaces=\"git\"/namespaces=\"git\",valid-before=\"20260605Z\"/" "$scratch/signers"
+sed -i '1s/namespaces="git"/namespaces="git",valid-before="20260605Z"/' "$scratch/signers"
 ends 0 git handoff verify origin/release
 ends 0 git handoff verify words
 
 say "Had it been stolen, it would be revoked, and nothing but an anchor could show what it signed before."
-printf 'since=2026-06-05T00:00:00Z %s\n' "$(ssh-keygen -lf "$scratch/keys/ada.pub" | cut -d ' ' -f 2)" >"$scratch/revoked"
+printf 'since=2026-06-05T00:00:00Z %s\n' "$(cut -d ' ' -f 3- "$scratch/keys/ada.line")" >"$scratch/revoked"
 ends 3 git handoff verify words --revoked "$scratch/revoked"
 
 day Friday 2026-06-05
@@ -202,10 +210,12 @@ say "Ben has an open run, and loses his key."
 at ben
 ends 4 git handoff run plans/report.json
 ends 0 git handoff push origin report
-rm "$scratch/keys/ben" "$scratch/keys/ben.pub"
+rm "$scratch/keys/ben"
 ends 1 git handoff retry report/notes
 key ben ben-new
 ends 1 git handoff retry report/notes
+sed -i '2s/namespaces="git"/namespaces="git",valid-before="20260606Z"/' "$scratch/signers"
+cat "$scratch/keys/ben-new.line" >>"$scratch/signers"
 
 say "Ada goes on with it, under another id."
 at ada
@@ -217,10 +227,11 @@ ends 0 git handoff run report-2
 ends 0 git handoff verify report-2
 ends 0 git handoff push origin report-2
 
-say "The end of the week: what is there, and what may go."
+say "What is here at the end of the week, and what may go."
 ends 0 git handoff runs --all
-ends 0 git handoff status report-2
 ends 0 git handoff waiting
+ends 0 git handoff verify tuesday
+# The run that Ben cannot end any more is not sealed.
 ends 3 git handoff verify --all
 ends 0 git handoff doctor
 ends 0 git handoff archive words release
@@ -228,10 +239,13 @@ ends 0 git handoff push --all
 ends 0 git handoff runs --archived
 ends 0 git handoff verify words
 ends 0 git handoff clean
+
 at ben
 ends 0 git handoff fetch
 ends 0 git handoff runs --all
+ends 0 git handoff verify origin/report-2
 ends 0 git handoff delete report --yes
+ends 3 git handoff verify report
+ends 0 git handoff verify tuesday-ben
 ends 0 git handoff doctor
 ends 0 git handoff clean
-ends 0 git handoff verify --all
