@@ -15,6 +15,7 @@ mod refusals;
 mod sequences;
 #[cfg(target_os = "linux")]
 mod views;
+mod week;
 
 use crate::common;
 

@@ -35,7 +35,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let (taken, left) = (adopted.taken.len(), adopted.left);
     let items = if taken == 1 { "item" } else { "items" };
-    output.line(&format!("{} continues {}: {taken} {items} taken over, {left} left", adopted.run, adopted.continues));
+    let already = if adopted.created { "" } else { " already" };
+    let (run, old) = (&adopted.run, &adopted.continues);
+    output.line(&format!("{run} continues {old}{already}: {taken} {items} taken over, {left} left"));
     output.hint(&hints::run(&adopted.run));
     Ok(Ending::Done)
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.value(&answer);
     } else {
         answer.runs.iter().for_each(|run| print(run, output));
-        output.note("objects that only its refs held go with git's next gc");
+        output.note("git's next gc removes the objects that nothing else refers to");
     }
     Ok(Ending::Done)
 }
@@ -77,18 +77,18 @@ fn print(run: &Deletion, output: &mut Output) {
     let name = &run.run;
     if let Some(log) = &run.log {
         output.note(&format!(
-            "the log {log} only grows and goes on naming {name}: the id stays taken, and `verify --all` and anchors that \
-             hold it report that it is gone"
+            "the log {log} goes on naming {name}: the id stays taken, and `verify --all` and anchors report that the run \
+             is gone"
         ));
     }
     output.note(&format!(
-        "proofs and bundles that were made of {name} stay valid; no more can be made here, and commits with its products \
-         cannot be verified here any more"
+        "proofs and bundles that were made of {name} stay valid; new ones cannot be made here, and commits with its \
+         products cannot be verified here any more"
     ));
     if !run.archives.is_empty() {
         output.note("the archive was replaced by one without it; an archive that was pushed still holds it");
     }
     for copy in &run.copies {
-        output.note(&format!("the fetched copy {copy} stays, as does what the remote has"));
+        output.note(&format!("the fetched copy {copy} stays, and so does the run on the remote"));
     }
 }

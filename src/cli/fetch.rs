@@ -1,6 +1,6 @@
 //! `git handoff fetch`
 
-use git_handoff::model::hints;
+use git_handoff::model::hints::{self, Hint};
 use git_handoff::repository::{Repository, shown};
 use git_handoff::run::taking::TakenIn;
 use git_handoff::share::Kind;
@@ -54,12 +54,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let rows: Vec<_> = fetched.taken.iter().filter(|taken| taken.status != Status::UpToDate).map(row).collect();
         table::lines(&rows).iter().for_each(|line| output.line(line));
     }
-    comment(&fetched, &request, output);
+    comment(&fetched, &taken_in, &request, output);
     let refused = fetched.taken.iter().any(|taken| taken.status.is_refused());
     Ok(if refused { Ending::Refused } else { Ending::Done })
 }
 
-fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
+fn comment(fetched: &Fetched, taken_in: &[TakenIn], request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
     }
@@ -98,21 +98,29 @@ fn comment(fetched: &Fetched, request: &Request, output: &mut Output) {
     let archived = fetched.archived.iter().filter(|place| place.kind == Kind::Run).count();
     if archived > 0 {
         let runs = table::many(archived, "run");
-        output.note(&format!("{runs} had refs here and lie in archives on {} now, as here", request.remote.name));
+        output.note(&format!("archived on {}, and here with it: {runs}", request.remote.name));
     }
     if fetched.taken.is_empty() {
         output.note(&format!("there are no runs or threads on {}", request.remote.name));
     } else if fetched.taken.iter().all(|taken| taken.status == Status::UpToDate) && fetched.blobs == 0 {
         output.note("everything is here already");
-    } else if let Some(taken) =
-        fetched.taken.iter().find(|taken| !taken.place.kind.is_of_key() && !taken.status.is_refused())
-    {
-        let fetched = share::fetched(&request.remote, &taken.place);
-        output.hint(&match taken.place.kind {
-            Kind::Thread => hints::verify_thread(fetched),
-            _ => hints::verify(fetched),
-        });
+    } else if let Some(hint) = next(fetched, taken_in, request) {
+        output.hint(&hint);
     }
+}
+
+/// Returns what to do next: go on with a run that a decision came for, else verify the first run or thread that changed.
+fn next(fetched: &Fetched, taken_in: &[TakenIn], request: &Request) -> Option<Hint> {
+    if let Some(taken) = taken_in.iter().find(|taken| taken.refused.is_none()) {
+        return Some(hints::run(&taken.run));
+    }
+    let changed = |taken: &&Taken| !taken.status.is_refused() && taken.status != Status::UpToDate;
+    let taken = fetched.taken.iter().filter(|taken| !taken.place.kind.is_of_key()).find(changed)?;
+    let name = share::fetched(&request.remote, &taken.place);
+    Some(match taken.place.kind {
+        Kind::Thread => hints::verify_thread(name),
+        _ => hints::verify(name),
+    })
 }
 
 /// Says what somebody said of a run of ours, and whether that is an entry of it now.

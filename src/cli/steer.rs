@@ -85,7 +85,7 @@ fn tell_of_older(target: &str, repository: &Repository, output: &mut Output) -> 
     if !older.is_empty() {
         let (id, base) = (item.id.as_str(), view.state.submitted.base.to_string());
         output.warn(&format!(
-            "{id} runs {} as the base {} of the run has it, without later changes; for those, submit the plan with another id",
+            "item {id:?} runs {} as the base {} of the run has it, without later changes; for those, submit the plan with another id",
             older.join(", "),
             &base[..7]
         ));

@@ -8,15 +8,18 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use git_handoff::anchor::held::Missed;
 use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, VerifyRequest};
 use git_handoff::git::history;
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
 use git_handoff::model::item_state::ItemState;
+use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
-use git_handoff::model::{hints, printable};
+use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::Target;
+use git_handoff::upkeep::delete;
 use git_handoff::verify::{Beside, Claim, Failure as Lack, Report, State};
 
 use super::context::{read_file, streamed};
@@ -177,9 +180,20 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let mut ending = report(&runs, arguments, repository, output)?;
     for missed in runs.missed {
         ending = ending.or_worse(Ending::CheckFailed);
+        let deleted = deletion(&missed, repository);
         output.fail(&missed.into());
+        deleted.iter().for_each(|sentence| output.note(sentence));
     }
     Ok(ending)
+}
+
+/// Returns when and by whom a run that is gone was deleted here, if `delete` recorded it.
+///
+/// The record is a file that anybody with the repository can write, so it explains the failure and does not excuse it.
+fn deletion(missed: &Missed, repository: &Repository) -> Option<String> {
+    let Missed::Gone { reference, .. } = missed else { return None };
+    let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
+    Some(delete::recorded(&repository.store, &run)?.sentence(&run))
 }
 
 fn report(

@@ -207,9 +207,14 @@ pub fn fingerprint(key: &PublicKey) -> String {
 
 /// Returns the fingerprint of a public key as OpenSSH writes it in one line; only one that can sign here.
 pub fn public_fingerprint(text: &str) -> Result<String, Error> {
-    let key = PublicKey::from_openssh(text.trim()).map_err(Error::Malformed)?;
+    let text = text.trim();
+    // Said before the key is read: other types cannot be read at all.
+    if let Some(other) = text.split_whitespace().next().filter(|word| *word != Algorithm::Ed25519.as_str()) {
+        return Err(Error::KeyType(other.to_owned()));
+    }
+    let key = PublicKey::from_openssh(text).map_err(Error::MalformedKey)?;
     if key.algorithm() != Algorithm::Ed25519 {
-        return Err(Error::Algorithm(key.algorithm().to_string()));
+        return Err(Error::KeyType(key.algorithm().to_string()));
     }
     Ok(fingerprint(&key))
 }
@@ -276,6 +281,12 @@ pub enum Error {
     /// The signature or key cannot be read.
     #[error("the signature cannot be read")]
     Malformed(#[source] ssh_key::Error),
+    /// The public key cannot be read.
+    #[error("the key cannot be read; copy it whole")]
+    MalformedKey(#[source] ssh_key::Error),
+    /// The public key is of a type that does not sign here.
+    #[error("the key is of type {0}; git-handoff signs with ed25519")]
+    KeyType(String),
     /// There is no signature.
     #[error("it is not signed")]
     Unsigned,

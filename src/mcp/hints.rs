@@ -90,7 +90,7 @@ fn by_terms(name: &str, about: &[&str]) -> Option<String> {
             "follow the recovery steps, and `checkpoint` a packet that is clean; only the operator can accept a packet that is \
              {classification}"
         ),
-        ("know_key" | "know_sender" | "accept_lineage" | "know_writer", []) => ASK_WHOSE.to_owned(),
+        ("know_key" | "know_signer" | "know_sender" | "accept_lineage" | "know_writer", []) => ASK_WHOSE.to_owned(),
         ("allow_executor", [name]) => format!(
             "call `subagents_list` for what a plan may name, or ask the operator to run: git config --add handoff.mcp.executors {name}"
         ),
@@ -177,7 +177,7 @@ mod tests {
             (hints::retry("r/a"), "ask the operator to run: git handoff retry r/a"),
             (
                 hints::admit("r", "KEY", "writer"),
-                "for the operator: whoever owns the run gives it to you: git handoff admit r KEY --as writer",
+                "for the operator: an owner of the run can give you the role: git handoff admit r KEY --as writer",
             ),
             (hints::did_you_mean("r"), "did you mean \"r\"?"),
         ] {

@@ -181,7 +181,7 @@ pub enum Error {
     #[error("the descriptor has more than {MAX_SIZE} bytes")]
     TooLarge,
     /// Not JSON, or JSON that two readers could understand differently.
-    #[error("the descriptor is not JSON that can be trusted: {0}")]
+    #[error("cannot read the descriptor: {0}")]
     Json(String),
     /// JSON, but no object.
     #[error("the descriptor is not a JSON object")]

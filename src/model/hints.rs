@@ -134,10 +134,6 @@ hints! {
     verify(run) => "git handoff verify {run}";
     /// A run is by keys that nobody vouched for.
     verify_or_accept(run) => "git handoff verify {run}   # to take it all the same: --accept-untrusted";
-    /// Two runs have one id.
-    run_under_another_id() => "git handoff run PLAN --id ID   # gives yours an id of its own; to verify one of the two: --signer KEY";
-    /// Two runs have one id, and one of them is wanted.
-    decide_or_accept(run) => "git handoff verify {run} --signer KEY   # to take it all the same: --accept-untrusted";
     /// A thread does not hold, or may not.
     verify_thread(thread) => "git handoff thread verify {thread}";
     /// Something that some run rests on is not what it was.
@@ -221,7 +217,7 @@ hints! {
     id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
     other_id_and_key() => "give the plan another id, and submit it under your own key";
     /// A run was begun by somebody who is not known.
-    know_beginner() => "if you trust that key with what it has you execute, add its `git handoff key` line to the file of gpg.ssh.allowedSignersFile";
+    know_beginner() => "if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
     /// Something waits for somebody's decision.
     approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
     /// What waits for a decision is to be looked at.
@@ -264,7 +260,7 @@ hints! {
     /// The remote has something that is not here.
     fetch(remote) => "git handoff fetch {remote}";
     /// A run went another way on the remote than here.
-    fetch_and_verify(remote, name, fetched) => "git handoff fetch {remote} {name} && git handoff verify {fetched}";
+    fetch_and_verify(remote, run, fetched) => "git handoff fetch {remote} {run} && git handoff verify {fetched}   # if it is another person's: git handoff run PLAN --id ID, and git handoff delete {run}";
     /// As [`fetch_and_verify`], of a thread.
     fetch_and_verify_thread(remote, name, fetched) =>
         "git handoff fetch {remote} {name} && git handoff thread verify {fetched}";

@@ -58,10 +58,10 @@ pub enum Illegal {
     #[error("item {0:?} was decided, and its status does not follow from that")]
     WrongStatus(ItemId),
     /// The key is not one of those that the item waits for.
-    #[error("item {0:?} was decided by {1}, which is not one of its `approvers`")]
+    #[error("item {0:?} is not for the key {1} to decide: it is not one of the item's `approvers`")]
     NotApprover(ItemId, String),
     /// One key has one vote.
-    #[error("item {0:?} was decided by {2}, which decided {1:?} about the same already")]
+    #[error("item {0:?} is not for the key {2} to decide: it decided {1:?} about the same products")]
     SecondVote(ItemId, ItemId, String),
     /// A statement was taken in twice.
     #[error("what somebody said was taken in a second time")]

@@ -232,7 +232,7 @@ pub enum Error {
     #[error("keys are admitted to a whole run")]
     WholeRun,
     /// People have no say in it.
-    #[error("{0:?} waits for nobody's decision: its executor is not `approval`")]
+    #[error("item {0:?} needs no decision: its executor is not `approval`")]
     NotForPeople(ItemId),
     /// It was decided, or will not be.
     #[error("{item:?} is {status} already")]

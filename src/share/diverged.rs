@@ -50,8 +50,13 @@ impl Diverged {
                     "the {kind} {name:?} on the remote is another one: it begins with another entry than the {kind} here"
                 );
             }
-            let theirs = if d.how == How::Forked { "which does not go on from ours" } else { "which is not here" };
-            format!("{kind} {name:?} is at {} here and at {} on the remote, {theirs}", d.ours, d.theirs)
+            if d.how == How::Forked {
+                return format!(
+                    "{kind} {name:?} on the remote, at {}, does not go on from ours, at {}",
+                    d.theirs, d.ours
+                );
+            }
+            format!("{kind} {name:?} is at {} here and at {} on the remote, which is not here", d.ours, d.theirs)
         };
         diverged.iter().map(one).collect::<Vec<_>>().join("; ")
     }

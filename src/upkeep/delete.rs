@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::hold::{self, Hold};
 use crate::engine::machine::host;
-use crate::git::{archives, marks, refs, store};
+use crate::git::{archives, history, marks, refs, store};
 use crate::ledger::archive;
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -97,7 +97,11 @@ impl Repository {
             let left = [Workspace::leftovers(&host, &run)?, Workspace::unsaved(&host, &run)?].concat();
             (worktrees, bytes) = (left.len(), left.iter().map(|left| left.bytes(&host)).sum());
         }
-        let copies = refs::fetched_at(store, &Place::of_run(&run))?.into_iter();
+        // A run of the same id that goes neither way from ours is another person's, and no copy.
+        let own = refs::read(store, &format::run_ref(&run)).ok().flatten();
+        let is_copy =
+            |tip: Oid| own.is_none_or(|own| history::goes_on(store, own, tip) || history::goes_on(store, tip, own));
+        let copies = refs::fetched_at(store, &Place::of_run(&run))?.into_iter().filter(|(_, tip)| is_copy(*tip));
         let copies = copies.map(|(reference, _)| Target { run: run.clone(), reference }.name()).collect();
         let tips = self.refs_of(&run)?;
         let refs = tips.iter().map(|(name, _)| name.clone()).collect();

@@ -12,7 +12,7 @@ use super::log::{Log, Said, Spoilt};
 use super::objects::Objects;
 use super::reader::Link;
 use super::root;
-use super::same_id::OtherRun;
+use super::same_id::{At, OtherRun};
 use super::witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness};
 use super::{Case, Guarantee, Options, State};
 
@@ -46,8 +46,8 @@ pub(super) struct Known<'a> {
     /// The seal, recomputed; none for a run that is not sealed.
     pub(super) seal: Option<Seal>,
     pub(super) writers: &'a [String],
-    /// Where the run lies; of a proof, nowhere.
-    pub(super) reference: Option<&'a str>,
+    /// Where the run lies; `None` for a proof.
+    pub(super) at: Option<At<'a>>,
     /// The keys that the verifier knows.
     pub(super) keys: &'a [String],
     /// The key that signed entry 0.
@@ -79,14 +79,16 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         Seal { root: root::over(case, at), entries: at as u64, seal: hash, commit }
     };
     let (first, known) = (links.first().map(|link| link.hash), case.options.known_keys());
+    let signer = links.first().and_then(|link| link.signer.as_deref().ok());
+    let begun_here = !case.options.alone && at_hand.logs.began_here(case.run, signer.zip(first));
     let facts = Known {
         run: case.run,
         first,
         seal: case.seal().map(sealed),
         writers: &writers,
         keys: &known,
-        reference: Some(case.reference),
-        signer: links.first().and_then(|link| link.signer.as_deref().ok()),
+        at: Some(At { reference: case.reference, begun_here }),
+        signer,
         options: case.options,
     };
     let objects = Objects::new(case.store);
@@ -216,7 +218,7 @@ impl Known<'_> {
     /// At a remote anybody may have put one, so that it has no say there about a run by a key that the verifier knows.
     fn voice(&self, log: &Log) -> Option<Voice> {
         let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
-        let stands_by = || self.reference.is_some_and(|reference| log.stands_by(reference));
+        let stands_by = || self.at.is_some_and(|at| log.stands_by(at.reference));
         let beside = if log.elsewhere { log.is_own() } else { stands_by() };
         self.voice_of(log).or_else(|| (beside && (log.is_own() || !is_known_run())).then_some(Voice::Beside))
     }
@@ -263,8 +265,8 @@ impl Known<'_> {
     /// Whether a log may know of more than this copy of the run, which was fetched from another place than the log: it lags, and
     /// nothing of it is denied.
     fn is_older(&self, log: &Log, said: &Said) -> bool {
-        let elsewhere = |reference: &str| reference.starts_with(format::FETCHED_REFS) && !log.stands_by(reference);
-        self.seal.is_none() && said.first == self.first && !log.elsewhere && self.reference.is_some_and(elsewhere)
+        let elsewhere = |at: At<'_>| at.reference.starts_with(format::FETCHED_REFS) && !log.stands_by(at.reference);
+        self.seal.is_none() && said.first == self.first && !log.elsewhere && self.at.is_some_and(elsewhere)
     }
 
     fn seals(&self, held: &[Held]) -> Word {
@@ -289,7 +291,7 @@ impl Known<'_> {
         {
             let writers = self.writers.join(", ");
             return Some(format!(
-                "holds another run by this name: that of the key {key} began with {logged}, this one, of {writers}, with {found}"
+                "holds another run by this name: that of the key {key} began with {logged}; that of {writers} with {found}"
             ));
         }
         self.differs(&said.sealed.as_ref()?.into())

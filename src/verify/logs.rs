@@ -64,6 +64,15 @@ impl Logs {
         own.find_map(|log| Some(log.runs.get(run)?.sealed.as_ref()?.commit))
     }
 
+    /// Returns true if a log of this repository, by the key that signed entry 0 of the run, names that entry.
+    ///
+    /// A log is signed, so only the holder of that key can have put the entry there.
+    pub(super) fn began_here(&self, run: &RunId, begun: Option<(&str, Digest)>) -> bool {
+        let Some((signer, first)) = begun else { return false };
+        let mut own = self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.fingerprint == signer);
+        own.any(|log| log.runs.get(run).is_some_and(|said| said.first == Some(first)))
+    }
+
     /// Returns the roots that the logs hold of a run.
     pub fn roots(&self, run: &RunId) -> impl Iterator<Item = Digest> {
         self.logs.iter().filter_map(move |log| Some(log.runs.get(run)?.sealed.as_ref()?.root))

@@ -365,8 +365,7 @@ impl<'p> Revealed<'p> {
         let first = self.first.decoded().map(|first| first.hash);
         let known = options.known_keys();
         let (run, signer) = (&self.proof.run, self.first.signer());
-        let facts =
-            anchor::Known { run, first, seal, writers: &writers, keys: &known, reference: None, signer, options };
+        let facts = anchor::Known { run, first, seal, writers: &writers, keys: &known, at: None, signer, options };
         anchor::of_proof(&facts, at_hand, format)
     }
 

@@ -6,7 +6,6 @@
 
 use crate::model::digest::Digest;
 use crate::model::format;
-use crate::model::place::Place;
 
 use super::Options;
 use super::anchor::Known;
@@ -55,13 +54,15 @@ impl OtherRun {
         }
     }
 
-    /// Says where the log or seal lies that names it.
-    pub fn named_at(&self) -> String {
-        match Place::fetched(&self.named_by) {
-            Some((remote, _)) => format!("a log of {remote}"),
-            None if self.named_by.starts_with(format::LOG_REFS) => "a log of this repository".to_owned(),
-            None if self.named_by.is_empty() => "it".to_owned(),
-            None => self.named_by.clone(),
+    /// Returns the log or anchor that names the run, in words: `a log from origin`.
+    pub(super) fn log(&self) -> String {
+        if self.named_by.starts_with(format::LOG_REFS) {
+            return "a log here".to_owned();
+        }
+        let fetched = self.named_by.strip_prefix(format::FETCHED_REFS);
+        match fetched.and_then(|rest| rest.split_once("/logs/")) {
+            Some((remote, _)) => format!("a log from {remote}"),
+            None => self.named_by.trim_end_matches(": ").to_owned(),
         }
     }
 
@@ -69,6 +70,15 @@ impl OtherRun {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (&self.key, self.first) == (&other.key, other.first)
     }
+}
+
+/// The place of a run in the repository that is verified.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    /// Its ref.
+    pub(super) reference: &'a str,
+    /// Whether this repository's log of the key that signed entry 0 names that entry: the run was begun here.
+    pub(super) begun_here: bool,
 }
 
 /// Where a run lies, as far as it matters for what another run with its id means.
@@ -86,12 +96,18 @@ enum Lies<'a> {
 
 impl Known<'_> {
     fn lies(&self) -> Lies<'_> {
-        match self.reference {
+        match self.at.map(|at| at.reference) {
             None => Lies::Nowhere,
             Some(reference) if reference.starts_with(format::FETCHED_REFS) => Lies::Fetched(reference),
             Some(_) if !self.options.alone && self.signer.is_some() && self.signer == self.own_key() => Lies::Ours,
             Some(reference) => Lies::Here(reference),
         }
+    }
+
+    /// Returns true if the run was begun in this repository, by whatever key it had then: its copies are not doubted because
+    /// of what was fetched.
+    fn is_begun_here(&self) -> bool {
+        self.at.is_some_and(|at| at.begun_here)
     }
 
     fn own_key(&self) -> Option<&str> {
@@ -129,6 +145,9 @@ impl Known<'_> {
 
     /// Returns whether it is undecided which of two runs is meant, because of where the log of the other lies.
     fn conflicts_with(&self, log: &Log) -> bool {
+        if self.is_begun_here() && log.name.starts_with(format::FETCHED_REFS) {
+            return false;
+        }
         let is_known = self.keys.contains(&log.fingerprint);
         let is_stranger = !self.signer.is_some_and(|signer| self.keys.iter().any(|key| key == signer));
         match self.lies() {
@@ -140,20 +159,21 @@ impl Known<'_> {
     }
 
     fn conflicts_outside(&self) -> bool {
-        self.lies() != Lies::Ours
+        self.lies() != Lies::Ours && !self.is_begun_here()
     }
 
     /// Says which two runs are in conflict.
     pub(super) fn conflict(&self, other: &OtherRun) -> String {
-        let this = self.signer.unwrap_or("an unknown key");
         let begins = |first: Option<Digest>| first.map_or_else(String::new, |first| format!(" began with {first}"));
         let (theirs, ours) = (begins(other.first), begins(self.first));
-        format!(
-            "{} holds another run by this name: that of the key {}{theirs}, this one, of {this},{}",
-            other.named_at(),
-            other.whose(),
-            ours.strip_prefix(" began").unwrap_or_default()
-        )
+        let this = self.signer.unwrap_or("an unknown key");
+        let named_by = match other.named_by.as_str() {
+            "" => "it".to_owned(),
+            // Of an anchor, whose name stands before this.
+            name if name.starts_with(format::LOG_REFS) => "a log".to_owned(),
+            _ => other.log(),
+        };
+        format!("{named_by} holds another run by this name: that of {}{theirs}; that of {this}{ours}", other.whose())
     }
 }
 

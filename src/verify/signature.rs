@@ -342,7 +342,10 @@ pub(super) fn standing(
     let before = |since: Moment| held_since.is_some_and(|held| held < since);
     let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
     let distrust = if let Some(since) = revoked {
-        Some(since.map_or_else(|| "is revoked".to_owned(), |since| format!("is revoked since {since}")))
+        Some(since.map_or_else(
+            || "is revoked".to_owned(),
+            |since| format!("is revoked since {since}, and no anchor or time stamp shows that this is older"),
+        ))
     } else if outside {
         // The time is the entry's own word, as is the whole order of entries before an anchor of another's vouches for it.
         Some(format!("was not valid at {at}, the time that the entry asserts"))

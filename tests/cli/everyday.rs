@@ -158,7 +158,10 @@ fn fetched_runs_are_listed_with_their_remote() {
     ground.env.handoff(["fetch", "origin"]).success();
     assert_eq!(ground.env.handoff(["runs"]).success().lines().count(), 1);
     let said = ground.env.handoff(["runs", "-a"]).success();
-    assert!(said.lines().count() == 2 && said.contains("origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done"), "{said}");
+    assert!(
+        said.lines().count() == 2 && said.contains("origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done"),
+        "{said}"
+    );
     let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
     assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
 }

@@ -89,11 +89,13 @@ fn a_log_of_the_key_that_was_admitted_to_seal_anchors_the_run() {
     assert!(report.intact, "{}", report.to_text(false));
 }
 
+/// Adds the admission of a key to a story: the leaf hash of entry 0, the key, and a stranger's.
+type Admits = fn(&mut Teller<'_>, Digest, [&Signer; 2]);
+
 #[test]
 fn nobody_else_lets_a_key_seal() {
     let lab = Lab::new();
     let (bob, eve) = (key(lab.path(), 2), key(lab.path(), 3));
-    type Admits = fn(&mut Teller<'_>, Digest, [&Signer; 2]);
     let stories: [(&str, Admits, &str); 5] = [
         ("nobody did", |_, _, _| {}, "is not among the run's writers"),
         (

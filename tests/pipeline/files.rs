@@ -107,7 +107,11 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
     let mut decided = item("a", "true", "dev.check");
     decided["executor"] = json!("approval");
     let output = env.handoff(["submit", &ground.plan("r", &[decided])]).exit(1);
-    assert!(output.stdout.starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"), "{}", output.stdout);
+    assert!(
+        output.stdout.starts_with("unknown-field at items[0].inputs.pipeline (item \"a\", line 1): people decide"),
+        "{}",
+        output.stdout
+    );
     // A setting may name a file of a team as well; one that cannot be used is in the way of who needs it alone.
     env.write("repo/team.json", &spec("team.one", &[agent()]));
     ground.config("handoff.pipeline.team.one.path", "team.json");

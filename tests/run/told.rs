@@ -72,7 +72,7 @@ fn retry_says_which_files_of_the_command_are_older_than_those_here() {
     ground.env.write("repo/dir/b.txt", "is not named\n");
     let retry = ground.env.handoff(["retry", "r/a"]).exit(0);
     let warning = format!(
-        "warning: a runs tools/check.sh as the base {} of the run has it, without later changes; for those, submit the plan with another id\n",
+        "warning: item \"a\" runs tools/check.sh as the base {} of the run has it, without later changes; for those, submit the plan with another id\n",
         base.trim()
     );
     assert!(retry.stderr.contains(&warning), "{retry}");

@@ -116,6 +116,26 @@ fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
 }
 
 #[test]
+fn a_rotated_key_leaves_ones_own_run_intact() {
+    let env = met();
+    third(&env);
+    introduce(&env, &["repo", "clone"]);
+    env.handoff(["fetch"]).success();
+    // A key of the repository's own: another one than before.
+    env.git(["config", "handoff.signingKey", ""]).success();
+    for name in [RUN.to_owned(), format!("origin/{RUN}")] {
+        let said = env.handoff(["verify", &name]).exit(0).stdout;
+        assert!(said.contains("✓ INTACT") && said.contains("─ same id"), "{name}: {said}");
+        let answer = json(&env.handoff(["verify", "--json", &name]).exit(0));
+        assert_eq!(answer["sameId"]["others"][0]["conflicts"], false, "{name}: {answer}");
+    }
+    // Another person's run of that id is in conflict all the same.
+    env.handoff_in("clone", ["push", "origin", RUN]).ends(1);
+    let said = env.handoff_in("clone", ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
+    assert!(said.contains("✗ CONFLICT"), "{said}");
+}
+
+#[test]
 fn a_key_needs_no_signers_to_be_asked_for() {
     let env = met();
     let third = third(&env);

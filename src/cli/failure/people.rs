@@ -47,6 +47,7 @@ pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
         Refused::Stranger => hints::admit_any(run, key),
         Refused::Role([Role::Seal]) => hints::admit_to_seal(run, key),
         Refused::Role(roles) => match roles.last() {
+            Some(role @ (Role::Own | Role::Work)) => hints::admit_or_continue(run, key, role),
             Some(role) => hints::admit(run, key, role),
             None => hints::admit_any(run, key),
         },
@@ -64,7 +65,10 @@ impl From<adopt::Error> for Failure {
             adopt::Error::Absent { .. } => Self::of("absent", &error).hint(hints::fetch_content()),
             adopt::Error::Unreadable(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
             // Nothing makes up for a key that is not trusted here.
-            adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => Self::from(inner).hint(hints::know_signer()),
+            adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => {
+                Self { hint: None, ..Self::from(inner) }.hint(hints::know_signer())
+            }
+            adopt::Error::Barred(inner @ Barred::Conflict { .. }) => Self { hint: None, ..Self::from(inner) },
             adopt::Error::Barred(inner) => inner.into(),
             adopt::Error::Target(inner) => inner.into(),
             adopt::Error::Submission(inner) => inner.into(),

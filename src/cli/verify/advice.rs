@@ -12,6 +12,9 @@ pub(super) fn advise(report: &Report, output: &mut Output) {
         output.hint_once(anchoring(report));
     }
     if report.failure == Some(Lack::Conflict) {
+        if let Some(key) = report.same_id.as_ref().and_then(|same| same.key.as_ref()) {
+            output.hint_once(hints::verify_signed_by(named(report), key));
+        }
         output.hint_once(hints::run_under_another_id());
     }
 }
@@ -23,9 +26,14 @@ pub(crate) fn of_signers<'s>(mut signers: impl Iterator<Item = &'s SignerSeen>, 
     }
 }
 
+/// Returns the name of the run as commands take it.
+fn named(report: &Report) -> String {
+    report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run))
+}
+
 /// Returns what brings a run to the first anchor that should hold it and does not.
 fn anchoring(report: &Report) -> Hint {
-    let run = report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
+    let run = named(report);
     let fails = |one: &&Anchored| matches!(one.standing, Standing::Missing | Standing::Unreachable);
     // The logs at hand come first. They count only where no place outside is configured, or where one of them is broken.
     let outside = report.anchors.iter().filter(|one| one.kind != LOCAL).find(fails);

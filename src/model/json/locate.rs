@@ -93,8 +93,11 @@ impl Scan<'_> {
     fn name(&mut self, path: &JsonPath, id: &str) {
         let path = path.to_string();
         if path.starts_with("items[") && path.ends_with(']') && !path.contains('.') {
-            let of_item = |problem: &&mut &mut Problem| leads_to(&path, &problem.path);
-            self.wanted.iter_mut().filter(of_item).for_each(|problem| problem.item = Some(beginning(id, MAX_ID)));
+            for problem in &mut self.wanted {
+                if leads_to(&path, &problem.path) {
+                    problem.item = Some(beginning(id, MAX_ID));
+                }
+            }
         }
     }
 

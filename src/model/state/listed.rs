@@ -41,5 +41,5 @@ impl RunState {
 /// Returns the position of the item that a created one is named after, as `deploy~2` is after `deploy`: of several, the longest name.
 fn named_after(id: &str, own: &BTreeMap<&str, usize>) -> Option<usize> {
     let ends = id.char_indices().filter(|(_, c)| !c.is_ascii_alphanumeric()).map(|(at, _)| at);
-    ends.filter_map(|end| own.get(&id[..end]).copied()).last()
+    ends.rev().find_map(|end| own.get(&id[..end]).copied())
 }

@@ -38,7 +38,7 @@ pub enum Error {
     #[error("the run {0:?} cannot be continued: {1}")]
     Stranger(RunId, String),
     /// Our key may not record this.
-    #[error("in the run {run:?}, this is not for the key {key}, {why}")]
+    #[error("the key {key}, {why}, cannot do this in the run {run:?}")]
     Role {
         /// The run.
         run: RunId,

@@ -75,7 +75,7 @@ fn of_run(patient: &Patient, run: &RunId, log: &str, seal: Option<Oid>) -> Resul
         return Ok(None);
     }
     if let Some(deleted) = delete::recorded(store, run) {
-        return Ok(Some(Finding::note("run-deleted", format!("{}; {log} still names it", deleted.sentence(run)))));
+        return Ok(Some(Finding::note("run-deleted", format!("{}; a log still names it", deleted.sentence(run)))));
     }
     // The log says where a sealed one ended, and that stays here until git prunes it.
     let found = match seal.filter(|commit| store.contains(*commit)) {

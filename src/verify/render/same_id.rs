@@ -11,8 +11,8 @@ impl SameId {
     /// Returns a line for each of the first runs that the row `anchor` does not name as conflicts, and one that counts the rest.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |other: &OtherRun| {
-            let first = other.first.map_or_else(String::new, |first| format!(", which begins with {first}"));
-            format!("another run has this id: that of the key {}{first}; {} names it", other.whose(), other.named_at())
+            let first = other.first.map_or_else(String::new, |first| format!(", which began with {first}"));
+            format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
         };
         let named: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
         let mut lines: Vec<String> = named.iter().take(SHOWN).map(|other| line(other)).collect();

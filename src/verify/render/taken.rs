@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::continued::Continues;
 use crate::model::printable::cut;
+use crate::verify::findings::counted;
 use crate::verify::{Here, State, TakenFrom};
 
 /// More runs and threads than this are counted, not shown to people.
@@ -66,9 +67,10 @@ pub(super) fn lines(taken: &[TakenFrom]) -> Vec<(State, String)> {
     let absent = taken.iter().filter(|it| it.here == Here::Not).count();
     let unsure = taken.iter().filter(|it| !matches!(it.here, Here::Not | Here::Intact)).count();
     let steps = if furthest == 1 { "1 step".to_owned() } else { format!("{furthest} steps") };
-    let all = format!("in all {}, at most {steps} back", taken.len());
+    let sources = counted(taken.len(), "source", "sources");
+    let all = format!("{sources} in all, at most {steps} back");
     lines.push(match (absent, unsure) {
-        (0, 0) => (State::Ok, format!("{all}, and every one is here")),
+        (0, 0) => (State::Ok, format!("{all}, all of them here")),
         (_, 0) => (State::NotApplicable, format!("{all}; {absent} not here: what made those is not known")),
         (0, _) => (State::NotApplicable, format!("{all}; {unsure} here and not intact")),
         _ => {

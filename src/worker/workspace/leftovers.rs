@@ -49,7 +49,7 @@ impl Workspace {
 
     /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
     ///
-    /// Before one is salvaged or removed, [`survivors::end`](crate::worker::survivors::end) must have ended what still runs in it.
+    /// Before one is salvaged or removed, [`crate::worker::survivors::end`] must have ended what still runs in it.
     pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
         list(host, run, |name| name.rsplit_once('.'))
     }
