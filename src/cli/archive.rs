@@ -81,7 +81,7 @@ fn print(answer: &ArchiveAnswer, output: &mut Output) {
 
 /// Returns the line about a run: `git handoff` alone does not tell any more how it came out.
 fn row(put: &PutAway) -> Vec<Cell> {
-    let word = if put.already { "in there" } else { "archived" };
+    let word = if put.already { "archived before" } else { "archived" };
     let sealed = format!("sealed {}", put.sealed_at);
     vec![word.into(), put.run.as_str().into(), sealed.into(), status::came_out(Cell::default(), &put.outcome)]
 }

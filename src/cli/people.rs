@@ -114,6 +114,9 @@ pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut
     waiting.unreadable.iter().for_each(|why| output.warn(why));
     if waiting.items.is_empty() {
         output.note("nothing awaits your approval");
+        if !arguments.all && !repository.waiting(true)?.items.is_empty() {
+            output.hint(&hints::waiting());
+        }
         return Ok(Ending::Done);
     }
     for waits in &waiting.items {

@@ -67,7 +67,11 @@ pub(crate) fn cancel(arguments: &Cancel, repository: &Repository, output: &mut O
 /// Asks for an item again.
 pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let steered = repository.retry(&arguments.target)?;
-    print(&steered, output);
+    if output.json {
+        output.value(&steered);
+    } else {
+        output.line(&format!("{} will be tried again", arguments.target));
+    }
     tell_of_older(&arguments.target, repository, output)?;
     if !output.json {
         output.hint(&hints::run(&steered.run));

@@ -57,7 +57,7 @@ pub(crate) fn compile(pattern: &str, at: &JsonPath, draft: &Draft, problems: &mu
             quorum::compile(&mut plan);
         }
         other => {
-            let message = format!("there is no pattern {other:?}");
+            let message = format!("there is no pattern {other:?}; the patterns are {}", PATTERNS.join(", "));
             plan.problems.push_near(Problem::new(Code::BadPattern, at, message), other, PATTERNS);
         }
     }

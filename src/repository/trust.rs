@@ -42,9 +42,10 @@ impl Repository {
         if file.is_none()
             && let Some(path) = &config.allowed_signers
         {
-            // A file that git itself is pointed at may not be there, and need not be one that we trust; it only informs.
+            // This file informs and does not restrict, so a missing one is no error. It would explain unknown keys, though.
             match self.outside_of("gpg.ssh.allowedSignersFile", path) {
-                Ok(path) => file = Some(path).filter(|path| path.exists()),
+                Ok(path) if path.exists() => file = Some(path),
+                Ok(path) => warn(&format!("gpg.ssh.allowedSignersFile names {}, which is not there", path.display())),
                 Err(inside) => warn(&format!("{inside}; it is ignored")),
             }
         }

@@ -139,7 +139,7 @@ fn a_worker_that_fails_is_tried_again_and_told_of() {
     // Mended, retried, done.
     env.git(["config", "--unset", "handoff.subagent.code-edit.command"]).success();
     assert_output!(env.handoff(["retry", "handoff-dag-1/edit-a"]).exit(0), @r"
-    handoff-dag-1: 2 entries
+    handoff-dag-1/edit-a will be tried again
     ------- stderr -------
     hint: git handoff run handoff-dag-1
     ");

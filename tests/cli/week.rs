@@ -33,7 +33,7 @@ fn every_screen_of_the_week_in_two_clones() {
     ] {
         output.stdout = Regex::new(what).unwrap().replace_all(&output.stdout, instead).into_owned();
     }
-    // Nobody did anything wrong in this week.
+    // No run was altered in this week.
     assert!(!output.stdout.contains("TAMPERED"), "{output}");
     assert_output!("week_in_two_clones", output);
 }

@@ -51,7 +51,7 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     ─ lineage    began by itself
     ✓ content    1 checkpoint, 5 B re-hashed
     ------- stderr -------
-    hint: if you trust the owner of that key: add the line that `git handoff key` prints there to a file, and: git config handoff.signers FILE
+    hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
     ");
     // Where it is the only one it is verified with all, too; beside one of that name it is told apart.
     let all = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(0).stdout;

@@ -29,7 +29,7 @@ impl Failure {
             push::Error::Diverged(diverged) => {
                 let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
                 chain.or(diverged.first()).map(|one| match one.place.kind {
-                    Kind::Run if one.how == How::Another => hints::run_under_another_id(),
+                    Kind::Run if one.how == How::Another => hints::rename_and_delete(&one.place.name),
                     Kind::Run => hints::fetch_and_verify(to, &one.place.name, fetched(&request.remote, &one.place)),
                     Kind::Thread => {
                         hints::fetch_and_verify_thread(to, &one.place.name, fetched(&request.remote, &one.place))

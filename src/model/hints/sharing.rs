@@ -7,6 +7,9 @@ use super::{Hint, Parts, quoted};
 hints! {
     /// Nothing was named to be pushed.
     push_all(remote) => "git handoff push {remote} --all";
+    /// The remote has another run of this name, which keeps everything else from being pushed.
+    rename_and_delete(run) =>
+        "git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
     /// The remote takes no push options, and the configuration sets one.
     no_push_option() =>
         "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption";
