@@ -159,7 +159,7 @@ impl Known<'_> {
     }
 
     fn conflicts_outside(&self) -> bool {
-        self.lies() != Lies::Ours && !self.is_begun_here()
+        self.lies() != Lies::Ours
     }
 
     /// Says which two runs are in conflict.

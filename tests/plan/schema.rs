@@ -192,7 +192,7 @@ fn the_schema_says_of_every_plan_in_the_table_of_codes_what_it_can_know() {
             unseen.extend(lines.iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned()));
         }
     }
-    // Names of other items and of what is registered, types of edges; names by their bytes; paths of one place.
+    // Names of other items and of what is registered, one of which may be meant without a name; types of edges; names by their bytes; paths of one place.
     let beyond = [
         "bad-id",
         "bad-input-key",
@@ -200,6 +200,7 @@ fn the_schema_says_of_every_plan_in_the_table_of_codes_what_it_can_know() {
         "cycle",
         "duplicate-id",
         "inputs-schema",
+        "missing-field",
         "self-dependency",
         "type-mismatch",
         "undeclared-product",

@@ -116,9 +116,10 @@ fn one_name_for_two_runs_is_found_out() {
     env.handoff_in("clone", ["push", "--all"]).success();
     env.handoff(["fetch"]).success();
     let refused = env.handoff(["push", "--all"]).exit(1);
-    assert!(refused.stderr.contains(r#"run "same" is at"#), "{refused}");
+    assert!(refused.stderr.contains(r#"the run "same" on the remote is another one"#), "{refused}");
+    // One key tells two stories of one run.
     let said = env.handoff(["verify", "same"]).exit(3).stdout;
-    assert!(said.contains("holds another run by this name"), "{said}");
+    assert!(said.contains("✗ TAMPERED") && said.contains("holds another run by this name"), "{said}");
 }
 
 #[test]

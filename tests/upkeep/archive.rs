@@ -81,7 +81,7 @@ fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken()
     let place = three();
     archive(&place, &["a"]);
     let (_, out, err) = place.handoff(&["runs"]);
-    assert!(!out.contains("a  ") && err.contains("1 run archived and not listed"), "{out}{err}");
+    assert!(!out.contains("a  default") && err.contains("1 run archived and not listed"), "{out}{err}");
     let (_, answer) = place.answer(&["runs", "--archived"]);
     let listed: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
     assert_eq!(json!(listed), json!([["c", null], ["b", null], ["a", true]]));

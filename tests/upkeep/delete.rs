@@ -41,7 +41,7 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     let run = &answer["runs"][0];
     let gone: Vec<&str> = run["refs"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(gone, ["runs", "bases", "transcripts", "salvage"].map(|kind| format!("refs/handoff/{kind}/a")));
-    assert_eq!((&run["run"], &run["worktrees"]), (&json!("a"), &json!(1)));
+    assert_eq!((&run["run"], &run["worktrees"]), (&json!("a"), &json!(2)));
     assert!(run["bytes"].as_u64().unwrap() > 0 && run["log"].is_string(), "{answer}");
     assert_eq!(refs(&place).len(), before - 4);
     assert_eq!(traces(&place), Vec::<String>::new());
