@@ -83,7 +83,7 @@ fn print(answer: &ArchiveAnswer, output: &mut Output) {
 fn row(put: &PutAway) -> Vec<Cell> {
     let word = if put.already { "archived before" } else { "archived" };
     let sealed = format!("sealed {}", put.sealed_at);
-    vec![word.into(), put.run.as_str().into(), sealed.into(), status::came_out(Cell::default(), &put.outcome)]
+    vec![word.into(), put.run.as_str().into(), sealed.into(), status::came_out(Cell::default(), &put.outcome, 0)]
 }
 
 /// Says how many refs there were and are.

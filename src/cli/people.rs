@@ -91,7 +91,11 @@ fn decide(said: &Said, decision: Decision, repository: &Repository, output: &mut
         return Ok(Ending::Done);
     }
     print(&decided, output);
-    output.hint(&if decided.recorded { hints::run(&decided.run) } else { hints::push() });
+    output.hint(&if decided.recorded {
+        hints::run(&decided.run)
+    } else {
+        hints::push_said(target.remote().unwrap_or_default(), &decided.run)
+    });
     Ok(Ending::Done)
 }
 

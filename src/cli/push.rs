@@ -54,7 +54,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.json {
         output.value(&PushAnswer::of(&request, &pushed));
     }
-    let ending = if pushed.left_out().next().is_some() { Ending::Refused } else { Ending::Done };
+    let ending = if pushed.is_partial() { Ending::Refused } else { Ending::Done };
+    for other in &pushed.others {
+        output.warn(&format!("{other}; ours was left out"));
+        output.hint_once(hints::rename_and_delete(&other.place.name));
+    }
     pushed.rivals.iter().for_each(|rival| warn(rival, &request, output));
     for (name, why) in &pushed.stays {
         let on = remote::without_password(&request.remote.given);
@@ -65,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let rows: Vec<_> = moves.iter().filter(|moved| moved.status != Status::UpToDate).map(row).collect();
     table::lines(&rows).iter().for_each(|line| output.line(line));
-    if pushed.left_out().next().is_some() {
+    if pushed.is_partial() {
         return Ok(ending);
     }
     let moved = moves.iter().any(|moved| moved.status.moves() || moved.status == Status::Archived);
@@ -82,7 +86,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 /// Takes the names, and tells whoever gave none what there is to be named: nothing leaves a repository that nobody asked for.
 fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
     if !arguments.names.is_empty() {
-        return Ok(Asked::Named(arguments.names.clone()));
+        // A run that was fetched may be named as `verify` names it.
+        let prefix = format!("{}/", remote.name);
+        let plain = |name: &String| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
+        return Ok(Asked::Named(arguments.names.iter().map(plain).collect()));
     }
     let (runs, threads) = (own_runs(&repository.store)?.len(), own_threads(&repository.store)?.len());
     let here = match share::counted(runs, threads) {

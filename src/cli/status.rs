@@ -184,16 +184,23 @@ fn table_row(view: &View, at: usize) -> Vec<Cell> {
 /// Returns the line about a run.
 fn total(view: &View) -> Cell {
     let outcomes = view.state.outcomes();
-    let line = came_out(format!("{}: ", view.run).into(), &outcomes);
+    let awaiting = view.state.waiting_for_people().count() as u64;
+    let line = came_out(format!("{}: ", view.run).into(), &outcomes, awaiting);
     let line = line.and(if view.state.sealed { ", sealed" } else { "" }, None);
     if outcomes.stopped.is_some() { line.and(", ", None).and(PARTIAL, shade::SAID) } else { line }
 }
 
 /// Adds how many items of a run stand how, in the words of the report of `verify`; the rows say which of them handed over nothing.
-pub(crate) fn came_out(line: Cell, outcomes: &Outcomes) -> Cell {
+///
+/// Of the pending ones, `awaiting` await somebody's approval.
+pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
     let green = shade::of("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
-    let others = outcomes.others().map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
+    let others = outcomes
+        .others()
+        .map(|(n, what)| if what == "pending" { (n.saturating_sub(awaiting), what) } else { (n, what) });
+    let others = others.chain([(awaiting, AWAITED)]).filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, what)| (format!("{count} {what}"), shade::of(what)));
     let said = outcomes.by_rules().map(|words| (words, shade::SAID));
     others.chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
 }
@@ -240,14 +247,14 @@ mod tests {
         let line = |said: &[&str]| {
             let said = said.iter().map(ToString::to_string).collect();
             let outcomes = Outcomes { total: 2, done: 2, said, ..Outcomes::default() };
-            came_out(Cell::default(), &outcomes).painted(true).as_str().to_owned()
+            came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned()
         };
         assert_eq!(line(&[]), "\u{1b}[32m2 of 2 done\u{1b}[0m");
         assert_eq!(line(&["rejected"]), "2 of 2 done, \u{1b}[31mrejected\u{1b}[0m");
         let rule = ItemId::parse("polish").unwrap();
         let stopped = Some(Stopped { rule, reason: "it created 2 of at most 2".into() });
         let outcomes = Outcomes { total: 2, done: 2, stopped, ..Outcomes::default() };
-        let line = came_out(Cell::default(), &outcomes).painted(true).as_str().to_owned();
+        let line = came_out(Cell::default(), &outcomes, 0).painted(true).as_str().to_owned();
         assert_eq!(line, "2 of 2 done, \u{1b}[31mrule polish stopped: it created 2 of at most 2\u{1b}[0m");
     }
 }

@@ -20,7 +20,7 @@ use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::Target;
 use git_handoff::upkeep::delete;
-use git_handoff::verify::{Beside, Claim, Failure as Lack, Report, State};
+use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Report, State};
 
 use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, status, validate};
@@ -179,21 +179,26 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     runs.cautions.iter().for_each(|caution| output.note(caution));
     let mut ending = report(&runs, arguments, repository, output)?;
     for missed in runs.missed {
-        ending = ending.or_worse(Ending::CheckFailed);
-        let deleted = deletion(&missed, repository);
-        output.fail(&missed.into());
-        deleted.iter().for_each(|sentence| output.note(sentence));
+        let (proven, deleted) = deletion(&missed, repository).unzip();
+        if proven != Some(true) {
+            ending = ending.or_worse(Ending::CheckFailed);
+            output.fail(&missed.into());
+        }
+        deleted.iter().for_each(|sentence: &String| output.note(sentence));
     }
     Ok(ending)
 }
 
-/// Returns when and by whom a run that is gone was deleted here, if `delete` recorded it.
+/// Returns when and by whom a run that is gone was deleted here, if `delete` recorded it, and whether the record is proven.
 ///
-/// The record is a file that anybody with the repository can write, so it explains the failure and does not excuse it.
-fn deletion(missed: &Missed, repository: &Repository) -> Option<String> {
+/// Anybody with the repository can write the file of the record: one that is not signed by the key whose log names the run
+/// explains the failure and does not excuse it.
+fn deletion(missed: &Missed, repository: &Repository) -> Option<(bool, String)> {
     let Missed::Gone { reference, .. } = missed else { return None };
     let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
-    Some(delete::recorded(&repository.store, &run)?.sentence(&run))
+    let record = delete::recorded(&repository.store, &run)?;
+    let is_proven = Logs::read(&repository.store).is_ok_and(|logs| record.is_proven(&logs, &run));
+    Some((is_proven, record.sentence(&run)))
 }
 
 fn report(

@@ -222,8 +222,8 @@ hints! {
     approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
     /// What waits for a decision is to be looked at.
     waiting() => "git handoff waiting --all";
-    /// What stands in our log is to travel.
-    push() => "git handoff push --all";
+    /// What stands in our log about a run that was fetched is to travel.
+    push_said(remote, run) => "git handoff push {remote} {run}";
     /// A name that differs in letter case alone is taken.
     name_there(name) => "use the name that is there: {name}";
 }

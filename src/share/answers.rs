@@ -7,6 +7,7 @@ use crate::run::taking::TakenIn;
 use crate::git::remote;
 use crate::model::digest::Oid;
 
+use super::diverged::Diverged;
 use super::fetch::{Fetched, Taken};
 use super::push::{Moved, Pushed};
 use super::rival::Rival;
@@ -118,6 +119,9 @@ pub struct PushAnswer<'a> {
     /// What lies on the remote in the place of a chain of ours, and is no such chain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsound: Vec<UnsoundRef<'a>>,
+    /// What was not pushed, because the remote has another run or thread of that name; absent where there is none.
+    #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut<'a>>,
     /// Refs of archived runs that the remote would not let go; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<StaysThere<'a>>,
@@ -131,6 +135,25 @@ pub struct StaysThere<'a> {
     pub reference: &'a str,
     /// Why, in the remote's words.
     pub reason: &'a str,
+}
+
+/// A run or thread of ours that was not pushed, because the remote has another one under the name.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut<'a> {
+    /// What it is.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a str,
+    /// Our head.
+    pub ours: Oid,
+    /// The remote's head.
+    pub theirs: Oid,
+}
+
+impl<'a> LeftOut<'a> {
+    fn of(other: &'a Diverged) -> Self {
+        Self { kind: other.place.kind.word(), name: &other.place.name, ours: other.ours, theirs: other.theirs }
+    }
 }
 
 /// What lies in the place of a chain of ours.
@@ -173,6 +196,7 @@ impl<'a> PushAnswer<'a> {
             dry_run: request.dry_run,
             refs: pushed.moved.iter().map(moved).collect(),
             unsound: pushed.rivals.iter().map(unsound).collect(),
+            left_out: pushed.others.iter().map(LeftOut::of).collect(),
             stays: pushed.stays.iter().map(|(reference, reason)| StaysThere { reference, reason }).collect(),
         }
     }

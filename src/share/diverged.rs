@@ -1,5 +1,7 @@
 //! Chains of which a remote has another continuation, or that are not the same chain at all.
 
+use std::fmt;
+
 use crate::git::history;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -43,21 +45,23 @@ impl Diverged {
 
     /// Says of each chain what the remote has in its place.
     pub(super) fn sentence(diverged: &[Self]) -> String {
-        let one = |d: &Self| {
-            let (kind, name) = (d.place.kind.word(), &d.place.name);
-            if d.how == How::Another {
-                return format!(
-                    "the {kind} {name:?} on the remote is another one: it begins with another entry than the {kind} here"
-                );
+        diverged.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Diverged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, name) = (self.place.kind.word(), &self.place.name);
+        let (ours, theirs) = (self.ours, self.theirs);
+        match self.how {
+            How::Another => write!(
+                f,
+                "the {kind} {name:?} on the remote is another one: it begins with another entry than the {kind} here"
+            ),
+            How::Forked => write!(f, "{kind} {name:?} on the remote, at {theirs}, does not go on from ours, at {ours}"),
+            How::Unknown => {
+                write!(f, "{kind} {name:?} is at {ours} here and at {theirs} on the remote, which is not here")
             }
-            if d.how == How::Forked {
-                return format!(
-                    "{kind} {name:?} on the remote, at {}, does not go on from ours, at {}",
-                    d.theirs, d.ours
-                );
-            }
-            format!("{kind} {name:?} is at {} here and at {} on the remote, which is not here", d.ours, d.theirs)
-        };
-        diverged.iter().map(one).collect::<Vec<_>>().join("; ")
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 
 use super::archived;
-use super::diverged::Diverged;
+use super::diverged::{Diverged, How};
 use super::outbound::{self, Outbound};
 use super::rival::{Found, Remotely, Rival};
 use super::wanted::{self, Wanted};
@@ -120,12 +120,19 @@ pub struct Pushed {
     pub rivals: Vec<Rival>,
     /// Refs of archived runs that the remote would not let go, each with why.
     pub stays: Vec<(String, String)>,
+    /// Runs and threads of ours that are left out, because the remote has another one under the name.
+    pub others: Vec<Diverged>,
 }
 
 impl Pushed {
     /// Returns what was not handed over, because something that is no such chain lies in its place.
     pub fn left_out(&self) -> impl Iterator<Item = &Rival> {
         self.rivals.iter().filter(|rival| rival.instead.is_none())
+    }
+
+    /// Returns true if something that was to be handed over was not.
+    pub fn is_partial(&self) -> bool {
+        self.left_out().next().is_some() || !self.others.is_empty()
     }
 }
 
@@ -136,8 +143,8 @@ pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Wri
     let here = wanted::here(store)?;
     let wanted = Wanted::all(store, request, &here)?;
     let all = request.asked == Asked::All && !request.threads_only;
-    let handed = (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
-    Delivery { store, reach, request, writer, here }.deliver(wanted, handed)
+    let named = (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
+    Delivery { store, reach, request, writer, here }.deliver(wanted, named)
 }
 
 /// Pushes logs alone, which anchor the runs of the names that were asked for.
@@ -158,7 +165,7 @@ struct Delivery<'a> {
 
 impl Delivery<'_> {
     /// Hands over what is wanted, and logs that tell of what is handed over; without `handed`, of everything.
-    fn deliver(self, wanted: Vec<Wanted>, handed: Option<BTreeSet<Subject>>) -> Result<Pushed, Error> {
+    fn deliver(self, wanted: Vec<Wanted>, mut handed: Option<BTreeSet<Subject>>) -> Result<Pushed, Error> {
         let Self { store, reach, request, writer, ref here } = self;
         let url = remote::push_url(store, &request.remote)?;
         let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
@@ -176,6 +183,11 @@ impl Delivery<'_> {
                 continue;
             }
             plan.take(&there, (place, new, held), &mut kept)?;
+        }
+        if handed.is_none() && plan.leave_out_others() {
+            // What the logs say of the other runs is told, and nothing of those that stay here.
+            let rest = here.keys().filter(|place| plan.pushed.others.iter().all(|other| other.place != **place));
+            handed = Some(rest.filter_map(outbound::subject_of).collect());
         }
         plan.refuse_apart()?;
         let mut shown = there.has.clone();
@@ -252,6 +264,18 @@ impl Plan<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Leaves out what the remote has another run or thread for; returns whether there is any.
+    fn leave_out_others(&mut self) -> bool {
+        let diverged = std::mem::take(&mut self.diverged);
+        let (others, forked) = diverged.into_iter().partition(|one| one.how == How::Another);
+        (self.pushed.others, self.diverged) = (others, forked);
+        // Transcripts and time stamps belong to the run.
+        let others = &self.pushed.others;
+        let stays = |place: &Place| !place.kind.is_chain() && others.iter().any(|other| other.place.name == place.name);
+        self.pushed.moved.retain(|moved| !stays(&moved.place));
+        !self.pushed.others.is_empty()
     }
 
     fn refuse_apart(&mut self) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use crate::git::store::{Batch, Store};
 use crate::git::tree;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
+use crate::model::name::RunId;
 
 use super::place::{goes_with_threads, is_asked, unknown};
 use super::push::{Asked, Error, Request};
@@ -19,6 +20,12 @@ pub(super) fn here(store: &Store) -> Result<BTreeMap<Place, Oid>, refs::Error> {
 
 fn own((name, oid): (String, Oid)) -> Option<(Place, Oid)> {
     Some((Place::parse(name.strip_prefix(REFS)?)?, oid))
+}
+
+/// Returns true if a run of this name was fetched: only what the log of our key says of it is handed over.
+fn is_fetched(store: &Store, name: &str) -> Result<bool, refs::Error> {
+    let Ok(run) = RunId::parse(name) else { return Ok(false) };
+    Ok(!refs::fetched_at(store, &Place::of_run(&run))?.is_empty())
 }
 
 /// Something of ours that is handed over.
@@ -37,8 +44,11 @@ impl Wanted {
         let mut ours = here.clone();
         ours.retain(|place, _| place.kind != Kind::Log && (!request.threads_only || goes_with_threads(place)));
         let names = request.asked.names().unwrap_or_default();
-        if let Some(name) = unknown(names, &ours.keys().collect::<Vec<_>>()) {
-            return Err(Error::Unknown(name.clone()));
+        let among: Vec<&Place> = ours.keys().collect();
+        for name in names {
+            if unknown(std::slice::from_ref(name), &among).is_some() && !is_fetched(store, name)? {
+                return Err(Error::Unknown(name.clone()));
+            }
         }
         let all = request.asked == Asked::All;
         ours.retain(|place, _| is_asked(place, request.asked.names(), request.transcripts));

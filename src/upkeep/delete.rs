@@ -7,11 +7,13 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::engine::hold::{self, Hold};
 use crate::engine::machine::host;
 use crate::git::{archives, history, marks, refs, store};
-use crate::ledger::archive;
+use crate::ledger::chain::Writer;
+use crate::ledger::{archive, sign};
 use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
@@ -61,13 +63,41 @@ pub struct DeleteAnswer {
 }
 
 /// The record that a run was deleted here on purpose, so that it is not taken for lost.
+///
+/// It is signed: a run that is gone is missed unless the key whose log names it says that it was deleted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Deleted {
     at: Moment,
     by: String,
+    /// The commit at which the run ended here, if its ref was still there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tip: Option<Oid>,
+    /// The armoured signature over [`Self::payload`].
+    #[serde(default)]
+    signature: String,
 }
 
 impl Deleted {
+    /// Signs that a run is deleted.
+    fn signed(writer: &Writer, run: &RunId, at: Moment, tip: Option<Oid>) -> Result<Self, sign::Error> {
+        let record = Self { at, by: writer.actor.clone(), tip, signature: String::new() };
+        let signature = writer.signer.sign(&record.payload(run))?;
+        Ok(Self { signature, ..record })
+    }
+
+    /// Returns the bytes that are signed.
+    fn payload(&self, run: &RunId) -> Vec<u8> {
+        let Self { at, by, tip, .. } = self;
+        format::canonical(&json!({ "schema": "git-handoff.deleted/1", "run": run, "at": at, "by": by, "tip": tip }))
+    }
+
+    /// Returns true if a key says so whose log in this repository names the run, and names no other end of it.
+    pub fn is_proven(&self, logs: &Logs, run: &RunId) -> bool {
+        let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip.is_none_or(|tip| tip == seal));
+        let key = sign::signer(&self.payload(run), Some(&self.signature));
+        is_its_end && key.is_ok_and(|key| logs.is_named_by(run, &key))
+    }
+
     /// Says when a run was deleted and by whom.
     pub fn sentence(&self, run: &RunId) -> String {
         format!("the run {:?} was deleted at {} by {}", run.as_str(), self.at, self.by)
@@ -128,7 +158,8 @@ impl Repository {
             Workspace::remove_all(&host, run)?;
         }
         let base = replaced::base_of(store, run);
-        let record = Deleted { at: self.environment.clock.now(), by: writer.actor.clone() };
+        let tip = refs::read(store, &format::run_ref(run)).ok().flatten();
+        let record = Deleted::signed(&writer, run, self.environment.clock.now(), tip).map_err(Error::Sign)?;
         let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;
         marks::put(store, marks::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;
         for reference in &found.archives {
@@ -217,6 +248,9 @@ pub enum Error {
     /// Its worktrees could not be removed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
+    /// The record of the deletion could not be signed.
+    #[error("the record of the deletion could not be signed")]
+    Sign(#[source] sign::Error),
     /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),

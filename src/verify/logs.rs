@@ -73,6 +73,12 @@ impl Logs {
         own.any(|log| log.runs.get(run).is_some_and(|said| said.first == Some(first)))
     }
 
+    /// Returns true if a log of this repository by a key names a run.
+    pub fn is_named_by(&self, run: &RunId, key: &str) -> bool {
+        let mut own = self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.fingerprint == key);
+        own.any(|log| log.runs.contains_key(run))
+    }
+
     /// Returns the roots that the logs hold of a run.
     pub fn roots(&self, run: &RunId) -> impl Iterator<Item = Digest> {
         self.logs.iter().filter_map(move |log| Some(log.runs.get(run)?.sealed.as_ref()?.root))

@@ -197,3 +197,24 @@ fn submit_warns_of_a_run_that_was_fetched() {
     let said = env.handoff_in("clone", ["submit", "plan.json", "--id", "mine"]).exit(0).stderr;
     assert!(!said.contains("another run"), "{said}");
 }
+
+#[test]
+fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
+    let env = met();
+    introduce(&env, &["repo", "clone"]);
+    run(&env, "clone", "other");
+    let said = env.handoff_in("clone", ["push", "--all"]).exit(1);
+    let why = "the run \"handoff-dag-1\" on the remote is another one: it begins with another entry than the run here";
+    assert!(said.stderr.contains(&format!("warning: {why}; ours was left out")), "{said}");
+    assert!(said.stderr.contains("hint: git handoff run PLAN --id ID"), "{said}");
+    assert!(said.stdout.contains("new  run  other"), "{said}");
+    let answer = json(&env.handoff_in("clone", ["push", "--all", "--json"]).exit(1));
+    assert_eq!(answer["leftOut"][0]["name"], RUN, "{answer}");
+    // No log there names the run that stayed, so that nobody reads of a conflict.
+    clone(&env, "third");
+    env.handoff_in("third", ["fetch"]).success();
+    for name in [&format!("origin/{RUN}"), "origin/other"] {
+        let report = json(&env.handoff_in("third", ["verify", "--json", name]).exit(0));
+        assert_eq!(report.get("sameId"), None, "{report}");
+    }
+}

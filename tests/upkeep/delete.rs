@@ -54,6 +54,16 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     let finding = &answer["findings"][0];
     assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("run-deleted"), &json!("note")), "{answer}");
     assert!(finding["message"].as_str().unwrap().contains("was deleted at"), "{answer}");
+    // `verify --all` says so and is content, unless anybody but the key's holder wrote the record.
+    let (code, out, err) = place.handoff(&["verify", "--all"]);
+    assert!(code == 0 && err.contains("the run \"a\" was deleted at"), "{code} {out}{err}");
+    let record = place.root().join(".git/handoff/deleted/a");
+    let honest = std::fs::read_to_string(&record).unwrap();
+    std::fs::write(&record, honest.replace("human:", "human:not-")).unwrap();
+    let (code, _, err) = place.handoff(&["verify", "--all"]);
+    assert!(code == 3 && err.contains("is gone, but") && err.contains("was deleted at"), "{code} {err}");
+    assert_eq!(place.answer(&["doctor"]).1["findings"][0]["code"], "run-gone");
+    std::fs::write(&record, honest).unwrap();
     // It is gone for everybody else, and its id stays taken.
     for words in [["delete", "a"], ["status", "a"], ["delete", "nowhere"]] {
         let (code, _, err) = place.handoff(&[&words[..], if words[0] == "delete" { &["--yes"] } else { &[] }].concat());

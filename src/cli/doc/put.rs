@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.value(&said);
         } else {
             output.line(&format!("{}: {} {}, in your log", said.run, said.name, said.sha256));
-            output.hint(&hints::push());
+            output.hint(&hints::push_said(target.remote().unwrap_or_default(), &said.run));
         }
         return Ok(Ending::Done);
     }

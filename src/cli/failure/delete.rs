@@ -15,7 +15,9 @@ impl From<delete::Error> for Failure {
             delete::Error::Hold(hold::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
-            delete::Error::Hold(_) | delete::Error::Workspace(_) | delete::Error::Mark(_) => Self::of("delete", &error),
+            delete::Error::Hold(_) | delete::Error::Workspace(_) | delete::Error::Mark(_) | delete::Error::Sign(_) => {
+                Self::of("delete", &error)
+            }
             delete::Error::Archive(_) => Self::of("archive", &error),
             delete::Error::Target(inner) => inner.into(),
             delete::Error::Ref(inner) => inner.into(),

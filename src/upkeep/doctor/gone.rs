@@ -19,7 +19,7 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     let logs = Logs::read(&patient.store)?;
     let mut findings = Vec::new();
     for (run, log) in logs.held(None) {
-        findings.extend(of_run(patient, &run, &log, logs.own_seal(&run))?);
+        findings.extend(of_run(patient, &logs, &run, &log)?);
     }
     for (thread, (entries, log)) in logs.own_threads() {
         findings.extend(of_thread(patient, &thread, entries, &log)?);
@@ -64,7 +64,7 @@ fn vanished(vanished: &Vanished) -> Finding {
     finding("vanished", vanished.sentence()).hint(hint)
 }
 
-fn of_run(patient: &Patient, run: &RunId, log: &str, seal: Option<Oid>) -> Result<Option<Finding>, Error> {
+fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Option<Finding>, Error> {
     let (store, name) = (&patient.store, format::run_ref(run));
     let is_here = match refs::read(store, &name) {
         // That an archive cannot be read is a finding of its own.
@@ -74,10 +74,11 @@ fn of_run(patient: &Patient, run: &RunId, log: &str, seal: Option<Oid>) -> Resul
     if is_here {
         return Ok(None);
     }
-    if let Some(deleted) = delete::recorded(store, run) {
+    if let Some(deleted) = delete::recorded(store, run).filter(|deleted| deleted.is_proven(logs, run)) {
         return Ok(Some(Finding::note("run-deleted", format!("{}; a log still names it", deleted.sentence(run)))));
     }
     // The log says where a sealed one ended, and that stays here until git prunes it.
+    let seal = logs.own_seal(run);
     let found = match seal.filter(|commit| store.contains(*commit)) {
         None => refs::fetched_at(store, &Place::of_run(run))?.into_iter().map(|(_, tip)| tip).next(),
         seal => seal,
