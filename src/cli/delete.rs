@@ -75,10 +75,10 @@ fn summary(run: &Deletion) -> String {
 fn print(run: &Deletion, output: &mut Output) {
     output.line(&format!("deleted {}", summary(run)));
     let name = &run.run;
-    if let Some(log) = &run.log {
+    if run.log.is_some() {
         output.note(&format!(
-            "the log {log} goes on naming {name}: the id stays taken, and `verify --all` and anchors report that the run \
-             is gone"
+            "the logs of this repository go on naming {name}: the id stays taken; `verify --all` says that the run was \
+             deleted, and anchors that it is gone"
         ));
     }
     output.note(&format!(

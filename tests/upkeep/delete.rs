@@ -80,7 +80,7 @@ fn what_stays_in_logs_and_proofs_is_said() {
     let (code, out, err) = place.handoff(&["delete", "a", "-y"]);
     assert_eq!((code, out.as_str()), (0, "deleted a: 3 refs\n"), "{err}");
     for said in
-        ["goes on naming a: the id stays taken", "proofs and bundles that were made of a stay valid", "git's next gc"]
+        ["go on naming a: the id stays taken", "proofs and bundles that were made of a stay valid", "git's next gc"]
     {
         assert!(err.contains(said), "{said}: {err}");
     }
