@@ -144,8 +144,7 @@ impl Conduct<'_> {
         if let Event::RunAdmitted(RunAdmitted { first: Some(first), .. }) = event
             && self.first.is_some_and(|own| own != *first)
         {
-            let why = "and admits a key that seals to a run with another entry 0";
-            return Some((Code::Admission, why.to_owned()));
+            return Some((Code::Admission, "and admits a key that seals to a run with another entry 0".to_owned()));
         }
         self.keys.take(event);
         match event {
@@ -349,9 +348,8 @@ pub(super) fn standing(
     let before = |since: Moment| held_since.is_some_and(|held| held < since);
     let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
     let distrust = if let Some(since) = revoked {
-        let since_when = |since| {
-            format!("is revoked since {since}, and no anchor or time stamp shows that this is older")
-        };
+        let since_when =
+            |since| format!("is revoked since {since}, and no anchor or time stamp shows that this is older");
         Some((Code::KeyRevoked, since.map_or_else(|| "is revoked".to_owned(), since_when)))
     } else if outside {
         // The time is the entry's own word, as is the whole order of entries before an anchor of another's vouches for it.
