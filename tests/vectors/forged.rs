@@ -177,6 +177,12 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |lab| {
         lab.finish(stopped(lab, "/score", &[("again", "nothing there")]));
     }),
+    Vector::new("seal-stopped-of-no-rule", "a seal that says that a rule stopped which the run does not have", |lab| {
+        bent(lab, |drafts| {
+            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
+            e.stopped.insert("none".parse().unwrap(), "it is not there".to_owned());
+        });
+    }),
     Vector::new("seal-too-early", "a seal although an item waits", |lab| {
         let mut run = Teller::submit(lab, PLAN);
         run.fire("edit-a");
