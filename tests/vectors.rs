@@ -167,8 +167,9 @@ fn bundle_of_what_is_here(lab: &Lab, refs: &BTreeMap<String, String>) -> Vec<u8>
     pack.args(["-c", "pack.threads=1", "pack-objects", "-q", "--stdout"]).current_dir(lab.path());
     let packed = pack.stdin(fs::File::open(&names).unwrap()).stderr(Stdio::inherit()).output().unwrap();
     assert!(packed.status.success());
-    let heads: String = refs.iter().map(|(name, oid)| format!("{oid} {name}\n")).collect();
-    [format!("# v2 git bundle\n{heads}\n").into_bytes(), packed.stdout].concat()
+    let mut head = "# v2 git bundle\n".to_owned();
+    refs.iter().for_each(|(name, oid)| writeln!(head, "{oid} {name}").unwrap());
+    [head.as_bytes(), b"\n", &packed.stdout].concat()
 }
 
 /// The file of the objects that the bundle is to lack.
@@ -188,7 +189,7 @@ fn write_wishes(env: &Environment) {
     };
     let ada = line("ada@example.com", &lab.signer);
     let both = ada.clone() + &line("bob@example.com", &stranger(&lab));
-    let early = ada.replacen(" ", " valid-before=\"20250101Z\",", 1);
+    let early = ada.replacen(' ', " valid-before=\"20250101Z\",", 1);
     let revoked = format!("{}\n", lab.signer.fingerprint());
     let plan = crate::common::lab::PLAN.replace("edit-b", "edit-c");
     let files = [

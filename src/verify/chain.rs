@@ -28,7 +28,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
             Event::RunSubmitted(_) if at == 0 => {}
             _ if at == 0 && case.chain.cut => {}
             _ if at == 0 => {
-                findings.report(Code::First, format!("the first entry is {}, not run.submitted", entry.event.kind()))
+                findings.report(Code::First, format!("the first entry is {}, not run.submitted", entry.event.kind()));
             }
             event if !event.is_of_run() || matches!(event, Event::RunSubmitted(_)) => {
                 findings.report(

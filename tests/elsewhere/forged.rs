@@ -70,7 +70,7 @@ fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
 }
 
 /// A sealed run that takes `report` of `make` from the run `first`.
-pub(crate) fn taking<'a>(lab: &'a Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Teller<'a> {
+pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Teller<'_> {
     first(lab);
     let mut story = Story {
         need: None,

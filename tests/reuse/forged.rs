@@ -86,11 +86,11 @@ fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff:
 }
 
 /// A run that takes `make` from the run `first` and goes no further.
-pub(crate) fn taking<'a>(lab: &'a Lab, bend: impl FnOnce(&mut Story)) -> Teller<'a> {
+pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
     story(lab, first(lab), bend)
 }
 
-fn story<'a>(lab: &'a Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'a> {
+fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
     let evidence = evidence(lab, &run, "make");
     let text = b"make";
     let product =

@@ -60,7 +60,7 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
     Vector::new("document-of-another-author", "a document whose author is not the entry's actor", |lab| {
         let mut run = Teller::submit(lab, PLAN);
-        run.document_with("notes", b"notes\n", |e| e.author = "human:eve".to_owned());
+        run.document_with("notes", b"notes\n", |e| "human:eve".clone_into(&mut e.author));
         finish(lab, run);
     }),
     Vector::new("outputs-side-by-side", "two outputs of one entry that differ by letter case alone", |lab| {
