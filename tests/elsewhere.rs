@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod copies;
-mod forged;
+pub(crate) mod forged;
 
 use serde_json::{Value, json};
 

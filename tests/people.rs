@@ -4,12 +4,12 @@
 
 mod adopt;
 mod elsewhere;
-mod forged;
+pub(crate) mod forged;
 mod here;
 mod hostile;
 mod keys;
 mod proofs;
-mod seals;
+pub(crate) mod seals;
 mod votes;
 
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod continued;
-mod forged;
+pub(crate) mod continued;
+pub(crate) mod forged;
 
 use base64ct::{Base64, Encoding as _};
 use serde_json::{Value, json};

@@ -1,19 +1,30 @@
 //! Test vectors for other implementations: clean and forged runs as git bundles, each with the verdict row by row.
 //!
 //! Every story is told again here, with the same keys and the same clock, and must end in the commits that `docs/vectors/` holds; and
-//! what is there is verified and must read as `vectors.json` says. `HANDOFF_UPDATE_DOCS=1 cargo nextest run vectors` writes what is
+//! what is there is verified and must read as `vectors.json` says. `HANDOFF_UPDATE_DOCS=1 cargo test --test it vectors` writes what is
 //! found now; a bundle whose refs are the same is left as it is, since git packs differently from version to version.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod anchors;
+mod broken;
 mod clean;
 mod forged;
+mod grown;
+mod keys;
+mod others;
+mod planned;
+mod table;
+mod taken;
+mod transitions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use git_handoff::ledger::sign;
+use git_handoff::model::digest::Oid;
 use serde_json::{Value, json};
 
 use crate::common::Environment;
@@ -24,12 +35,24 @@ pub(crate) struct Vector {
     name: &'static str,
     what: &'static str,
     object_format: &'static str,
+    /// What is asked of the verifier besides the bundle and the run.
+    arguments: &'static [&'static str],
+    /// Whether objects are missing from the bundle, so that git cannot make it.
+    gaps: bool,
     tell: fn(&Lab),
 }
 
 impl Vector {
     const fn new(name: &'static str, what: &'static str, tell: fn(&Lab)) -> Self {
-        Self { name, what, object_format: "sha1", tell }
+        Self { name, what, object_format: "sha1", arguments: TRUSTED, gaps: false, tell }
+    }
+
+    const fn asked(self, arguments: &'static [&'static str]) -> Self {
+        Self { arguments, ..self }
+    }
+
+    const fn with_gaps(self) -> Self {
+        Self { gaps: true, ..self }
     }
 
     const fn sha256(self) -> Self {
@@ -44,8 +67,30 @@ impl Vector {
 /// The run that every vector is about.
 const RUN: &str = "handoff-dag-1";
 
-/// Whom the verdicts trust.
+/// The signers of most verdicts.
 const SIGNERS: &str = "signers";
+
+const TRUSTED: &[&str] = &["--signers", SIGNERS];
+
+/// All clean runs.
+fn clean() -> impl Iterator<Item = &'static Vector> {
+    clean::VECTORS.iter().chain(others::VECTORS)
+}
+
+/// All forged runs, by what is wrong with them.
+fn forged() -> impl Iterator<Item = &'static Vector> {
+    let groups = [
+        forged::VECTORS,
+        broken::VECTORS,
+        keys::VECTORS,
+        anchors::VECTORS,
+        planned::VECTORS,
+        grown::VECTORS,
+        taken::VECTORS,
+        transitions::VECTORS,
+    ];
+    groups.into_iter().flatten()
+}
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/vectors")
@@ -67,15 +112,19 @@ fn check(vector: &Vector, env: &Environment) -> Value {
     let told = refs(&lab.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]));
     let file = folder().join(vector.file());
     let heads = || refs(&git(lab.path(), &["bundle", "list-heads", file.to_str().unwrap()]));
-    if updating() && !(file.exists() && heads() == told) {
+    let stale = updating() && !(file.exists() && heads() == told);
+    if stale && vector.gaps {
+        fs::write(&file, bundle_of_what_is_here(&lab, &told)).unwrap();
+    } else if stale {
         let version = if vector.object_format == "sha1" { "--version=2" } else { "--version=3" };
         let mut create = vec!["-c", "pack.threads=1", "bundle", "create", "-q", version, file.to_str().unwrap()];
         create.extend(told.keys().map(String::as_str));
         lab.git(&create);
     }
     assert_eq!(heads(), told, "{} is not what its story makes", vector.file());
-    let arguments =
-        ["verify", "--json", "--bundle", file.to_str().unwrap(), "--signers", "signers", RUN].map(str::to_owned);
+    let mut arguments = vec!["verify", "--json", "--bundle", file.to_str().unwrap()];
+    arguments.extend(vector.arguments);
+    arguments.push(RUN);
     let said = env.handoff_in("home", arguments);
     let report: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}: {said}", vector.name));
     let rows = report["checks"].as_object().unwrap_or_else(|| panic!("{}: {said}", vector.name));
@@ -84,18 +133,76 @@ fn check(vector: &Vector, env: &Environment) -> Value {
         Value::Bool(false) => "fail",
         _ => "open",
     };
+    let codes: BTreeMap<&String, &Value> =
+        rows.iter().filter_map(|(row, check)| Some((row, check.get("codes")?))).collect();
     let rows: BTreeMap<&String, &str> = rows.iter().map(|(row, check)| (row, mark(check))).collect();
-    json!({
+    let failing: Vec<&String> = rows.iter().filter(|(_, mark)| **mark == "fail").map(|(row, _)| *row).collect();
+    assert_eq!(codes.keys().copied().collect::<Vec<_>>(), failing, "{said}");
+    let mut entry = json!({
         "file": vector.file(),
         "run": RUN,
         "objectFormat": vector.object_format,
         "description": vector.what,
         "refs": told,
         "rows": rows,
+        "codes": codes,
         "failure": report["failure"],
         "outcome": report["outcome"],
         "exit": said.status,
-    })
+    });
+    if vector.arguments != TRUSTED {
+        entry["arguments"] = json!(vector.arguments);
+    }
+    entry
+}
+
+/// Returns a bundle of all objects of the repository, which need not be all that the refs lead to.
+fn bundle_of_what_is_here(lab: &Lab, refs: &BTreeMap<String, String>) -> Vec<u8> {
+    let objects = lab.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+    let lost = fs::read_to_string(lab.path().join(LOST)).unwrap_or_default();
+    let kept = objects.lines().filter(|name| lost.lines().all(|lost| lost != *name));
+    let names = lab.path().join(".git/objects-to-pack");
+    fs::write(&names, kept.fold(String::new(), |names, name| names + name + "\n")).unwrap();
+    let mut pack = Command::new("git");
+    pack.args(["-c", "pack.threads=1", "pack-objects", "-q", "--stdout"]).current_dir(lab.path());
+    let packed = pack.stdin(fs::File::open(&names).unwrap()).stderr(Stdio::inherit()).output().unwrap();
+    assert!(packed.status.success());
+    let mut head = "# v2 git bundle\n".to_owned();
+    refs.iter().for_each(|(name, oid)| writeln!(head, "{oid} {name}").unwrap());
+    [head.as_bytes(), b"\n", &packed.stdout].concat()
+}
+
+/// The file of the objects that the bundle is to lack.
+const LOST: &str = ".git/objects-lost";
+
+/// Leaves an object out of the bundle.
+fn lose(lab: &Lab, oid: Oid) {
+    fs::write(lab.path().join(LOST), format!("{oid}\n")).unwrap();
+}
+
+/// Writes the files that say whom and what a verifier trusts and wants.
+fn write_wishes(env: &Environment) {
+    let lab = Lab::new();
+    let line = |name: &str, signer: &sign::Signer| {
+        let line = sign::allowed_signers_line(name, signer.public()).unwrap();
+        format!("{}\n", line.trim_end())
+    };
+    let ada = line("ada@example.com", &lab.signer);
+    let both = ada.clone() + &line("bob@example.com", &stranger(&lab));
+    let early = ada.replacen(' ', " valid-before=\"20250101Z\",", 1);
+    let revoked = format!("{}\n", lab.signer.fingerprint());
+    let plan = crate::common::lab::PLAN.replace("edit-b", "edit-c");
+    let files = [
+        (SIGNERS, ada),
+        ("signers-of-both", both),
+        ("signers-until-2025", early),
+        ("revoked", revoked),
+        ("another-plan.json", plan),
+    ];
+    for (name, text) in files {
+        env.write(&format!("home/{name}"), &text);
+        holds(name, &text);
+    }
 }
 
 /// Compares a file with what it must hold, or writes it.
@@ -112,33 +219,31 @@ fn holds(name: &str, text: &str) {
 #[test]
 fn every_vector_is_told_again_and_reads_as_the_index_says() {
     let env = Environment::empty();
-    let lab = Lab::new();
-    let line = sign::allowed_signers_line("ada@example.com", lab.signer.public()).unwrap();
-    let line = format!("{}\n", line.trim_end());
-    env.write("home/signers", &line);
-    holds(SIGNERS, &line);
-    let clean = clean::VECTORS.iter().map(|vector| check(vector, &env)).collect::<Vec<_>>();
-    for entry in &clean {
+    write_wishes(&env);
+    let whole = clean().map(|vector| check(vector, &env)).collect::<Vec<_>>();
+    for entry in &whole {
         assert!(!entry["rows"].as_object().unwrap().values().any(|row| row == "fail") || entry["exit"] == 3);
     }
-    let forged = forged::VECTORS.iter().map(|vector| check(vector, &env)).collect::<Vec<_>>();
-    for entry in &forged {
+    let told = forged().map(|vector| check(vector, &env)).collect::<Vec<_>>();
+    for entry in &told {
         assert!(entry["exit"] == 3 && !entry["failure"].is_null(), "a forgery passes: {entry}");
     }
-    let table: String = clean.iter().chain(&forged).map(row).collect();
+    let table: String = whole.iter().chain(&told).map(row).collect();
     let index = json!({
         "schema": "git-handoff.vectors/1",
         "signers": SIGNERS,
-        "vectors": clean.into_iter().chain(forged).collect::<Vec<_>>(),
+        "vectors": whole.into_iter().chain(told).collect::<Vec<_>>(),
     });
     holds("vectors.json", &format!("{index:#}\n"));
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
     let (before, rest) = readme.split_once("<!-- table -->\n").unwrap();
     let after = rest.split_once("<!-- end -->").unwrap().1;
-    let head = "| file | what it is | `failure` | rows that fail | rows that are open |\n|---|---|---|---|---|\n";
+    let head = "| file | what it is | `failure` | rows that fail, with their codes | rows that are open |\n|---|---|---|---|---|\n";
     holds("README.md", &format!("{before}<!-- table -->\n{head}{table}<!-- end -->{after}"));
-    let mut named: Vec<String> = clean::VECTORS.iter().chain(forged::VECTORS).map(Vector::file).collect();
-    named.sort();
+    let named: Vec<String> = clean().chain(forged()).map(Vector::file).collect();
+    let distinct: BTreeSet<String> = named.iter().cloned().collect();
+    assert_eq!(distinct.len(), named.len(), "two vectors have one name");
+    let named: Vec<String> = distinct.into_iter().collect();
     let there = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut there: Vec<String> = there.filter(|name| name.ends_with(".bundle")).collect();
     there.sort();
@@ -147,15 +252,20 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
 
 /// Returns a vector's line of the table.
 fn row(vector: &Value) -> String {
-    let of = |state: &str| {
-        let rows = vector["rows"].as_object().unwrap().iter().filter(|(_, found)| *found == state);
-        rows.map(|(row, _)| row.as_str()).collect::<Vec<_>>().join(", ")
+    let rows = vector["rows"].as_object().unwrap();
+    let open: Vec<&str> = rows.iter().filter(|(_, found)| *found == "open").map(|(row, _)| row.as_str()).collect();
+    let codes = |codes: &Value| {
+        let codes = codes.as_array().unwrap().iter();
+        codes.map(|code| format!("`{}`", code.as_str().unwrap())).collect::<Vec<_>>().join(", ")
     };
+    let failing = vector["codes"].as_object().unwrap().iter();
+    let failing: Vec<String> = failing.map(|(row, found)| format!("{row}: {}", codes(found))).collect();
     let failure =
         vector["failure"].as_str().map_or_else(|| "none: intact".to_owned(), |failure| format!("`{failure}`"));
     let mut line = String::new();
     let (file, what) = (vector["file"].as_str().unwrap(), vector["description"].as_str().unwrap());
-    writeln!(line, "| [`{file}`]({file}) | {what} | {failure} | {} | {} |", of("fail"), of("open")).unwrap();
+    writeln!(line, "| [`{file}`]({file}) | {what} | {failure} | {} | {} |", failing.join("; "), open.join(", "))
+        .unwrap();
     line
 }
 

@@ -99,6 +99,9 @@ pub enum Illegal {
     /// The items of the entry were not read, or are not those that it names.
     #[error("the items that were added are not those that the entry names")]
     OtherItems,
+    /// What an added item needs from outside the run was not sealed at submit.
+    #[error("item {0:?} was added, and its need {1} is of something outside the run that was not sealed at submit")]
+    NotImported(ItemId, FilePath),
     /// The pipelines of the entry are not those that its items name and the run lacks.
     #[error("the pipelines that were added are not those that the added items name and the run did not have")]
     OtherPipelines,

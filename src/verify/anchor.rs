@@ -7,6 +7,7 @@ use crate::model::name::RunId;
 use crate::model::printable::cut;
 use crate::model::time::Moment;
 
+use super::codes::Code;
 use super::findings::{Findings, Verdict};
 use super::log::{Log, Said, Spoilt};
 use super::objects::Objects;
@@ -123,7 +124,7 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     let (mut conflicts, mut others) = (Vec::new(), Vec::<OtherRun>::new());
     let mut anchored = Vec::new();
     for (at, weighed) in std::iter::once(local).chain(outside).enumerate() {
-        weighed.word.findings.into_iter().for_each(|finding| findings.add(finding));
+        weighed.word.findings.into_iter().for_each(|finding| findings.report(Code::AnchorDiffers, finding));
         weighed.word.notes.iter().for_each(|note| notes = format!("{notes}; {note}"));
         let one = weighed.anchored;
         let prefix = if at > 0 { format!("{}: ", one.name) } else { String::new() };
@@ -154,21 +155,23 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
     } else if !conflicts.is_empty() {
         (Verdict::conflict(conflicts.join("; ") + &notes), false)
     } else if !broken.is_empty() {
+        let missing = (!absent.is_empty()).then_some(Code::AnchorMissing);
         broken.extend(absent);
-        (Verdict::failed(broken.join("; ") + &notes), true)
+        let codes = [Code::AnchorBroken].into_iter().chain(missing);
+        (Verdict::fails(codes, broken.join("; ") + &notes), true)
     } else if let (Some(unread), true) = (unread, absent.is_empty()) {
         (Verdict::incomplete(unread + &notes), false)
     } else if facts.seal.is_none() {
         let logged = if knows { "submission logged" } else { "in no log" };
         (Verdict::not_applicable(format!("not sealed, {logged}{notes}{silent}")), false)
     } else if !absent.is_empty() {
-        (Verdict::failed(absent.join("; ") + &notes), true)
+        (Verdict::fails([Code::AnchorMissing], absent.join("; ") + &notes), true)
     } else if let Some(strongest) = strongest {
         (Verdict::ok(strongest.label() + &notes), false)
     } else if !knows && alone {
         (Verdict::not_applicable(own + &notes), false)
     } else {
-        (Verdict::failed(own + &notes), true)
+        (Verdict::fails([Code::AnchorMissing], own + &notes), true)
     };
     Anchor { verdict, missing, anchored, times: Vec::new(), others }
 }

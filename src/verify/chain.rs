@@ -5,32 +5,42 @@ use crate::model::name::{FilePath, clashes};
 use crate::model::plan::ProductKey;
 
 use super::Case;
+use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
 
 pub(super) fn row(case: &Case<'_>) -> Verdict {
     let mut findings = case.chain.findings.clone();
     if !case.reference.ends_with(&format!("runs/{}", case.run.encoded())) {
-        findings.add(format!("the ref {} is not the place of run {}", case.reference, case.run));
+        findings.report(Code::OtherRun, format!("the ref {} is not the place of run {}", case.reference, case.run));
     }
     case.chain.check_order(&mut findings);
     let mut sealed = None;
     for (at, link) in case.chain.links.iter().enumerate() {
         let entry = &link.entry;
         if entry.about.run() != Some(case.run) {
-            findings.add(format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()));
+            findings
+                .report(Code::OtherRun, format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()));
         }
         if let Some(seal) = sealed {
-            findings.add(format!("entry {} follows the seal, entry {seal}", entry.seq));
+            findings.report(Code::AfterSeal, format!("entry {} follows the seal, entry {seal}", entry.seq));
         }
         match &entry.event {
             Event::RunSubmitted(_) if at == 0 => {}
             _ if at == 0 && case.chain.cut => {}
-            _ if at == 0 => findings.add(format!("the first entry is {}, not run.submitted", entry.event.kind())),
+            _ if at == 0 => {
+                findings.report(Code::First, format!("the first entry is {}, not run.submitted", entry.event.kind()));
+            }
             event if !event.is_of_run() || matches!(event, Event::RunSubmitted(_)) => {
-                findings.add(format!("entry {} is {}, which has no place here", entry.seq, event.kind()));
+                findings.report(
+                    Code::Misplaced,
+                    format!("entry {} is {}, which has no place here", entry.seq, event.kind()),
+                );
             }
             Event::DocumentWritten(e) if e.said.is_none() && e.author != entry.actor => {
-                findings.add(format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name));
+                findings.report(
+                    Code::Author,
+                    format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name),
+                );
             }
             Event::RunSealed(_) => sealed = sealed.or(Some(entry.seq)),
             _ => {}
@@ -53,6 +63,6 @@ fn check_names(entry: &Entry, findings: &mut Findings) {
         _ => return,
     };
     for (one, other) in clashes(names.into_iter().map(FilePath::as_str)) {
-        findings.add(format!("entry {}: {one:?} and {other:?} cannot stand side by side", entry.seq));
+        findings.report(Code::Paths, format!("entry {}: {one:?} and {other:?} cannot stand side by side", entry.seq));
     }
 }

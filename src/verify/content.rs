@@ -7,6 +7,7 @@ use crate::model::digest::{Digest, Hasher, Oid};
 use crate::model::entry::{Event, Product};
 
 use super::Case;
+use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, Objects, each};
 use super::tree::Slot;
@@ -42,10 +43,13 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         for claimed in claims {
             match &read {
                 Err(Fault::Missing(_)) if case.lazy => missing += 1,
-                Err(fault) => findings.add(format!("{}: {fault}", claimed.whose)),
+                Err(fault) => findings.report(Code::ContentUnread, format!("{}: {fault}", claimed.whose)),
                 Ok((digest, size)) if *digest != claimed.sha256 || claimed.size.is_some_and(|said| said != *size) => {
                     let said = claimed.sha256.short();
-                    findings.add(format!("{} hashes to {}, not to {said}", claimed.whose, digest.short()));
+                    findings.report(
+                        Code::ContentBytes,
+                        format!("{} hashes to {}, not to {said}", claimed.whose, digest.short()),
+                    );
                 }
                 Ok((_, size)) => bytes += size,
             }

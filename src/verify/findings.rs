@@ -2,8 +2,10 @@
 
 use crate::model::printable::{cut, cut_to};
 
+use std::collections::BTreeSet;
+
 use super::objects::Fault;
-use super::{Row, State};
+use super::{Code, Row, State};
 
 /// More findings than this are counted, not kept.
 const KEPT: usize = 20;
@@ -18,6 +20,10 @@ pub(super) struct Findings {
     count: usize,
     missing: Vec<String>,
     missing_count: usize,
+    /// The codes of what is wrong, as far as it has some.
+    codes: BTreeSet<Code>,
+    /// The codes of what is not here.
+    missing_codes: BTreeSet<Code>,
 }
 
 impl Findings {
@@ -27,6 +33,12 @@ impl Findings {
         if self.wrong.len() < KEPT {
             self.wrong.push(cut(finding));
         }
+    }
+
+    /// Adds something that is wrong with a row of a run.
+    pub(super) fn report(&mut self, code: Code, finding: String) {
+        self.codes.insert(code);
+        self.add(finding);
     }
 
     /// Adds so many things that are wrong and were not kept.
@@ -42,6 +54,15 @@ impl Findings {
                 self.add(format!("{whose}: {fault}"));
             }
         }
+    }
+
+    /// Adds an object that is no evidence for a row of a run.
+    pub(super) fn report_fault(&mut self, code: Code, whose: &str, fault: &Fault) {
+        match fault {
+            Fault::Missing(_) => self.missing_codes.insert(code),
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => self.codes.insert(code),
+        };
+        self.fault(whose, fault);
     }
 
     /// Adds something that is not here.
@@ -67,6 +88,8 @@ impl Findings {
             self.missing(finding.clone());
         }
         self.missing_count += other.missing_count - other.missing.len();
+        self.codes.extend(&other.codes);
+        self.missing_codes.extend(&other.missing_codes);
     }
 
     /// Returns the first finding, objects that are not here included.
@@ -81,9 +104,10 @@ impl Findings {
             for finding in std::mem::take(&mut self.missing) {
                 self.add(finding);
             }
+            self.codes.append(&mut self.missing_codes);
         }
         if let Some(first) = self.wrong.first() {
-            return Verdict::failed(and_more(first, self.count));
+            return Verdict { codes: self.codes, ..Verdict::failed(and_more(first, self.count)) };
         }
         match self.missing.first() {
             Some(first) => Verdict::incomplete(and_more(first, self.missing_count)),
@@ -107,6 +131,8 @@ pub(super) struct Verdict {
     pub(super) mismatch: bool,
     /// Whether it fails only because another run has the same id, and nothing contradicts either.
     pub(super) conflict: bool,
+    /// The codes of what fails it: of a run at least one, of anything else perhaps none.
+    pub(super) codes: BTreeSet<Code>,
 }
 
 impl Verdict {
@@ -118,14 +144,19 @@ impl Verdict {
         Self::of(State::Failed, detail.into(), false)
     }
 
-    /// What the verifier expected does not hold.
-    pub(super) fn mismatch(detail: impl Into<String>) -> Self {
-        Self { mismatch: true, ..Self::failed(detail) }
+    /// Fails a row of a run.
+    pub(super) fn fails(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
+        Self { codes: codes.into_iter().collect(), ..Self::failed(detail) }
     }
 
-    /// Another run has the same id.
+    /// Fails a row because what the verifier expected does not hold.
+    pub(super) fn mismatch(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
+        Self { mismatch: true, ..Self::fails(codes, detail) }
+    }
+
+    /// Fails a row because another run has the same id.
     pub(super) fn conflict(detail: impl Into<String>) -> Self {
-        Self { conflict: true, ..Self::failed(detail) }
+        Self { conflict: true, ..Self::fails([Code::SameId], detail) }
     }
 
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
@@ -133,7 +164,14 @@ impl Verdict {
     }
 
     fn of(state: State, detail: String, incomplete: bool) -> Self {
-        Self { state, detail: cut_to(detail, LONGEST), incomplete, mismatch: false, conflict: false }
+        Self {
+            state,
+            detail: cut_to(detail, LONGEST),
+            incomplete,
+            mismatch: false,
+            conflict: false,
+            codes: BTreeSet::new(),
+        }
     }
 
     pub(super) fn incomplete(detail: impl Into<String>) -> Self {
@@ -142,7 +180,12 @@ impl Verdict {
 
     /// Returns the row of a report that it is.
     pub(super) fn row(name: &'static str, verdict: &Self) -> Row {
-        Row { name, state: verdict.state, detail: verdict.detail.clone() }
+        Row {
+            name,
+            state: verdict.state,
+            detail: verdict.detail.clone(),
+            codes: verdict.codes.iter().copied().collect(),
+        }
     }
 }
 

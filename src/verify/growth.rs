@@ -10,6 +10,7 @@ use crate::model::bounds::{self, Meter};
 use crate::model::digest::Digest;
 use crate::model::document::Revision;
 use crate::model::entry::{Cause, RunConcluded, RunExtended, RunSubmitted};
+use crate::model::extension::definition;
 use crate::model::judge::{self, Act};
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Item, Plan};
@@ -17,6 +18,7 @@ use crate::model::rule::{self, MAX_CONDITION_BYTES, Rule};
 use crate::model::state::RunState;
 
 use super::Case;
+use super::codes::Code;
 use super::findings::Findings;
 use super::objects::{Fault, Objects};
 use super::reader::Link;
@@ -41,20 +43,22 @@ pub(super) fn rules(
 ) -> Result<Vec<Rule>, Unread> {
     let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
     let held = case.chain.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-    let bytes = read(held, "rules.json", findings)?;
+    let bytes = read(held, (Code::RulesUnread, "rules.json"), findings)?;
     if Digest::of(&bytes) != digest {
-        findings.add(format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short()));
+        let why = format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short());
+        findings.report(Code::RulesDigest, why);
     }
     let added = crate::plan::parse_rules(&bytes).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
-        findings.add(format!("rules.json holds no rules: {first}"));
+        findings.report(Code::RulesInvalid, format!("rules.json holds no rules: {first}"));
         Unread
     })?;
     if added.is_empty() {
-        findings.add("rules.json holds no rules, and yet entry 0 names it".to_owned());
+        findings.report(Code::RulesInvalid, "rules.json holds no rules, and yet entry 0 names it".to_owned());
+        return Err(Unread);
     }
     rule::together(&plan.rules, added).map_err(|id| {
-        findings.add(format!("the plan and its queue have both a rule {id:?}"));
+        findings.report(Code::RulesTwice, format!("the plan and its queue have both a rule {id:?}"));
         Unread
     })
 }
@@ -75,41 +79,80 @@ pub(super) fn extend(
         let whose = format!("entry {seq}: item.json of item {id}");
         let held = after.definitions.get(id).cloned().unwrap_or_default();
         let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
-        let bytes = read(held, &whose, findings)?;
+        let bytes = read(held, (Code::ItemUnread, &whose), findings)?;
         if Digest::of(&bytes) != *digest {
-            findings.add(format!("{whose} is not the one that the entry names"));
+            findings.report(Code::ItemDigest, format!("{whose} is not the one that the entry names"));
+            continue;
         }
         match crate::plan::parse_item(&bytes) {
-            Ok(item) => items.push(item),
-            Err(_) => findings.add(format!("{whose} is no item")),
+            Ok(item) if definition(&item) == bytes => items.push(item),
+            Ok(_) => findings.report(Code::ItemInvalid, format!("{whose} is no normalised item")),
+            Err(_) => findings.report(Code::ItemInvalid, format!("{whose} is no item")),
         }
     }
+    // An entry that is not legal changes nothing.
     if let Cause::Rule(id) = &e.cause
         && let Some(rule) = state.rule(id)
+        && !creates((case, &objects), state, rule, (seq, e), findings)
     {
-        match acts(&objects, state, rule, case.lazy) {
-            // By the digests of what was normalised: one item can be written in many ways.
-            Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => {}
-            Ok(None | Some(Act::Conclude(_))) => {
-                findings.add(format!("entry {seq}: the rule {id} creates nothing here"));
-            }
-            Ok(Some(Act::Create(items))) => {
-                findings.add(format!("entry {seq}: what the rule {id} creates here is {}", some_of(&items)));
-            }
-            Err(fault) => findings.fault(&format!("entry {seq}: what the rule {id} looks at"), &fault),
-        }
+        return Ok(());
     }
-    state.extend(e, items).unwrap_or_else(|illegal| findings.add(format!("entry {seq}: {illegal}")));
+    let extended = state.extend(e, items);
+    extended.unwrap_or_else(|illegal| findings.report(Code::Transition, format!("entry {seq}: {illegal}")));
     Ok(())
 }
 
-/// Holds a `run.concluded` against the rule that it names.
-pub(super) fn conclude(case: &Case<'_>, state: &RunState, seq: u64, e: &RunConcluded, findings: &mut Findings) {
-    let Some(rule) = state.rule(&e.rule) else { return };
+/// Returns true unless the rule creates something else here than a `run.extended` says, or nothing.
+///
+/// If a document that the rule looks at cannot be read, that is the finding, and the entry counts.
+fn creates(
+    (case, objects): (&Case<'_>, &Objects),
+    state: &RunState,
+    rule: &Rule,
+    (seq, e): (u64, &RunExtended),
+    findings: &mut Findings,
+) -> bool {
+    let id = rule.id();
+    let why = match acts(objects, state, rule, case.lazy) {
+        // By the digests of what was normalised: one item can be written in many ways.
+        Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => return true,
+        Ok(None | Some(Act::Conclude(_))) => format!("entry {seq}: the rule {id} creates nothing here"),
+        Ok(Some(Act::Create(items))) => {
+            format!("entry {seq}: what the rule {id} creates here is {}", some_of(&items))
+        }
+        Err(fault) => {
+            findings.report_fault(Code::RuleDocument, &format!("entry {seq}: what the rule {id} looks at"), &fault);
+            return true;
+        }
+    };
+    findings.report(Code::Rule, why);
+    false
+}
+
+/// Returns true unless the rule that a `run.concluded` names does not have the run say this here.
+///
+/// If a document that the rule looks at cannot be read, that is the finding, and the entry counts. So does the
+/// entry of a rule that the run does not have, which the replay rejects.
+pub(super) fn concludes(
+    case: &Case<'_>,
+    state: &RunState,
+    seq: u64,
+    e: &RunConcluded,
+    findings: &mut Findings,
+) -> bool {
+    let Some(rule) = state.rule(&e.rule) else { return true };
     match acts(&Objects::new(case.store), state, rule, case.lazy) {
-        Ok(Some(Act::Conclude(concluded))) if concluded == *e => {}
-        Ok(_) => findings.add(format!("entry {seq}: the rule {} does not have the run say this here", e.rule)),
-        Err(fault) => findings.fault(&format!("entry {seq}: what the rule {} looks at", e.rule), &fault),
+        Ok(Some(Act::Conclude(concluded))) if concluded == *e => true,
+        Ok(_) => {
+            let why = format!("entry {seq}: the rule {} does not have the run say this here", e.rule);
+            findings.report(Code::Rule, why);
+            false
+        }
+        Err(fault) => {
+            let what = format!("entry {seq}: what the rule {} looks at", e.rule);
+            findings.report_fault(Code::RuleDocument, &what, &fault);
+            true
+        }
     }
 }
 
@@ -122,21 +165,18 @@ pub(super) fn check_seal(
     stated: &BTreeMap<ItemId, String>,
     findings: &mut Findings,
 ) -> BTreeMap<ItemId, String> {
-    if state.rules.is_empty() {
-        return BTreeMap::new();
-    }
     check_rules_done(case, state, findings);
     match stops(case, state) {
         Err((rule, fault)) => {
-            findings.fault(&format!("at the seal: what the rule {rule} looks at"), &fault);
+            findings.report_fault(Code::RuleDocument, &format!("at the seal: what the rule {rule} looks at"), &fault);
             stated.clone()
         }
         Ok(found) => {
             for rule in stated.keys().filter(|rule| !found.contains_key(*rule)) {
-                findings.add(format!("the seal says that the rule {rule} stopped, and it did not"));
+                findings.report(Code::Stopped, format!("the seal says that the rule {rule} stopped, and it did not"));
             }
             for rule in found.keys().filter(|rule| !stated.is_empty() && !stated.contains_key(*rule)) {
-                findings.add(format!("the seal leaves out that the rule {rule} stopped"));
+                findings.report(Code::Stopped, format!("the seal leaves out that the rule {rule} stopped"));
             }
             found
         }
@@ -167,19 +207,28 @@ fn check_rules_done(case: &Case<'_>, state: &RunState, findings: &mut Findings) 
                     Ok(None) => {}
                     Ok(Some(why)) => {
                         let id = rule.id();
-                        findings.add(format!("the run was sealed although its rule {id} had stopped short: {why}"));
+                        let why = format!("the run was sealed although its rule {id} had stopped short: {why}");
+                        findings.report(Code::RuleWaits, why);
                     }
-                    Err(fault) => findings.fault(&format!("at the seal: what the rule {} looks at", rule.id()), &fault),
+                    Err(fault) => {
+                        let what = format!("at the seal: what the rule {} looks at", rule.id());
+                        findings.report_fault(Code::RuleDocument, &what, &fault);
+                    }
                 }
             }
             Ok(Some(Act::Create(items))) => {
-                findings.add(format!("the run was sealed before its rules had created {}", some_of(&items)));
+                let why = format!("the run was sealed before its rules had created {}", some_of(&items));
+                findings.report(Code::RuleWaits, why);
             }
             Ok(Some(Act::Conclude(concluded))) => {
                 let RunConcluded { rule, outcome, .. } = concluded;
-                findings.add(format!("the run was sealed before its rule {rule} had it say {outcome}"));
+                findings
+                    .report(Code::RuleWaits, format!("the run was sealed before its rule {rule} had it say {outcome}"));
             }
-            Err(fault) => findings.fault(&format!("at the seal: what the rule {} looks at", rule.id()), &fault),
+            Err(fault) => {
+                let what = format!("at the seal: what the rule {} looks at", rule.id());
+                findings.report_fault(Code::RuleDocument, &what, &fault);
+            }
         }
     }
 }
@@ -207,11 +256,15 @@ fn looked_into(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec
     Ok(bytes)
 }
 
-fn read(held: Option<Result<Vec<u8>, Fault>>, whose: &str, findings: &mut Findings) -> Result<Vec<u8>, Unread> {
+fn read(
+    held: Option<Result<Vec<u8>, Fault>>,
+    (code, whose): (Code, &str),
+    findings: &mut Findings,
+) -> Result<Vec<u8>, Unread> {
     match held {
         Some(Ok(bytes)) => return Ok(bytes),
-        Some(Err(fault)) => findings.fault(whose, &fault),
-        None => findings.add(format!("{whose} is not in the tree")),
+        Some(Err(fault)) => findings.report_fault(code, whose, &fault),
+        None => findings.report(code, format!("{whose} is not in the tree")),
     }
     Err(Unread)
 }

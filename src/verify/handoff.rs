@@ -6,6 +6,7 @@ use crate::model::entry::{InputRef, ItemFired};
 use crate::model::plan::{Need, Selector, Source};
 use crate::model::state::{Phase, RunState};
 
+use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
 use super::taken::{Kind, Taken, Wrong};
 
@@ -33,39 +34,45 @@ impl Handoff {
         self.refs += fired.input_refs.len();
         let item = &fired.item;
         let Some(at) = state.graph.position(item) else {
-            return self
-                .findings
-                .add(format!("item {item} is not in the plan and consumed {} refs", fired.input_refs.len()));
+            let refs = fired.input_refs.len();
+            let why = format!("item {item} is not in the plan and consumed {refs} refs");
+            return self.findings.report(Code::UnknownItem, why);
         };
         let needs = &state.graph.item(at).needs;
         for (key, need) in needs {
             match fired.input_refs.get(key) {
                 None => {
-                    self.findings.add(format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt));
+                    let why = format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt);
+                    self.findings.report(Code::Need, why);
                 }
                 Some(input) => {
-                    if let Err(why) = answers(state, need, input) {
-                        self.findings.add(format!("item {item}, input {key}: {why}"));
+                    if let Err((code, why)) = answers(state, need, input) {
+                        self.findings.report(code, format!("item {item}, input {key}: {why}"));
                     }
                 }
             }
         }
         for key in fired.input_refs.keys().filter(|key| !needs.contains_key(*key)) {
-            self.findings.add(format!("item {item} consumed {key}, which answers to no need"));
+            self.findings.report(Code::Input, format!("item {item} consumed {key}, which answers to no need"));
         }
     }
 
     /// Takes in what was taken from other runs and from threads.
     pub(super) fn take(&mut self, taken: &[Taken]) {
         for Taken { whose, kind, found } in taken {
+            let code = match kind {
+                Kind::Product => Code::Import,
+                Kind::Item => Code::Reused,
+                Kind::Run => Code::Continues,
+            };
             match found {
                 Ok(_) => match kind {
                     Kind::Product => self.imported += 1,
                     Kind::Item => self.reused += 1,
                     Kind::Run => {}
                 },
-                Err(Wrong::Differs(why)) => self.findings.add(format!("{whose} does not hold: {why}")),
-                Err(Wrong::Fault(fault)) => self.findings.fault(whose, fault),
+                Err(Wrong::Differs(why)) => self.findings.report(code, format!("{whose} does not hold: {why}")),
+                Err(Wrong::Fault(fault)) => self.findings.report_fault(code, whose, fault),
             }
         }
     }
@@ -85,21 +92,17 @@ impl Handoff {
     }
 }
 
-fn answers(state: &RunState, need: &Need, input: &InputRef) -> Result<(), String> {
+fn answers(state: &RunState, need: &Need, input: &InputRef) -> Result<(), (Code, String)> {
     if (&input.from, &input.select) != (&need.from, &need.select) {
-        return Err(format!("the plan binds it to {} of {}", need.select.product_key(), need.from));
+        let why = format!("the plan binds it to {} of {}", need.select.product_key(), need.from);
+        return Err((Code::InputSource, why));
     }
-    let bound = bound(state, need)?;
+    let bound = bound(state, need).map_err(|why| (Code::InputBytes, why))?;
     if bound == input.digest {
         return Ok(());
     }
-    Err(format!(
-        "{} was consumed, but {} of {} is {}",
-        input.digest.short(),
-        need.select.product_key(),
-        need.from,
-        bound.short()
-    ))
+    let (consumed, product, is) = (input.digest.short(), need.select.product_key(), bound.short());
+    Err((Code::InputBytes, format!("{consumed} was consumed, but {product} of {} is {is}", need.from)))
 }
 
 /// Returns the digest that a need is bound to at this point of the run.

@@ -17,6 +17,7 @@ use crate::model::printable::cut_to;
 use crate::model::proof::Proof;
 use crate::model::thread::{CheckpointId, STATE};
 
+use super::codes::Code;
 use super::findings::Findings;
 use super::objects::Objects;
 use super::proof::{self, Sealed};
@@ -170,6 +171,7 @@ pub(super) fn check_submitted(submitted: &RunSubmitted, plan: &Plan, findings: &
     let needs = plan.items.iter().flat_map(|item| item.needs.values());
     let wanted: BTreeSet<String> = needs.filter_map(Need::import).collect();
     if !submitted.imports.keys().eq(&wanted) {
-        findings.add("entry 0: what was sealed from elsewhere is not what the plan takes".to_owned());
+        let why = "entry 0: what was sealed from elsewhere is not what the plan takes";
+        findings.report(Code::Imports, why.to_owned());
     }
 }

@@ -269,8 +269,8 @@ impl<'a> Reading<'a> {
 /// Makes sure that an entry is signed by the log's own key and goes on from the one before.
 fn follows(link: &Link, before: Option<&Link>, owner: &str) -> Result<(), String> {
     let key = Signed::of(link).key()?;
-    if let Some(fault) = order::faults(link, before, Parents::Counted).next() {
+    if let Some((_, fault)) = order::faults(link, before, Parents::Counted).next() {
         return Err(fault);
     }
-    Writers::of(owner).refuses(&Signed::of(link), key, None).map_or(Ok(()), Err)
+    Writers::of(owner).refuses(&Signed::of(link), key, None).map_or(Ok(()), |(_, why)| Err(why))
 }

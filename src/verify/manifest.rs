@@ -14,6 +14,7 @@ use crate::model::plan::Item;
 use crate::model::printable::cut;
 
 use super::Case;
+use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
 use super::objects::{Fault, each};
 use super::pipelines;
@@ -37,20 +38,21 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let checked = each(case.store, &fired, |objects, (fired, held)| {
         let read = held
             .read(objects, case.lazy, bounds::MANIFEST)
-            .ok_or_else(|| Problem::Wrong("is not in the tree".to_owned()))?;
+            .ok_or_else(|| Problem::Wrong(Code::ManifestUnread, "is not in the tree".to_owned()))?;
         let bytes = read.map_err(Problem::Fault)?;
-        let wrong = |why: String| Problem::Wrong(cut(why));
+        let wrong = |code: Code, why: String| Problem::Wrong(code, cut(why));
         if Digest::of(&bytes) != fired.manifest {
-            return Err(wrong("is not the one that the entry names".to_owned()));
+            return Err(wrong(Code::ManifestDigest, "is not the one that the entry names".to_owned()));
         }
-        let manifest = Manifest::parse(&bytes).map_err(|e| wrong(e.to_string()))?;
+        let manifest = Manifest::parse(&bytes).map_err(|e| wrong(Code::ManifestInvalid, e.to_string()))?;
         against_entry(&manifest, fired, case.run, base)
-            .map_err(|field| wrong(format!("{field} is not the entry's")))?;
+            .map_err(|field| wrong(Code::ManifestEntry, format!("{field} is not the entry's")))?;
         if let Some(item) = items.get(&fired.item) {
-            against_plan(&manifest, item).map_err(|field| wrong(format!("{field} is not the plan's")))?;
+            against_plan(&manifest, item)
+                .map_err(|field| wrong(Code::ManifestPlan, format!("{field} is not the plan's")))?;
             let sealed = item.pipeline().map(|name| pipelines.get(name).copied());
             if sealed == Some(None) || sealed.flatten() != manifest.pipeline {
-                return Err(wrong("pipeline is not the one that was sealed".to_owned()));
+                return Err(wrong(Code::ManifestPlan, "pipeline is not the one that was sealed".to_owned()));
             }
         }
         Ok(cut(manifest.sandbox))
@@ -61,8 +63,8 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
         let whose = || format!("the manifest of {} #{}", fired.item, fired.attempt);
         match checked {
             Ok(kind) => *sandbox.entry(kind).or_default() += 1,
-            Err(Problem::Wrong(why)) => findings.add(format!("{}: {why}", whose())),
-            Err(Problem::Fault(fault)) => findings.fault(&whose(), &fault),
+            Err(Problem::Wrong(code, why)) => findings.report(code, format!("{}: {why}", whose())),
+            Err(Problem::Fault(fault)) => findings.report_fault(Code::ManifestUnread, &whose(), &fault),
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");
@@ -78,7 +80,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
 }
 
 enum Problem {
-    Wrong(String),
+    Wrong(Code, String),
     Fault(Fault),
 }
 

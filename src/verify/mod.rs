@@ -8,6 +8,7 @@ mod anchor;
 mod bundle;
 mod bundle_json;
 mod chain;
+mod codes;
 mod content;
 mod continuable;
 mod continues;
@@ -51,6 +52,7 @@ mod witness;
 
 pub use bundle::{Bundle, BundleError, ChainReport};
 pub use bundle_json::verify_bundle_json;
+pub use codes::Code;
 pub use continuable::{Begun, Continuable, Refusal, continuable, continuable_on};
 pub use copies::Copies;
 pub use facts::{Decided, Word};
@@ -129,7 +131,7 @@ impl Options {
     /// not spoken against.
     pub fn speaks_against(&self, key: &str, at: Moment) -> Option<String> {
         let (principal, distrust) = signature::standing(self, key, at, None);
-        distrust.filter(|_| principal.is_some() || self.revoked.contains_key(key))
+        distrust.filter(|_| principal.is_some() || self.revoked.contains_key(key)).map(|(_, why)| why)
     }
 
     /// Returns whether a key is one of the signers', and nothing speaks against what it signed at some time.

@@ -1,5 +1,6 @@
 //! What an entry must be after the one before it, in whatever chain.
 
+use super::codes::Code;
 use super::reader::Link;
 
 /// What the parents of an entry are held against.
@@ -12,7 +13,7 @@ pub(super) enum Parents {
 }
 
 /// Returns what is wrong with the place of an entry: its number, its link, its parents, its time.
-pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> impl Iterator<Item = String> {
+pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> impl Iterator<Item = (Code, String)> {
     let (entry, seq) = (&link.entry, link.entry.seq);
     let due = before.map_or(0, |before| before.entry.seq.saturating_add(1));
     let number = (seq != due).then(|| format!("entry {seq} stands where entry {due} belongs"));
@@ -21,7 +22,13 @@ pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> im
     let time = before
         .is_some_and(|before| entry.at < before.entry.at)
         .then(|| format!("entry {seq} is dated before the entry before it"));
-    number.into_iter().chain(linked).chain(strange(link, before, parents)).chain(time)
+    let faults = [
+        (Code::Seq, number),
+        (Code::Prev, linked),
+        (Code::Parents, strange(link, before, parents)),
+        (Code::Time, time),
+    ];
+    faults.into_iter().filter_map(|(code, fault)| Some((code, fault?)))
 }
 
 /// Returns what is wrong with an entry's parents.

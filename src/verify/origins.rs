@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::codes::Code;
 use super::copies::{Copies, Is};
 use super::findings::Findings;
 use super::signature::of_others;
@@ -99,7 +100,10 @@ pub(super) fn follow(
         };
         if let Here::Contradicts(why) = &here {
             let what = if run { "run" } else { "thread" };
-            findings.add(format!("{what} {name}, which it took from, is here and is not the same: {why}"));
+            findings.report(
+                Code::OtherSource,
+                format!("{what} {name}, which it took from, is here and is not the same: {why}"),
+            );
         }
         let open = matches!(origin, Origin::Run { open: Some(_), .. });
         followed.push(TakenFrom { run, open, name, is, depth, here, imported, sandbox });

@@ -16,6 +16,7 @@ use crate::model::rule::Rule;
 use crate::model::state::RunState;
 
 use super::Case;
+use super::codes::Code;
 use super::findings::{Findings, counted};
 use super::objects::Objects;
 use super::run_chain::RunChain;
@@ -87,21 +88,24 @@ impl Sealed {
             let whose = format!("the pipeline {}", digest.short());
             let spec = match held.read(&objects, case.lazy, bounds::PIPELINE) {
                 None => {
-                    findings.add(format!("{whose} is not in the tree"));
+                    findings.report(Code::PipelineUnread, format!("{whose} is not in the tree"));
                     None
                 }
                 Some(Err(fault)) => {
-                    findings.fault(&whose, &fault);
+                    findings.report_fault(Code::PipelineUnread, &whose, &fault);
                     None
                 }
                 Some(Ok(bytes)) if Digest::of(&bytes) != *digest => {
-                    findings.add(format!("{whose} is not what was sealed: it is {}", Digest::of(&bytes).short()));
+                    findings.report(
+                        Code::PipelineDigest,
+                        format!("{whose} is not what was sealed: it is {}", Digest::of(&bytes).short()),
+                    );
                     None
                 }
                 Some(Ok(bytes)) => Spec::parse(&bytes)
                     .map_err(|problems| {
                         let first = problems.first().map(ToString::to_string).unwrap_or_default();
-                        findings.add(format!("{whose} is none: {first}"));
+                        findings.report(Code::PipelineInvalid, format!("{whose} is none: {first}"));
                     })
                     .ok(),
             };
@@ -113,7 +117,8 @@ impl Sealed {
                 Some(None) | None => true,
             };
             if !is_named {
-                findings.add(format!("the pipeline {} is not what {name:?} names", digest.short()));
+                findings
+                    .report(Code::PipelineName, format!("the pipeline {} is not what {name:?} names", digest.short()));
             }
         }
         Self { specs, blocks: 0 }
@@ -139,7 +144,7 @@ impl Sealed {
         };
         match fits {
             Ok(()) => self.blocks += blocks.len(),
-            Err(misfit) => findings.add(format!("entry {seq}: item {item} #{attempt}: {misfit}")),
+            Err(misfit) => findings.report(Code::Blocks, format!("entry {seq}: item {item} #{attempt}: {misfit}")),
         }
     }
 
@@ -158,7 +163,7 @@ pub(super) fn check_submitted(submitted: &RunSubmitted, plan: &Plan, rules: &[Ru
     let written = rules.iter().flat_map(Rule::written_items);
     let named: BTreeSet<&str> = plan.items.iter().chain(written).filter_map(Item::pipeline).collect();
     if !submitted.pipelines.keys().map(String::as_str).eq(named) {
-        findings
-            .add("entry 0: the pipelines sealed at submit are not those that the plan and the rules name".to_owned());
+        let why = "entry 0: the pipelines sealed at submit are not those that the plan and the rules name";
+        findings.report(Code::Pipelines, why.to_owned());
     }
 }

@@ -11,6 +11,7 @@ use crate::model::name::ItemId;
 use crate::model::plan::Plan;
 use crate::model::state::RunState;
 
+use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
 use super::growth;
 use super::handoff::Handoff;
@@ -47,9 +48,8 @@ pub(super) fn replay(case: &Case<'_>, taken: &[Taken]) -> Replay {
     let expects = case.options.plan.is_some() || case.options.base.is_some();
     if let (true, true, Some(submitted)) = (expects, replay.verdict.state != State::Failed, case.chain.submitted()) {
         let sealed = case.chain.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-        if let Some(why) = unexpected(submitted, sealed.and_then(Result::ok).as_deref(), case.options) {
-            replay.verdict = Verdict::mismatch(why);
-        }
+        let unexpected = unexpected(submitted, sealed.and_then(Result::ok).as_deref(), case.options);
+        replay.verdict = unexpected.unwrap_or(replay.verdict);
     }
     replay
 }
@@ -85,9 +85,8 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.see(&state, fired),
             Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, &e.stopped, &mut findings)),
-            Event::RunConcluded(concluded) => {
-                growth::conclude(case, &state, link.entry.seq, concluded, &mut findings);
-            }
+            // An entry that is not legal changes nothing.
+            Event::RunConcluded(e) if !growth::concludes(case, &state, link.entry.seq, e, &mut findings) => continue,
             Event::RunExtended(extended) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
                 unread = growth::extend(case, &mut state, (link, after), extended, tally).is_err();
@@ -102,7 +101,7 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
             sealed.check(&state, link.entry.seq, &link.entry.event, &mut findings);
         }
         if let Err(illegal) = state.apply(&link.entry.event) {
-            findings.add(format!("entry {}: {illegal}", link.entry.seq));
+            findings.report(Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.vouched {
@@ -113,9 +112,6 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
     state.stopped = stopped.unwrap_or_else(|| growth::stopped_so_far(case, &state));
     check_states(case, &expected, &mut findings);
     let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
-    if state.sealed && ended < state.items.len() {
-        findings.add(format!("{} have no terminal status", counted(state.items.len() - ended, "item", "items")));
-    }
     let items = counted(state.items.len(), "item", "items");
     let detail = format!("{ended} of {items} accounted for, every transition legal{}", sealed.detail());
     let verdict = findings.verdict(case.shallow, || detail);
@@ -130,22 +126,23 @@ fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> O
     let bytes = match case.chain.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN) {
         Some(Ok(bytes)) => bytes,
         Some(Err(fault)) => {
-            findings.fault("plan.json", &fault);
+            findings.report_fault(Code::PlanUnread, "plan.json", &fault);
             return None;
         }
         None => {
-            findings.add("the tree holds no plan.json".to_owned());
+            findings.report(Code::PlanUnread, "the tree holds no plan.json".to_owned());
             return None;
         }
     };
     let digest = Digest::of(&bytes);
     if digest != submitted.plan {
-        findings.add(format!("plan.json is {}, submitted was {}", digest.short(), submitted.plan.short()));
+        let why = format!("plan.json is {}, submitted was {}", digest.short(), submitted.plan.short());
+        findings.report(Code::PlanDigest, why);
     }
     let plan = crate::plan::parse(&bytes);
     plan.map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
-        findings.add(format!("plan.json is no plan: {first}"));
+        findings.report(Code::PlanInvalid, format!("plan.json is no plan: {first}"));
     })
     .ok()
 }
@@ -163,34 +160,39 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
         (submitted.base.0.kind() == case.store.hash_kind(), "the base is no object name of the repository's format"),
         (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
     ];
-    held.iter().filter(|(holds, _)| !holds).for_each(|(_, why)| findings.add(format!("entry 0: {why}")));
+    for (_, why) in held.iter().filter(|(holds, _)| !holds) {
+        findings.report(Code::PlanEntry, format!("entry 0: {why}"));
+    }
 }
 
 /// Says what of the plan and the base that the verifier expects entry 0 does not have; `sealed` are the bytes of the plan, where they are
 /// at hand. The same plan in another form is the same plan.
-pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, options: &Options) -> Option<String> {
-    let mut why = Vec::new();
+pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, options: &Options) -> Option<Verdict> {
+    let (mut codes, mut why) = (Vec::new(), Vec::new());
     if let Some(given) = &options.plan
         && Digest::of(given) != submitted.plan
         && !sealed.is_some_and(|sealed| crate::plan::is_same(sealed, given))
     {
         let (is, wanted) = (submitted.plan.short(), Digest::of(given).short());
+        codes.push(Code::OtherPlan);
         why.push(format!("the run is of plan {is}, not of the given one, {wanted}"));
     }
     if let Some(given) = options.base.filter(|given| *given != submitted.base) {
+        codes.push(Code::OtherBase);
         why.push(format!("the run starts from {}, not from {}", short(submitted.base), short(given)));
     }
-    (!why.is_empty()).then(|| why.join("; "))
+    (!why.is_empty()).then(|| Verdict::mismatch(codes, why.join("; ")))
 }
 
 /// Refuses a plan that no submit would have let through and that a replay could be fooled with.
 fn check_graph(graph: &Graph, findings: &mut Findings) {
     for (at, id) in graph.dangling() {
-        findings.add(format!("item {} depends on {id}, which is not in the plan", graph.item(*at).id));
+        findings
+            .report(Code::PlanItems, format!("item {} depends on {id}, which is not in the plan", graph.item(*at).id));
     }
     for (at, item) in graph.items().iter().enumerate() {
         if graph.position(&item.id) != Some(at) {
-            findings.add(format!("the plan has two items {}", item.id));
+            findings.report(Code::PlanItems, format!("the plan has two items {}", item.id));
         }
     }
 }
@@ -214,8 +216,8 @@ fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findi
         let whose = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
         match checked {
             Ok(()) => {}
-            Err(Wrong::Differs) => findings.add(format!("{} is not what the entries give", whose())),
-            Err(Wrong::Fault(fault)) => findings.fault(&whose(), &fault),
+            Err(Wrong::Differs) => findings.report(Code::State, format!("{} is not what the entries give", whose())),
+            Err(Wrong::Fault(fault)) => findings.report_fault(Code::State, &whose(), &fault),
         }
     }
 }

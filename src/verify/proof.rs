@@ -373,8 +373,8 @@ impl<'p> Revealed<'p> {
         let Some(submitted) = self.first.submitted() else {
             return Verdict::not_applicable("there is no entry 0 that names a plan");
         };
-        if let Some(why) = super::plan::unexpected(submitted, None, options) {
-            return Verdict::mismatch(why);
+        if let Some(unexpected) = super::plan::unexpected(submitted, None, options) {
+            return unexpected;
         }
         Verdict::not_applicable("named by entry 0; this needs the run")
     }

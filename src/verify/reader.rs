@@ -117,12 +117,13 @@ impl Walk {
                 let link = Link::new(got, signer);
                 strangers += usize::from(link.is_err());
                 commits.push((tree, link));
-            }
-            if let Back::ToRoot { strangers: most, .. } = self.back
-                && strangers > most
-                && walking.goes_on()
-            {
-                walking.stop = Some(Stop::Strangers(strangers));
+                // The commits behind it are left out, although they were read with it.
+                if let Back::ToRoot { strangers: most, .. } = self.back
+                    && strangers > most
+                {
+                    walking.stop = Some(Stop::Strangers(strangers));
+                    break;
+                }
             }
         }
         commits.reverse();

@@ -136,7 +136,7 @@ fn place(chain: Chain<'_>, link: &Link, before: Option<&Link>) -> Result<(), Str
             None => format!("entry {seq} is of another, {:?}", about.as_str()),
         });
     }
-    if let Some(fault) = order::faults(link, before, Parents::Named).next() {
+    if let Some((_, fault)) = order::faults(link, before, Parents::Named).next() {
         return Err(fault);
     }
     match before.map(|before| &before.entry) {
@@ -167,7 +167,7 @@ fn signatures(store: &Store, chain: Chain<'_>, links: &[Link]) -> Result<(), Str
             writers.vouched(&signed);
             continue;
         }
-        writers.refuses(&signed, signed.key()?, None).map_or(Ok(()), Err)?;
+        writers.refuses(&signed, signed.key()?, None).map_or(Ok(()), |(_, why)| Err(why))?;
         writers.said(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
     }
     Ok(())

@@ -307,7 +307,11 @@ fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
             State::Failed => false.into(),
             State::NotApplicable => "n/a".into(),
         };
-        json!({ "ok": ok, "detail": row.detail })
+        let mut check = json!({ "ok": ok, "detail": row.detail });
+        if !row.codes.is_empty() {
+            check["codes"] = row.codes.iter().map(|code| code.word()).collect();
+        }
+        check
     };
     rows.map(|row| (row.name.to_owned(), check(row))).collect()
 }

@@ -8,6 +8,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
 
+use super::codes::Code;
 use super::facts::{Decided, Facts};
 use super::findings::Verdict;
 use super::origins::TakenFrom;
@@ -102,6 +103,8 @@ pub struct Row {
     pub state: State,
     /// One line for people.
     pub detail: String,
+    /// The codes of what fails it; for rows of a run only.
+    pub codes: Vec<Code>,
 }
 
 impl Report {

@@ -7,6 +7,7 @@ use crate::model::digest::Digest;
 use crate::model::entry::{Event, Outcome};
 use crate::model::name::ItemId;
 
+use super::codes::Code;
 use super::findings::{Findings, Verdict};
 use super::{Case, State};
 
@@ -31,7 +32,7 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
     let Some(seal) = case.seal() else {
         let so_far =
             so_far(case).map_or_else(String::new, |head| format!("; {} over {} entries so far", head.root, head.size));
-        return Verdict::failed(format!("not sealed{so_far}"));
+        return Verdict::fails([Code::NotSealed], format!("not sealed{so_far}"));
     };
     let Event::RunSealed(stated) = &case.chain.links[seal].entry.event else {
         unreachable!("the place of the seal holds a seal");
@@ -39,14 +40,20 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
     let root = over(case, seal);
     let mut findings = Findings::default();
     if stated.root != root {
-        findings.add(format!("merkle {} recomputed, but the seal says {}", root.short(), stated.root.short()));
+        findings.report(
+            Code::SealRoot,
+            format!("merkle {} recomputed, but the seal says {}", root.short(), stated.root.short()),
+        );
     }
     if stated.entries != seal as u64 {
-        findings.add(format!("the seal is over {} entries, but {seal} stand before it", stated.entries));
+        findings.report(
+            Code::SealEntries,
+            format!("the seal is over {} entries, but {seal} stand before it", stated.entries),
+        );
     }
     let counts = counts(case, seal);
     if stated.counts != counts {
-        findings.add(format!("the seal counts {:?}, the entries give {counts:?}", stated.counts));
+        findings.report(Code::SealCounts, format!("the seal counts {:?}, the entries give {counts:?}", stated.counts));
     }
     let held = if anchor == State::Ok { "anchored" } else { "sealed" };
     findings.verdict(false, || format!("merkle {} = {held} root", root.short()))

@@ -9,6 +9,7 @@ use crate::model::format::{self, Layout};
 use crate::model::name::{FilePath, ItemId};
 use crate::model::role::{Keys, Role};
 
+use super::codes::Code;
 use super::findings::Findings;
 use super::objects::{Fault, Objects, each};
 use super::order::{self, Parents};
@@ -102,19 +103,22 @@ impl RunChain {
         let mut chain = Self::default();
         match walked.stop {
             Some(Stop::Fault(Fault::Kind(oid, kind, _))) => {
-                chain.findings.add(format!("object {} is a {kind}, not an entry", short(oid)));
+                chain.findings.report(Code::Ref, format!("object {} is a {kind}, not an entry", short(oid)));
             }
             Some(Stop::Fault(fault)) => {
-                chain.findings.fault("the chain", &fault);
+                chain.findings.report_fault(Code::Object, "the chain", &fault);
                 chain.cut = true;
             }
-            Some(stop) => chain.findings.add(stop.to_string()),
+            Some(stop) => {
+                chain.findings.report(Code::NotRead, stop.to_string());
+                chain.cut = true;
+            }
             None => {}
         }
         for commit in walked.commits {
             match commit {
                 Ok(link) => chain.links.push(*link),
-                Err(why) => chain.findings.add(why),
+                Err(why) => chain.findings.report(Code::Entry, why),
             }
         }
         chain
@@ -123,7 +127,7 @@ impl RunChain {
     /// A chain of which nothing could be read.
     pub(super) fn unreadable(why: String) -> Self {
         let mut chain = Self::default();
-        chain.findings.add(why);
+        chain.findings.report(Code::Ref, why);
         chain
     }
 
@@ -167,11 +171,14 @@ impl RunChain {
             // What there was no room for is looked at now, one entry after the other.
             let changes = changed.unwrap_or_else(|| changes(link, objects, layout));
             for (_, fault) in &changes.faults {
-                self.tree_findings.fault(&format!("entry {seq}"), fault);
+                self.tree_findings.report_fault(Code::Object, &format!("entry {seq}"), fault);
             }
             self.tree_findings.more(changes.problems.count - changes.problems.shown.len());
             for problem in changes.problems.shown {
-                self.tree_findings.add(format!("entry {seq} does not account for the change of {problem} in the tree"));
+                self.tree_findings.report(
+                    Code::TreeChange,
+                    format!("entry {seq} does not account for the change of {problem} in the tree"),
+                );
             }
             let accounted = Accounted::by(&link.entry, layout, objects);
             // Below a folder that cannot be read nobody knows what an entry set, until another sets it again.
@@ -199,8 +206,10 @@ impl RunChain {
                     Some(Slot::Unread(_)) => false,
                 };
                 if wrong {
-                    self.tree_findings
-                        .add(format!("entry {seq}: the tree does not hold at {path} what the entry says"));
+                    self.tree_findings.report(
+                        Code::TreeHolds,
+                        format!("entry {seq}: the tree does not hold at {path} what the entry says"),
+                    );
                 }
             }
             let held = |path: String| tree.get(&path).cloned().unwrap_or_default();
@@ -234,7 +243,7 @@ impl RunChain {
         for link in &self.links {
             // What the first of a chain that is cut off goes on from is not here.
             if !self.cut || before.is_some() {
-                order::faults(link, before, Parents::Counted).for_each(|fault| findings.add(fault));
+                order::faults(link, before, Parents::Counted).for_each(|(code, fault)| findings.report(code, fault));
             }
             before = Some(link);
         }

@@ -8,9 +8,10 @@ use crate::model::digest::Digest;
 use crate::model::entry::Event;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::RunId;
-use crate::model::role::{Keys, Role, RunAdmitted};
+use crate::model::role::{Keys, Refused, Role, RunAdmitted};
 use crate::model::time::Moment;
 
+use super::codes::Code;
 use super::findings::{Findings, Verdict};
 use super::reader::Link;
 use super::said;
@@ -103,16 +104,16 @@ impl<'a> Writers<'a> {
 
     /// Says that a key may not write this into the chain whose first good signature is by `first`; nothing where it may. What it may
     /// write counts for what comes after it.
-    pub(super) fn refuses(&mut self, one: &Signed<'_>, key: &str, first: Option<&str>) -> Option<String> {
+    pub(super) fn refuses(&mut self, one: &Signed<'_>, key: &str, first: Option<&str>) -> Option<(Code, String)> {
         let why = match &mut self.0 {
             Who::Any => None,
-            Who::Owner(owner) => (*owner != key).then(String::new),
+            Who::Owner(owner) => (*owner != key).then(|| (Code::Role, String::new())),
             Who::First => first
                 .is_some_and(|first| first != key)
-                .then(|| ", but the thread belongs to the key of its first entry".to_owned()),
-            Who::Run(conduct) => conduct.refuse(one.event?, key).map(|why| format!(", {why}")),
+                .then(|| (Code::Role, ", but the thread belongs to the key of its first entry".to_owned())),
+            Who::Run(conduct) => conduct.refuse(one.event?, key).map(|(code, why)| (code, format!(", {why}"))),
         };
-        why.map(|why| format!("entry {} is signed by {key}{why}", one.seq))
+        why.map(|(code, why)| (code, format!("entry {} is signed by {key}{why}", one.seq)))
     }
 
     /// Takes in an entry that somebody vouches for.
@@ -135,18 +136,21 @@ impl<'a> Writers<'a> {
 }
 
 impl Conduct<'_> {
-    fn refuse(&mut self, event: &Event, key: &str) -> Option<String> {
+    fn refuse(&mut self, event: &Event, key: &str) -> Option<(Code, String)> {
         if let Some(why) = self.keys.refuse(key, event) {
-            return Some(why.to_string());
+            let code = if why == Refused::Admission { Code::Admission } else { Code::Role };
+            return Some((code, why.to_string()));
         }
         if let Event::RunAdmitted(RunAdmitted { first: Some(first), .. }) = event
             && self.first.is_some_and(|own| own != *first)
         {
-            return Some("and admits a key that seals to a run with another entry 0".to_owned());
+            return Some((Code::Admission, "and admits a key that seals to a run with another entry 0".to_owned()));
         }
         self.keys.take(event);
         match event {
-            Event::ItemDecided(e) if e.said.is_none() && e.by != key => Some(format!("and says that {} decided", e.by)),
+            Event::ItemDecided(e) if e.said.is_none() && e.by != key => {
+                Some((Code::DecidedBy, format!("and says that {} decided", e.by)))
+            }
             _ => None,
         }
     }
@@ -204,13 +208,13 @@ pub(super) fn judge<'a>(
         let key = match one.key() {
             Ok(key) => key,
             Err(why) => {
-                judged.bad.add(format!("{whose}{why}"));
+                judged.bad.report(Code::Signature, format!("{whose}{why}"));
                 continue;
             }
         };
         let first = judged.signers.first().map(|first| first.fingerprint.clone());
         match writers.refuses(&one, key, first.as_deref()) {
-            Some(refusal) => judged.bad.add(format!("{whose}{refusal}")),
+            Some((code, refusal)) => judged.bad.report(code, format!("{whose}{refusal}")),
             None => judged.admit(&one, key),
         }
         let conducts = !matches!(one.event, Some(Event::ItemDecided(_) | Event::DocumentWritten(_)));
@@ -222,7 +226,8 @@ pub(super) fn judge<'a>(
                 judged.see(&seen, &said.key, said.at, (&of_others, held_since));
             }
             Some(Err(why)) => {
-                judged.bad.add(format!("{whose}entry {}: what it takes in does not hold: {why}", one.seq));
+                let why = format!("{whose}entry {}: what it takes in does not hold: {why}", one.seq);
+                judged.bad.report(Code::Statement, why);
             }
             None => {}
         }
@@ -258,8 +263,8 @@ impl Judged {
         options: &Options,
         held_since: Option<Moment>,
     ) {
-        if let Some(why) = standing(&of_others(options), by, at, held_since).1 {
-            self.distrusted.add(format!("{what}: the key {by} {why}"));
+        if let Some((code, why)) = standing(&of_others(options), by, at, held_since).1 {
+            self.distrusted.report(code, format!("{what}: the key {by} {why}"));
         }
     }
 
@@ -275,12 +280,13 @@ impl Judged {
             let admitted = self.admissions.get(key).cloned();
             self.signers.push(SignerSeen { fingerprint: key.to_owned(), principal, trusted, unknown, admitted });
         }
-        let Some(why) = distrust else { return };
+        let Some((code, why)) = distrust else { return };
         // A key that is only not the one that was asked for is nothing against it.
         let unasked = Options { signer: None, ..options.clone() };
         let is_other = options.signer.is_some() && standing(&unasked, key, at, held_since).1.is_none();
-        let findings = if is_other { &mut self.mismatched } else { &mut self.distrusted };
-        findings.add(format!("{what}: the key {key} {why}"));
+        let (findings, code) =
+            if is_other { (&mut self.mismatched, Code::OtherSigner) } else { (&mut self.distrusted, code) };
+        findings.report(code, format!("{what}: the key {key} {why}"));
     }
 
     /// Notes the keys that an entry admits to a run, by the key that signed the entry.
@@ -321,13 +327,13 @@ impl Judged {
     }
 }
 
-/// Returns whom the verifier knows the key as, and why it must not be trusted.
+/// Returns whom the verifier knows the key as, and why it must not be trusted, with the code of that.
 pub(super) fn standing(
     options: &Options,
     key: &str,
     at: Moment,
     held_since: Option<Moment>,
-) -> (Option<String>, Option<String>) {
+) -> (Option<String>, Option<(Code, String)>) {
     let (wanted_key, wanted) = match options.signer.as_deref() {
         Some(signer) if is_fingerprint(signer) => (Some(signer), None),
         wanted => (None, wanted),
@@ -342,20 +348,20 @@ pub(super) fn standing(
     let before = |since: Moment| held_since.is_some_and(|held| held < since);
     let revoked = options.revoked.get(key).filter(|since| !since.is_some_and(before));
     let distrust = if let Some(since) = revoked {
-        Some(since.map_or_else(
-            || "is revoked".to_owned(),
-            |since| format!("is revoked since {since}, and no anchor or time stamp shows that this is older"),
-        ))
+        let since_when =
+            |since| format!("is revoked since {since}, and no anchor or time stamp shows that this is older");
+        Some((Code::KeyRevoked, since.map_or_else(|| "is revoked".to_owned(), since_when)))
     } else if outside {
         // The time is the entry's own word, as is the whole order of entries before an anchor of another's vouches for it.
-        Some(format!("was not valid at {at}, the time that the entry asserts"))
+        Some((Code::KeyNotValid, format!("was not valid at {at}, the time that the entry asserts")))
     } else if wanted_key.is_some_and(|wanted| wanted != key) {
-        Some("is not the one that was asked for".to_owned())
+        Some((Code::OtherSigner, "is not the one that was asked for".to_owned()))
     } else if principal.is_none() && (options.strict_signers || wanted.is_some()) {
-        Some(match wanted {
+        let why = match wanted {
             Some(wanted) => format!("is not known as {wanted}'s"),
             None => "is not known to the signers".to_owned(),
-        })
+        };
+        Some((Code::KeyUnknown, why))
     } else {
         None
     };

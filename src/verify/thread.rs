@@ -199,7 +199,7 @@ fn found(walked: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Optio
 /// Returns whether the verifier knows a key as good at a time, and refuses one that its own words speak against.
 pub fn knows_key(options: &Options, key: &str, at: Moment) -> Result<bool, String> {
     let (principal, distrust) = standing(options, key, at, None);
-    distrust.map_or(Ok(principal.is_some() || options.own_key.as_deref() == Some(key)), Err)
+    distrust.map_or(Ok(principal.is_some() || options.own_key.as_deref() == Some(key)), |(_, why)| Err(why))
 }
 
 impl<'a> Table<'a> {

@@ -123,7 +123,12 @@ impl Lab {
 
     pub(crate) fn verify_with(&self, options: &Options) -> Report {
         let run = RunId::parse("handoff-dag-1").unwrap();
-        verify(&self.store, &run, &format::run_ref(&run), options).unwrap()
+        let report = verify(&self.store, &run, &format::run_ref(&run), options).unwrap();
+        for row in report.rows.iter().filter(|row| row.state == State::Failed) {
+            let belong = row.codes.iter().all(|code| code.row() == row.name);
+            assert!(!row.codes.is_empty() && belong, "{}: {:?}", row.name, row.codes);
+        }
+        report
     }
 
     /// Moves the run's ref, and makes sure that it moved.

@@ -230,7 +230,7 @@ impl<'a> Teller<'a> {
             (key.parse().unwrap(), product)
         });
         let made = made.collect();
-        self.end(item, Outcome::Done, made);
+        self.end(item, (Outcome::Done, None), made);
     }
 
     /// Ends an item as done although its check did not pass.
@@ -246,10 +246,15 @@ impl<'a> Teller<'a> {
     }
 
     pub(crate) fn fail(&mut self, item: &str) {
-        self.end(item, Outcome::Failed, BTreeMap::new());
+        self.fail_for(item, Some("exit code 1"));
     }
 
-    fn end(&mut self, item: &str, status: Outcome, products: BTreeMap<ProductKey, Product>) {
+    /// Ends an item as failed for a reason, or without one.
+    pub(crate) fn fail_for(&mut self, item: &str, reason: Option<&str>) {
+        self.end(item, (Outcome::Failed, reason), BTreeMap::new());
+    }
+
+    fn end(&mut self, item: &str, (status, reason): (Outcome, Option<&str>), products: BTreeMap<ProductKey, Product>) {
         let id = ItemId::parse(item).unwrap();
         let at = self.state.graph.position(&id).unwrap();
         let layout = self.state.layout();
@@ -266,7 +271,7 @@ impl<'a> Teller<'a> {
             item: id,
             attempt: self.state.items[at].attempts,
             status,
-            reason: (status == Outcome::Failed).then(|| "exit code 1".to_owned()),
+            reason: reason.map(str::to_owned),
             exit: None,
             duration_ms: 12,
             products,

@@ -46,15 +46,15 @@ fn product(lab: &Lab, bytes: &[u8]) -> Product {
 }
 
 /// A run that takes `report` of `make`, as it is told.
-struct Story {
+pub(crate) struct Story {
     /// What the plan needs, where that is no item of a run.
     need: Option<&'static str>,
     /// What the plan calls it.
     run: &'static str,
     item: &'static str,
     /// What entry 0 calls it.
-    name: String,
-    product: Product,
+    pub(crate) name: String,
+    pub(crate) product: Product,
     /// The bytes of the evidence, and what entry 0 says they are.
     evidence: Option<Vec<u8>>,
     digest: Option<Digest>,
@@ -65,6 +65,12 @@ struct Story {
 }
 
 fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
+    lab.finish(taking(lab, bend));
+    lab.verify()
+}
+
+/// A sealed run that takes `report` of `make` from the run `first`.
+pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Teller<'_> {
     first(lab);
     let mut story = Story {
         need: None,
@@ -106,8 +112,7 @@ fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
     });
     teller.done("take", &[]);
     teller.seal();
-    lab.finish(teller);
-    lab.verify()
+    teller
 }
 
 #[test]
@@ -214,7 +219,13 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
     let lab = Lab::new();
     let report = told(&lab, |_, _| {});
     assert_intact(&report);
-    // The same beginning, another end.
+    tell_first_otherwise(&lab);
+    let report = lab.verify();
+    assert_fails(&report, "handoff", "is here and is not the same");
+}
+
+/// Puts another run in the place of `first`, with the same beginning and another end.
+pub(crate) fn tell_first_otherwise(lab: &Lab) {
     let links: Vec<_> = {
         let (_, links) = git_handoff::ledger::chain::read(&lab.store, "refs/handoff/runs/first").unwrap().unwrap();
         links.into_iter().map(|link| (link.entry, link.tree)).collect()
@@ -223,10 +234,8 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
     if let Event::ItemReconciled(e) = &mut bent[2].0.event {
         e.duration_ms = 99;
     }
-    let tip = crate::common::lab::relink(&lab, &bent);
+    let tip = crate::common::lab::relink(lab, &bent);
     lab.git(&["update-ref", "refs/handoff/runs/first", &tip.to_string()]);
-    let report = lab.verify();
-    assert_fails(&report, "handoff", "is here and is not the same");
 }
 
 /// Tells a run that takes the state of the second of two checkpoints that key 1 made, whose entry and tree are bent and signed by a key.

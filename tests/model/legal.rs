@@ -129,6 +129,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(
             Illegal::ExtendedAfterEnd
             | Illegal::OtherItems
+            | Illegal::NotImported(..)
             | Illegal::OtherPipelines
             | Illegal::NotOpenEnded
             | Illegal::UnknownRule(_)

@@ -14,7 +14,7 @@ use git_handoff::verify::{Chain, Options, State, received};
 use crate::common::lab::{Lab, assert_fails, key};
 use crate::common::teller::Teller;
 
-pub(super) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
+pub(crate) const PLAN: &str = r#"{"id":"handoff-dag-1","items":[
   {"id":"build","executor":"command","inputs":{"command":["true"]}},
   {"id":"sign-off","executor":"approval","depends_on":["build"]}]}"#;
 
@@ -23,7 +23,7 @@ fn item(text: &str) -> ItemId {
 }
 
 /// A run in which `build` is done, and to which `bob` was admitted.
-pub(super) fn begun<'a>(lab: &'a Lab, bob: &Signer, role: Role) -> Teller<'a> {
+pub(crate) fn begun<'a>(lab: &'a Lab, bob: &Signer, role: Role) -> Teller<'a> {
     let mut teller = Teller::submit(lab, PLAN);
     teller.add(Event::RunAdmitted(RunAdmitted { key: bob.fingerprint(), role, first: None }), Vec::new());
     teller.fire("build");
@@ -31,7 +31,7 @@ pub(super) fn begun<'a>(lab: &'a Lab, bob: &Signer, role: Role) -> Teller<'a> {
     teller
 }
 
-pub(super) fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
+pub(crate) fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
     let at = teller.state.graph.position(&item("sign-off")).unwrap();
     ItemDecided {
         item: item("sign-off"),
@@ -46,7 +46,7 @@ pub(super) fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
 }
 
 /// Has a key say in its log what an entry is to record, and returns the commit.
-pub(super) fn said(lab: &Lab, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
+pub(crate) fn said(lab: &Lab, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
     let ItemDecided { item, decision, about, message, .. } = e.clone();
     let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message };
     let head = chain::tip(&lab.store, &format::log_ref(&by.fingerprint())).unwrap();
@@ -59,7 +59,7 @@ pub(super) fn said(lab: &Lab, by: &Signer, first: git_handoff::model::digest::Di
 }
 
 /// The leaf hash of the first entry that a teller will write.
-pub(super) fn first(lab: &Lab, bob: &Signer) -> git_handoff::model::digest::Digest {
+pub(crate) fn first(lab: &Lab, bob: &Signer) -> git_handoff::model::digest::Digest {
     begun(lab, bob, Role::Approve).write(&lab.signer).links[0].hash
 }
 

@@ -19,12 +19,12 @@ fn first(lab: &Lab) -> Digest {
     Teller::submit(lab, PLAN).write(&lab.signer).links[0].hash
 }
 
-fn admission(key: &Signer, role: Role, first: Option<Digest>) -> Event {
+pub(crate) fn admission(key: &Signer, role: Role, first: Option<Digest>) -> Event {
     Event::RunAdmitted(RunAdmitted { key: key.fingerprint(), role, first })
 }
 
 /// A run that `bob` seals, after what `admit` adds.
-fn sealed_by<'a>(lab: &'a Lab, bob: &Signer, admit: impl FnOnce(&mut Teller<'a>, Digest)) -> Told {
+pub(crate) fn sealed_by<'a>(lab: &'a Lab, bob: &Signer, admit: impl FnOnce(&mut Teller<'a>, Digest)) -> Told {
     let first = first(lab);
     let mut teller = Teller::submit(lab, PLAN);
     admit(&mut teller, first);

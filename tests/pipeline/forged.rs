@@ -14,7 +14,8 @@ use git_handoff::worker::pipeline::load;
 use crate::common::lab::Lab;
 use crate::common::teller::Teller;
 
-const SPEC: &[u8] = br#"{"schemaVersion":1,"id":"p.one","blocks":[{"kind":"agent"},{"kind":"script","command":"true"},
+pub(crate) const SPEC: &[u8] =
+    br#"{"schemaVersion":1,"id":"p.one","blocks":[{"kind":"agent"},{"kind":"script","command":"true"},
     {"kind":"script","command":"true","lens":"verify"},{"kind":"capture","what":"patch"}]}"#;
 
 const PLAN: &str = r#"{"id":"handoff-dag-1","items":[{"id":"a","executor":"command","inputs":{"command":["true"],"pipeline":"p.one"}}]}"#;
@@ -43,7 +44,13 @@ fn failed(block: &mut BlockEnded) {
 /// Tells the story of one item that is done, bent, to its end.
 fn told(bend: Bend) -> Report {
     let lab = Lab::new();
-    let mut run = Teller::submit(&lab, PLAN);
+    lab.finish(run(&lab, bend));
+    lab.verify()
+}
+
+/// A sealed run of one item with a pipeline.
+pub(crate) fn run(lab: &Lab, bend: impl FnOnce(&mut Teller<'_>, &Lab)) -> Teller<'_> {
+    let mut run = Teller::submit(lab, PLAN);
     let digest = Digest::of(SPEC);
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     e.pipelines.insert("p.one".to_owned(), digest);
@@ -55,14 +62,13 @@ fn told(bend: Bend) -> Report {
     let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
     e.blocks = honest();
     e.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
-    bend(&mut run, &lab);
+    bend(&mut run, lab);
     run.seal();
-    lab.finish(run);
-    lab.verify()
+    run
 }
 
 /// Bends the blocks of the attempt.
-fn blocks(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
+pub(crate) fn blocks(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     let Event::ItemReconciled(e) = &mut run.drafts[2].event else { panic!() };
     bend(&mut e.blocks);
 }
@@ -144,7 +150,7 @@ impl Replaced for [u8] {
 }
 
 /// Seals other bytes under a name.
-fn seal_other(run: &mut Teller<'_>, lab: &Lab, name: &str, bytes: &[u8]) {
+pub(crate) fn seal_other(run: &mut Teller<'_>, lab: &Lab, name: &str, bytes: &[u8]) {
     let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
     let digest = Digest::of(bytes);
     let before = e.pipelines.insert(name.to_owned(), digest);

@@ -28,7 +28,7 @@ fn id(text: &str) -> ItemId {
 }
 
 /// The run `first`, in which `make` is done, and which is not sealed.
-fn first(lab: &Lab) -> Told {
+pub(crate) fn first(lab: &Lab) -> Told {
     let mut teller = Teller::submit(lab, &plan("first"));
     teller.fire("make");
     teller.done("make", &[("outputs/report", b"make")]);
@@ -36,8 +36,8 @@ fn first(lab: &Lab) -> Told {
 }
 
 /// The parts of a story of a run that continues another.
-struct Story {
-    commits: Vec<String>,
+pub(crate) struct Story {
+    pub(crate) commits: Vec<String>,
     continues: Continues,
     reused: Reused,
     item: &'static str,
@@ -48,6 +48,12 @@ struct Story {
 
 /// Tells it in the run `handoff-dag-1`, and verifies that.
 fn told(lab: &Lab, first: &Told, bend: impl FnOnce(&mut Story)) -> Report {
+    lab.finish(going_on(lab, first, bend));
+    lab.verify()
+}
+
+/// A sealed run that continues `first`.
+pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut Story)) -> Teller<'a> {
     let read =
         |link: &git_handoff::ledger::chain::Link| String::from_utf8(lab.store.read(link.commit).unwrap().1).unwrap();
     let path = format!("{}:items/make/manifest.json", format::run_ref(&first.run));
@@ -101,8 +107,7 @@ fn told(lab: &Lab, first: &Told, bend: impl FnOnce(&mut Story)) -> Report {
     teller.fire(left);
     teller.done(left, &[]);
     teller.seal();
-    lab.finish(teller);
-    lab.verify()
+    teller
 }
 
 #[test]

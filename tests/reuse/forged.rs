@@ -66,12 +66,12 @@ fn evidence(lab: &Lab, run: &RunId, item: &str) -> Evidence {
 }
 
 /// The parts of a story of an item that was not run.
-struct Story {
+pub(crate) struct Story {
     evidence: Evidence,
     bytes: Option<Vec<u8>>,
     item: &'static str,
     reused: Reused,
-    products: BTreeMap<ProductKey, Product>,
+    pub(crate) products: BTreeMap<ProductKey, Product>,
     verify: Option<Verified>,
 }
 
@@ -81,6 +81,16 @@ fn told(lab: &Lab, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report
 }
 
 fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff::verify::Report {
+    lab.finish(story(lab, run, bend));
+    lab.verify()
+}
+
+/// A run that takes `make` from the run `first` and goes no further.
+pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
+    story(lab, first(lab), bend)
+}
+
+fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
     let evidence = evidence(lab, &run, "make");
     let text = b"make";
     let product =
@@ -121,8 +131,7 @@ fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff:
         summary: None,
     };
     teller.add(Event::ItemReconciled(event), edits);
-    lab.finish(teller);
-    lab.verify()
+    teller
 }
 
 #[test]

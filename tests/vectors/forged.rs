@@ -177,6 +177,12 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("seal-stopped", "a seal that says that a rule stopped, which did not", |lab| {
         lab.finish(stopped(lab, "/score", &[("again", "nothing there")]));
     }),
+    Vector::new("seal-stopped-of-no-rule", "a seal that says that a rule stopped which the run does not have", |lab| {
+        bent(lab, |drafts| {
+            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
+            e.stopped.insert("none".parse().unwrap(), "it is not there".to_owned());
+        });
+    }),
     Vector::new("seal-too-early", "a seal although an item waits", |lab| {
         let mut run = Teller::submit(lab, PLAN);
         run.fire("edit-a");
@@ -217,7 +223,7 @@ fn write(lab: &Lab, raw: &[u8]) {
 }
 
 /// Bends entries and trees, and links and signs them as they are; the log is as it was.
-fn linked(lab: &Lab, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
+pub(super) fn linked(lab: &Lab, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
     let told = lab.honest();
     let mut entries = told.links.iter().map(|link| (link.entry.clone(), link.tree)).collect();
     bend(&mut entries);
@@ -225,14 +231,14 @@ fn linked(lab: &Lab, bend: impl FnOnce(&mut Vec<(Entry, Oid)>)) {
 }
 
 /// Bends the story before it is written; links, seal, signatures and log are true to it.
-fn bent(lab: &Lab, bend: impl FnOnce(&mut Vec<Draft>)) {
+pub(super) fn bent(lab: &Lab, bend: impl FnOnce(&mut Vec<Draft>)) {
     let mut run = Teller::honest(lab);
     bend(&mut run.drafts);
     lab.finish(run);
 }
 
 /// Tells the story with another dispatch of the second item.
-fn fired(lab: &Lab, fire: impl FnOnce(&mut Teller<'_>)) {
+pub(super) fn fired(lab: &Lab, fire: impl FnOnce(&mut Teller<'_>)) {
     let mut run = Teller::submit(lab, PLAN);
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
@@ -243,7 +249,7 @@ fn fired(lab: &Lab, fire: impl FnOnce(&mut Teller<'_>)) {
 }
 
 /// Tells the story with another seal.
-fn sealed(lab: &Lab, bend: impl FnOnce(&mut git_handoff::model::entry::RunSealed)) {
+pub(super) fn sealed(lab: &Lab, bend: impl FnOnce(&mut git_handoff::model::entry::RunSealed)) {
     let honest = Teller::honest(lab).write(&lab.signer);
     let Event::RunSealed(mut seal) = honest.links[5].entry.event.clone() else { panic!() };
     bend(&mut seal);
@@ -253,17 +259,17 @@ fn sealed(lab: &Lab, bend: impl FnOnce(&mut git_handoff::model::entry::RunSealed
     lab.finish(run);
 }
 
-fn again(draft: &Draft) -> Draft {
+pub(super) fn again(draft: &Draft) -> Draft {
     Draft { about: draft.about.clone(), event: draft.event.clone(), edits: draft.edits.clone() }
 }
 
 /// Puts other bytes into a file that the entry writes.
-fn put(lab: &Lab, draft: &mut Draft, path: &str, text: &str) {
+pub(super) fn put(lab: &Lab, draft: &mut Draft, path: &str, text: &str) {
     let edit = draft.edits.iter_mut().find(|(written, _)| written == path).unwrap();
     edit.1 = blob(lab, text.as_bytes());
 }
 
-fn oid(edit: &Edit) -> Oid {
+pub(super) fn oid(edit: &Edit) -> Oid {
     let Edit::Blob(oid) = edit else { panic!("it is a blob") };
     *oid
 }

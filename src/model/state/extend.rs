@@ -7,7 +7,7 @@ use crate::model::extension::{Cause, RunConcluded, RunExtended, digest};
 use crate::model::illegal::Illegal;
 use crate::model::judge::{self, Act};
 use crate::model::name::{FilePath, ItemId, clashes};
-use crate::model::plan::Item;
+use crate::model::plan::{Item, Need, Source};
 use crate::model::rule::{Gate, Rule, Seen, Then};
 
 /// What a run says where a rule is to create items that it cannot have, such as two of one name.
@@ -130,6 +130,7 @@ impl RunState {
 
     /// Returns whether items fit into the run, whoever adds them and however often he may; an error says why they do not.
     pub fn would_take(&self, cause: &Cause, items: &[Item]) -> Result<Fitting, Illegal> {
+        self.expect_imports(cause, items)?;
         let successors = self.stand_ins(cause, items)?;
         let names: BTreeSet<FilePath> = items.iter().flat_map(Item::documents).map(|declared| declared.name).collect();
         names.iter().try_for_each(|name| self.expect_place(name))?;
@@ -140,6 +141,19 @@ impl RunState {
         }
         self.graph.would_take(items)?;
         Ok(Fitting { successors, names })
+    }
+
+    /// Checks that no item needs a product from outside the run that was not sealed at submit; only a rule can add such an item,
+    /// as a copy of one of the plan's.
+    fn expect_imports(&self, cause: &Cause, items: &[Item]) -> Result<(), Illegal> {
+        for item in items {
+            let from_outside = item.needs.iter().filter(|(_, need)| matches!(need.from, Source::Elsewhere(_)));
+            let sealed = |need: &Need| *cause != Cause::Actor && self.submitted.import(need).is_some();
+            if let Some((key, _)) = from_outside.into_iter().find(|(_, need)| !sealed(need)) {
+                return Err(Illegal::NotImported(item.id.clone(), key.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// Returns which items of the run new ones stand for, or why one cannot.

@@ -224,7 +224,7 @@ fn an_added_item_is_the_one_that_its_entry_names() {
         let Event::RunExtended(e) = &mut draft.event else { panic!() };
         e.items.insert(added.id, Digest::of(bytes.as_bytes()));
     });
-    assert_fails(&loose, "plan", "are not those that the entry names");
+    assert_fails(&loose, "plan", "item.json of item more is no normalised item");
 }
 
 #[test]

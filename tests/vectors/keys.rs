@@ -1,0 +1,124 @@
+//! Keys that may not sign what they signed, or are not trusted, and what people did not say.
+
+use git_handoff::git::codec::{self, Decoded};
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, ItemDecided, Role, RunAdmitted};
+
+use super::{Vector, stranger};
+use crate::common::lab::{Lab, PLAN, key};
+use crate::common::teller::Teller;
+use crate::people::forged::{begun, decided, first, said};
+use crate::people::seals::{admission, sealed_by};
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("key-without-the-role", "a key that may only write documents dispatches an item", |lab| {
+        let bob = stranger(lab);
+        let mut run = Teller::submit(lab, PLAN);
+        let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
+        run.add(Event::RunAdmitted(role), Vec::new());
+        run.fire("edit-a");
+        run.by(&bob);
+        run.done("edit-a", &[("patch", b"diff\n")]);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("sealed-by-a-key-that-nobody-admitted", "the seal is by a key that was never admitted", |lab| {
+        sealed_by(lab, &stranger(lab), |_, _| {});
+    })
+    .asked(BOTH),
+    Vector::new("admitted-to-seal-by-a-later-owner", "an owner that came later gives the role `seal`", |lab| {
+        let eve = key(lab.path(), 3);
+        sealed_by(lab, &stranger(lab), |teller, first| {
+            teller.add(admission(&eve, Role::Own, None), Vec::new());
+            teller.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
+            teller.by(&eve);
+        });
+    })
+    .asked(BOTH),
+    Vector::new("admitted-to-seal-another-run", "a key is admitted to seal a run with another entry 0", |lab| {
+        sealed_by(lab, &stranger(lab), |teller, _| {
+            let role = admission(&stranger(lab), Role::Seal, Some(Digest::of(b"another")));
+            teller.add(role, Vec::new());
+        });
+    })
+    .asked(BOTH),
+    Vector::new("decided-by-another", "a decision names another key than the one that signed it", |lab| {
+        let bob = stranger(lab);
+        let mut run = begun(lab, &bob, Role::Approve);
+        let event = decided(&run, &bob);
+        run.add(Event::ItemDecided(event), Vec::new());
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("statement-of-something-else", "a statement about other products than its entry", |lab| {
+        let bob = stranger(lab);
+        let honest = decided(&begun(lab, &bob, Role::Approve), &bob);
+        let other = ItemDecided { message: Some("only the draft".to_owned()), ..honest.clone() };
+        let statement = said(lab, &bob, first(lab, &bob), &other);
+        let mut run = begun(lab, &bob, Role::Approve);
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("statement-without-the-role", "a statement by a key that has not the role `approve`", |lab| {
+        let bob = stranger(lab);
+        let honest = decided(&begun(lab, &bob, Role::Document), &bob);
+        let statement = said(lab, &bob, begun(lab, &bob, Role::Document).write(&lab.signer).links[0].hash, &honest);
+        let mut run = begun(lab, &bob, Role::Document);
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("statement-without-its-parent", "a statement with the `seq` 5 and a `prev`, and no parent", |lab| {
+        let bob = stranger(lab);
+        let honest = decided(&begun(lab, &bob, Role::Approve), &bob);
+        let statement = said(lab, &bob, first(lab, &bob), &honest);
+        let Decoded { mut entry, tree, .. } = codec::decode(statement.as_bytes()).unwrap();
+        (entry.seq, entry.prev) = (5, Some(Digest::of(b"before")));
+        let signature = bob.sign(&codec::payload(&entry, tree, &[])).unwrap();
+        let statement = String::from_utf8(codec::signed(&entry, tree, &[], &signature)).unwrap();
+        let mut run = begun(lab, &bob, Role::Approve);
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("key-revoked", "an honest run by a key that is revoked", honest).asked(&[
+        "--signers",
+        "signers",
+        "--revoked",
+        "revoked",
+    ]),
+    Vector::new("key-not-valid", "an honest run by a key that was valid until 2025", honest)
+        .asked(&["--signers", "signers-until-2025"]),
+    Vector::new("key-not-asked-for", "an honest run; the verifier asks for another signer", honest).asked(&[
+        "--signers",
+        "signers-of-both",
+        "--signer",
+        "bob@example.com",
+    ]),
+    Vector::new("plan-not-asked-for", "an honest run; the verifier asks for another plan", honest).asked(&[
+        "--signers",
+        "signers",
+        "--plan",
+        "another-plan.json",
+    ]),
+    Vector::new("base-not-asked-for", "an honest run; the verifier asks for another base", honest).asked(&[
+        "--signers",
+        "signers",
+        "--base",
+        "1111111111111111111111111111111111111111",
+    ]),
+];
+
+pub(super) const BOTH: &[&str] = &["--signers", "signers-of-both"];
+
+fn honest(lab: &Lab) {
+    lab.honest();
+}

@@ -1,0 +1,140 @@
+//! Runs that happened with other keys, other runs, pipelines and rules.
+
+use git_handoff::model::document::Revision;
+use git_handoff::model::entry::{Cause, Decision, Event, ItemDecided, Outcome, Role};
+use git_handoff::model::judge::{self, Act};
+use git_handoff::model::name::FilePath;
+
+use super::keys::BOTH;
+use super::planned::ruled;
+use super::taken::rest;
+use super::{Vector, stranger};
+use crate::common::lab::PLAN;
+use crate::common::teller::Teller;
+use crate::elsewhere::forged as imports;
+use crate::people::forged::{begun, decided, first, said};
+use crate::people::seals::{admission, sealed_by};
+use crate::pipeline::forged as pipelines;
+use crate::reuse::{continued, forged as reuse};
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("clean-sealed-by-an-admitted-key", "a key that an owner admitted with the role `seal` seals", |lab| {
+        sealed_by(lab, &stranger(lab), |run, first| {
+            run.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
+        });
+    })
+    .asked(BOTH),
+    Vector::new("clean-continues", "a run that continues another, which was not sealed, and reuses its item", |lab| {
+        let first = continued::first(lab);
+        lab.finish(continued::going_on(lab, &first, |_| {}));
+    }),
+    Vector::new("clean-reused", "an item whose products are those of a sealed run, with its proof", |lab| {
+        let mut run = reuse::taking(lab, |_| {});
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("clean-imported", "a product of a sealed run that an item needs, with its proof", |lab| {
+        lab.finish(imports::taking(lab, |_, _| {}));
+    }),
+    Vector::new("clean-pipeline", "an item with a pipeline of four blocks", |lab| {
+        lab.finish(pipelines::run(lab, |_, _| {}));
+    }),
+    Vector::new("clean-rules", "rules that the queue added, which have nothing to do", |lab| {
+        let rules = r#"[{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}]"#;
+        ruled(lab, PLAN, rules, |_| {});
+    }),
+    Vector::new("clean-statement", "a decision that another key made in its log, taken in", |lab| {
+        let bob = stranger(lab);
+        let event = decided(&begun(lab, &bob, Role::Approve), &bob);
+        let statement = said(lab, &bob, first(lab, &bob), &event);
+        let mut run = begun(lab, &bob, Role::Approve);
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("clean-red-vote", "an approval that a rule with `votes` counts, and that was rejected", |lab| {
+        let plan = r#"{"id":"handoff-dag-1","items":[{"id":"vote","executor":"approval"}],
+            "rules":[{"id":"count","gate":{"item":"vote","votes":true}}]}"#;
+        let mut run = Teller::submit(lab, plan);
+        let event = ItemDecided {
+            item: "vote".parse().unwrap(),
+            attempt: 0,
+            decision: Decision::Rejected,
+            status: Outcome::Done,
+            about: run.state.decided_about(0),
+            by: lab.signer.fingerprint(),
+            message: None,
+            said: None,
+        };
+        run.add(Event::ItemDecided(event), Vec::new());
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new(
+        "clean-superseded",
+        "an item that failed, and the copy that a rule with `again` put in its place",
+        |lab| {
+            let rule = r#"{"id":"retry","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"create":[{"again":"edit-a"}]}"#;
+            let mut run = Teller::submit(lab, &super::grown::plan(rule));
+            run.fire("edit-a");
+            run.fail("edit-a");
+            run.skip("edit-b");
+            created(&mut run);
+            run.fire("edit-a~2");
+            run.done("edit-a~2", &[("patch", b"diff --git a/x b/x\n")]);
+            run.fire("edit-b~2");
+            run.done("edit-b~2", &[("outputs/report.md", b"fine\n")]);
+            run.seal();
+            lab.finish(run);
+        },
+    ),
+    Vector::new(
+        "clean-failed-for-no-reason",
+        "an item failed without a reason, which `reasons` then leaves out",
+        |lab| {
+            let rule = r#"{"id":"tell","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"create":[
+            {"item":{"id":"report","executor":"command","inputs":{"command":["tell"]}},"reasons":{"why":"edit-a"}}]}"#;
+            let mut run = Teller::submit(lab, &super::grown::plan(rule));
+            run.fire("edit-a");
+            run.fail_for("edit-a", None);
+            run.skip("edit-b");
+            created(&mut run);
+            run.fire("report");
+            run.done("report", &[("outputs/report.md", b"no reason\n")]);
+            run.close();
+            run.seal();
+            lab.finish(run);
+        },
+    ),
+    Vector::new("clean-templates", "templates with `forEach`, `each`, `reasons` and `replaces`", |lab| {
+        let mut run = Teller::submit(lab, TEMPLATES);
+        run.fire("split");
+        run.done("split", &[("outputs/a", b"a\n"), ("outputs/b", b"b\n")]);
+        created(&mut run);
+        for item in ["fix-a", "fix-b", "join-a", "join-b"] {
+            run.fire(item);
+            run.done(item, &[("outputs/fixed", b"fixed\n")]);
+        }
+        run.seal();
+        lab.finish(run);
+    }),
+];
+
+/// For each output, an item and another that takes every output; the key within `each` is that of `each`.
+const TEMPLATES: &str = r#"{"id":"handoff-dag-1","items":[{"id":"split","executor":"command","inputs":{"command":["split"]}}],
+    "rules":[{"id":"map","when":{"items":[{"items":["split"],"are":"done"}]},"forEach":{"outputsOf":"split"},"create":[
+        {"item":{"id":"fix-{{key}}","executor":"command","inputs":{"command":["fix"],"of":"{{key}}"}},
+         "reasons":{"why":"split"}},
+        {"item":{"id":"join-{{key}}","executor":"command","inputs":{"command":["join"],"of":"{{key}}"},
+                 "depends_on":["fix-{{key}}"]},
+         "each":{"outputsOf":"split","key":"in/{{key}}","from":"split",
+                 "select":{"kind":"output","path":"{{key}}"}}}]}]}"#;
+
+/// Adds what the only rule creates as things stand.
+pub(super) fn created(run: &mut Teller<'_>) {
+    let rule = run.state.rules[0].clone();
+    let read = |_: &FilePath, _: &Revision| Err::<Vec<u8>, _>("no document is looked into");
+    let Some(Act::Create(items)) = judge::acts(&run.state, &rule, read).unwrap() else { panic!("it creates nothing") };
+    run.extend(Cause::Rule(rule.id().clone()), &items);
+}

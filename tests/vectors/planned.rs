@@ -1,0 +1,261 @@
+//! Runs that are not what their plan says: the plan, its rules, transitions and manifests.
+
+use std::collections::BTreeMap;
+
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Again, Event, InputRef, ItemFired};
+use git_handoff::model::manifest::Manifest;
+use git_handoff::model::name::{FilePath, ItemId};
+use git_handoff::model::plan::{Selector, Source};
+
+use super::forged::{bent, fired, oid, put};
+use super::{Vector, lose};
+use crate::common::lab::{Lab, PLAN, blob};
+use crate::common::teller::Teller;
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("plan-that-is-none", "a plan without items, named by entry 0", |lab| {
+        replanned(lab, r#"{"id":"handoff-dag-1","items":[]}"#);
+    }),
+    Vector::new("plan-with-a-short-prerelease", "a plan whose schema is `sc@1-rc`, which is no version", |lab| {
+        let produces = r#""resourceLocks":["build"],"produces":[{"kind":"output","path":"x","schema":"sc@1-rc"}]}"#;
+        replanned(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
+    }),
+    Vector::new("plan-with-an-item-twice", "a plan that has one item twice, named by entry 0", |lab| {
+        replanned(lab, &PLAN.replace("edit-b", "edit-a"));
+    }),
+    Vector::new("plan-of-another-run", "a plan with the id of another run, named by entry 0", |lab| {
+        replanned(lab, &PLAN.replace("handoff-dag-1", "handoff-dag-2"));
+    }),
+    Vector::new("entry-0-says-open-ended", "entry 0 says that the plan is open-ended, which it is not", |lab| {
+        bent(lab, |drafts| {
+            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+            e.open_ended = true;
+        });
+    }),
+    Vector::new("object-format-of-another", "entry 0 names another object format than the repository's", |lab| {
+        bent(lab, |drafts| {
+            let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+            "sha256".clone_into(&mut e.object_format);
+        });
+    }),
+    Vector::new("rules-not-in-the-tree", "the tree does not hold the `rules.json` that entry 0 names", |lab| {
+        ruled(lab, PLAN, RULES, |run| run.drafts[0].edits.retain(|(path, _)| path != "rules.json"));
+    }),
+    Vector::new("rules-exchanged", "a `rules.json` that entry 0 does not name", |lab| {
+        ruled(lab, PLAN, RULES, |run| put(lab, &mut run.drafts[0], "rules.json", &RULES.replace("broken", "failed")));
+    }),
+    Vector::new("rules-that-are-none", "a `rules.json` that is no array of rules", |lab| {
+        ruled(lab, PLAN, r#"{"id":"broke"}"#, |_| {});
+    }),
+    Vector::new("rules-empty", "a `rules.json` that is an empty array", |lab| ruled(lab, PLAN, "[]", |_| {})),
+    Vector::new("rules-with-an-id-twice", "a `rules.json` with two rules of one id", |lab| {
+        ruled(lab, PLAN, &format!("[{RULE},{RULE}]"), |_| {});
+    }),
+    Vector::new("rules-with-an-id-of-the-plan", "a `rules.json` with the id of a rule of the plan", |lab| {
+        let plan = PLAN.replacen('{', &format!(r#"{{"rules":{},"#, RULES.replace("\"broke\"", "\"BROKE\"")), 1);
+        ruled(lab, &plan, RULES, |_| {});
+    }),
+    Vector::new("item-that-the-run-has-not", "a dispatch, without inputs, of an item that the run has not", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        unknown(lab, &mut run);
+        rest(&mut run);
+        counted(&mut run, &[("done", 2), ("running", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("input-that-nobody-needs", "an item that consumed more than it needs", |lab| {
+        fired(lab, |run| {
+            run.fire_with("edit-b", |manifest| {
+                let more = InputRef {
+                    from: Source::Item(id("edit-a")),
+                    select: Selector::Patch,
+                    digest: Digest::of(b"diff --git a/x b/x\n"),
+                };
+                manifest.input_refs.insert(FilePath::parse("more").unwrap(), more);
+            });
+        });
+    }),
+    Vector::new("input-from-elsewhere", "an input that names another selector than the need", |lab| {
+        fired(lab, |run| {
+            run.fire_with("edit-b", |manifest| {
+                let patch = manifest.input_refs.iter_mut().find(|(key, _)| key.as_str() == "patch").unwrap();
+                patch.1.select = Selector::Output { path: FilePath::parse("patch").unwrap() };
+            });
+        });
+    }),
+    Vector::new("manifest-not-canonical", "a manifest with a blank too many, named by its entry", |lab| {
+        bent(lab, |drafts| {
+            let draft = &mut drafts[1];
+            let Event::ItemFired(e) = &mut draft.event else { panic!() };
+            let held = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
+            let text = String::from_utf8(lab.store.read_blob(oid(&held.1)).unwrap()).unwrap().replacen('{', "{ ", 1);
+            e.manifest = Digest::of(text.as_bytes());
+            held.1 = blob(lab, text.as_bytes());
+        });
+    }),
+    Vector::new("manifest-of-another-base", "a manifest of another base, named by its entry", |lab| {
+        fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.base = "1".repeat(40).parse().unwrap()));
+    }),
+    Vector::new("manifest-of-another-attempt", "a manifest of another attempt than its entry's", |lab| {
+        bent(lab, |drafts| remade(lab, &mut drafts[1], |manifest| manifest.attempt = 2));
+    }),
+    Vector::new("counts-of-no-status", "a seal that counts a word that is no status, and none of another", |lab| {
+        bent(lab, |drafts| {
+            let Event::RunSealed(e) = &mut drafts[5].event else { panic!() };
+            e.counts.extend([("failed".to_owned(), 0), ("lost".to_owned(), 1)]);
+        });
+    }),
+    Vector::new("document-without-previous", "a second revision without `previous`", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.document("notes", None, b"one\n");
+        run.document_with("notes", b"two\n", |e| e.previous = None);
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("document-with-previous-too-early", "a first revision with a `previous`", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.document_with("notes", b"one\n", |e| e.previous = Some(Digest::of(b"none\n")));
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("attempt-left-out", "the second attempt of an item that had no first", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire_with("edit-a", |manifest| manifest.attempt = 2);
+        run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("skipped-for-nothing", "an item is skipped although nothing that it depends on is lost", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n")]);
+        run.skip("edit-b");
+        run.close();
+        run.seal();
+        counted(&mut run, &[("done", 1), ("skipped", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("requeued-when-done", "an operator asks for an item again that is done", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n")]);
+        run.requeue("edit-a", Again::Operator);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        counted(&mut run, &[("done", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("fired-after-the-end", "an item is dispatched in a run that was closed", |lab| {
+        let mut run = super::clean::failed(lab);
+        let seal = run.drafts.pop().unwrap();
+        run.fire("edit-a");
+        run.drafts.push(seal);
+        counted(&mut run, &[("running", 1), ("skipped", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("failed-with-products", "an item that failed and has products", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n")]);
+        let Event::ItemReconciled(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+        e.status = git_handoff::model::entry::Outcome::Failed;
+        run.skip("edit-b");
+        run.close();
+        run.seal();
+        counted(&mut run, &[("failed", 1), ("skipped", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("done-without-its-promise", "an item that is done without the output that it declares", |lab| {
+        let produces = r#""resourceLocks":["build"],"produces":[{"kind":"output","path":"x"}]}"#;
+        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("closed-too-early", "a run that is closed while an item waits", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.close();
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("manifest-missing", "the blob of a manifest is missing, in a complete repository", |lab| {
+        let told = lab.honest();
+        let path = format!("{}:items/edit-b/manifest.json", told.links[3].commit);
+        lose(lab, lab.git(&["rev-parse", &path]).parse().unwrap());
+    })
+    .with_gaps(),
+];
+
+const RULE: &str = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
+const RULES: &str = r#"[{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}]"#;
+
+fn id(text: &str) -> ItemId {
+    ItemId::parse(text).unwrap()
+}
+
+/// Puts another plan into an honest run, and has entry 0 name it.
+fn replanned(lab: &Lab, plan: &str) {
+    bent(lab, |drafts| {
+        put(lab, &mut drafts[0], "plan.json", plan);
+        let Event::RunSubmitted(e) = &mut drafts[0].event else { panic!() };
+        e.plan = Digest::of(plan.as_bytes());
+    });
+}
+
+/// Tells a run with rules that the queue added, bent in the end.
+pub(super) fn ruled(lab: &Lab, plan: &str, rules: &str, bend: impl FnOnce(&mut Teller<'_>)) {
+    let mut run = Teller::submit(lab, plan);
+    let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+    (e.rules, e.fan_out) = (Some(Digest::of(rules.as_bytes())), true);
+    run.state.submitted = e.clone();
+    run.drafts[0].edits.push(("rules.json".to_owned(), blob(lab, rules.as_bytes())));
+    rest(&mut run);
+    bend(&mut run);
+    lab.finish(run);
+}
+
+/// Has both items happen, and seals.
+pub(super) fn rest(run: &mut Teller<'_>) {
+    run.fire("edit-a");
+    run.done("edit-a", &[("patch", b"diff --git a/x b/x\n")]);
+    run.fire("edit-b");
+    run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.seal();
+}
+
+/// Has the seal count the items as the entries do.
+pub(super) fn counted(run: &mut Teller<'_>, counts: &[(&str, u64)]) {
+    let Event::RunSealed(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+    e.counts = counts.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect();
+}
+
+/// Dispatches an item that the run has not.
+fn unknown(lab: &Lab, run: &mut Teller<'_>) {
+    let mut bytes = Vec::new();
+    run.fire_with("edit-a", |manifest| {
+        manifest.item = id("edit-z");
+        bytes = manifest.canonical();
+    });
+    run.drafts.pop();
+    let submitted = run.state.submitted.clone();
+    run.state = git_handoff::model::state::RunState::new(submitted, git_handoff::model::graph::Graph::new(&run.plan));
+    let fired = ItemFired { item: id("edit-z"), attempt: 1, manifest: Digest::of(&bytes), input_refs: BTreeMap::new() };
+    let layout = run.state.layout();
+    let edits = vec![
+        (layout.manifest(&id("edit-z")), blob(lab, &bytes)),
+        (layout.state(&id("edit-z")), blob(lab, br#"{"attempts":1,"products":{},"status":"running"}"#)),
+    ];
+    run.add(Event::ItemFired(fired), edits);
+}
+
+/// Bends the manifest of a dispatch, and has its entry name it.
+fn remade(lab: &Lab, draft: &mut git_handoff::ledger::chain::Draft, bend: impl FnOnce(&mut Manifest)) {
+    let Event::ItemFired(e) = &mut draft.event else { panic!() };
+    let held = draft.edits.iter_mut().find(|(path, _)| path.ends_with("manifest.json")).unwrap();
+    let mut manifest = Manifest::parse(&lab.store.read_blob(oid(&held.1)).unwrap()).unwrap();
+    bend(&mut manifest);
+    e.manifest = Digest::of(&manifest.canonical());
+    held.1 = blob(lab, &manifest.canonical());
+}

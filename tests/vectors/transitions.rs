@@ -1,0 +1,235 @@
+//! Entries that are no legal transitions, for each condition of section 6 one.
+
+use git_handoff::model::decision::About;
+use git_handoff::model::entry::{
+    Again, Cause, Decision, Event, Exit, ItemDecided, Outcome, Role, RunAdmitted, RunConcluded,
+};
+use git_handoff::model::plan::Item;
+
+use super::Vector;
+use super::keys::BOTH;
+use super::planned::{counted, rest};
+use super::stranger;
+use crate::common::lab::{Lab, PLAN};
+use crate::common::teller::Teller;
+use crate::people::forged::{begun, decided};
+
+const PATCH: &[(&str, &[u8])] = &[("patch", b"diff\n")];
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("illegal-lock-held", "an item is dispatched while another one holds its lock", |lab| {
+        let free = r#"{"id":"edit-c","executor":"command","inputs":{"command":["true"]},"resourceLocks":["build"]}"#;
+        let mut run = Teller::submit(lab, &PLAN.replacen(r#""items":["#, &format!(r#""items":[{free},"#), 1));
+        run.fire("edit-a");
+        run.fire("edit-c");
+        run.done("edit-c", &[]);
+        run.done("edit-a", PATCH);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("illegal-attempt-too-many", "an item is dispatched more often than its `maxAttempts` allows", |lab| {
+        let one = r#""resourceLocks":["build"],"maxAttempts":1}"#;
+        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Failure);
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-exit", "an item that is done although its process ended with 1", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        rest(&mut run);
+        let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
+        e.exit = Some(Exit { code: Some(1), signal: None });
+        lab.finish(run);
+    }),
+    Vector::new("illegal-reason", "an `item.requeued` with the reason of an `item.retried`", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Crash);
+        let Event::ItemRequeued(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+        e.reason = Again::Failure;
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-document-of-an-item", "an item hands over a document that it does not declare", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n"), ("documents/notes", b"notes\n"), ("outputs/notes", b"notes\n")]);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("illegal-document-names", "two documents whose names differ by letter case alone", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.document("notes", None, b"one\n");
+        run.document("Notes", None, b"two\n");
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-revision", "a document whose second revision has the number 3", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.document("notes", None, b"one\n");
+        run.document_with("notes", b"two\n", |e| e.revision = 3);
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-document-after-the-end", "a document is written after the run was closed", |lab| {
+        let mut run = super::clean::failed(lab);
+        let seal = run.drafts.pop().unwrap();
+        run.document("notes", None, b"one\n");
+        run.drafts.push(seal);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-end-twice", "a run that is closed twice", |lab| {
+        let mut run = super::clean::failed(lab);
+        let seal = run.drafts.pop().unwrap();
+        run.close();
+        run.drafts.push(seal);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-dispatch-of-an-approval", "an item that waits for people is dispatched", |lab| {
+        let mut run = begun(lab, &stranger(lab), Role::Approve);
+        run.fire("sign-off");
+        run.done("sign-off", &[]);
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("illegal-decision-of-a-command", "a decision about an item that does not wait for people", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        let decided = decision(lab, "edit-a", About::new());
+        run.add(Event::ItemDecided(decided), Vec::new());
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-decision-about-other-products", "a decision about nothing of what there is", |lab| {
+        let mut run = begun(lab, &stranger(lab), Role::Approve);
+        run.add(Event::ItemDecided(decision(lab, "sign-off", About::new())), Vec::new());
+        run.seal();
+        counted(&mut run, &[("done", 2)]);
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new(
+        "illegal-decision-with-another-status",
+        "a decision that rejects an item and says that it is done",
+        |lab| {
+            let mut run = begun(lab, &stranger(lab), Role::Approve);
+            let event = ItemDecided { decision: Decision::Rejected, ..decided(&run, &lab.signer) };
+            run.add(Event::ItemDecided(event), Vec::new());
+            run.seal();
+            counted(&mut run, &[("done", 2)]);
+            lab.finish(run);
+        },
+    )
+    .asked(BOTH),
+    Vector::new("illegal-decision-by-no-approver", "a decision by a key that is none of the `approvers`", |lab| {
+        let plan = r#"{"id":"handoff-dag-1","items":[
+            {"id":"vote","executor":"approval","inputs":{"approvers":["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA9"]}}]}"#;
+        let mut run = Teller::submit(lab, plan);
+        run.add(Event::ItemDecided(decision(lab, "vote", About::new())), Vec::new());
+        run.seal();
+        counted(&mut run, &[("done", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-second-vote", "one key decides two votes about the same", |lab| {
+        let plan = r#"{"id":"handoff-dag-1","items":[{"id":"one","executor":"approval"},{"id":"two","executor":"approval"}],
+            "rules":[{"id":"first","gate":{"item":"one","votes":true}},{"id":"second","gate":{"item":"two","votes":true}}]}"#;
+        let mut run = Teller::submit(lab, plan);
+        for item in ["one", "two"] {
+            run.add(Event::ItemDecided(decision(lab, item, About::new())), Vec::new());
+        }
+        run.seal();
+        counted(&mut run, &[("done", 2)]);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-admission-twice", "a key is admitted with a role that it has", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        for _ in 0..2 {
+            let key = stranger(lab).fingerprint();
+            run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }), Vec::new());
+        }
+        rest(&mut run);
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("illegal-item-twice", "an actor adds an item with the id of another", |lab| {
+        added(lab, r#"{"id":"edit-a","executor":"command","inputs":{"command":["true"]}}"#);
+    }),
+    Vector::new("illegal-item-on-nothing", "an actor adds an item that depends on one that is not there", |lab| {
+        added(lab, r#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["none"]}"#);
+    }),
+    Vector::new("illegal-item-on-itself", "an actor adds an item that waits for itself", |lab| {
+        added(lab, r#"{"id":"more","executor":"command","inputs":{"command":["true"]},"depends_on":["more"]}"#);
+    }),
+    Vector::new("illegal-item-in-the-place-of-another", "an actor adds an item that replaces another", |lab| {
+        added(lab, r#"{"id":"more","executor":"command","inputs":{"command":["true"]},"replaces":"edit-a"}"#);
+    }),
+    Vector::new("illegal-item-of-no-rule", "an item by a rule that the run does not have", |lab| {
+        let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
+        run.extend(Cause::Rule("none".parse().unwrap()), &[item(MORE)]);
+        rest(&mut run);
+        run.drafts.pop();
+        run.close();
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("illegal-word-of-no-rule", "a word of a rule that the run does not have", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        let said = RunConcluded { rule: "none".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        run.add(Event::RunConcluded(said), Vec::new());
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-again-although-superseded", "an operator asks for an item that a copy replaced", |lab| {
+        let rule =
+            r#"{"id":"retry","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"create":[{"again":"edit-a"}]}"#;
+        let mut run = Teller::submit(lab, &super::grown::plan(rule));
+        run.fire("edit-a");
+        run.fail("edit-a");
+        run.skip("edit-b");
+        super::others::created(&mut run);
+        run.requeue("edit-a", Again::Operator);
+        run.fire("edit-a~2");
+        run.done("edit-a~2", PATCH);
+        run.fire("edit-b~2");
+        run.done("edit-b~2", &[]);
+        run.seal();
+        counted(&mut run, &[("done", 2), ("skipped", 1)]);
+        lab.finish(run);
+    }),
+];
+
+const MORE: &str = r#"{"id":"more","executor":"command","inputs":{"command":["true"]}}"#;
+
+fn item(text: &str) -> Item {
+    git_handoff::plan::parse_item(text.as_bytes()).unwrap()
+}
+
+/// Tells a run that is open-ended, to which an actor adds an item, and which is closed when the others are done.
+fn added(lab: &Lab, text: &str) {
+    let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
+    rest(&mut run);
+    run.drafts.pop();
+    run.state.sealed = false;
+    run.extend(Cause::Actor, &[item(text)]);
+    run.close();
+    run.seal();
+    lab.finish(run);
+}
+
+fn decision(lab: &Lab, item: &str, about: About) -> ItemDecided {
+    ItemDecided {
+        item: item.parse().unwrap(),
+        attempt: 0,
+        decision: Decision::Approved,
+        status: Outcome::Done,
+        about,
+        by: lab.signer.fingerprint(),
+        message: None,
+        said: None,
+    }
+}
