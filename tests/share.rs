@@ -8,6 +8,7 @@ mod ci;
 mod clones;
 mod hostile;
 mod many;
+mod pages;
 mod partial;
 mod refusals;
 mod rivals;

@@ -49,5 +49,6 @@ pub mod temporary;
 pub mod tree;
 mod variables;
 mod way;
+mod web;
 pub mod whole;
 pub mod work_tree;

@@ -289,7 +289,16 @@ hints! {
     /// S3 does not know who asks.
     s3_credentials() =>
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE";
-    /// A bucket lets objects be deleted.
+    /// S3 knows the key and does not let it do this.
+    s3_rights() =>
+        "grant the key s3:ListBucketVersions, s3:GetObjectVersion, s3:GetObjectRetention and, to publish, s3:PutObject and s3:PutObjectRetention";
+    /// The bucket is in another region.
+    s3_region() => "git config handoff.anchor.NAME.region REGION   # when you add the anchor: --region REGION";
+    /// The clock here is too far from the server's.
+    set_clock() => "date -u   # set the clock of this machine, then the same command again";
+    /// The server cannot answer now.
+    again_later() => "the same command again, a little later";
+    /// A bucket lets objects be deleted, or is not there.
     s3_lock() => "aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME";
 }
 

@@ -102,9 +102,9 @@ fn a_token_that_proves_nothing_is_never_kept() {
     let other = Authority::new(&env.path().join("other"), P256);
     let lies: [(&str, Bend); 5] = [
         ("over something else than the root", Box::new(move |_| old.clone())),
-        ("cannot be read", Box::new(|_| b"<html>".to_vec())),
+        ("the answer is no time stamp: <html>", Box::new(|_| b"<html>".to_vec())),
         (
-            "cannot be read",
+            "the answer is no time stamp: it is ",
             Box::new(|mut reply| {
                 reply.truncate(reply.len() / 2);
                 reply
@@ -127,7 +127,7 @@ fn a_token_that_proves_nothing_is_never_kept() {
     }
     // An answer to another request about the same root; and an authority that nobody vouches for.
     let heard = Arc::new(Mutex::new(Vec::new()));
-    for (round, why) in [(1, "cannot be read"), (2, "answers another request")] {
+    for (round, why) in [(1, "the answer is no time stamp: it is empty"), (2, "answers another request")] {
         let heard = heard.clone();
         let url = authority.serve(move |reply| {
             let mut heard = heard.lock().unwrap();

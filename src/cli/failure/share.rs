@@ -72,6 +72,7 @@ impl From<remote::Error> for Failure {
             remote::Error::Failed(_, why) if why.to_string().contains(NO_PUSH_OPTIONS) => {
                 failure.hint(hints::no_push_option())
             }
+            remote::Error::NotGit(..) => Self { code: "not-git", ..failure },
             remote::Error::Unsound(..)
             | remote::Error::Failed(..)
             | remote::Error::Quarantine(_)
