@@ -7,6 +7,7 @@ mod bundles;
 mod ci;
 mod clones;
 mod hostile;
+mod hosts;
 mod many;
 mod pages;
 mod partial;

@@ -14,6 +14,7 @@ mod packet;
 mod people;
 mod piece;
 mod pipeline;
+mod refusal;
 mod share;
 mod target;
 mod thread;

@@ -14,6 +14,31 @@ pub struct Answer {
     pub summary: String,
 }
 
+impl Answer {
+    /// Returns true if the remote refused the ref, and not git here.
+    pub fn is_by_remote(&self) -> bool {
+        !self.taken && self.summary.starts_with("[remote rejected]")
+    }
+}
+
+/// Returns the refs that a remote refused, each with the reason, and then those that it took.
+pub fn refused(answers: &[Answer]) -> String {
+    let refused = answers.iter().filter(|answer| !answer.taken);
+    let refused = refused.map(|answer| format!("{} {}", answer.to, answer.summary)).collect::<Vec<_>>().join(", ");
+    let taken: Vec<&str> = answers.iter().filter(|answer| answer.taken).map(|answer| answer.to.as_str()).collect();
+    if taken.is_empty() { refused } else { format!("{refused}; it took {}", taken.join(", ")) }
+}
+
+/// Returns true if git says that the remote cannot take all refs of a push or none.
+///
+/// The words of the remote stand behind `remote: `; a host that refuses such pushes by itself says so there.
+pub fn is_not_atomic(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    ["does not support --atomic", "atomic push is not supported", "atomic pushes are not supported"]
+        .iter()
+        .any(|words| said.contains(words))
+}
+
 /// Reads what `git push --porcelain` prints; lines that tell of no ref are passed over.
 pub fn pushed(text: &str) -> Vec<Answer> {
     text.lines().filter_map(answer).collect()
@@ -46,13 +71,17 @@ pub fn is_unsound(said: &str) -> bool {
     ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
 }
 
-/// Returns whether git says that a server, or a proxy before it, answered with 403: to its first question, or to what was sent.
+/// Returns the status of HTTP with which, as git says, a server or a proxy before it refused: its first question, or what was sent.
 ///
 /// What the other side says by itself stands behind `remote: `, and may be anything.
-pub fn is_forbidden(said: &str) -> bool {
-    const WORDS: [&str; 2] = ["The requested URL returned error: 403", "RPC failed; HTTP 403"];
-    let is_it = |line: &str| !line.starts_with("remote: ") && WORDS.iter().any(|words| line.contains(words));
-    said.lines().any(is_it)
+pub fn http_status(said: &str) -> Option<u16> {
+    let status = |line: &str| {
+        let (_, rest) = ["The requested URL returned error: ", "RPC failed; HTTP "]
+            .iter()
+            .find_map(|words| line.split_once(words))?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    said.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
 }
 
 /// What stands before the pack in a bundle.
@@ -126,11 +155,10 @@ mod tests {
         let first =
             "remote: no\nfatal: unable to access 'http://127.0.0.1:8123/hub/': The requested URL returned error: 403";
         let pack = "error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403\nsend-pack: unexpected disconnect";
-        assert!(is_forbidden(first) && is_forbidden(pack));
-        assert!(!is_forbidden(
-            "remote: The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly"
-        ));
-        assert!(!is_forbidden(&first.replace("403", "404")));
+        assert_eq!((http_status(first), http_status(pack)), (Some(403), Some(403)));
+        let by_remote = "remote: The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly";
+        assert_eq!(http_status(by_remote), None);
+        assert_eq!(http_status(&first.replace("403", "404")), Some(404));
     }
 
     #[test]

@@ -335,7 +335,9 @@ impl Error {
     /// As [`Error::of`], of a push, which may be forbidden where reading is not.
     pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
         match Self::of(remote, error, reach) {
-            Self::Failed(remote, why) if porcelain::is_forbidden(&why.to_string()) => Self::Forbidden(remote, why),
+            Self::Failed(remote, why) if porcelain::http_status(&why.to_string()) == Some(403) => {
+                Self::Forbidden(remote, why)
+            }
             other => other,
         }
     }

@@ -237,6 +237,9 @@ pub use keys::*;
 mod products;
 pub use products::*;
 
+mod refusals;
+pub use refusals::*;
+
 mod sharing;
 pub use sharing::*;
 
@@ -286,20 +289,6 @@ hints! {
     add_anchor() => "git handoff anchor add NAME git URL";
     /// An anchor knows of no run yet.
     push_anchor(name) => "git handoff anchor push {name}";
-    /// S3 does not know who asks.
-    s3_credentials() =>
-        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE";
-    /// S3 knows the key and does not let it do this.
-    s3_rights() =>
-        "grant the key s3:ListBucketVersions, s3:GetObjectVersion, s3:GetObjectRetention and, to publish, s3:PutObject and s3:PutObjectRetention";
-    /// The bucket is in another region.
-    s3_region() => "git config handoff.anchor.NAME.region REGION   # when you add the anchor: --region REGION";
-    /// The clock here is too far from the server's.
-    set_clock() => "date -u   # set the clock of this machine, then the same command again";
-    /// The server cannot answer now.
-    again_later() => "the same command again, a little later";
-    /// A bucket lets objects be deleted, or is not there.
-    s3_lock() => "aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME";
 }
 
 // What is set.
