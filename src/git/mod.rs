@@ -12,6 +12,7 @@ pub mod conflict;
 mod discover;
 pub mod edit;
 pub mod folder;
+pub mod fsck;
 mod gather;
 mod half;
 pub mod history;

@@ -1,5 +1,7 @@
 //! What git prints for programs: the answers of `push --porcelain` and `ls-remote`, and the head of a bundle. Pure.
 
+use std::path::PathBuf;
+
 use crate::model::digest::Oid;
 use crate::model::printable;
 
@@ -84,6 +86,21 @@ pub fn http_status(said: &str) -> Option<u16> {
     said.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
 }
 
+/// Returns the lock file that git, or we, could not make because it is there.
+pub fn lock_named(said: &str) -> Option<PathBuf> {
+    let line = |line: &str| {
+        let git =
+            || line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned());
+        let config = || {
+            let (path, _) = line.split_once("could not lock config file ")?.1.split_once(": File exists")?;
+            Some(format!("{path}.lock"))
+        };
+        let ours = || line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned);
+        git().or_else(config).or_else(ours)
+    };
+    said.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
+}
+
 /// What stands before the pack in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleHead {
@@ -159,6 +176,27 @@ mod tests {
         let by_remote = "remote: The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly";
         assert_eq!(http_status(by_remote), None);
         assert_eq!(http_status(&first.replace("403", "404")), Some(404));
+    }
+
+    #[test]
+    fn a_lock_file_is_found_in_what_git_says() {
+        for (said, lock) in [
+            (
+                "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process",
+                Some("/r/.git/index.lock"),
+            ),
+            (
+                "fatal: cannot lock ref 'HEAD': Unable to create '/r/a b/.git/HEAD.lock': File exists.",
+                Some("/r/a b/.git/HEAD.lock"),
+            ),
+            ("error: could not lock config file /r/.git/config: File exists", Some("/r/.git/config.lock")),
+            ("refs/handoff/runs/r is locked: /r/.git/packed-refs.lock exists", Some("/r/.git/packed-refs.lock")),
+            ("error: could not lock config file /r/.git/config: Permission denied", None),
+            ("fatal: Unable to create '/r/.git/index': File exists.", None),
+            ("", None),
+        ] {
+            assert_eq!(lock_named(said), lock.map(PathBuf::from), "{said}");
+        }
     }
 
     #[test]

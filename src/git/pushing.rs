@@ -117,6 +117,25 @@ impl Call<'_> {
         Ok(Some(Done { answers, said }))
     }
 
+    /// Deletes refs in one call.
+    fn delete(self, refs: &[(String, Oid)]) -> Result<Done, Error> {
+        let Self { store, reach, to } = self;
+        let leases = refs.iter().map(|(name, old)| format!("--force-with-lease={name}:{old}"));
+        let call = transport(store, reach).args(PUSH).args(leases).arg("--").arg(to);
+        let mut out = Vec::new();
+        let result = call.args(refs.iter().map(|(name, _)| format!(":{name}"))).stream(&mut |chunk| {
+            out.extend_from_slice(chunk);
+            Ok(())
+        });
+        let answers = porcelain::pushed(&String::from_utf8_lossy(&out));
+        let said = match result {
+            Err(program::Error::Failed { said, .. }) if answers.iter().any(|answer| !answer.taken) => said,
+            Err(error) => return Err(Error::of_push(to, error, reach)),
+            Ok(()) => String::new(),
+        };
+        Ok(Done { answers, said })
+    }
+
     /// Pushes each ref alone if the remote refused all of them together; returns what became of each by now.
     ///
     /// The refs that go first must be taken before any other goes.
@@ -143,22 +162,22 @@ impl Call<'_> {
 
 /// Deletes refs of a remote, each only where it still points at what is said; returns what became of each.
 pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) -> Result<Vec<Answer>, Error> {
+    let call = Call { store, reach, to };
     let mut answers = Vec::new();
     for refs in refs.chunks(MOST_LEASED) {
-        let leases = refs.iter().map(|(name, old)| format!("--force-with-lease={name}:{old}"));
-        let call = transport(store, reach).args(PUSH).args(leases).arg("--").arg(to);
-        let mut out = Vec::new();
-        let result = call.args(refs.iter().map(|(name, _)| format!(":{name}"))).stream(&mut |chunk| {
-            out.extend_from_slice(chunk);
-            Ok(())
-        });
-        let told = porcelain::pushed(&String::from_utf8_lossy(&out));
-        match result {
-            Err(program::Error::Failed { .. }) if told.iter().any(|answer| !answer.taken) => {}
-            Err(error) => return Err(Error::of_push(to, error, reach)),
-            Ok(()) => {}
+        let together = call.delete(refs)?;
+        if !together.is_refused_as_a_whole() {
+            answers.extend(together.answers);
+            continue;
         }
-        answers.extend(told);
+        for (at, alone) in refs.iter().enumerate() {
+            let alone = call.delete(std::slice::from_ref(alone))?;
+            if at == 0 && alone.answers.iter().any(|answer| !answer.taken) {
+                answers.extend(together.answers);
+                break;
+            }
+            answers.extend(alone.answers);
+        }
     }
     Ok(answers)
 }

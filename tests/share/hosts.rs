@@ -178,3 +178,22 @@ fn a_remote_of_another_user_is_named_with_the_way_out() {
         assert!(said.contains("hint: git config --global --add safe.directory ") && said.contains("/hub"), "{said}");
     }
 }
+
+#[test]
+fn refs_of_archived_runs_go_one_by_one_where_the_host_wants_that() {
+    let env = three();
+    hook(&env, "pre-receive", ONE_REF);
+    env.handoff(["push", "--all"]).success();
+    env.handoff(["archive", "second", "third"]).success();
+    let said = env.handoff(["push", "--all"]).exit(0);
+    assert!(!said.stderr.contains("stays on"), "{said}");
+    assert_eq!(names(&env), ["archives/", "logs/", "runs/handoff-dag-1"]);
+}
+
+#[test]
+fn names_that_are_too_long_are_no_shorter_as_branches() {
+    let env = shared();
+    hook(&env, "update", "[ ${#1} -le 60 ] || { echo \"ref name too long (${#1})\" >&2; exit 1; }");
+    let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
+    assert!(said.contains("ref name too long") && said.contains("hint: git handoff bundle --all"), "{said}");
+}

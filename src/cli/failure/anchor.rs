@@ -35,11 +35,8 @@ impl From<Error> for Failure {
             Error::Verify(inner) => inner.into(),
             Error::Credentials(_) => Self::of("credentials", &error),
             Error::S3(S3Error::Refused { status, ref code, .. }) => {
-                let failure = Self::of("s3", &error);
-                match s3_hint(status, code) {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                }
+                let hint = s3_hint(status, code);
+                Self::of("s3", &error).hint_if(hint)
             }
             Error::S3(S3Error::Http(HttpError::Redirect(_))) => Self::of("s3", &error).hint(hints::s3_region()),
             Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),

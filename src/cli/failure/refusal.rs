@@ -3,6 +3,7 @@
 //! The words are those of git and of the hosts; none of them decides anything but the hint.
 
 use git_handoff::git::porcelain::{Answer, http_status};
+use git_handoff::git::{fsck, remote};
 use git_handoff::model::format;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::share::push::Request;
@@ -12,6 +13,8 @@ use git_handoff::share::push::Request;
 enum Reason {
     /// The refs have names that it does not take.
     Names,
+    /// The names of the refs are too long; those of branches are no shorter.
+    Long,
     /// It could not write.
     Disk,
     /// It found fault with an object.
@@ -29,7 +32,7 @@ enum Reason {
 }
 
 /// Words in small letters, and what they mean; the first that are found count.
-const WORDS: [(Reason, &[&str]); 8] = [
+const WORDS: [(Reason, &[&str]); 9] = [
     (Reason::Shallow, &["shallow update not allowed", "(shallow)"]),
     (Reason::Newer, &["(fetch first)", "non-fast-forward", "(stale info)", "(needs force)", "(already exists)"]),
     (
@@ -54,6 +57,7 @@ const WORDS: [(Reason, &[&str]); 8] = [
         ],
     ),
     (Reason::Objects, &["fsck", "unpacker error"]),
+    (Reason::Long, &["too long", "name length"]),
     (Reason::Protected, &["protected", "gh006", "gh013", "rule violation", "restricted"]),
     (
         Reason::Names,
@@ -131,7 +135,7 @@ pub(super) fn of_declined(request: &Request, answers: &[Answer], said: &str) -> 
         Some(Reason::Newer) => hints::fetch_first(to),
         Some(Reason::Names) if outside => hints::push_as_branch(to, names),
         None if outside => hints::declined(to, names),
-        Some(Reason::Names) | None => hints::bundle(),
+        Some(Reason::Names | Reason::Long) | None => hints::bundle(),
     }
 }
 
@@ -145,8 +149,17 @@ pub(super) fn of_push(request: &Request, said: &str) -> Option<Hint> {
     }
 }
 
+/// Returns what helps where a remote could not be dealt with.
+pub(super) fn of_remote(error: &remote::Error) -> Option<Hint> {
+    match error {
+        remote::Error::Failed(to, why) => of_words(to, &why.to_string()),
+        remote::Error::Unsound(_, why) => of_check(why),
+        _ => None,
+    }
+}
+
 /// Returns what helps where a remote could not be reached, or did not let anybody in.
-pub(super) fn of_remote(remote: &str, said: &str) -> Option<Hint> {
+fn of_words(remote: &str, said: &str) -> Option<Hint> {
     let small = said.to_ascii_lowercase();
     let any = |words: &[&str]| words.iter().any(|words| small.contains(words));
     let owned = said.split_once(OWNER).and_then(|(_, rest)| rest.split('\'').next());
@@ -161,6 +174,11 @@ pub(super) fn of_remote(remote: &str, said: &str) -> Option<Hint> {
         None if any(&DOWN) => Some(hints::again_later()),
         None => None,
     }
+}
+
+/// Returns how to take objects that git's check found fault with, if a setting can.
+pub(super) fn of_check(said: &str) -> Option<Hint> {
+    fsck::finding(said).map(hints::let_through)
 }
 
 fn signs_in(said: &str) -> bool {

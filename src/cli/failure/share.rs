@@ -49,11 +49,7 @@ impl Failure {
             push::Error::Remote(remote::Error::Failed(_, why)) => refusal::of_push(request, &why.to_string()),
             _ => None,
         };
-        let failure = Self::from(error);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::from(error).hint_if(hint)
     }
 }
 
@@ -75,14 +71,8 @@ impl From<remote::Error> for Failure {
                 failure.hint(hints::no_push_option())
             }
             remote::Error::NotGit(..) => Self { code: "not-git", ..failure },
-            remote::Error::Failed(to, why) => match refusal::of_remote(to, &why.to_string()) {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            },
-            remote::Error::Unsound(..)
-            | remote::Error::Quarantine(_)
-            | remote::Error::Outgoing(_)
-            | remote::Error::Git(_) => failure,
+            remote::Error::Failed(..) | remote::Error::Unsound(..) => failure.hint_if(refusal::of_remote(&error)),
+            remote::Error::Quarantine(_) | remote::Error::Outgoing(_) | remote::Error::Git(_) => failure,
         }
     }
 }
@@ -159,6 +149,10 @@ impl From<BundleError> for Failure {
         match error {
             BundleError::Missing(_) => Self::of("unknown-run", &error),
             BundleError::Empty => Self::of("no-runs", &error),
+            BundleError::Pack(_, ref why) => {
+                let hint = refusal::of_check(&why.to_string());
+                Self::of("bundle", &error).hint_if(hint)
+            }
             BundleError::Scratch(inner) => inner.into(),
             BundleError::Ref(inner) => inner.into(),
             BundleError::Logs(inner) => inner.into(),

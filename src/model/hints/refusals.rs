@@ -21,6 +21,9 @@ hints! {
     /// The remote checks objects and found fault with one.
     host_checks() =>
         "git -c transfer.fsckObjects=true fsck   # names what the host found; `receive.fsck.<message> = ignore` there lets it through";
+    /// git's check of what came in found fault with an object.
+    let_through(finding) =>
+        "git config fetch.fsck.{finding} ignore   # if you take such objects all the same; then the same command again";
     /// The server cannot answer now.
     again_later() => "the same command again, a little later";
     /// The clock here is too far from the server's.
