@@ -1,9 +1,10 @@
 //! Anchors: places outside the repository, honest, absent, lying and forged.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod answers;
+pub(crate) mod answers;
 mod git;
 pub(crate) mod moto;
+mod pages;
 mod rfc3161;
 mod s3;
 mod settings;

@@ -3,3 +3,4 @@
 mod archive;
 mod delete;
 mod doctor;
+mod locks;

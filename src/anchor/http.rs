@@ -7,6 +7,8 @@ use ureq::http::{Request, Response};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
+use crate::model::printable::line;
+
 pub(super) use ureq::http::{Method, StatusCode};
 
 /// Asks one place.
@@ -22,11 +24,36 @@ pub(super) struct Reply {
     headers: ureq::http::HeaderMap,
 }
 
+/// The most characters of a wrong answer that are shown.
+const SHOWN: usize = 120;
+
 impl Reply {
+    /// Returns the beginning of its body in one line, for an error about it.
+    pub(super) fn excerpt(&self) -> String {
+        match std::str::from_utf8(&self.body) {
+            Ok(text) if text.trim().is_empty() => "it is empty".to_owned(),
+            Ok(text) if !text.contains('\0') => shown(text),
+            _ => {
+                let kind = self.header("content-type").unwrap_or("no type that is said");
+                line(&format!("it is {} bytes of {kind}", self.body.len()))
+            }
+        }
+    }
+
     /// Returns a header, where it is text.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
+}
+
+/// Returns the beginning of a text in one line.
+pub(super) fn shown(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = words.chars().take(SHOWN).collect();
+    if short.len() < words.len() {
+        short.push('…');
+    }
+    line(&short)
 }
 
 impl Client {

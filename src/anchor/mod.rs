@@ -38,7 +38,7 @@ pub use http::Error as HttpError;
 use kind::{AnchorKind, Word};
 pub use kind::{Holdings, Published, Sealing, Unsure};
 pub use rfc3161::{StampsError, TokenError};
-pub use s3::WireError as S3Error;
+pub use s3::{SKEWED as S3_SKEWED, WireError as S3Error};
 pub use settings::{SettingError, read};
 
 /// How long one question may take where the configuration does not say it.
@@ -247,8 +247,11 @@ pub enum Error {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The authority answered something else.
-    #[error("it answers with status {0}")]
-    Status(u16),
+    #[error("it answers with status {0}: {1}")]
+    Status(u16, String),
+    /// The answer is of another form.
+    #[error("the answer is no time stamp: {0}")]
+    NoStamp(String),
     /// The authority refused.
     #[error("it grants no time stamp (status {0})")]
     Refused(u32),

@@ -168,9 +168,10 @@ impl Authority {
         let post = (Method::POST, self.url.as_str());
         let reply = Client::new(within).ask(post, &headers, &body, LONGEST)?;
         if !reply.status.is_success() {
-            return Err(Error::Status(reply.status.as_u16()));
+            return Err(Error::Status(reply.status.as_u16(), reply.excerpt()));
         }
-        let answer = TimeStampResp::from_der(&reply.body).map_err(token::Error::Der)?;
+        // A proxy may answer with a page in the place of the authority.
+        let answer = TimeStampResp::from_der(&reply.body).map_err(|_| Error::NoStamp(reply.excerpt()))?;
         let status = answer.status.status as u32;
         // Granted, or granted with modifications.
         let token = answer.time_stamp_token.filter(|_| status <= 1).ok_or(Error::Refused(status))?;

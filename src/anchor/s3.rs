@@ -2,6 +2,7 @@
 //! the earliest counts: nobody can take it away, and whatever was put over it came later.
 
 mod wire;
+mod xml;
 
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
-pub use wire::Error as WireError;
 use wire::{Bucket, Stored};
+pub use wire::{Error as WireError, SKEWED};
 
 /// The schema of an object.
 const SCHEMA: &str = "git-handoff.anchored/1";

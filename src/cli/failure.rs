@@ -10,10 +10,12 @@ mod document;
 mod driving;
 mod evidence;
 mod ground;
+mod lock;
 mod packet;
 mod people;
 mod piece;
 mod pipeline;
+mod refusal;
 mod share;
 mod target;
 mod thread;
@@ -101,6 +103,14 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: Hint) -> Self {
         self.hint.get_or_insert(hint);
         self
+    }
+
+    /// Adds a hint, if there is one, unless what went wrong deeper down has given a better one.
+    pub(crate) fn hint_if(self, hint: Option<Hint>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Adds the name that was meant, else a command that lists the names.

@@ -1,5 +1,6 @@
 //! `git handoff fetch`
 
+use git_handoff::git::fsck;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::repository::{Repository, shown};
 use git_handoff::run::taking::TakenIn;
@@ -88,6 +89,9 @@ fn comment(fetched: &Fetched, taken_in: &[TakenIn], request: &Request, output: &
             (Status::Unsound(why), old) => {
                 let kept = if old.is_some() { "what was fetched before is kept" } else { "it was not taken" };
                 output.warn(&format!("{kind} {name:?} on {} is not sound: {why}; {kept}", request.remote.name));
+                if let Some(finding) = fsck::finding(why) {
+                    output.hint_once(hints::let_through(finding));
+                }
             }
             _ => {}
         }

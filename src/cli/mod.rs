@@ -297,7 +297,7 @@ pub(crate) fn main() -> ExitCode {
     }));
     let code = match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
-        Ok(Err(failure)) => output.fail(&failure),
+        Ok(Err(failure)) => output.fail(&failure.naming_lock()),
         Err(_) => output.fail(&Failure::bug()),
     };
     output.end();

@@ -80,7 +80,7 @@ fn print(found: &Whence, output: &mut Output) {
 fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
     let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
     for line in lines {
-        let of = |line: &LinesShown| (line.commit, line.by, line.items.clone());
+        let of = |line: &LinesShown| (line.commit, line.by, line.items.clone(), line.passed_over);
         let same = |origin: &&mut Vec<&LinesShown>| of(origin[0]) == of(line);
         match origins.iter_mut().find(same) {
             Some(origin) => origin.push(line),

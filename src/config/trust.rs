@@ -81,9 +81,9 @@ impl Config {
     }
 }
 
-/// Returns whether a setting of git's own says how others are reached.
+/// Returns true if a setting of git's own says how others are reached, or what of theirs git's check lets through.
 pub(super) fn is_of_reaching(key: &str) -> bool {
-    const SECTIONS: [&str; 6] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe."];
+    const SECTIONS: [&str; 7] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe.", "fetch.fsck."];
     let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
     let of_remote = || key.starts_with("remote.") && matches!(name, "url" | "pushurl");
     SECTIONS.iter().any(|section| key.starts_with(section))

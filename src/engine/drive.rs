@@ -41,6 +41,9 @@ const POLL: Duration = Duration::from_millis(250);
 /// How often what worktrees take on the disk is measured: that looks at every file in them.
 const MEASURE: Duration = Duration::from_secs(60);
 
+/// Clocks may differ by an hour before it is worth a word.
+const LEEWAY_MILLIS: u64 = 60 * 60 * 1000;
+
 /// How driving a run ended.
 #[derive(Clone, Debug)]
 pub struct Settled {
@@ -109,6 +112,7 @@ pub async fn drive(
         refs::clear_stale_lock(run.store(), &name(run.id())).map_err(Error::StaleLock)?;
     }
     run.mend()?;
+    behind(run).into_iter().for_each(|note| tell(Progress::Note(note)));
     let (reports, mut finished) = mpsc::unbounded_channel();
     let clock = run.writer().clock;
     let steady = Steady::new(clock);
@@ -142,6 +146,17 @@ pub async fn drive(
     driver.tidy().await;
     drop(hold);
     result
+}
+
+/// Says that the clock here is behind the dates of a run, if it is by more than clocks usually differ: no entry is dated before
+/// the one that it follows.
+fn behind(run: &OpenRun) -> Option<String> {
+    let now = run.writer().clock.now();
+    let last = run.head().at.filter(|last| now.plus_millis(LEEWAY_MILLIS) < *last)?;
+    Some(format!(
+        "it is {now} here, and the run dates its last entry {last}: one of the two clocks is wrong, and what follows gets \
+         that date"
+    ))
 }
 
 impl Driver<'_> {

@@ -33,6 +33,8 @@ pub struct Blamed {
     pub there: u64,
     /// The numbers of the lines in the file that was asked about.
     pub lines: RangeInclusive<u64>,
+    /// The commit that changed them since, if `blame.ignoreRevsFile` passes over it.
+    pub passed: Option<Oid>,
 }
 
 impl Aside {
@@ -121,38 +123,76 @@ impl Aside {
     ) -> Result<Vec<Blamed>, program::Error> {
         let since = since.map(|since| format!("^{since}"));
         let revisions = since.into_iter().chain([tip.to_string()]).collect::<Vec<_>>();
-        blame(self.git(), &revisions, path, lines)
+        blame(self.git(), (&[], &revisions), path, lines)
     }
 }
 
 /// Returns who brought the lines of a file: of a commit, or as they stand in the work tree.
 ///
-/// Nothing that is tracked has a say: no list of commits to pass over, no replaced object, no graft.
+/// Commits of the user's `blame.ignoreRevsFile` are passed over, and named. No replaced object and no graft has a say.
 pub fn lines(
     store: &Store,
     commit: Option<Oid>,
     path: &BStr,
     lines: Option<&RangeInclusive<u64>>,
 ) -> Result<Vec<Blamed>, program::Error> {
-    let git = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
-    let git = match store.work_dir() {
-        Some(root) if commit.is_none() => git.work_tree(&root),
-        _ => git,
+    let git = || {
+        let git = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
+        match store.work_dir() {
+            Some(root) if commit.is_none() => git.work_tree(&root),
+            // A relative path in the setting begins at the top of the work tree.
+            Some(root) => git.in_dir(&root),
+            None => git,
+        }
     };
     let revisions: Vec<String> = commit.iter().map(Oid::to_string).collect();
-    blame(git, &revisions, path, lines.map_or(&[], std::slice::from_ref))
+    let asked = lines.map_or(&[][..], std::slice::from_ref);
+    let all = blame(git(), (&[NONE_PASSED], &revisions), path, asked)?;
+    let set = match git().args(["config", "--get-all", IGNORED]).line() {
+        Err(program::Error::Failed { code: Some(1), .. }) => return Ok(all),
+        other => other?,
+    };
+    if set.is_empty() {
+        return Ok(all);
+    }
+    Ok(passed_over(&all, blame(git(), (&[], &revisions), path, asked)?))
+}
+
+/// The setting that names lists of commits that `git blame` passes over.
+const IGNORED: &str = "blame.ignoreRevsFile";
+
+/// Clears these lists; an empty setting does not.
+const NONE_PASSED: &str = "--ignore-revs-file=";
+
+/// Tells which lines have another origin where no commit is passed over, and names that commit.
+fn passed_over(all: &[Blamed], over: Vec<Blamed>) -> Vec<Blamed> {
+    let last = |line: u64| all.iter().find(|one| one.lines.contains(&line)).and_then(|one| one.commit);
+    let mut found: Vec<Blamed> = Vec::new();
+    for one in over {
+        let first = found.len();
+        for line in one.lines.clone() {
+            let passed = last(line).filter(|last| Some(*last) != one.commit);
+            match found[first..].last_mut().filter(|part| part.passed == passed) {
+                Some(part) => part.lines = *part.lines.start()..=line,
+                None => {
+                    let there = one.there + (line - one.lines.start());
+                    found.push(Blamed { there, lines: line..=line, passed, ..one.clone() });
+                }
+            }
+        }
+    }
+    found
 }
 
 fn blame(
     git: Git,
-    revisions: &[String],
+    (options, revisions): (&[&str], &[String]),
     path: &BStr,
     lines: &[RangeInclusive<u64>],
 ) -> Result<Vec<Blamed>, program::Error> {
-    let options = ["--incremental", "--no-textconv", "--ignore-revs-file="];
     let some = lines.iter().map(|lines| format!("-L{},{}", lines.start(), lines.end()));
-    let call = git.config("core.quotePath=true").arg("blame").args(options).args(some).args(revisions);
-    let told = call.arg("--").arg(path.to_os_str_lossy()).run()?;
+    let call = git.config("core.quotePath=true").args(["blame", "--incremental", "--no-textconv"]);
+    let told = call.args(options).args(some).args(revisions).arg("--").arg(path.to_os_str_lossy()).run()?;
     let mut blamed = read(&told);
     blamed.sort_by_key(|one| *one.lines.start());
     Ok(blamed)
@@ -166,7 +206,7 @@ fn read(told: &[u8]) -> Vec<Blamed> {
         if let Some(name) = line.strip_prefix(b"filename ") {
             if let Some((commit, there, here, count)) = group.take() {
                 let lines = here..=here + count.saturating_sub(1);
-                found.push(Blamed { commit, path: quoted_path::unquoted(name), there, lines });
+                found.push(Blamed { commit, path: quoted_path::unquoted(name), there, lines, passed: None });
             }
         } else if group.is_none() {
             let mut words = line.to_str().unwrap_or_default().split(' ');
@@ -186,6 +226,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lines_that_a_commit_was_passed_over_for_are_told_apart() {
+        let oid = |digit: char| Some(digit.to_string().repeat(40).parse::<Oid>().unwrap());
+        let one = |commit, there, lines, passed| Blamed { commit, path: "f".into(), there, lines, passed };
+        let all = [one(oid('1'), 1, 1..=2, None), one(oid('2'), 3, 3..=3, None), one(oid('1'), 4, 4..=4, None)];
+        let over = vec![one(oid('1'), 7, 1..=4, None)];
+        let wanted = [one(oid('1'), 7, 1..=2, None), one(oid('1'), 9, 3..=3, oid('2')), one(oid('1'), 10, 4..=4, None)];
+        assert_eq!(passed_over(&all, over), wanted);
+    }
+
+    #[test]
     fn groups_of_lines_are_read() {
         let (one, none) = ("a1134369fe668301a94828ddbe731d5946ac8243", "0".repeat(40));
         let told = format!(
@@ -196,6 +246,7 @@ mod tests {
             path: path.into(),
             there,
             lines,
+            passed: None,
         };
         let wanted = [blamed(one, "aü", 3, 5..=6), blamed(one, "b c", 9, 1..=1), blamed(&none, "d", 2, 2..=2)];
         assert_eq!(read(told.as_bytes()), wanted);

@@ -58,7 +58,7 @@ impl Half {
         let files: BTreeSet<PathBuf> = same.into_iter().map(|change| change.path.clone()).collect();
         let tree = if files.is_empty() { None } else { Some(with(git, from, &told)?) };
         tell(git, &told)?;
-        git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(Self { files, changes, tree })
     }
 
@@ -86,7 +86,7 @@ impl Half {
         let nothing = self.changes.iter().flat_map(|change| change.gone.iter());
         let old = self.changes.iter().filter_map(|change| change.old.as_deref()).flatten();
         tell(git, &nothing.chain(old).copied().collect::<Vec<_>>())?;
-        git().args(["update-index", "-q", "--refresh"]).succeeds().map(drop)
+        git().args(["update-index", "--refresh"]).succeeds().map(drop)
     }
 }
 
@@ -115,7 +115,7 @@ fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, pro
 fn differing(git: &dyn Fn() -> Git, told: &[u8]) -> Result<BTreeSet<PathBuf>, Error> {
     aside(git, |git| {
         tell(git, told)?;
-        git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        git().args(["update-index", "--refresh"]).succeeds()?;
         let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
         Ok(paths(&listed).collect())
     })

@@ -87,7 +87,7 @@ impl Hooks {
         // What the person's index knows of the files is kept, so that nobody has to read them again.
         work_tree::copy_of_index(&self.store, self.folder.path()).map_err(Error::Folder)?;
         self.git().args(["read-tree", "--reset", &tree.to_string()]).run()?;
-        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        self.git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(())
     }
 

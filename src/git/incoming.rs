@@ -5,6 +5,7 @@ use std::io::{self, Seek as _, Write as _};
 
 use tempfile::TempDir;
 
+use super::fsck;
 use super::kept::Kept;
 use super::pack::UNFINISHED;
 use super::program::{self, Git};
@@ -53,7 +54,7 @@ impl Incoming {
 /// Takes what `tip` reaches into a repository, as far as `known` does not reach it, kept until a ref reaches it.
 ///
 /// `from` is a call of git that sees the objects. What the repository has already is taken as well: nothing may reach it there.
-/// With `strict`, everything is checked as a host checks what is pushed to it.
+/// With `strict`, everything is checked as a host checks what is pushed to it, but for what `fetch.fsck.*` lets through.
 pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: bool) -> Result<Kept, Error> {
     let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
     let mut header = Vec::new();
@@ -69,7 +70,7 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
     pack.rewind().map_err(Error::Folder)?;
     let incoming = Incoming::new(store).map_err(Error::Folder)?;
     let call = incoming.around(store.git()).frugal().args(["index-pack", "--stdin"]);
-    let call = if strict { call.arg("--strict") } else { call };
+    let call = if strict { call.arg(format!("--strict{}", fsck::exceptions(&|| store.git())?)) } else { call };
     match call.stdin(pack).run() {
         Ok(_) => incoming.release().map_err(Error::Folder),
         Err(program::Error::Failed { said, .. }) if strict => Err(Error::Refused(said)),

@@ -1,5 +1,7 @@
 //! What git prints for programs: the answers of `push --porcelain` and `ls-remote`, and the head of a bundle. Pure.
 
+use std::path::PathBuf;
+
 use crate::model::digest::Oid;
 use crate::model::printable;
 
@@ -12,6 +14,31 @@ pub struct Answer {
     pub taken: bool,
     /// Why not, or what kind of change it was, in git's words.
     pub summary: String,
+}
+
+impl Answer {
+    /// Returns true if the remote refused the ref, and not git here.
+    pub fn is_by_remote(&self) -> bool {
+        !self.taken && self.summary.starts_with("[remote rejected]")
+    }
+}
+
+/// Returns the refs that a remote refused, each with the reason, and then those that it took.
+pub fn refused(answers: &[Answer]) -> String {
+    let refused = answers.iter().filter(|answer| !answer.taken);
+    let refused = refused.map(|answer| format!("{} {}", answer.to, answer.summary)).collect::<Vec<_>>().join(", ");
+    let taken: Vec<&str> = answers.iter().filter(|answer| answer.taken).map(|answer| answer.to.as_str()).collect();
+    if taken.is_empty() { refused } else { format!("{refused}; it took {}", taken.join(", ")) }
+}
+
+/// Returns true if git says that the remote cannot take all refs of a push or none.
+///
+/// The words of the remote stand behind `remote: `; a host that refuses such pushes by itself says so there.
+pub fn is_not_atomic(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    ["does not support --atomic", "atomic push is not supported", "atomic pushes are not supported"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 /// Reads what `git push --porcelain` prints; lines that tell of no ref are passed over.
@@ -46,13 +73,32 @@ pub fn is_unsound(said: &str) -> bool {
     ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
 }
 
-/// Returns whether git says that a server, or a proxy before it, answered with 403: to its first question, or to what was sent.
+/// Returns the status of HTTP with which, as git says, a server or a proxy before it refused: its first question, or what was sent.
 ///
 /// What the other side says by itself stands behind `remote: `, and may be anything.
-pub fn is_forbidden(said: &str) -> bool {
-    const WORDS: [&str; 2] = ["The requested URL returned error: 403", "RPC failed; HTTP 403"];
-    let is_it = |line: &str| !line.starts_with("remote: ") && WORDS.iter().any(|words| line.contains(words));
-    said.lines().any(is_it)
+pub fn http_status(said: &str) -> Option<u16> {
+    let status = |line: &str| {
+        let (_, rest) = ["The requested URL returned error: ", "RPC failed; HTTP "]
+            .iter()
+            .find_map(|words| line.split_once(words))?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    said.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
+}
+
+/// Returns the lock file that git, or we, could not make because it is there.
+pub fn lock_named(said: &str) -> Option<PathBuf> {
+    let line = |line: &str| {
+        let git =
+            || line.split_once("Unable to create '")?.1.split_once("': File exists").map(|(path, _)| path.to_owned());
+        let config = || {
+            let (path, _) = line.split_once("could not lock config file ")?.1.split_once(": File exists")?;
+            Some(format!("{path}.lock"))
+        };
+        let ours = || line.split_once(" is locked: ")?.1.strip_suffix(" exists").map(str::to_owned);
+        git().or_else(config).or_else(ours)
+    };
+    said.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
 }
 
 /// What stands before the pack in a bundle.
@@ -126,11 +172,31 @@ mod tests {
         let first =
             "remote: no\nfatal: unable to access 'http://127.0.0.1:8123/hub/': The requested URL returned error: 403";
         let pack = "error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403\nsend-pack: unexpected disconnect";
-        assert!(is_forbidden(first) && is_forbidden(pack));
-        assert!(!is_forbidden(
-            "remote: The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly"
-        ));
-        assert!(!is_forbidden(&first.replace("403", "404")));
+        assert_eq!((http_status(first), http_status(pack)), (Some(403), Some(403)));
+        let by_remote = "remote: The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly";
+        assert_eq!(http_status(by_remote), None);
+        assert_eq!(http_status(&first.replace("403", "404")), Some(404));
+    }
+
+    #[test]
+    fn a_lock_file_is_found_in_what_git_says() {
+        for (said, lock) in [
+            (
+                "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process",
+                Some("/r/.git/index.lock"),
+            ),
+            (
+                "fatal: cannot lock ref 'HEAD': Unable to create '/r/a b/.git/HEAD.lock': File exists.",
+                Some("/r/a b/.git/HEAD.lock"),
+            ),
+            ("error: could not lock config file /r/.git/config: File exists", Some("/r/.git/config.lock")),
+            ("refs/handoff/runs/r is locked: /r/.git/packed-refs.lock exists", Some("/r/.git/packed-refs.lock")),
+            ("error: could not lock config file /r/.git/config: Permission denied", None),
+            ("fatal: Unable to create '/r/.git/index': File exists.", None),
+            ("", None),
+        ] {
+            assert_eq!(lock_named(said), lock.map(PathBuf::from), "{said}");
+        }
     }
 
     #[test]

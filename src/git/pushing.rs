@@ -14,6 +14,11 @@ const MOST_PUSHED: usize = 10_000;
 /// The most of them that are to be moved away from something: each is named on the command line, and held against every ref.
 const MOST_LEASED: usize = 500;
 
+/// How git begins to say why it refused all refs of a push, where their number is not the reason: it would say the same again
+/// of one of them, and the refs that go first would speak of others that do not follow.
+const OTHER_REASONS: [&str; 6] =
+    ["unpack", "cannot lock ref", "failed to lock", "failed to update ref", "hidden ref", "shallow update not allowed"];
+
 /// One ref to be pushed.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -23,42 +28,98 @@ pub struct Spec {
     pub to: String,
     /// What it may be moved away from although that is no ancestor; only for what is no chain.
     pub instead_of: Option<Oid>,
+    /// True for a ref that must be there before those that do not go first, where they cannot go together.
+    pub goes_first: bool,
 }
 
 /// Moves refs of a remote, all or none of a batch where it can do that; returns what became of each.
 ///
-/// Nothing is ever forced that is a chain, nothing goes but what the specs name, and no hook of ours runs.
+/// A remote that refuses atomic pushes, or more than a ref a push, gets the refs that go first, and then the others. Nothing is
+/// ever forced that is a chain, nothing goes but what the specs name, and no hook of ours runs.
 pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(Vec<Answer>, String), Error> {
-    let mut answers = Vec::new();
-    let mut said = String::new();
+    let mut done = Done::default();
     let leased = specs.iter().filter(|spec| spec.instead_of.is_some()).count();
+    let call = Call { store, reach, to };
     for specs in specs.chunks(if leased > MOST_LEASED { MOST_LEASED } else { MOST_PUSHED }) {
+        let (mut first, others): (Vec<Spec>, Vec<Spec>) = specs.iter().cloned().partition(|spec| spec.goes_first);
+        match call.push(specs, true)? {
+            None => {
+                // Nothing is taken of the others unless all that goes first is there.
+                for part in [&first, &others].into_iter().filter(|part| !part.is_empty()) {
+                    if done.answers.iter().all(|answer| answer.taken) {
+                        let part_done = call.push(part, false)?.unwrap_or_default();
+                        done.extend(call.one_by_one(part, part_done)?);
+                    }
+                }
+            }
+            Some(all) => {
+                first.extend(others);
+                done.extend(call.one_by_one(&first, all)?);
+            }
+        }
+    }
+    Ok((done.answers, done.said))
+}
+
+/// What became of some refs.
+#[derive(Default)]
+struct Done {
+    answers: Vec<Answer>,
+    /// What the remote said to a push of which it did not take everything.
+    said: String,
+}
+
+impl Done {
+    fn extend(&mut self, other: Self) {
+        self.answers.extend(other.answers);
+        if !other.said.is_empty() {
+            self.said = other.said;
+        }
+    }
+
+    /// Returns true if the remote refused every ref of a push and did not tell one from another.
+    ///
+    /// A host that takes one ref a push answers so.
+    fn is_refused_as_a_whole(&self) -> bool {
+        let Some(first) = self.answers.first() else { return false };
+        let is_same = |answer: &Answer| !answer.taken && answer.summary == first.summary;
+        let is_other = |words: &&str| first.summary.contains(*words) || self.said.contains(*words);
+        let all = self.answers.len() > 1 && first.is_by_remote() && self.answers.iter().all(is_same);
+        all && !OTHER_REASONS.iter().any(|words| is_other(words))
+    }
+}
+
+/// A remote to be pushed to.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    store: &'a Store,
+    reach: &'a Reach,
+    to: &'a str,
+}
+
+impl Call<'_> {
+    /// Pushes refs in one call, or returns `None` if the remote cannot take all or none of them.
+    fn push(self, specs: &[Spec], atomic: bool) -> Result<Option<Done>, Error> {
+        let Self { store, reach, to } = self;
         let within = reach.apart.as_ref().map_or(store, |apart| apart.store());
         let refs = specs.iter().map(|spec| (spec.to.as_str(), spec.oid));
         let outgoing = Outgoing::new(within, refs).map_err(Error::Outgoing)?;
-        let push = |atomic| push_once(transport(store, reach), to, (specs, &outgoing), atomic);
-        let (mut text, mut error) = push(true);
-        let no_atomic = |error: &program::Error| error.to_string().contains("does not support --atomic");
-        if error.as_ref().is_some_and(no_atomic) {
-            (text, error) = push(false);
-        }
-        let told = porcelain::pushed(&text);
-        match error {
-            Some(program::Error::Failed { said: words, .. }) if told.iter().any(|answer| !answer.taken) => {
-                said = printable::lines(&words);
+        let (text, error) = push_once(transport(store, reach), to, (specs, &outgoing), atomic);
+        let answers = porcelain::pushed(&text);
+        let said = match error {
+            Some(error) if atomic && porcelain::is_not_atomic(&error.to_string()) => return Ok(None),
+            Some(program::Error::Failed { said, .. }) if answers.iter().any(|answer| !answer.taken) => {
+                printable::lines(&said)
             }
             Some(error) => return Err(Error::of_push(to, error, reach)),
-            None => {}
-        }
-        answers.extend(told);
+            None => String::new(),
+        };
+        Ok(Some(Done { answers, said }))
     }
-    Ok((answers, said))
-}
 
-/// Deletes refs of a remote, each only where it still points at what is said; returns what became of each.
-pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) -> Result<Vec<Answer>, Error> {
-    let mut answers = Vec::new();
-    for refs in refs.chunks(MOST_LEASED) {
+    /// Deletes refs in one call.
+    fn delete(self, refs: &[(String, Oid)]) -> Result<Done, Error> {
+        let Self { store, reach, to } = self;
         let leases = refs.iter().map(|(name, old)| format!("--force-with-lease={name}:{old}"));
         let call = transport(store, reach).args(PUSH).args(leases).arg("--").arg(to);
         let mut out = Vec::new();
@@ -66,13 +127,57 @@ pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) ->
             out.extend_from_slice(chunk);
             Ok(())
         });
-        let told = porcelain::pushed(&String::from_utf8_lossy(&out));
-        match result {
-            Err(program::Error::Failed { .. }) if told.iter().any(|answer| !answer.taken) => {}
+        let answers = porcelain::pushed(&String::from_utf8_lossy(&out));
+        let said = match result {
+            Err(program::Error::Failed { said, .. }) if answers.iter().any(|answer| !answer.taken) => said,
             Err(error) => return Err(Error::of_push(to, error, reach)),
-            Ok(()) => {}
+            Ok(()) => String::new(),
+        };
+        Ok(Done { answers, said })
+    }
+
+    /// Pushes each ref alone if the remote refused all of them together; returns what became of each by now.
+    ///
+    /// The refs that go first must be taken before any other goes.
+    fn one_by_one(self, specs: &[Spec], together: Done) -> Result<Done, Error> {
+        if specs.len() < 2 || !together.is_refused_as_a_whole() {
+            return Ok(together);
         }
-        answers.extend(told);
+        let mut done = Done::default();
+        for (at, spec) in specs.iter().enumerate() {
+            let alone = self.push(std::slice::from_ref(spec), false)?.unwrap_or_default();
+            let is_taken = alone.answers.iter().all(|answer| answer.taken);
+            if !is_taken && (at == 0 || spec.goes_first) {
+                // The reason is another one than their number: the answer to all of them tells it of each.
+                let left = specs[at..].iter().map(|spec| &spec.to).collect::<Vec<_>>();
+                done.answers.extend(together.answers.into_iter().filter(|answer| left.contains(&&answer.to)));
+                done.said = alone.said;
+                return Ok(done);
+            }
+            done.extend(alone);
+        }
+        Ok(done)
+    }
+}
+
+/// Deletes refs of a remote, each only where it still points at what is said; returns what became of each.
+pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) -> Result<Vec<Answer>, Error> {
+    let call = Call { store, reach, to };
+    let mut answers = Vec::new();
+    for refs in refs.chunks(MOST_LEASED) {
+        let together = call.delete(refs)?;
+        if !together.is_refused_as_a_whole() {
+            answers.extend(together.answers);
+            continue;
+        }
+        for (at, alone) in refs.iter().enumerate() {
+            let alone = call.delete(std::slice::from_ref(alone))?;
+            if at == 0 && alone.answers.iter().any(|answer| !answer.taken) {
+                answers.extend(together.answers);
+                break;
+            }
+            answers.extend(alone.answers);
+        }
     }
     Ok(answers)
 }

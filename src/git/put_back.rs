@@ -63,7 +63,7 @@ impl Before {
                 continue;
             }
             git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
-            git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+            git().args(["update-index", "--refresh"]).succeeds()?;
             let differing = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
             let differing: BTreeSet<PathBuf> = paths(&differing).collect();
             left.retain(|file| !held.contains(file) || differing.contains(file));
@@ -94,7 +94,7 @@ impl Before {
     /// Puts the index back whatever was staged since, and leaves the files.
     pub fn unstage(&self) -> Result<(), Error> {
         self.reset_index(&self.differing(&self.index)?)?;
-        self.git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+        self.git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(())
     }
 
@@ -183,7 +183,7 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
 pub fn modified(store: &Store, among: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
-    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    git().args(["update-index", "--refresh"]).succeeds()?;
     let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
     Ok(paths(&listed).filter(|path| among.contains(path)).collect())
 }

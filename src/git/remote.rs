@@ -17,6 +17,7 @@ use super::porcelain;
 use super::program::{self, Git};
 use super::stop::Stop;
 use super::store::{Kept, Store};
+use super::web;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
 use crate::model::printable;
@@ -156,14 +157,20 @@ pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<V
 
 /// Returns the refs of a remote that any of some patterns names, and what they point at.
 pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
+    let failed = |error| Error::of(from, error, reach);
     let mut out = Vec::new();
     let call = transport(store, reach).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
         if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }
     });
-    listed.map_err(|error| Error::of(from, error, reach))?;
-    Ok(porcelain::listed(&String::from_utf8_lossy(&out)))
+    let refs = porcelain::listed(&String::from_utf8_lossy(&out));
+    let is_doubtful = listed.as_ref().map_or_else(web::is_page, |()| refs.is_empty());
+    if is_doubtful && let Some(page) = web::page(&|| transport(store, reach), from).map_err(failed)? {
+        return Err(Error::NotGit(without_password(from), page));
+    }
+    listed.map_err(failed)?;
+    Ok(refs)
 }
 
 /// Returns where a push to a remote goes, if that is somewhere else than where a fetch comes from.
@@ -283,6 +290,9 @@ pub enum Error {
     /// What it sends is not what git takes for sound.
     #[error("what {0} sends is unsound: {1}")]
     Unsound(String, String),
+    /// A web server answered, and not as a repository does.
+    #[error("{0} does not answer as a git repository does, but with {1}")]
+    NotGit(String, String),
     /// It could not be reached, or said no.
     #[error("{0} could not be read or written")]
     Failed(String, #[source] program::Error),
@@ -325,7 +335,9 @@ impl Error {
     /// As [`Error::of`], of a push, which may be forbidden where reading is not.
     pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
         match Self::of(remote, error, reach) {
-            Self::Failed(remote, why) if porcelain::is_forbidden(&why.to_string()) => Self::Forbidden(remote, why),
+            Self::Failed(remote, why) if porcelain::http_status(&why.to_string()) == Some(403) => {
+                Self::Forbidden(remote, why)
+            }
             other => other,
         }
     }

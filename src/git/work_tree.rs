@@ -139,7 +139,7 @@ pub fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
 fn make_way(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), halfway: Halfway) -> Result<Half, Error> {
     let mut taken = untracked_in_the_way(git, root, from, to)?;
     // A file that was only touched is not changed; what is changed, read-tree finds by itself.
-    git().args(["update-index", "-q", "--refresh"]).succeeds()?;
+    git().args(["update-index", "--refresh"]).succeeds()?;
     let mut half = Half::default();
     if halfway == Halfway::TakenUp {
         let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;

@@ -128,7 +128,7 @@ impl Server {
         };
         let mut result = match answer {
             Ok(value) => CallToolResult::structured(value),
-            Err(failure) => failed(&failure),
+            Err(failure) => failed(&failure.naming_lock()),
         };
         result.content.extend(notes.into_iter().map(ContentBlock::text));
         result

@@ -237,6 +237,9 @@ pub use keys::*;
 mod products;
 pub use products::*;
 
+mod refusals;
+pub use refusals::*;
+
 mod sharing;
 pub use sharing::*;
 
@@ -286,11 +289,6 @@ hints! {
     add_anchor() => "git handoff anchor add NAME git URL";
     /// An anchor knows of no run yet.
     push_anchor(name) => "git handoff anchor push {name}";
-    /// S3 does not know who asks.
-    s3_credentials() =>
-        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE";
-    /// A bucket lets objects be deleted.
-    s3_lock() => "aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME";
 }
 
 // What is set.

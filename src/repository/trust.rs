@@ -7,7 +7,7 @@ use crate::config::is_in_work_tree;
 use crate::ledger::sign;
 use crate::model::json;
 use crate::model::log_name::is_fingerprint;
-use crate::verify::{Options, Revoked, Signers, revoked};
+use crate::verify::{Now, Options, Revoked, Signers, revoked};
 
 use super::{Repository, read_up_to};
 
@@ -75,6 +75,7 @@ impl Repository {
             signer,
             strict_signers: strict_file.is_some() || wanted.require,
             revoked,
+            now: Some(Now { at: self.environment.clock.now(), pinned: self.environment.clock.is_pinned() }),
             ..Options::default()
         })
     }

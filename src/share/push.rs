@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::git::porcelain::{self, Answer};
 use crate::git::remote::{self, Reach, Remote, Spec};
 use crate::git::screen::{self, Range};
 use crate::git::store::{self, Kept, Store};
@@ -23,7 +24,7 @@ use super::diverged::{Diverged, How};
 use super::outbound::{self, Outbound};
 use super::rival::{Found, Remotely, Rival};
 use super::wanted::{self, Wanted};
-use super::{Place, Space};
+use super::{Kind, Place, Space};
 
 /// Which runs and threads to hand over, with logs that tell of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,16 +316,15 @@ fn hand_over(store: &Store, reach: &Reach, request: &Request, (url, moves): (&st
         oid: moved.new,
         to: moved.to.clone(),
         instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
+        goes_first: moved.place.kind == Kind::Log,
     };
     let specs: Vec<Spec> = moving().map(spec).collect();
     if specs.is_empty() {
         return Ok(());
     }
     let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
-    let declined: Vec<(String, String)> =
-        answers.into_iter().filter(|answer| !answer.taken).map(|answer| (answer.to, answer.summary)).collect();
-    if !declined.is_empty() {
-        return Err(Error::Declined { refs: declined, said });
+    if answers.iter().any(|answer| !answer.taken) {
+        return Err(Error::Declined { answers, said });
     }
     let has = held(store, reach, url, &request.space)?;
     for moved in moving() {
@@ -358,10 +358,10 @@ pub enum Error {
     #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
     Blocked(Box<Rival>),
     /// The remote refused.
-    #[error("the remote refused {}", .refs.iter().map(|(name, why)| format!("{name} {why}")).collect::<Vec<_>>().join(", "))]
+    #[error("the remote refused {}", porcelain::refused(answers))]
     Declined {
-        /// The refs, each with what git says of it.
-        refs: Vec<(String, String)>,
+        /// What became of each ref.
+        answers: Vec<Answer>,
         /// What the remote said.
         said: String,
     },

@@ -3,6 +3,7 @@
 mod archives;
 mod gone;
 mod leftovers;
+mod owners;
 mod registered;
 mod remotes;
 mod repository;

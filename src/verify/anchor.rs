@@ -186,7 +186,7 @@ impl Known<'_> {
         for witness in ask(&question) {
             let word = match &witness.answer {
                 Answer::Time(at) => {
-                    times.push(Timed { authority: witness.anchor, at: at.clone() });
+                    times.push(Timed { authority: witness.anchor, at: at.clone(), contradiction: None });
                     continue;
                 }
                 Answer::Logs(logs) => {

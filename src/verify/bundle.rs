@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
+use crate::git::fsck;
 use crate::git::porcelain::{BundleHead, bundle_head};
 use crate::git::program;
 use crate::git::refs;
@@ -88,7 +89,9 @@ impl Bundle {
         let scratch = Scratch::new(&head.object_format)?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
-        call.args(["index-pack", "--stdin", "--fsck-objects"]).run().map_err(|error| match error {
+        let check =
+            format!("--fsck-objects{}", fsck::exceptions(&|| scratch.store().git()).map_err(scratch::Error::from)?);
+        call.args(["index-pack", "--stdin", &check]).run().map_err(|error| match error {
             error if error.wants_memory() => BundleError::TooMuch(path.to_owned()),
             error => BundleError::Pack(path.to_owned(), error),
         })?;

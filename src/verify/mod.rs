@@ -116,6 +116,17 @@ pub struct Options {
     pub base: Option<Oid>,
     /// Whether the run stands alone, as in a bundle: that no log came along says nothing against it.
     pub alone: bool,
+    /// What time it is for the verifier; without it, no date lies ahead.
+    pub now: Option<Now>,
+}
+
+/// What time it is for the verifier.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// The moment.
+    pub at: Moment,
+    /// Whether a pinned clock says so, which only such entries are compared with.
+    pub pinned: bool,
 }
 
 impl Options {
@@ -189,7 +200,7 @@ fn examined(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Report, Vec<Taken>) {
 /// Judges one run: the verdicts, whether nothing but a key speaks against it, and what it took from others.
 fn judged(case: &Case<'_>, at_hand: &AtHand<'_>) -> (Verdicts, bool, Vec<Taken>) {
     let mut anchor = anchor::row(case, at_hand);
-    dated::note(&mut anchor, case.seal().map(|seal| &case.chain.links[..=seal]).and_then(dated::of));
+    dated::note(&mut anchor, dated::of(&case.chain.links, case.seal()), case.options.now);
     let mut evidence = Evidence::gather(case, anchor.held_since());
     let (distrust, taken) = (evidence.distrust, std::mem::take(&mut evidence.taken));
     (evidence.judged(case, anchor, content::row(case)), distrust, taken)

@@ -47,10 +47,8 @@ pub struct Beside {
 pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
     let evidence = Revealed::read(proof);
     let mut anchor = evidence.anchors(options, at_hand);
-    dated::note(
-        &mut anchor,
-        evidence.first.entry().zip(evidence.last.entry()).map(|(first, last)| (first.at, last.at)),
-    );
+    let ends = evidence.first.entry().zip(evidence.last.entry());
+    dated::note(&mut anchor, ends.map(|ends| dated::between(ends, true)), options.now);
     let signature = evidence.signatures(options, anchor.held_since());
     let rest =
         Rows::default().map(|_, &()| Verdict::not_applicable("a proof shows single entries; this needs the run"));

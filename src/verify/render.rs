@@ -231,7 +231,13 @@ impl Timed {
     /// Returns what the authority says as part of an answer.
     pub fn to_json(&self) -> Value {
         match &self.at {
-            Ok(at) => json!({ "authority": self.authority, "at": at }),
+            Ok(at) => {
+                let mut value = json!({ "authority": self.authority, "at": at });
+                if let Some(contradiction) = &self.contradiction {
+                    value["detail"] = contradiction.as_str().into();
+                }
+                value
+            }
             Err(why) => json!({ "authority": self.authority, "at": null, "detail": why }),
         }
     }

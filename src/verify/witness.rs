@@ -120,6 +120,8 @@ pub struct Timed {
     pub authority: String,
     /// When the run's root was there at the latest; or why nothing says so.
     pub at: Result<Moment, String>,
+    /// What that time contradicts, in a sentence.
+    pub contradiction: Option<String>,
 }
 
 /// How an anchor stands to a run.

@@ -27,6 +27,8 @@ pub(super) struct Line {
     pub(super) makers: Vec<Maker>,
     /// Whether the commit holds changes of a person besides what items made.
     pub(super) mixed: bool,
+    /// The commit that changed them since and was passed over, as `blame.ignoreRevsFile` asks.
+    pub(super) passed: Option<Oid>,
 }
 
 /// One file of a commit that is made of several items.
@@ -45,8 +47,15 @@ struct Squash {
 }
 
 impl Line {
-    /// Says in a line whose they are, and what shows that.
+    /// Says in a line whose they are, what shows that, and what was passed over.
     pub(super) fn detail(&self) -> String {
+        let detail = self.origin();
+        let Some(passed) = self.passed.map(|passed| passed.to_string()) else { return detail };
+        let short: String = passed.chars().take(12).collect();
+        format!("{detail}; {short} changed the lines since, and blame.ignoreRevsFile passes over it")
+    }
+
+    fn origin(&self) -> String {
         let Some(finding) = &self.finding else { return "not committed yet".to_owned() };
         let names: Vec<String> = self.makers.iter().map(Maker::name).collect();
         let patches = words::patches(&names);
@@ -85,7 +94,8 @@ impl Judge<'_> {
             match blamed.commit {
                 Some(commit) => brought.entry((commit, blamed.path.clone())).or_default().push(blamed),
                 None => {
-                    found.push(Line { lines: blamed.lines, finding: None, makers: Vec::new(), mixed: false });
+                    let (lines, passed) = (blamed.lines, blamed.passed);
+                    found.push(Line { lines, finding: None, makers: Vec::new(), mixed: false, passed });
                 }
             }
         }
@@ -103,6 +113,7 @@ impl Judge<'_> {
                 finding: Some(Rc::clone(&finding)),
                 makers: makers.clone(),
                 mixed: false,
+                passed: blamed.passed,
             }));
         }
         found.sort_by_key(|line| *line.lines.start());
@@ -158,13 +169,18 @@ impl Judge<'_> {
                     Some(at) => self.made(&mut squash, at, number)?,
                     None => Vec::new(),
                 };
+                let passed = blamed[place].passed;
                 let same = |last: &&mut Line| {
-                    let alike = last.makers.iter().zip(&makers).all(|(one, other)| one.patch.is(&other.patch));
+                    let alike = last.passed == passed
+                        && last.makers.iter().zip(&makers).all(|(one, other)| one.patch.is(&other.patch));
                     alike && last.makers.len() == makers.len() && *last.lines.end() + 1 == here
                 };
                 match parts.last_mut().filter(same) {
                     Some(last) => last.lines = *last.lines.start()..=here,
-                    None => parts.push(Line { lines: here..=here, finding: Some(Rc::clone(finding)), makers, mixed }),
+                    None => {
+                        let finding = Some(Rc::clone(finding));
+                        parts.push(Line { lines: here..=here, finding, makers, mixed, passed });
+                    }
                 }
             }
         }

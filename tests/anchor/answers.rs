@@ -5,23 +5,23 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// What one request is answered with.
-pub(super) struct Answer {
-    pub(super) status: &'static str,
-    pub(super) headers: String,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: &'static str,
+    pub(crate) headers: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    pub(super) fn ok(body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn ok(body: impl Into<Vec<u8>>) -> Self {
         Self { status: "200 OK", headers: String::new(), body: body.into() }
     }
 }
 
 /// What was asked: the request line, and the body.
-pub(super) type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+pub(crate) type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
 /// Serves until the test's process ends; returns the URL, and what is asked.
-pub(super) fn serve(answer: impl Fn(&str, &[u8]) -> Answer + Send + Sync + 'static) -> (String, Asked) {
+pub(crate) fn serve(answer: impl Fn(&str, &[u8]) -> Answer + Send + Sync + 'static) -> (String, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let asked = Asked::default();

@@ -102,9 +102,9 @@ fn a_token_that_proves_nothing_is_never_kept() {
     let other = Authority::new(&env.path().join("other"), P256);
     let lies: [(&str, Bend); 5] = [
         ("over something else than the root", Box::new(move |_| old.clone())),
-        ("cannot be read", Box::new(|_| b"<html>".to_vec())),
+        ("the answer is no time stamp: <html>", Box::new(|_| b"<html>".to_vec())),
         (
-            "cannot be read",
+            "the answer is no time stamp: it is ",
             Box::new(|mut reply| {
                 reply.truncate(reply.len() / 2);
                 reply
@@ -127,7 +127,7 @@ fn a_token_that_proves_nothing_is_never_kept() {
     }
     // An answer to another request about the same root; and an authority that nobody vouches for.
     let heard = Arc::new(Mutex::new(Vec::new()));
-    for (round, why) in [(1, "cannot be read"), (2, "answers another request")] {
+    for (round, why) in [(1, "the answer is no time stamp: it is empty"), (2, "answers another request")] {
         let heard = heard.clone();
         let url = authority.serve(move |reply| {
             let mut heard = heard.lock().unwrap();
@@ -272,6 +272,52 @@ fn a_stamp_says_no_more_than_its_clock_can() {
     };
     plant(&env, &authority.forge(&honest, "stamps", coarse));
     assert_eq!(at(&env).millis() - before.millis(), 99_000);
+}
+
+#[test]
+fn a_stamp_from_before_the_run_is_contradicted_wherever_it_is_shown() {
+    let env = Environment::example("handoff-dag");
+    let at = |clock: &str, arguments: &[&str]| {
+        let mut command = env.command("git-handoff", "repo");
+        command.args(arguments).env("HANDOFF_CLOCK", clock);
+        env.ended(command)
+    };
+    let ahead = "2040-01-01T00:00:00.000Z";
+    at(ahead, &["run", "plan.json"]).success();
+    let authority = authority(&env);
+    add(&env, &authority, &authority.serve(|reply| reply));
+    at(ahead, &["anchor", "push"]).success();
+    let but = "and the run dates its first entry 2040-01-01T00:00:00.000Z: one of the two clocks is wrong";
+    let row = "tsa held the seal at 20";
+    for arguments in [&["verify", RUN][..], &["anchor", "check"]] {
+        let said = at(ahead, arguments).success();
+        assert!(said.contains(row) && said.contains(but), "{said}");
+    }
+    let report = json(&at(ahead, &["verify", "--json", RUN]).exit(0));
+    assert!(report["times"][0]["detail"].as_str().unwrap().contains(but), "{report}");
+    assert!(is_moment(report["times"][0]["at"].as_str().unwrap()), "{report}");
+    // To a verifier of our days the run itself is from the future.
+    let said = env.handoff(["verify", RUN]).success();
+    assert!(said.contains("the run dates its seal 2040-01-01T00:00:00.000Z, and it is 2026-06-04T"), "{said}");
+}
+
+#[test]
+fn a_driver_whose_clock_is_behind_the_run_says_so() {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["submit", "plan.json"]).success();
+    let run = |clock: &str, id: &str| {
+        let mut command = env.command("git-handoff", "repo");
+        command.args(["run", id]).env("HANDOFF_CLOCK", clock);
+        env.ended(command).exit(0).stderr
+    };
+    let said = run("2026-06-01T00:00:00.000Z", RUN);
+    let word = "it is 2026-06-01T00:00:00.000Z here, and the run dates its last entry 2026-06-04T02:00:";
+    assert!(
+        said.contains(word) && said.contains("one of the two clocks is wrong, and what follows gets that date"),
+        "{said}"
+    );
+    env.handoff(["submit", "plan.json", "--id", "second"]).success();
+    assert!(!run("2026-06-04T01:30:00.000Z", "second").contains("clocks"));
 }
 
 #[test]

@@ -179,4 +179,22 @@ fn what_root_left_in_a_users_repository_is_named() {
     "#);
     let findings = as_user(&["doctor", "--json"]);
     assert!(findings.stdout.contains(r#""code":"foreign-files""#), "{findings}");
+    assert_output!(as_user(&["doctor"]), @r#"
+    problem: $TEST/repo/.git/handoff and 1 other file or folder there belong to another user (uid 0)
+      sudo chown -R "$(id -u)" $TEST/repo/.git   # a command of another user left files there
+    [exit status: 3]
+    "#);
+    // Root is told as well, and how the owner gets it back.
+    env.git(["config", "--global", "safe.directory", "*"]).success();
+    let as_root = |arguments: &[&str]| with(&env, &program, "repo", arguments, &[]);
+    assert_output!(as_root(&["doctor"]), @r#"
+    problem: $TEST/repo/.git/handoff and 1 other file or folder there belong to uid 0; the repository belongs to uid 65534, who cannot use that
+      chown -R 65534 $TEST/repo/.git   # a command that ran as root left files there
+    [exit status: 3]
+    "#);
+    // What is shared with the group is in nobody's way.
+    env.shell("repo", &format!("chown -R {OTHER}:0 .git && chown -R 0:0 .git/objects && chmod -R g+rwX .git/objects"))
+        .success();
+    let said = as_root(&["doctor"]);
+    assert!(!said.stdout.contains("belongs to uid"), "{said}");
 }

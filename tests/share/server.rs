@@ -12,13 +12,18 @@ pub(super) fn serve(root: &Path) -> String {
 
 /// As [`serve`], but for requests that are answered with 403, as a proxy does it.
 pub(super) fn serve_but(root: &Path, forbids: fn(&Request) -> bool) -> String {
+    serve_with(root, "403 Forbidden", forbids)
+}
+
+/// As [`serve`], but for requests that are answered with a status.
+pub(super) fn serve_with(root: &Path, status: &'static str, when: fn(&Request) -> bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let root = root.to_owned();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let root = root.clone();
-            std::thread::spawn(move || answer(stream, &root, forbids));
+            std::thread::spawn(move || answer(stream, &root, (status, when)));
         }
     });
     format!("http://{address}")
@@ -62,10 +67,10 @@ impl Request {
     }
 }
 
-fn answer(mut stream: TcpStream, root: &Path, forbids: fn(&Request) -> bool) -> Option<()> {
+fn answer(mut stream: TcpStream, root: &Path, (status, when): (&str, fn(&Request) -> bool)) -> Option<()> {
     let request = Request::read(&stream)?;
-    if forbids(&request) {
-        return write!(stream, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").ok();
+    if when(&request) {
+        return write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").ok();
     }
     let mut child = Command::new("git")
         .arg("http-backend")

@@ -5,8 +5,8 @@ use git_handoff::model::entry::Event;
 use git_handoff::model::name::RunId;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{
-    Answer, AtHand, Claim, Failure, Guarantee, Held, Logs, Options, Question, Report, Seal, Signers, State, Witness,
-    verify_with,
+    Answer, AtHand, Claim, Failure, Guarantee, Held, Logs, Now, Options, Question, Report, Seal, Signers, State,
+    Witness, verify_with,
 };
 
 use crate::common::lab::Lab;
@@ -74,6 +74,36 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
     let report = held_since(&lab, None, Some(stamp), &known(&lab));
     let detail = &report.row("anchor").unwrap().detail;
     assert!(detail.contains("; authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates"), "{detail}");
+}
+
+#[test]
+fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
+    let now = |at: &str, pinned| Some(Now { at: at.parse().unwrap(), pinned });
+    let lab = Lab::new();
+    let sealed = lab.honest().links.last().unwrap().entry.at;
+    let pinned = lab.honest().links.last().unwrap().entry.pinned;
+    let detail = |now: Option<Now>, since: Option<&str>| {
+        let lab = Lab::new();
+        let report = held_since(&lab, since, None, &Options { now, ..known(&lab) });
+        assert!(report.intact, "{}", report.to_text(false));
+        report.row("anchor").unwrap().detail.clone()
+    };
+    let plain = "vault: s3 (external-immutable)";
+    let early = now("2026-06-01T00:00:00.000Z", pinned);
+    let word = format!(
+        "the run dates its seal {sealed}, and it is 2026-06-01T00:00:00.000Z here: one of the two clocks is wrong"
+    );
+    assert_eq!(detail(early, None), format!("{plain}; {word}"));
+    // An hour, and a clock of another kind, are no contradiction.
+    for fine in [now("2026-06-04T01:30:00.000Z", pinned), now("2026-06-01T00:00:00.000Z", !pinned), None] {
+        assert_eq!(detail(fine, None), plain);
+    }
+    // What a place outside dates ahead of the verifier is contradicted as well, unless a pinned clock says what time it is.
+    let since = Some("2031-01-01T00:00:00.000Z");
+    let later = "vault held the seal at 2031-01-01T00:00:00.000Z, and it is 2030-01-01T00:00:00.000Z here: one of the two clocks is wrong";
+    assert_eq!(detail(now("2030-01-01T00:00:00.000Z", false), since), format!("{plain}; {later}"));
+    assert_eq!(detail(now("2030-01-01T00:00:00.000Z", true), since), plain);
+    assert_eq!(detail(now("2031-01-01T00:00:00.000Z", false), since), plain);
 }
 
 #[test]

@@ -121,16 +121,42 @@ fn a_renamed_file_keeps_its_lines() {
 }
 
 #[test]
-fn nothing_that_is_tracked_or_replaced_has_a_say() {
+fn nothing_that_is_replaced_has_a_say() {
     let place = applied();
     let tip = place.git(&["rev-parse", "HEAD"]);
-    place.write("ignore-revs", &tip);
-    place.git(&["config", "blame.ignoreRevsFile", "ignore-revs"]);
-    assert_eq!(lines(&place, "main.txt:5"), (0, vec!["5-5 last".into()]));
     let first = place.git(&["rev-parse", "main"]);
     place.git(&["replace", tip.trim(), first.trim()]);
     assert_eq!(lines(&place, "new.txt:1"), (0, vec!["1-1 last".into()]));
     place.git(&["replace", "-d", tip.trim()]);
+}
+
+#[test]
+fn a_commit_that_the_user_passes_over_is_passed_over_and_named() {
+    let place = Place::new();
+    place.done("r", &[("made", "printf 'def f():\\n    return    1\\n\\nx = 1\\n' >m.py", None)]);
+    assert_eq!(place.handoff(&["apply", "r", "--commit"]).0, 0);
+    place.write("m.py", "def f():\n    return 1\n\nx = 1\n");
+    place.git(&["commit", "--quiet", "--all", "-m", "style: format"]);
+    let style = place.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    place.write(".git-blame-ignore-revs", &style);
+    std::fs::create_dir(place.root().join("sub")).unwrap();
+    assert_eq!(lines(&place, "m.py:2").0, 1, "a person's");
+    place.git(&["config", "blame.ignoreRevsFile", ".git-blame-ignore-revs"]);
+    assert_eq!(lines(&place, "m.py"), (0, vec!["1-1 made".into(), "2-2 made".into(), "3-4 made".into()]));
+    for (folder, asked) in [(".", "m.py:2"), (".", "HEAD:m.py:2"), ("sub", "../m.py:2")] {
+        let (code, told, stderr) = place.handoff_in(&place.root().join(folder), &["whence", asked]);
+        let passed = format!("; {} changed the lines since, and blame.ignoreRevsFile passes over it", &style[..12]);
+        assert!(code == 0 && told.contains(&passed), "{asked}: {told}{stderr}");
+    }
+    let answer = place.answer(&["whence", "m.py"]).1;
+    let passed: Vec<_> = answer["lines"].as_array().unwrap().iter().map(|line| line["passedOver"].as_str()).collect();
+    assert_eq!(passed, [None, Some(style.as_str()), None]);
+    // A list that is not there is an error of git's as well.
+    place.git(&["config", "blame.ignoreRevsFile", "nowhere"]);
+    let (code, _, stderr) = place.handoff(&["whence", "m.py:2"]);
+    assert!(code == 1 && stderr.contains("hint: git config --show-origin --get-all blame.ignoreRevsFile"), "{stderr}");
+    place.git(&["config", "blame.ignoreRevsFile", ""]);
+    assert_eq!(lines(&place, "m.py:2").0, 1);
 }
 
 #[test]

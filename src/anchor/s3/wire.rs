@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
 use rusty_s3::{Credentials, Method, UrlStyle};
-use serde::Deserialize;
 
+use super::xml::{self, Listed, Lock};
 use crate::anchor::http::{self, Client, Reply, StatusCode};
 use crate::clock::Clock;
 use crate::model::digest::Digest;
 use crate::model::printable::line;
 use crate::model::time::Moment;
+
+/// The word of S3 for a request whose date is too far from the server's.
+pub const SKEWED: &str = "RequestTimeTooSkewed";
 
 /// How long a signed request holds, in seconds.
 const VALID: u64 = 300;
@@ -54,50 +57,6 @@ impl Stored {
             (None, _) => Some("it is under no retention".to_owned()),
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Listed {
-    #[serde(rename = "Version", default)]
-    versions: Vec<Version>,
-    #[serde(rename = "DeleteMarker", default)]
-    markers: Vec<Marker>,
-    #[serde(rename = "IsTruncated", default)]
-    truncated: bool,
-    #[serde(rename = "NextKeyMarker")]
-    next_key: Option<String>,
-    #[serde(rename = "NextVersionIdMarker")]
-    next_version: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    #[serde(rename = "Key")]
-    key: String,
-    #[serde(rename = "VersionId")]
-    id: String,
-    #[serde(rename = "LastModified")]
-    at: String,
-}
-
-#[derive(Deserialize)]
-struct Marker {
-    #[serde(rename = "Key")]
-    key: String,
-}
-
-#[derive(Deserialize)]
-struct Lock {
-    #[serde(rename = "ObjectLockEnabled")]
-    enabled: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    #[serde(rename = "Code")]
-    code: String,
-    #[serde(rename = "Message", default)]
-    message: String,
 }
 
 impl Bucket {
@@ -151,7 +110,9 @@ impl Bucket {
 
     fn get(&self, object: &str, query: &[(&str, &str)]) -> Result<Reply, Error> {
         let reply = self.ask(Method::Get, object, query, &[], &[])?;
-        if reply.status == StatusCode::OK { Ok(reply) } else { Err(Error::refused(&reply)) }
+        // Some servers answer an error with the status 200.
+        let is_answer = reply.status == StatusCode::OK && (!object.is_empty() || xml::refusal(&reply.body).is_none());
+        if is_answer { Ok(reply) } else { Err(self.refused(&reply)) }
     }
 
     /// Makes sure that the bucket can lock objects, where we may ask for that.
@@ -163,7 +124,7 @@ impl Bucket {
             }
             other => other?,
         };
-        let lock: Lock = xml(&reply.body)?;
+        let lock: Lock = xml::read(&reply.body)?;
         if lock.enabled.as_deref() == Some("Enabled") { Ok(()) } else { Err(Error::NoLock) }
     }
 
@@ -178,7 +139,8 @@ impl Bucket {
             query.extend([("key-marker", key.as_str()), ("version-id-marker", version.as_str())]);
             query.sort_unstable();
         }
-        xml(&self.get("", &query)?.body)
+        let listed: Listed = xml::read(&self.get("", &query)?.body)?;
+        listed.answering(prefix)
     }
 
     /// Returns the names of all objects below a folder, those too over which a delete marker was put.
@@ -187,18 +149,18 @@ impl Bucket {
         let mut from = None;
         for _ in 0..MOST_PAGES_OF_ALL {
             let listed = self.page(folder, from.as_ref())?;
-            names.extend(listed.versions.into_iter().map(|version| version.key));
-            if !listed.truncated {
+            names.extend(listed.versions.iter().map(|version| version.key.clone()));
+            from = listed.next()?;
+            if from.is_none() {
                 return Ok(names);
             }
-            from = Some(listed.next_key.zip(listed.next_version).ok_or(Error::Answer)?);
         }
         Err(Error::TooManyObjects)
     }
 
     /// Returns the earliest version of an object. Delete markers, and what was put over it, are counted.
     pub(super) fn earliest(&self, key: &str) -> Result<Option<Stored>, Error> {
-        let mut versions: Vec<(Moment, String)> = Vec::new();
+        let mut versions: Vec<(Moment, String, Option<u64>)> = Vec::new();
         let mut markers = 0;
         let mut from = None;
         for page in 0.. {
@@ -208,24 +170,30 @@ impl Bucket {
             let listed = self.page(key, from.as_ref())?;
             // Another object's name may begin like this one's.
             markers += listed.markers.iter().filter(|marker| marker.key == key).count();
-            for version in listed.versions.into_iter().filter(|version| version.key == key) {
-                versions.push((moment(&version.at)?, version.id));
+            for version in listed.versions.iter().filter(|version| version.key == key) {
+                versions.push((moment(&version.at)?, version.id.clone(), version.size));
             }
-            if !listed.truncated {
+            from = listed.next()?;
+            if from.is_none() {
                 break;
             }
-            from = Some(listed.next_key.zip(listed.next_version).ok_or(Error::Answer)?);
         }
         let later = (versions.len() + markers).saturating_sub(1);
         // Newest first; of two that were put in one moment, the one that is listed last.
-        let earliest = versions.into_iter().rev().min_by_key(|(at, _)| *at);
-        earliest.map(|(at, version)| self.read(key, at, &version, later)).transpose()
+        let earliest = versions.into_iter().rev().min_by_key(|(at, ..)| *at);
+        let Some((at, version, size)) = earliest else { return Ok(None) };
+        let stored = self.read(key, at, &version, later)?;
+        if let Some(size) = size.filter(|size| *size != stored.bytes.len() as u64) {
+            let why = format!("an object of {} bytes came, and {size} are listed", stored.bytes.len());
+            return Err(Error::answer(&why));
+        }
+        Ok(Some(stored))
     }
 
     fn read(&self, key: &str, at: Moment, version: &str, later: usize) -> Result<Stored, Error> {
         let reply = self.get(key, &[("versionId", version)])?;
         if reply.header("x-amz-version-id").is_some_and(|given| given != version) {
-            return Err(Error::Answer);
+            return Err(Error::answer("it is another version than the one that was asked for"));
         }
         let mode = reply.header("x-amz-object-lock-mode").map(str::to_owned);
         let until = reply.header("x-amz-object-lock-retain-until-date").map(moment).transpose()?;
@@ -234,7 +202,7 @@ impl Bucket {
 
     /// Puts an object that nobody can take away or change before a moment.
     pub(super) fn put(&self, key: &str, bytes: &[u8], until: Moment) -> Result<(), Error> {
-        let until = jiff::Timestamp::from_second(until.seconds()).map_err(|_| Error::Answer)?.to_string();
+        let until = jiff::Timestamp::from_second(until.seconds()).map_err(|_| Error::TooFar)?.to_string();
         let checksum = Base64::encode_string(Digest::of(bytes).as_bytes());
         let headers = [
             ("content-type", "application/json"),
@@ -244,18 +212,27 @@ impl Bucket {
             ("x-amz-sdk-checksum-algorithm", "SHA256"),
         ];
         let reply = self.ask(Method::Put, key, &[], &headers, bytes)?;
-        if reply.status == StatusCode::OK { Ok(()) } else { Err(Error::refused(&reply)) }
+        // Some servers answer with 201 or 204, and some with an error that has the status 200.
+        let is_taken = reply.status.is_success() && xml::refusal(&reply.body).is_none();
+        if is_taken { Ok(()) } else { Err(self.refused(&reply)) }
+    }
+
+    fn refused(&self, reply: &Reply) -> Error {
+        let said = xml::refusal(&reply.body);
+        let (code, mut message) =
+            said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
+        if let Some(dated) = reply.header("date").filter(|_| code == SKEWED) {
+            message = format!("{message} Its answer is dated {dated}, and it is {} here.", self.clock.now());
+        }
+        let short = |text: String| line(&text.chars().take(200).collect::<String>());
+        Error::Refused { status: reply.status.as_u16(), code: short(code), message: short(message) }
     }
 }
 
 fn moment(text: &str) -> Result<Moment, Error> {
-    let stamp: jiff::Timestamp = text.parse().map_err(|_| Error::Answer)?;
+    let stamp: jiff::Timestamp =
+        text.parse().map_err(|_| Error::answer(&format!("it has {text:?} in the place of a time")))?;
     Ok(Moment::from_millis(stamp.as_millisecond()))
-}
-
-fn xml<'x, T: Deserialize<'x>>(bytes: &'x [u8]) -> Result<T, Error> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::Answer)?;
-    quick_xml::de::from_str(text).map_err(|_| Error::Answer)
 }
 
 /// Why S3 did not answer as it should.
@@ -267,9 +244,12 @@ pub enum Error {
     /// The bucket cannot lock what is put there.
     #[error("the bucket has no Object Lock, without which whoever may write can change what is there")]
     NoLock,
-    /// It answered something else than S3 does.
-    #[error("the answer is not one of S3's")]
-    Answer,
+    /// The answer is not of the form that S3 gives to such a request.
+    #[error("the answer is not one of S3's: {0}")]
+    Answer(String),
+    /// The object would be retained for longer than a date can say.
+    #[error("the date until which the object is to be retained is too far away")]
+    TooFar,
     /// Too many versions.
     #[error("there are more than {} versions of one object", MOST_PAGES * 1000)]
     TooMany,
@@ -292,11 +272,8 @@ pub enum Error {
 }
 
 impl Error {
-    fn refused(reply: &Reply) -> Self {
-        let said = xml::<Refusal>(&reply.body).ok();
-        let (code, message) =
-            said.map_or(("nothing".into(), "no reason given".into()), |said| (said.code, said.message));
-        let short = |text: String| line(&text.chars().take(200).collect::<String>());
-        Self::Refused { status: reply.status.as_u16(), code: short(code), message: short(message) }
+    /// Returns the error about an answer of which this was said, or that this is the text of.
+    pub(super) fn answer(why: &str) -> Self {
+        Self::Answer(http::shown(why))
     }
 }

@@ -51,7 +51,10 @@ fn row(check: &AnchorCheck, anchored: &Anchored) -> Vec<String> {
 
 fn time_row(check: &AnchorCheck, timed: &Timed) -> Vec<String> {
     let (standing, detail) = match &timed.at {
-        Ok(at) => (Standing::Holds, format!("sealed by {at}")),
+        Ok(at) => {
+            let but = timed.contradiction.iter().map(|why| format!("; {why}")).collect::<String>();
+            (Standing::Holds, format!("sealed by {at}{but}"))
+        }
         Err(why) => (Standing::Missing, why.clone()),
     };
     let run = check.run.clone();

@@ -1,7 +1,7 @@
 //! What asking and writing anchors can fail of.
 
-use git_handoff::anchor::{Error, S3Error, SettingError, StampsError, TokenError};
-use git_handoff::model::hints;
+use git_handoff::anchor::{Error, HttpError, S3_SKEWED, S3Error, SettingError, StampsError, TokenError};
+use git_handoff::model::hints::{self, Hint};
 use git_handoff::share::push;
 
 use super::Failure;
@@ -34,7 +34,11 @@ impl From<Error> for Failure {
             Error::Unsound(ref run, _) => Self { exit: 3, ..Self::of("not-intact", &error) }.hint(hints::verify(run)),
             Error::Verify(inner) => inner.into(),
             Error::Credentials(_) => Self::of("credentials", &error),
-            Error::S3(S3Error::Refused { status: 403, .. }) => Self::of("s3", &error).hint(hints::s3_credentials()),
+            Error::S3(S3Error::Refused { status, ref code, .. }) => {
+                let hint = s3_hint(status, code);
+                Self::of("s3", &error).hint_if(hint)
+            }
+            Error::S3(S3Error::Http(HttpError::Redirect(_))) => Self::of("s3", &error).hint(hints::s3_region()),
             Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),
             Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys(_) => Self::of("s3", &error),
             Error::Unreadable { .. } => Self::of("io", &error),
@@ -42,12 +46,26 @@ impl From<Error> for Failure {
             Error::Stamps(StampsError::Store(inner)) => inner.into(),
             Error::Stamps(StampsError::Overfull(_))
             | Error::Token(_)
-            | Error::Status(_)
+            | Error::Status(..)
+            | Error::NoStamp(_)
             | Error::Refused(_)
             | Error::Nonce
             | Error::NoRoot
             | Error::NoToken
             | Error::Http(_) => Self::of("time-stamp", &error),
         }
+    }
+}
+
+/// Returns what can be done about a refusal of S3, by its status and its word.
+fn s3_hint(status: u16, code: &str) -> Option<Hint> {
+    match (status, code) {
+        (_, S3_SKEWED) => Some(hints::set_clock()),
+        (_, "NoSuchBucket") => Some(hints::s3_lock()),
+        (_, "AuthorizationHeaderMalformed" | "PermanentRedirect") => Some(hints::s3_region()),
+        (_, "AccessDenied" | "AllAccessDisabled") => Some(hints::s3_rights()),
+        (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") | (401 | 403, _) => Some(hints::s3_credentials()),
+        (429 | 500 | 502..=504, _) => Some(hints::again_later()),
+        _ => None,
     }
 }

@@ -7,7 +7,7 @@ use git_handoff::share::{How, Kind, bundle, fetch, push};
 use git_handoff::verify::BundleError;
 
 use super::super::share::fetched;
-use super::Failure;
+use super::{Failure, refusal};
 
 /// How git at the remote begins to say that somebody else is changing a ref, or died while they did.
 const LOCKED: &str = "cannot lock ref";
@@ -25,6 +25,7 @@ impl Failure {
         if matches!(&error, push::Error::Declined { said, .. } if said.contains(LOCKED)) {
             return Self::from(error).hint(hints::push_again(to, names)).race();
         }
+        let outside = request.space.folder() == format::REFS;
         let hint = match &error {
             push::Error::Diverged(diverged) => {
                 let chain = diverged.iter().find(|one| matches!(one.place.kind, Kind::Run | Kind::Thread));
@@ -38,20 +39,17 @@ impl Failure {
                     Kind::Archive | Kind::Transcripts | Kind::Stamps => hints::fetch(to),
                 })
             }
-            push::Error::Declined { .. } if request.space.folder() == format::REFS => {
-                Some(hints::push_as_branch(to, names))
+            push::Error::Declined { answers, said } => Some(refusal::of_declined(request, answers, said)),
+            push::Error::ReadBack { .. } if outside => Some(hints::hidden(to, names)),
+            push::Error::Remote(remote::Error::Forbidden(_, why)) => {
+                let by_right = refusal::of_push(request, &why.to_string());
+                let otherwise = || if outside { hints::forbidden(to, names) } else { hints::bundle() };
+                Some(by_right.unwrap_or_else(otherwise))
             }
-            push::Error::Remote(remote::Error::Forbidden(..)) if request.space.folder() == format::REFS => {
-                Some(hints::forbidden(to, names))
-            }
-            push::Error::Declined { .. } | push::Error::Remote(remote::Error::Forbidden(..)) => Some(hints::bundle()),
+            push::Error::Remote(remote::Error::Failed(_, why)) => refusal::of_push(request, &why.to_string()),
             _ => None,
         };
-        let failure = Self::from(error);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::from(error).hint_if(hint)
     }
 }
 
@@ -72,11 +70,9 @@ impl From<remote::Error> for Failure {
             remote::Error::Failed(_, why) if why.to_string().contains(NO_PUSH_OPTIONS) => {
                 failure.hint(hints::no_push_option())
             }
-            remote::Error::Unsound(..)
-            | remote::Error::Failed(..)
-            | remote::Error::Quarantine(_)
-            | remote::Error::Outgoing(_)
-            | remote::Error::Git(_) => failure,
+            remote::Error::NotGit(..) => Self { code: "not-git", ..failure },
+            remote::Error::Failed(..) | remote::Error::Unsound(..) => failure.hint_if(refusal::of_remote(&error)),
+            remote::Error::Quarantine(_) | remote::Error::Outgoing(_) | remote::Error::Git(_) => failure,
         }
     }
 }
@@ -153,6 +149,10 @@ impl From<BundleError> for Failure {
         match error {
             BundleError::Missing(_) => Self::of("unknown-run", &error),
             BundleError::Empty => Self::of("no-runs", &error),
+            BundleError::Pack(_, ref why) => {
+                let hint = refusal::of_check(&why.to_string());
+                Self::of("bundle", &error).hint_if(hint)
+            }
             BundleError::Scratch(inner) => inner.into(),
             BundleError::Ref(inner) => inner.into(),
             BundleError::Logs(inner) => inner.into(),

@@ -6,7 +6,7 @@ use git_handoff::packet::{Classification, State};
 use git_handoff::thread::{gate, vouch};
 use git_handoff::{thread, verify};
 
-use super::Failure;
+use super::{Failure, refusal};
 
 impl From<verify::Unsound> for Failure {
     fn from(unsound: verify::Unsound) -> Self {
@@ -110,6 +110,12 @@ impl From<thread::adopt::Error> for Failure {
             E::Quarantine(quarantine::Error::NoRef { .. }) => {
                 return Self { code: "source", ..failure }.hint(hints::ask_to_push());
             }
+            E::Quarantine(quarantine::Error::Refused(ref said)) => {
+                return Self { code: "source", ..failure }.hint_if(refusal::of_check(said));
+            }
+            E::Quarantine(quarantine::Error::Unreachable(_, ref why)) => {
+                return Self { code: "source", ..failure }.hint_if(refusal::of_remote(why));
+            }
             E::Quarantine(_) => "source",
             E::Nonce(_) => "nonce",
             E::Record(_) => "unreadable-thread",
@@ -143,6 +149,10 @@ impl From<thread::checkout::Error> for Failure {
 
 impl From<thread::worktree::Error> for Failure {
     fn from(error: thread::worktree::Error) -> Self {
-        Self::of("worktree", &error)
+        let hint = match &error {
+            thread::worktree::Error::Quarantine(quarantine::Error::Refused(said)) => refusal::of_check(said),
+            _ => None,
+        };
+        Self::of("worktree", &error).hint_if(hint)
     }
 }

@@ -17,6 +17,10 @@ impl From<whence::Error> for Failure {
             whence::Error::Run(inner) => inner.into(),
             whence::Error::Target(inner) => inner.into(),
             whence::Error::Scratch(inner) => inner.into(),
+            // The file that `blame.ignoreRevsFile` names is not there.
+            whence::Error::Git(ref inner) if inner.to_string().contains("object name list") => {
+                Self::of("git", &error).hint(hints::setting("blame.ignoreRevsFile"))
+            }
             whence::Error::Git(inner) => inner.into(),
             whence::Error::Ref(inner) => inner.into(),
             whence::Error::Store(inner) => inner.into(),

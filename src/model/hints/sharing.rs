@@ -26,30 +26,8 @@ pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
     Hint::new("push_again", &about, line)
 }
 
-/// The remote takes branches alone, or nothing; `names` is what was to be pushed, or none for all.
-pub fn push_as_branch(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
-    let (remote, what) = (remote.to_string(), asked(names));
-    let about = [remote.as_str()];
-    let remote = quoted(&remote);
-    let line = format!(
-        "git handoff push {remote} {what} --as-branch handoff   # or in a file: git handoff bundle --all --output runs.bundle"
-    );
-    Hint::new("push_as_branch", &about, line)
-}
-
-/// The remote, or what stands before it, forbids the push; `names` is what was to be pushed, or none for all.
-pub fn forbidden(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
-    let (remote, what) = (remote.to_string(), asked(names));
-    let about = [remote.as_str()];
-    let remote = quoted(&remote);
-    let line = format!(
-        "git handoff push {remote} {what} --as-branch handoff   # if it takes branches alone; or you lack the right to push there"
-    );
-    Hint::new("forbidden", &about, line)
-}
-
 /// Returns the words that ask for the same once more.
-fn asked(names: Option<&[String]>) -> String {
+pub(super) fn asked(names: Option<&[String]>) -> String {
     names
         .map_or_else(|| "--all".to_owned(), |names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))
 }

@@ -31,8 +31,12 @@ hints! {
     unset_compatible_format() => "git config --unset extensions.compatObjectFormat   # unless you need the other names";
     /// A repository belongs to another user.
     safe_directory(path) => "git config --global --add safe.directory {path}   # if you trust its owner with all that you may do";
+    /// A lock file of git's is in the way.
+    remove_lock(path) => "rm {path}   # if no git command runs here, nor an editor that one opened; then the same command again";
     /// Files here belong to another user.
     take_over_files(path) => "sudo chown -R \"$(id -u)\" {path}   # a command of another user left files there";
+    /// Root left files in the repository of another user.
+    give_back_files(uid, path) => "chown -R {uid} {path}   # a command that ran as root left files there";
     /// Others can read the signing key.
     restrict(path) => "chmod 600 {path}";
     /// Runs were archived, and a remote may have refs of theirs.

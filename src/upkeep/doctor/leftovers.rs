@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::git::{folder, kept, marks, midx, outgoing};
 use crate::model::format::REFS;
 use crate::model::hints;
+use crate::model::packet::Age;
 
 use super::{Error, Finding, Patient};
 
@@ -21,7 +22,10 @@ const YOUNG: Duration = Duration::from_secs(2);
 /// What a file stands in the way of, or only takes up.
 #[derive(Clone, Copy)]
 enum Kind {
+    /// A lock that is never held for long.
     Lock,
+    /// A lock that git may hold for as long as an editor is open, with no process that has the file open.
+    OfGit,
     Temporary,
 }
 
@@ -30,6 +34,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
+    left.extend(locks_of_git(&common).into_iter().map(|path| (Kind::OfGit, path)));
     let temporary = [temporaries(&objects), outgoing::folders(&patient.store), marks::unfinished(&patient.store)];
     left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
@@ -52,10 +57,19 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
         return None;
     }
     let shown = path.display();
+    let old = Age::seconds(age.as_secs());
     let (code, message) = match kind {
-        Kind::Lock => {
-            ("lock-left", format!("{shown} was left by a process that died, and locks what it is named after"))
+        Kind::OfGit => {
+            let message =
+                format!("{shown}, {old} old, locks what it is named after: a git command that was killed left it");
+            let is_left = age >= OLD && in_use == Some(false);
+            let finding = if is_left { Finding::problem } else { Finding::note };
+            return Some(finding("lock-left", message).hint(hints::remove_lock(shown)));
         }
+        Kind::Lock => (
+            "lock-left",
+            format!("{shown}, {old} old, was left by a process that died, and locks what it is named after"),
+        ),
         Kind::Temporary => ("temporary-left", format!("{shown} was left by a process that died")),
     };
     if age >= OLD && in_use == Some(false) {
@@ -66,7 +80,7 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
     let wait =
         if in_use.is_none() { "whether it is in use cannot be told here" } else { "it is less than an hour old" };
     Some(
-        Finding::note(code, format!("{shown} may have been left by a process that died; {wait}"))
+        Finding::note(code, format!("{shown}, {old} old, may have been left by a process that died; {wait}"))
             .hint(hints::remove_file(path.display())),
     )
 }
@@ -107,6 +121,18 @@ fn locks(common: &Path) -> Vec<PathBuf> {
             }
         }
     }
+    found.sort();
+    found
+}
+
+/// Returns the lock files of the index, of `HEAD`, of the configuration and of what else git keeps outside `refs`, also those of
+/// linked work trees.
+fn locks_of_git(common: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![common.to_owned(), common.join("objects/info"), common.join("objects/pack")];
+    folders.push(common.join("objects/info/commit-graphs"));
+    folders.extend(folder::entries(&common.join("worktrees"), |_| true));
+    let is_lock = |name: &str| name.ends_with(".lock") && name != "packed-refs.lock";
+    let mut found: Vec<PathBuf> = folders.iter().flat_map(|dir| folder::entries(dir, is_lock)).collect();
     found.sort();
     found
 }

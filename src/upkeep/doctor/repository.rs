@@ -1,7 +1,7 @@
 //! The repository, the machine and the configuration.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::clock::Clock;
 use crate::git::history;
@@ -11,7 +11,7 @@ use crate::git::store::Store;
 use crate::model::format::{FETCHED_REFS, TRANSCRIPT_REFS};
 use crate::model::hints;
 
-use super::{Error, Finding, Patient, remotes, restrict};
+use super::{Error, Finding, Patient, owners, remotes, restrict};
 
 /// The first git that merges trees without a work tree.
 const OLDEST_GIT: (u32, u32) = (2, 38);
@@ -19,10 +19,6 @@ const OLDEST_GIT: (u32, u32) = (2, 38);
 const LITTLE_SPACE: u64 = 256 << 20;
 /// Transcripts larger than this are worth a word, in bytes.
 const MANY_TRANSCRIPTS: u64 = 256 << 20;
-/// The folders of the git directory whose files are looked at for their owner.
-const FOLDERS: [&str; 4] = ["handoff", "logs", "objects", "refs"];
-/// So many of these files are looked at.
-const MOST_FILES: usize = 20_000;
 /// Objects younger than this must survive a prune, in seconds: those of a commit stand for moments before its branch does.
 const PRUNE_AFTER: i64 = 3600;
 
@@ -31,7 +27,7 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     let mut findings = Vec::new();
     findings.extend(git_version(store)?);
     findings.extend(key_mode(patient, fix));
-    findings.extend(foreign_files(store));
+    findings.extend(owners::examine(store));
     findings.extend(prune(store)?);
     findings.extend(space(&[&store.common_dir(), &patient.host.root]));
     findings.extend(replacements(store)?);
@@ -73,40 +69,6 @@ fn key_mode(patient: &Patient, fix: bool) -> Option<Finding> {
         )
     }
     #[cfg(not(unix))]
-    None
-}
-
-/// Looks for files of another user among ours and git's: a container or `sudo` leaves them, and this user cannot write there.
-#[cfg(unix)]
-fn foreign_files(store: &Store) -> Option<Finding> {
-    use std::os::unix::fs::MetadataExt;
-    let user = rustix::process::geteuid();
-    if user.is_root() {
-        return None;
-    }
-    let dir = store.common_dir();
-    let mut left: Vec<PathBuf> = FOLDERS.iter().map(|name| dir.join(name)).collect();
-    let mut looked = 0;
-    while let Some(path) = left.pop().filter(|_| looked < MOST_FILES) {
-        looked += 1;
-        let Ok(meta) = path.symlink_metadata() else { continue };
-        if meta.uid() != user.as_raw() {
-            let message = format!(
-                "{} belongs to another user (uid {}), and so may other files there",
-                path.display(),
-                meta.uid()
-            );
-            return Some(Finding::problem("foreign-files", message).hint(hints::take_over_files(dir.display())));
-        }
-        if meta.is_dir() {
-            left.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
-        }
-    }
-    None
-}
-
-#[cfg(not(unix))]
-fn foreign_files(_: &Store) -> Option<Finding> {
     None
 }
 

@@ -28,6 +28,9 @@ pub struct LinesShown {
     pub by: Option<LinesBy>,
     /// Why, in a line.
     pub detail: String,
+    /// The commit that changed them since, if `blame.ignoreRevsFile` passes over it.
+    #[serde(rename = "passedOver", skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<Oid>,
     /// Whether the commit holds changes of a person besides what items made.
     #[serde(skip)]
     pub mixed: bool,
@@ -63,6 +66,7 @@ impl LinesShown {
             proven,
             by,
             detail: line.detail(),
+            passed_over: line.passed,
             mixed: line.mixed,
         }
     }

@@ -1,0 +1,193 @@
+//! What a host said when it refused, and what helps.
+//!
+//! The words are those of git and of the hosts; none of them decides anything but the hint.
+
+use git_handoff::git::porcelain::{Answer, http_status};
+use git_handoff::git::{fsck, remote};
+use git_handoff::model::format;
+use git_handoff::model::hints::{self, Hint};
+use git_handoff::share::push::Request;
+
+/// Why a host refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The refs have names that it does not take.
+    Names,
+    /// The names of the refs are too long; those of branches are no shorter.
+    Long,
+    /// It could not write.
+    Disk,
+    /// It found fault with an object.
+    Objects,
+    /// The push is too large.
+    Size,
+    /// The refs are protected.
+    Protected,
+    /// Whoever asks may not write there.
+    Rights,
+    /// The clone lacks history.
+    Shallow,
+    /// It has something newer.
+    Newer,
+}
+
+/// Words in small letters, and what they mean; the first that are found count.
+const WORDS: [(Reason, &[&str]); 9] = [
+    (Reason::Shallow, &["shallow update not allowed", "(shallow)"]),
+    (Reason::Newer, &["(fetch first)", "non-fast-forward", "(stale info)", "(needs force)", "(already exists)"]),
+    (
+        Reason::Size,
+        &[
+            "exceeds maximum allowed size",
+            "too large",
+            "size limit",
+            "exceeds the maximum",
+            "exceeds github",
+            "http 413",
+        ],
+    ),
+    (
+        Reason::Disk,
+        &[
+            "no space left",
+            "quota",
+            "read-only file system",
+            "insufficient permission for adding",
+            "unable to create temp",
+        ],
+    ),
+    (Reason::Objects, &["fsck", "unpacker error"]),
+    (Reason::Long, &["too long", "name length"]),
+    (Reason::Protected, &["protected", "gh006", "gh013", "rule violation", "restricted"]),
+    (
+        Reason::Names,
+        &[
+            "hidden ref",
+            "illegal",
+            "branches",
+            "branch names",
+            "ref name",
+            "refname",
+            "refs/heads",
+            "not a branch",
+            "namespace",
+        ],
+    ),
+    (
+        Reason::Rights,
+        &[
+            "read only",
+            "read-only",
+            "readonly",
+            "not allowed to",
+            "permission",
+            "write access",
+            "denied to",
+            "unauthorized",
+            "not authorized",
+            "access denied",
+            "forbidden",
+        ],
+    ),
+];
+
+/// Words in small letters of git that could not get in.
+const SIGN_IN: [&str; 5] = [
+    "authentication failed",
+    "could not read username",
+    "could not read password",
+    "permission denied (",
+    "host key verification failed",
+];
+
+/// Words in small letters of a host, or of the way to it, that is down.
+const DOWN: [&str; 8] = [
+    "could not resolve",
+    "connection refused",
+    "connection reset",
+    "connection timed out",
+    "operation timed out",
+    "couldn't connect",
+    "failed to connect",
+    "hung up unexpectedly",
+];
+
+/// Words in small letters about a place that is no repository.
+const NOWHERE: [&str; 3] = ["does not appear to be a git repository", "repository not found", "not found"];
+
+/// How git names the folder of a repository that belongs to another user.
+const OWNER: &str = "dubious ownership in repository at '";
+
+/// Returns what helps where a remote refused refs.
+pub(super) fn of_declined(request: &Request, answers: &[Answer], said: &str) -> Hint {
+    let (to, names) = (&request.remote.given, request.asked.names());
+    let outside = request.space.folder() == format::REFS;
+    let remote = said.lines().filter(|line| line.starts_with("remote: ") || line.contains("unpack failed"));
+    let summaries = answers.iter().filter(|answer| !answer.taken).map(|answer| answer.summary.as_str());
+    let text = remote.chain(summaries).collect::<Vec<_>>().join("\n");
+    match reason(&text) {
+        Some(Reason::Disk) => hints::host_disk(),
+        Some(Reason::Objects) => hints::host_checks(),
+        Some(Reason::Size) => hints::push_less(to),
+        Some(Reason::Protected) => hints::protected(to, names),
+        Some(Reason::Rights) => hints::push_right(to),
+        Some(Reason::Shallow) => hints::unshallow(),
+        Some(Reason::Newer) => hints::fetch_first(to),
+        Some(Reason::Names) if outside => hints::push_as_branch(to, names),
+        None if outside => hints::declined(to, names),
+        Some(Reason::Names | Reason::Long) | None => hints::bundle(),
+    }
+}
+
+/// Returns what helps where a push failed before the remote said anything of a ref.
+pub(super) fn of_push(request: &Request, said: &str) -> Option<Hint> {
+    let to = &request.remote.given;
+    match (http_status(said), reason(said)) {
+        (Some(413), _) | (_, Some(Reason::Size)) => Some(hints::push_less(to)),
+        (Some(403) | None, Some(Reason::Rights)) if !signs_in(said) => Some(hints::push_right(to)),
+        _ => None,
+    }
+}
+
+/// Returns what helps where a remote could not be dealt with.
+pub(super) fn of_remote(error: &remote::Error) -> Option<Hint> {
+    match error {
+        remote::Error::Failed(to, why) => of_words(to, &why.to_string()),
+        remote::Error::Unsound(_, why) => of_check(why),
+        _ => None,
+    }
+}
+
+/// Returns what helps where a remote could not be reached, or did not let anybody in.
+fn of_words(remote: &str, said: &str) -> Option<Hint> {
+    let small = said.to_ascii_lowercase();
+    let any = |words: &[&str]| words.iter().any(|words| small.contains(words));
+    let owned = said.split_once(OWNER).and_then(|(_, rest)| rest.split('\'').next());
+    match http_status(said) {
+        _ if let Some(path) = owned => Some(hints::safe_directory(path)),
+        Some(401) => Some(hints::sign_in(remote)),
+        Some(404) => Some(hints::remotes()),
+        Some(429 | 500..=599) => Some(hints::again_later()),
+        Some(_) => None,
+        None if signs_in(said) => Some(hints::sign_in(remote)),
+        None if any(&NOWHERE) => Some(hints::remotes()),
+        None if any(&DOWN) => Some(hints::again_later()),
+        None => None,
+    }
+}
+
+/// Returns how to take objects that git's check found fault with, if a setting can.
+pub(super) fn of_check(said: &str) -> Option<Hint> {
+    fsck::finding(said).map(hints::let_through)
+}
+
+fn signs_in(said: &str) -> bool {
+    let small = said.to_ascii_lowercase();
+    SIGN_IN.iter().any(|words| small.contains(words))
+}
+
+fn reason(said: &str) -> Option<Reason> {
+    let small = said.to_ascii_lowercase();
+    let found = WORDS.iter().find(|(_, words)| words.iter().any(|words| small.contains(words)));
+    found.map(|(reason, _)| *reason)
+}

@@ -1,0 +1,153 @@
+//! Servers that answer with something else than what was asked for: the place could not be asked, and holds no less for it.
+
+use super::answers::{Answer, serve};
+use super::tsa::Authority;
+use super::{RUN, sealed};
+use crate::common::Environment;
+
+/// Answers that a proxy, a portal or a console gives with status 200, and how each is shown.
+const PAGES: [(&str, &str, &str); 5] = [
+    ("text/html", "<html>console</html>", "<html>console</html>"),
+    ("text/html", "<!doctype html>\n<html>\n<p>Sign in</p>\n</html>\n", "<!doctype html>"),
+    ("text/html", "<?xml version=\"1.0\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\"><p/></html>\n", "<?xml"),
+    ("application/json", "{\"error\":\"blocked\"}", "{\"error\":\"blocked\"}"),
+    ("text/plain", "", ""),
+];
+
+fn page(kind: &'static str, body: &'static str) -> String {
+    let (url, _) = serve(move |_, _| Answer { headers: format!("Content-Type: {kind}\r\n"), ..Answer::ok(body) });
+    url
+}
+
+/// Takes away every run and log.
+fn lose_all(env: &Environment) {
+    for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
+        env.git(["update-ref", "-d", reference]).success();
+    }
+}
+
+fn silent(env: &Environment, why: &str) {
+    for command in [&["anchor", "check"][..], &["verify", "--all"]] {
+        let said = env.handoff(command).exit(3);
+        assert!(said.stderr.contains(&format!("error: the anchor a does not say what it holds: {why}")), "{said}");
+    }
+}
+
+#[test]
+fn a_git_anchor_behind_a_page_could_not_be_asked() {
+    let env = sealed();
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    env.handoff(["anchor", "add", "a", "git", "../vault.git"]).success();
+    env.handoff(["anchor", "push"]).success();
+    lose_all(&env);
+    assert!(env.handoff(["anchor", "check"]).exit(3).stderr.contains("is gone, but the anchor a holds the run"));
+    for (kind, body, shown) in PAGES {
+        let url = format!("{}/vault.git", page(kind, body));
+        let end = if shown.is_empty() { String::new() } else { format!(": {shown}") };
+        let why = format!("{url} does not answer as a git repository does, but with {kind}{end}");
+        env.git(["config", "handoff.anchor.a.url", &url]).success();
+        silent(&env, &why);
+        let added = env.handoff(["anchor", "add", "b", "git", &url]).exit(1);
+        assert!(added.stderr.starts_with(&format!("error: {why}")), "{added}");
+        assert!(env.git(["config", "--get-regexp", r"^handoff\.anchor\.b\."]).status == Some(1));
+    }
+}
+
+#[test]
+fn an_s3_anchor_behind_a_page_could_not_be_asked() {
+    let env = sealed();
+    let with = |key: &str, value: &str| env.git(["config", &format!("handoff.anchor.a.{key}"), value]).success();
+    with("type", "s3");
+    with("bucket", "evidence");
+    lose_all(&env);
+    let error = "<?xml version=\"1.0\"?><Error><Code>InternalError</Code><Message>Try again.</Message></Error>";
+    let plain = "<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated></ListBucketResult>";
+    let own: [(&str, &str, &str); 4] = [
+        ("application/xml", error, "S3 answers InternalError (status 200): Try again."),
+        ("application/xml", plain, "the answer is not one of S3's: <ListBucketResult>"),
+        ("application/xml", "<ListVersionsResult>", "the answer is not one of S3's: "),
+        ("application/xml", "<ObjectLockConfiguration/>", ""),
+    ];
+    for (kind, body, shown) in PAGES.into_iter().chain(own) {
+        let whole = shown.starts_with("S3 answers") || shown.starts_with("the answer");
+        let why = if whole { shown.to_owned() } else { format!("the answer is not one of S3's: {shown}") };
+        let url = page(kind, body);
+        with("endpoint", &url);
+        silent(&env, &why);
+        let added = env.handoff(["anchor", "add", "b", "s3", "evidence", "--endpoint", &url]).exit(1);
+        let no_lock = "error: the bucket has no Object Lock";
+        let as_said = added.stderr.starts_with(&format!("error: {why}"));
+        // Asked for the lock, this form is one of the right kind, and says that there is none.
+        assert!(
+            if body.starts_with("<ObjectLock") { added.stderr.starts_with(no_lock) } else { as_said || whole },
+            "{added}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_lists_no_versions_is_not_configured() {
+    let env = sealed();
+    let lock = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>";
+    let listings = [
+        ("<ListBucketResult/>", Some("<ListBucketResult/>")),
+        ("<ListVersionsResult><Contents><Key>k</Key></Contents></ListVersionsResult>", Some("it lists the object k")),
+        (
+            "<ListVersionsResult><Prefix>other/</Prefix></ListVersionsResult>",
+            Some("it lists what begins with \"other/\""),
+        ),
+        ("<ListVersionsResult><IsTruncated>false</IsTruncated></ListVersionsResult>", None),
+    ];
+    for (at, (listing, why)) in listings.into_iter().enumerate() {
+        let (url, _) =
+            serve(move |request, _| Answer::ok(if request.contains("object-lock") { lock } else { listing }));
+        let said = env.handoff(["anchor", "add", &format!("place-{at}"), "s3", "evidence", "--endpoint", &url]);
+        match why {
+            Some(why) => assert!(said.stderr.contains(why) && said.status == Some(1), "{said}"),
+            None => said.ends(0),
+        }
+    }
+}
+
+#[test]
+fn a_refusal_of_s3_comes_with_what_helps() {
+    let env = sealed();
+    for (status, code, hint) in [
+        ("403 Forbidden", "RequestTimeTooSkewed", "hint: date -u   # set the clock of this machine"),
+        ("403 Forbidden", "SignatureDoesNotMatch", "hint: set AWS_ACCESS_KEY_ID"),
+        ("400 Bad Request", "ExpiredToken", "hint: set AWS_ACCESS_KEY_ID"),
+        ("403 Forbidden", "AccessDenied", "hint: grant the key s3:ListBucketVersions"),
+        ("400 Bad Request", "AuthorizationHeaderMalformed", "hint: git config handoff.anchor.NAME.region REGION"),
+        ("307 Temporary Redirect", "TemporaryRedirect", "hint: git config handoff.anchor.NAME.region REGION"),
+        ("404 Not Found", "NoSuchBucket", "hint: aws s3api create-bucket --object-lock-enabled-for-bucket"),
+        ("503 Slow Down", "SlowDown", "hint: the same command again, a little later"),
+    ] {
+        let (url, _) = serve(move |_, _| Answer {
+            status,
+            headers: "Date: Mon, 01 Jan 2024 00:00:00 GMT\r\n".to_owned(),
+            body: format!("<Error><Code>{code}</Code><Message>It says why.</Message></Error>").into(),
+        });
+        let said = env.handoff(["anchor", "add", "a", "s3", "evidence", "--endpoint", &url]).exit(1);
+        assert!(said.stderr.contains(hint), "{code}: {said}");
+        if code == "RequestTimeTooSkewed" {
+            let why = "S3 answers RequestTimeTooSkewed (status 403): It says why. \
+                       Its answer is dated Mon, 01 Jan 2024 00:00:00 GMT, and it is 20";
+            assert!(said.stderr.contains(why), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_time_stamping_authority_behind_a_page_is_not_configured() {
+    let env = sealed();
+    let ca = Authority::new(&env.path().join("tsa"), &["-algorithm", "ed25519"]).ca();
+    for (kind, body, shown) in PAGES {
+        let said = env.handoff(["anchor", "add", "tsa", "rfc3161", &page(kind, body), "--ca", &ca]).exit(1);
+        let shown = if body.is_empty() { "it is empty" } else { shown };
+        assert!(said.stderr.starts_with(&format!("error: the answer is no time stamp: {shown}")), "{said}");
+    }
+    let down = |_: &str, _: &[u8]| Answer { status: "502 Bad Gateway", ..Answer::ok("<h1>Bad Gateway</h1>") };
+    let said = env.handoff(["anchor", "add", "tsa", "rfc3161", &serve(down).0, "--ca", &ca]).exit(1);
+    assert!(said.stderr.starts_with("error: it answers with status 502: <h1>Bad Gateway</h1>"), "{said}");
+    assert!(env.handoff(["anchor", "list"]).success().starts_with("local"), "{RUN}");
+}

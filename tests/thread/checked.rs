@@ -1,0 +1,88 @@
+//! Objects that git's check finds fault with: refused where they come in, unless `fetch.fsck.*` lets them through there.
+
+use std::fs;
+
+use super::{repository, save};
+use crate::common::Environment;
+
+/// A line that is longer than git reads.
+fn attributes() -> String {
+    format!("{} text\n", "a".repeat(3000))
+}
+
+/// A repository whose commit holds such a file, with an offer of a checkpoint of its work tree.
+fn offered() -> Environment {
+    let env = repository();
+    env.write("repo/.gitattributes", &attributes());
+    env.git(["add", "--all"]).success();
+    env.git(["commit", "--quiet", "--message", "Attributes"]).success();
+    save(&env, "t", b"state", &["--worktree"]);
+    let descriptor = env.handoff(["offer", "t"]).success();
+    env.write("descriptor.json", &descriptor);
+    env.git_in("", ["init", "--quiet", "other"]).success();
+    env
+}
+
+const ADOPT: [&str; 7] = ["adopt", "../descriptor.json", "--as", "u", "--from", "../repo", "--accept-unknown-signer"];
+
+const WHY: &str = "gitattributesLineLength: .gitattributes has too long lines to parse";
+const HINT: &str = "hint: git config fetch.fsck.gitattributesLineLength ignore   # if you take such objects";
+
+fn sender(env: &Environment) -> String {
+    let line = env.handoff(["key"]).success();
+    line.trim().to_owned()
+}
+
+#[test]
+fn adopt_obeys_what_the_receiver_lets_through() {
+    for (key, value) in [
+        ("fetch.fsck.gitattributesLineLength", "ignore"),
+        ("fetch.fsck.gitattributeslinelength", "warn"),
+        ("fetch.fsck.skipList", "../skip"),
+    ] {
+        let env = offered();
+        let said = env.handoff_in("other", ADOPT).exit(1);
+        assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
+        let blob = env.git(["rev-parse", "HEAD:.gitattributes"]).success();
+        let skipped = env.path().join("skip");
+        fs::write(&skipped, &blob).unwrap();
+        let value = if value == "../skip" { skipped.to_str().unwrap() } else { value };
+        env.git_in("other", ["config", key, value]).success();
+        env.handoff_in("other", ADOPT).success();
+    }
+    // What is let through elsewhere is not let through here.
+    let env = offered();
+    for key in ["fsck.gitattributesLineLength", "receive.fsck.gitattributesLineLength", "fetch.fsck.gitmodulesUrl"] {
+        env.git_in("other", ["config", key, "ignore"]).success();
+    }
+    assert!(env.handoff_in("other", ADOPT).exit(1).stderr.contains(WHY));
+}
+
+#[test]
+fn fetch_and_checkpoint_say_what_lets_it_through() {
+    let env = offered();
+    let said = env.handoff_in("other", ["fetch", "../repo"]).exit(1);
+    assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
+    env.git_in("other", ["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
+    env.handoff_in("other", ["fetch", "../repo"]).success();
+    // What is not committed yet is refused where it is saved.
+    let env = repository();
+    env.write("repo/.gitattributes", &attributes());
+    env.write("state", "s");
+    let checkpoint = ["checkpoint", "t", "--state", "../state", "--worktree"];
+    let said = env.handoff(checkpoint).exit(1);
+    assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
+    env.git(["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
+    env.handoff(checkpoint).success();
+}
+
+#[test]
+fn a_bundle_and_a_git_anchor_obey_it_too() {
+    let env = offered();
+    env.handoff(["bundle", "--all", "--output", "../t.bundle"]).success();
+    let said = env.handoff_in("other", ["verify", "--bundle", "../t.bundle"]).exit(1);
+    assert!(format!("{said}").contains(WHY), "{said}");
+    env.git_in("other", ["config", "--global", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
+    let said = env.handoff_in("other", ["verify", "--bundle", "../t.bundle"]);
+    assert!(!format!("{said}").contains(WHY) && format!("{said}").contains("INTACT"), "{} {said}", sender(&env));
+}

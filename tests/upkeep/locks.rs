@@ -1,0 +1,94 @@
+//! Lock files of git that were left: named with their age, by what fails of them and by `doctor`.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::common::Environment;
+
+/// Returns a path as the output of a command is compared.
+fn shown(lock: &Path) -> String {
+    let (_, name) = lock.to_str().unwrap().split_once("/repo/.git/").unwrap();
+    format!("$TEST/repo/.git/{name}")
+}
+
+fn done() -> Environment {
+    let env = Environment::example("handoff-dag");
+    env.handoff(["run", "plan.json"]).success();
+    env
+}
+
+/// Leaves a lock file that is two hours old.
+fn leave(env: &Environment, name: &str) -> std::path::PathBuf {
+    let lock = env.repo().join(".git").join(name);
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    File::create(&lock).unwrap().set_modified(SystemTime::now() - Duration::from_secs(2 * 3600 + 5)).unwrap();
+    lock
+}
+
+#[test]
+fn a_command_that_fails_of_a_lock_names_it_with_its_age() {
+    let env = done();
+    let cases: [(&str, &[&str]); 5] = [
+        ("index.lock", &["apply", "handoff-dag-1"]),
+        ("index.lock", &["apply", "handoff-dag-1", "--commit"]),
+        ("HEAD.lock", &["apply", "handoff-dag-1", "--commit"]),
+        ("refs/heads/main.lock", &["apply", "handoff-dag-1", "--commit"]),
+        ("config.lock", &["anchor", "add", "v", "git", "../vault.git"]),
+    ];
+    env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
+    for (name, command) in cases {
+        let lock = leave(&env, name);
+        let said = env.handoff(command).exit(1);
+        let start = format!("error: {} is in the way, 2 h old: a git command goes on there", shown(&lock));
+        assert!(said.stderr.starts_with(&start), "{name}: {said}");
+        assert!(said.stderr.contains(&format!("hint: rm {}   # if no git command runs here", shown(&lock))), "{said}");
+        assert!(!said.stderr.contains("local changes"), "{said}");
+        let json = env.handoff(command.iter().chain(&["--json"])).exit(1);
+        assert!(json.stderr.contains(r#""code":"locked""#), "{json}");
+        fs::remove_file(&lock).unwrap();
+    }
+    env.handoff(["apply", "handoff-dag-1"]).success();
+}
+
+#[test]
+fn a_lock_of_refs_that_is_waited_for_says_how_old_it_is() {
+    let env = done();
+    env.git(["pack-refs", "--all"]).success();
+    let lock = leave(&env, "packed-refs.lock");
+    let said = env.handoff(["archive", "handoff-dag-1"]).exit(5);
+    assert!(said.stderr.contains(&format!("{} is in the way, 2 h old", shown(&lock))), "{said}");
+    assert!(said.stderr.contains("hint: git handoff doctor --fix"), "{said}");
+}
+
+#[test]
+fn doctor_names_locks_of_git_with_their_age_and_removes_none() {
+    let env = done();
+    env.git(["worktree", "add", "--quiet", "../linked"]).success();
+    let names = [
+        "index.lock",
+        "HEAD.lock",
+        "config.lock",
+        "shallow.lock",
+        "worktrees/linked/index.lock",
+        "objects/info/commit-graph.lock",
+    ];
+    for name in names {
+        let lock = leave(&env, name);
+        let said = env.handoff(["doctor", "--fix"]).exit(3);
+        let start = format!("problem: {}, 2 h old, locks what it is named after", shown(&lock));
+        assert!(said.stdout.contains(&start), "{said}");
+        assert!(said.stdout.contains(&format!("\n  rm {}   #", shown(&lock))) && lock.exists(), "{said}");
+        fs::remove_file(&lock).unwrap();
+    }
+    env.handoff(["doctor"]).success();
+    // One that is young may be of a command that goes on.
+    let lock = leave(&env, "index.lock");
+    File::open(&lock).unwrap().set_modified(SystemTime::now() - Duration::from_secs(600)).unwrap();
+    let said = env.handoff(["doctor"]).exit(0);
+    assert!(said.stdout.contains(&format!("note: {}, 10 min old, locks", shown(&lock))), "{said}");
+    // One of refs goes when it is old.
+    let lock = leave(&env, "refs/heads/main.lock");
+    let said = env.handoff(["doctor", "--fix"]).exit(0);
+    assert!(said.stdout.contains("2 h old, was left by a process that died") && !lock.exists(), "{said}");
+}
