@@ -173,6 +173,7 @@ impl Delivery<'_> {
         let in_archives = archived::on_remote(store, &there.has)?;
         let (mut kept, mut batch) = (Kept::default(), store.batch());
         let mut plan = Plan { folder: request.space.folder(), ..Plan::default() };
+        let archived: BTreeSet<Place> = wanted.iter().filter(|one| one.held).map(|one| one.place.clone()).collect();
         for wanted in wanted {
             let old = there.has.get(&wanted.place).copied();
             let new = wanted.united(store, old, &mut batch)?;
@@ -185,7 +186,7 @@ impl Delivery<'_> {
             }
             plan.take(&there, (place, new, held), &mut kept)?;
         }
-        if handed.is_none() && plan.leave_out_others() {
+        if handed.is_none() && plan.leave_out_others(&archived) {
             // What the logs say of the other runs is told, and nothing of those that stay here.
             let rest = here.keys().filter(|place| plan.pushed.others.iter().all(|other| other.place != **place));
             handed = Some(rest.filter_map(outbound::subject_of).collect());
@@ -267,16 +268,19 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Leaves out what the remote has another run or thread for; returns whether there is any.
-    fn leave_out_others(&mut self) -> bool {
+    /// Leaves out what the remote has another run or thread for, and what belongs to it; returns whether there is any.
+    ///
+    /// Of one that lies in an archive of ours nothing can be left out: it is refused, with all else.
+    fn leave_out_others(&mut self, archived: &BTreeSet<Place>) -> bool {
         let diverged = std::mem::take(&mut self.diverged);
-        let (others, forked) = diverged.into_iter().partition(|one| one.how == How::Another);
-        (self.pushed.others, self.diverged) = (others, forked);
+        let is_other = |one: &Diverged| one.how == How::Another && !archived.contains(&one.place);
+        let (others, refused) = diverged.into_iter().partition(is_other);
+        (self.pushed.others, self.diverged) = (others, refused);
         // Transcripts and time stamps belong to the run.
         let others = &self.pushed.others;
         let stays = |place: &Place| !place.kind.is_chain() && others.iter().any(|other| other.place.name == place.name);
         self.pushed.moved.retain(|moved| !stays(&moved.place));
-        !self.pushed.others.is_empty()
+        !others.is_empty()
     }
 
     fn refuse_apart(&mut self) -> Result<(), Error> {

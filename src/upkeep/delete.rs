@@ -91,11 +91,11 @@ impl Deleted {
         format::canonical(&json!({ "schema": "git-handoff.deleted/1", "run": run, "at": at, "by": by, "tip": tip }))
     }
 
-    /// Returns true if a key says so whose log in this repository names the run, and names no other end of it.
+    /// Returns true if the key says so that all logs of this repository are by which name the run, and it ended there as they say.
     pub fn is_proven(&self, logs: &Logs, run: &RunId) -> bool {
-        let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip.is_none_or(|tip| tip == seal));
+        let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip == Some(seal));
         let key = sign::signer(&self.payload(run), Some(&self.signature));
-        is_its_end && key.is_ok_and(|key| logs.is_named_by(run, &key))
+        is_its_end && key.is_ok_and(|key| logs.are_all_by(run, &key))
     }
 
     /// Says when a run was deleted and by whom.
@@ -159,7 +159,11 @@ impl Repository {
         }
         let base = replaced::base_of(store, run);
         let tip = refs::read(store, &format::run_ref(run)).ok().flatten();
-        let record = Deleted::signed(&writer, run, self.environment.clock.now(), tip).map_err(Error::Sign)?;
+        let record = match recorded(store, run) {
+            // An interrupted deletion saw where the run ended.
+            Some(before) if tip.is_none() => before,
+            _ => Deleted::signed(&writer, run, self.environment.clock.now(), tip).map_err(Error::Sign)?,
+        };
         let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;
         marks::put(store, marks::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;
         for reference in &found.archives {

@@ -226,8 +226,8 @@ impl Known<'_> {
         self.voice_of(log).or_else(|| (beside && (log.is_own() || !is_known_run())).then_some(Voice::Beside))
     }
 
-    /// All logs must agree, and those of writers and known keys be sound to their end; of others that are broken, what is sound
-    /// counts.
+    /// All logs must agree, and those of writers be sound to their end; of others that are broken, what is sound counts: nobody
+    /// makes another's run fail with a log of their own.
     fn logs<'l>(&self, logs: impl Iterator<Item = (&'l Log, Voice)>, spoilt: &dyn Fn(&Log) -> Option<Spoilt>) -> Word {
         let mut word = Word::default();
         for (log, voice) in logs {
@@ -238,12 +238,12 @@ impl Known<'_> {
                 None => {}
             }
             match broken {
-                Some(why) if voice == Voice::Beside => word.notes.push(why),
-                Some(why) => word.broken.push(why),
+                Some(why) if voice == Voice::Writer => word.broken.push(why),
+                Some(why) => word.notes.push(why),
                 None => {}
             }
             let holds = unread.is_none();
-            if let (Some(why), true) = (unread, voice != Voice::Beside) {
+            if let (Some(why), true) = (unread, voice == Voice::Writer) {
                 word.unread.push(format!("{} could not be read: {why}", log.name));
             }
             let Some(said) = log.runs.get(self.run).filter(|_| self.other_run(log, false).is_none()) else { continue };
@@ -253,6 +253,13 @@ impl Known<'_> {
                     "{name} says that the run was sealed after {entries} entries: this is an older copy"
                 ));
                 word.knows = true;
+                continue;
+            }
+            if let Some(sealed) = said.sealed.as_ref().filter(|_| self.is_no_sealer(log, said)) {
+                let (name, entries) = (&log.name, sealed.entries);
+                word.notes.push(format!(
+                    "{name} says that the run was sealed after {entries} entries, by a key that may not seal it here"
+                ));
                 continue;
             }
             match self.contradiction(said, &log.fingerprint) {
@@ -270,6 +277,12 @@ impl Known<'_> {
     fn is_older(&self, log: &Log, said: &Said) -> bool {
         let elsewhere = |at: At<'_>| at.reference.starts_with(format::FETCHED_REFS) && !log.stands_by(at.reference);
         self.seal.is_none() && said.first == self.first && !log.elsewhere && self.at.is_some_and(elsewhere)
+    }
+
+    /// Returns true if a log names the beginning of this run, which is not sealed here, and its key may not seal it: it may have been
+    /// admitted later, and otherwise it says nothing.
+    fn is_no_sealer(&self, log: &Log, said: &Said) -> bool {
+        self.seal.is_none() && said.first == self.first && !self.writers.contains(&log.fingerprint)
     }
 
     fn seals(&self, held: &[Held]) -> Word {

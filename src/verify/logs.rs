@@ -73,10 +73,12 @@ impl Logs {
         own.any(|log| log.runs.get(run).is_some_and(|said| said.first == Some(first)))
     }
 
-    /// Returns true if a log of this repository by a key names a run.
-    pub fn is_named_by(&self, run: &RunId, key: &str) -> bool {
-        let mut own = self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.fingerprint == key);
-        own.any(|log| log.runs.contains_key(run))
+    /// Returns true if logs of this repository name a run, all of them by this key.
+    ///
+    /// Anybody who can write the repository can add a log of a key of theirs: the others stay.
+    pub fn are_all_by(&self, run: &RunId, key: &str) -> bool {
+        let own = || self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.runs.contains_key(run));
+        own().next().is_some() && own().all(|log| log.fingerprint == key)
     }
 
     /// Returns the roots that the logs hold of a run.

@@ -104,10 +104,10 @@ impl Known<'_> {
         }
     }
 
-    /// Returns true if the run was begun in this repository, by whatever key it had then: its copies are not doubted because
-    /// of what was fetched.
-    fn is_begun_here(&self) -> bool {
-        self.at.is_some_and(|at| at.begun_here)
+    /// Returns true if the run was begun in this repository, by whatever key it had then, and `key`, which names another run, is not
+    /// the one that it has now: the run is not doubted because of what others put elsewhere.
+    fn is_begun_here_and_not_by(&self, key: &str) -> bool {
+        self.at.is_some_and(|at| at.begun_here) && self.own_key() != Some(key)
     }
 
     fn own_key(&self) -> Option<&str> {
@@ -120,18 +120,20 @@ impl Known<'_> {
     pub(super) fn other_run(&self, log: &Log, outside: bool) -> Option<OtherRun> {
         let said = log.runs.get(self.run)?;
         let is_other = match said.first {
-            Some(first) => self.first? != first && self.signer? != log.fingerprint,
+            Some(first) if self.first? != first => self.signer? != log.fingerprint,
+            // Of a copy that is not sealed, whose key may have been admitted later, see `anchor`.
+            Some(_) if self.seal.is_none() => false,
             // A key that may not seal this run sealed another one.
-            None => !self.writers.contains(&log.fingerprint) && self.differs_from(said),
+            _ => !self.writers.contains(&log.fingerprint) && self.differs_from(said),
         };
-        let conflicts = if outside { self.conflicts_outside() } else { self.conflicts_with(log) };
+        let conflicts = if outside { self.conflicts_outside(&log.fingerprint) } else { self.conflicts_with(log) };
         is_other.then(|| self.other(&log.fingerprint, said.first, log.name.clone(), conflicts))
     }
 
     /// Returns the other run whose seal a place outside holds under a key that may not seal this one.
     pub(super) fn other_seal(&self, held: &Held) -> Option<OtherRun> {
         let is_other = !self.writers.contains(&held.key) && self.differs(&held.seal).is_some();
-        is_other.then(|| self.other(&held.key, None, String::new(), self.conflicts_outside()))
+        is_other.then(|| self.other(&held.key, None, String::new(), self.conflicts_outside(&held.key)))
     }
 
     fn other(&self, key: &str, first: Option<Digest>, named_by: String, conflicts: bool) -> OtherRun {
@@ -145,7 +147,7 @@ impl Known<'_> {
 
     /// Returns whether it is undecided which of two runs is meant, because of where the log of the other lies.
     fn conflicts_with(&self, log: &Log) -> bool {
-        if self.is_begun_here() && log.name.starts_with(format::FETCHED_REFS) {
+        if self.is_begun_here_and_not_by(&log.fingerprint) && log.name.starts_with(format::FETCHED_REFS) {
             return false;
         }
         let is_known = self.keys.contains(&log.fingerprint);
@@ -158,8 +160,8 @@ impl Known<'_> {
         }
     }
 
-    fn conflicts_outside(&self) -> bool {
-        self.lies() != Lies::Ours
+    fn conflicts_outside(&self, key: &str) -> bool {
+        self.lies() != Lies::Ours && !self.is_begun_here_and_not_by(key)
     }
 
     /// Says which two runs are in conflict.

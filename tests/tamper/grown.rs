@@ -207,7 +207,7 @@ fn a_name_that_another_trusted_writer_took_is_in_conflict() {
     let line = |signer: &Signer, who: &str| format!("{who} {}\n", signer.public().to_openssh().unwrap());
     let both = line(&it.scene.lab.signer, "ada@example.com") + &line(&bo, "bo@example.com");
     let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
-    let options = Options { signers, strict_signers: true, ..Options::default() };
+    let options = Options { signers, strict_signers: true, ..it.scene.lab.options() };
     let (log, name) = it.retell(&bo);
     it.push(log, &name);
     it.scene.lab.git(&["update-ref", "-d", &own]);
