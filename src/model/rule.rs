@@ -213,9 +213,10 @@ impl Rule {
         for (name, places) in on {
             let asked: Vec<&Condition> = places.iter().map(|at| &self.when.conditions[*at]).collect();
             let absent = |condition: &&Condition| Check::new(false, format!("{condition}: {name} is absent"));
-            let held = match seen.contains_key(name) {
-                true => condition::checks(read(name)?.as_deref(), &asked),
-                false => asked.iter().map(absent).collect(),
+            let held = if seen.contains_key(name) {
+                condition::checks(read(name)?.as_deref(), &asked)
+            } else {
+                asked.iter().map(absent).collect()
             };
             for (at, check) in places.into_iter().zip(held) {
                 conditions[at] = check;

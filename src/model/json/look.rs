@@ -241,7 +241,7 @@ impl Scan<'_> {
     /// Adds to a message where it happened.
     fn place(&self, why: &str) -> String {
         let before = &self.bytes[..self.at.min(self.bytes.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = before.split(|byte| *byte == b'\n').count();
         if self.steps.is_empty() {
             return format!("{why}, on line {line}");
         }
