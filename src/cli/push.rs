@@ -72,7 +72,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if pushed.is_partial() {
         return Ok(ending);
     }
-    let moved = moves.iter().any(|moved| moved.status.moves() || moved.status == Status::Archived);
+    let moved =
+        moves.iter().any(|moved| moved.status.moves() || matches!(moved.status, Status::Archived | Status::Folded));
     if !moved && !moves.iter().any(|moved| matches!(moved.place.kind, Kind::Run | Kind::Thread | Kind::Archive)) {
         output.note("there are no runs or threads here");
     } else if !moved {

@@ -111,15 +111,21 @@ impl Writer {
             batch,
         };
         for draft in drafts {
-            let link = self.write(&mut appended.batch, &appended.head, draft)?;
-            appended.head.push(&link);
-            appended.links.push(link);
+            appended.add(self, self.clock.now(), draft)?;
         }
         Ok(appended)
     }
 
-    fn write(&self, batch: &mut Batch, head: &Head, draft: Draft) -> Result<Link, Error> {
-        let now = self.clock.now();
+    /// Writes entries onto a head, each dated as it was before, or as the one before it where that is later.
+    pub fn append_dated(&self, head: &Head, drafts: Vec<(Moment, Draft)>) -> Result<Appended, Error> {
+        let mut appended = self.append(head, Vec::new())?;
+        for (at, draft) in drafts {
+            appended.add(self, at, draft)?;
+        }
+        Ok(appended)
+    }
+
+    fn write(&self, batch: &mut Batch, head: &Head, (now, draft): (Moment, Draft)) -> Result<Link, Error> {
         let entry = Entry {
             about: draft.about,
             seq: head.entries,
@@ -157,6 +163,13 @@ pub struct Appended {
 }
 
 impl Appended {
+    fn add(&mut self, writer: &Writer, at: Moment, draft: Draft) -> Result<(), Error> {
+        let link = writer.write(&mut self.batch, &self.head, (at, draft))?;
+        self.head.push(&link);
+        self.links.push(link);
+        Ok(())
+    }
+
     /// Returns the entries.
     pub fn links(&self) -> &[Link] {
         &self.links
@@ -201,9 +214,12 @@ impl Appended {
 ///
 /// Every commit is decoded strictly and each entry's place is checked; signatures are not: that is for `verify`.
 pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Error> {
-    let Some(tip) = refs::read(store, name).map_err(Error::Ref)? else {
-        return Ok(None);
-    };
+    let tip = refs::read(store, name).map_err(Error::Ref)?;
+    tip.map(|tip| read_at(store, name, tip)).transpose()
+}
+
+/// Reads the chain that ends at `tip`, whatever its ref `name` points at.
+pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>), Error> {
     let (mut links, mut meter) = (Vec::new(), Meter::default());
     let mut next = Some(tip);
     while let Some(commit) = next {
@@ -212,7 +228,7 @@ pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Erro
         next = parent;
     }
     links.reverse();
-    Ok(Some((end(name, &links)?, links)))
+    Ok((end(name, &links)?, links))
 }
 
 /// Returns the end of a chain of these entries, which must follow one another from entry 0 on.
@@ -232,6 +248,11 @@ pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
     let Some(commit) = refs::read(store, name).map_err(Error::Ref)? else {
         return Ok(Head::unborn(name.to_owned()));
     };
+    tip_at(store, name, commit)
+}
+
+/// Reads the entry `commit` as the last one of a chain, whatever the chain's ref `name` points at.
+pub fn tip_at(store: &Store, name: &str, commit: Oid) -> Result<Head, Error> {
     let link = link(store, commit, &mut Meter::default())?.0;
     let mut head = Head::unborn(name.to_owned());
     head.entries = link.entry.seq;

@@ -12,7 +12,7 @@ use crate::git::codec::Decoded;
 use crate::git::race::{self, Lost};
 use crate::git::store::{Edit, Kept, Store};
 use crate::git::{history, refs, store};
-use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
+use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
 use crate::model::entry::{Event, Subject};
@@ -22,6 +22,7 @@ use crate::model::log_record;
 pub use crate::model::log_record::Record;
 use crate::model::name::RunId;
 use crate::model::place::{self, Place};
+use crate::model::time::Moment;
 
 /// Returns the logs of this repository that travel, whoever wrote them.
 pub fn travelling(store: &Store) -> Result<Vec<LogName>, Error> {
@@ -30,39 +31,61 @@ pub fn travelling(store: &Store) -> Result<Vec<LogName>, Error> {
     Ok(names.filter(LogName::is_further).collect())
 }
 
-/// Entries for a log that travels, written and not yet visible.
-#[must_use = "nothing has happened until the entries are published"]
+/// A log that travels with entries that are written and that no ref shows yet.
+#[must_use = "nothing has happened until the log is published"]
 pub struct Extension {
-    name: LogName,
-    appended: Appended,
+    /// The log.
+    pub name: LogName,
+    /// Its new head.
+    pub head: Oid,
+    old: Option<Oid>,
+    kept: Kept,
+}
+
+/// An event with the moment at which the key first said it.
+#[derive(Clone, Debug)]
+pub struct Dated {
+    /// When, by the key's own word.
+    pub at: Moment,
+    /// What.
+    pub event: Event,
+}
+
+/// Writes events onto a log of the writer's key that ends at a commit, or onto a new one, each about a run or a thread. Each keeps its
+/// moment, unless the log has later ones: moments of a log never go back.
+///
+/// A new one is named after its first entry, so that it has the name of no other.
+pub fn extend(
+    writer: &Writer,
+    log: Option<(&LogName, Oid)>,
+    events: Vec<(Subject, Dated)>,
+) -> Result<Extension, Error> {
+    let drafts = events.into_iter().map(|(about, Dated { at, event })| (at, draft(about, event))).collect();
+    let head = match log {
+        Some((name, head)) => chain::tip_at(&writer.store, &name.reference(), head)?,
+        None => Head::unborn(String::new()),
+    };
+    let (kept, links) = writer.append_dated(&head, drafts)?.place()?;
+    let (first, last) = links.first().zip(links.last()).expect("a log is extended by something to say");
+    let name = log.map_or_else(|| LogName::apart(&writer.signer.fingerprint(), first.hash), |(name, _)| name.clone());
+    Ok(Extension { name, head: last.commit, old: head.commit, kept })
 }
 
 impl Extension {
-    /// Swaps the ref of the log; returns the log and its new head.
-    pub fn publish(self) -> Result<(LogName, Option<Oid>), Error> {
-        Ok((self.name, self.appended.publish()?.0.commit))
+    /// Moves the log's ref to the new head; an error says that another process appended first.
+    pub fn publish(self, store: &Store) -> Result<(), Error> {
+        let name = self.name.reference();
+        let moved = match self.old {
+            None => refs::begin(store, &name, self.head),
+            Some(old) => refs::advance(store, &name, old, self.head),
+        };
+        moved.map_err(|error| match error {
+            refs::Error::LostRace(name) => Error::Chain(chain::Error::LostRace(name)),
+            other => Error::Refs(other),
+        })?;
+        self.kept.put_back().map_err(store::Error::Pack)?;
+        Ok(())
     }
-
-    /// Writes the entries and leaves the ref of the log as it is; they are kept as long as what is returned lives.
-    pub fn place(self) -> Result<(LogName, Option<Oid>, Kept), Error> {
-        let (kept, links) = self.appended.place()?;
-        Ok((self.name, links.last().map(|link| link.commit), kept))
-    }
-}
-
-/// Writes events onto a log of the writer's key that travels, or onto a new one, each about a run or a thread.
-///
-/// A new one is named after its first entry, so that it is in no way of another's.
-pub fn extend(writer: &Writer, log: Option<&LogName>, events: Vec<(Subject, Event)>) -> Result<Extension, Error> {
-    let drafts = events.into_iter().map(|(about, event)| draft(about, event)).collect();
-    if let Some(log) = log {
-        let appended = writer.append(&chain::tip(&writer.store, &log.reference())?, drafts)?;
-        return Ok(Extension { name: log.clone(), appended });
-    }
-    let appended = writer.append(&Head::unborn(String::new()), drafts)?;
-    let first = appended.links().first().expect("a log begins with something to say").hash;
-    let name = LogName::apart(&writer.signer.fingerprint(), first);
-    Ok(Extension { appended: appended.under(name.reference()), name })
 }
 
 /// Returns the entry of an event of a log, with what it changes in the tree.
@@ -86,12 +109,12 @@ pub fn private(store: &Store, fingerprint: &str) -> Result<Vec<Link>, Error> {
     Ok(read.map_or_else(Vec::new, |(_, links)| links))
 }
 
-/// Returns the name under which our log can stand beside one that has the same name elsewhere and goes on from it no more.
+/// Returns the name under which our log, which ends at `ours`, can stand beside one that has the same name elsewhere and goes on from it no
+/// more.
 ///
 /// `theirs` is the head of that one, whose commits must be here. None where it is not by the same key, or where each says of a run or
 /// thread what the other does not: that is no other clone's log, but one of two stories. One that knows less of it tells no other.
-pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName>, Error> {
-    let Some(ours) = chain::tip(store, &log.reference())?.commit else { return Ok(None) };
+pub fn apart(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Option<LogName>, Error> {
     let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
     let known: BTreeSet<&Oid> = other.iter().collect();
     let fork = own.iter().find(|commit| known.contains(commit)).copied();
@@ -123,12 +146,12 @@ pub fn apart(store: &Store, log: &LogName, theirs: Oid) -> Result<Option<LogName
     Ok(first.map(|first| LogName::apart(log.key(), first)))
 }
 
-/// Returns the names that our log can take where what lies under its own elsewhere is no log of its key, the best first.
+/// Returns the names that our log, which ends at `ours`, can take where what lies under its own elsewhere is no log of its key, the best first.
 ///
 /// Each is that of an entry of ours: of the first that `theirs` has not, as far as it is here, and those after it; then of the
 /// others, the last first.
-pub fn further_names(store: &Store, log: &LogName, theirs: Oid) -> Result<Vec<LogName>, Error> {
-    let Some((_, links)) = chain::read(store, &log.reference())? else { return Ok(Vec::new()) };
+pub fn further_names(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Vec<LogName>, Error> {
+    let (_, links) = chain::read_at(store, &log.reference(), ours)?;
     let known: BTreeSet<Oid> = history::since(store, theirs, None).unwrap_or_default().into_iter().collect();
     let (shared, own): (Vec<_>, Vec<_>) = links.iter().partition(|link| known.contains(&link.commit));
     let names = own.into_iter().chain(shared.into_iter().rev()).map(|link| LogName::apart(log.key(), link.hash));

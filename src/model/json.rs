@@ -5,6 +5,7 @@
 //! because canonical JSON (RFC 8785) does not keep the spelling: `1e20` is refused as well.
 
 pub mod changes;
+mod decimal;
 mod locate;
 mod look;
 
@@ -16,8 +17,9 @@ use std::fmt::{self, Write as _};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 
+pub(crate) use decimal::compare;
 pub(crate) use locate::locate;
-pub(crate) use look::look;
+pub(crate) use look::{Found, look};
 
 /// The largest integer that every reader of JSON holds exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -121,11 +123,12 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
     }
 }
 
-/// Does so whatever the document weighs, where the process itself is bounded.
+/// Reads one JSON document for a check of its values: integers may have 64 bits, and the weight is not bounded, because
+/// the process is.
 #[cfg(feature = "full")]
 pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
-    match read_within(bytes, usize::MAX, &mut problems) {
+    match read_within(bytes, (usize::MAX, u64::MAX), &mut problems) {
         Some(value) if problems.is_empty() => Ok(value),
         _ => Err(problems),
     }
@@ -145,11 +148,12 @@ pub fn lenient(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 /// and `null` for an unsafe number. The depth is bounded by `serde_json`'s limit of 128, so neither
 /// reading nor dropping can exhaust the stack; what is read weighs at most 128 MiB and 8 times its size.
 pub fn read(bytes: &[u8], problems: &mut Problems) -> Option<Value> {
-    read_within(bytes, most_weight(bytes.len()), problems)
+    read_within(bytes, (most_weight(bytes.len()), MAX_SAFE_INTEGER), problems)
 }
 
-fn read_within(bytes: &[u8], most: usize, problems: &mut Problems) -> Option<Value> {
-    let state = State::new(Reading::Strict, most, std::mem::take(problems));
+/// Reads a document that weighs at most `most`, with integers of at most this magnitude.
+fn read_within(bytes: &[u8], (most, most_integer): (usize, u64), problems: &mut Problems) -> Option<Value> {
+    let state = State { most_integer, ..State::new(Reading::Strict, most, std::mem::take(problems)) };
     let outcome = state.read(bytes);
     *problems = state.problems.take();
     match outcome {
@@ -179,6 +183,8 @@ fn is_safe_float(value: f64) -> bool {
 /// Where the reader is, and what it met; a failed read leaves the steps at the place of the failure.
 struct State {
     reading: Reading,
+    /// The largest magnitude of an integer that is no problem.
+    most_integer: u64,
     steps: RefCell<Vec<Step>>,
     problems: RefCell<Problems>,
     /// What the rest may weigh; none once there was too much.
@@ -201,7 +207,7 @@ enum Step {
 impl State {
     fn new(reading: Reading, most: usize, problems: Problems) -> Self {
         let (steps, problems) = (RefCell::new(Vec::new()), RefCell::new(problems));
-        Self { reading, steps, problems, weight_left: Cell::new(Some(most)) }
+        Self { reading, most_integer: MAX_SAFE_INTEGER, steps, problems, weight_left: Cell::new(Some(most)) }
     }
 
     fn read(&self, bytes: &[u8]) -> Result<Value, serde_json::Error> {
@@ -277,11 +283,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(self.0.safe(value <= MAX_SAFE_INTEGER, &value, value.into()))
+        Ok(self.0.safe(value <= self.0.most_integer, &value, value.into()))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        let safe = value.unsigned_abs() <= MAX_SAFE_INTEGER;
+        let safe = value.unsigned_abs() <= self.0.most_integer;
         Ok(self.0.safe(safe, &value, value.into()))
     }
 

@@ -7,7 +7,7 @@ use super::extension::RunConcluded;
 use super::grow;
 use super::name::{FilePath, ItemId};
 use super::plan::Item;
-use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Stop, Then};
+use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Stop, Then, condition};
 use super::state::{CANNOT, RunState};
 
 /// What a rule does.
@@ -134,6 +134,21 @@ fn held_back<E>(
     let mut missed = judged.checks.iter().filter(|check| !check.holds).peekable();
     let why = missed.peek().map(|check| check.found.clone());
     Ok(why.filter(|_| judged.act.is_some() && missed.all(|check| check.stop >= least)))
+}
+
+/// Returns the conditions on a document that cannot be compared with these bytes, each with its rule and the reason: the
+/// document is no JSON or too large (`None`), or the value is no number and is compared as one.
+pub fn uncompared(rules: &[Rule], document: &FilePath, bytes: Option<&[u8]>) -> Vec<(ItemId, String)> {
+    let mut uncompared = Vec::new();
+    for rule in rules.iter().filter(|rule| !rule.is_standing()) {
+        let conditions = rule.when.conditions.iter().filter(|condition| condition.document == *document);
+        for check in condition::checks(bytes, &conditions.collect::<Vec<_>>()) {
+            if check.stop == Stop::Unfit {
+                uncompared.push((rule.id().clone(), check.found));
+            }
+        }
+    }
+    uncompared
 }
 
 /// Holds a rule against a run as it stands, with everything that it requires.

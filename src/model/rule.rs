@@ -1,6 +1,6 @@
 //! A rule: on what became of a run's documents and items which items are added to it, or what is recorded of it. Pure.
 
-mod condition;
+pub(crate) mod condition;
 mod items;
 mod template;
 mod words;
@@ -17,7 +17,6 @@ use super::digest::Digest;
 use super::format;
 use super::name::{FilePath, ItemId, fold};
 use super::plan::Item;
-use condition::look;
 
 /// The largest document that a condition looks into, in bytes.
 pub const MAX_CONDITION_BYTES: u64 = 16 << 20;
@@ -212,15 +211,15 @@ impl Rule {
         }
         let mut conditions = vec![Check::new(false, String::new()); self.when.conditions.len()];
         for (name, places) in on {
-            let look = || -> Result<_, E> { Ok(look(read(name)?, places.iter().map(|at| &self.when.conditions[*at]))) };
-            let found = seen.contains_key(name).then(look).transpose()?;
-            for (nth, at) in places.iter().enumerate() {
-                let condition = &self.when.conditions[*at];
-                conditions[*at] = match &found {
-                    None => Check::new(false, format!("{condition}: {name} is absent")),
-                    Some(Ok(found)) => condition.check(found[nth].as_ref()),
-                    Some(Err(why)) => Check::or_stop(false, format!("{condition}: {name} {why}"), Stop::Unfit),
-                };
+            let asked: Vec<&Condition> = places.iter().map(|at| &self.when.conditions[*at]).collect();
+            let absent = |condition: &&Condition| Check::new(false, format!("{condition}: {name} is absent"));
+            let held = if seen.contains_key(name) {
+                condition::checks(read(name)?.as_deref(), &asked)
+            } else {
+                asked.iter().map(absent).collect()
+            };
+            for (at, check) in places.into_iter().zip(held) {
+                conditions[at] = check;
             }
         }
         checks.extend(conditions);

@@ -10,6 +10,7 @@ pub mod start;
 pub mod validate;
 
 mod draft;
+mod literals;
 #[cfg(feature = "full")]
 pub(crate) mod near;
 #[cfg(feature = "full")]
@@ -89,6 +90,7 @@ pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
     let value = json::parse(bytes)?;
     let mut problems = Problems::default();
     let drafts = read_rules(&value, &JsonPath::root(), &mut problems);
+    literals::check(bytes, &value, &JsonPath::root(), &mut problems);
     check_ids(&[], &drafts, &mut problems);
     drafts.iter().flat_map(|rule| &rule.create).for_each(|item| item.check_references(&mut problems));
     match drafts.into_iter().map(DraftRule::finish).collect::<Option<_>>() {
@@ -113,6 +115,9 @@ pub(crate) fn draft(bytes: &[u8], most: usize, problems: &mut Problems) -> Optio
         // Beyond what is ever read, no setting helps.
         problems.push(if count <= MAX_PLAN_ITEMS { problem.hint(hints::max_items(count)) } else { problem });
         return None;
+    }
+    if let Some(rules) = value.get("rules") {
+        literals::check(bytes, rules, &JsonPath::root().key("rules"), problems);
     }
     read::plan(&value, problems)
 }

@@ -108,9 +108,13 @@ impl Shown {
     /// what goes on from it: another thing of its name, or one of which nothing is taken, takes no place of its.
     pub fn look(&mut self, store: &Store, seen: &Seen, named: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
-        let here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
+        let mut here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
         let was_there: BTreeSet<String> = self.there.keys().cloned().collect();
         let mut known = self.known(store, &here);
+        for folded in seen.folded.iter().map(below) {
+            here.remove(&folded);
+            known.remove(&folded);
+        }
         for (place, oid) in &seen.listed {
             let (below, is_refused) = (below(place), seen.refused.contains(place));
             let is_of_another = || is_refused || store.contains(*oid);
@@ -208,6 +212,8 @@ pub struct Seen {
     pub fetched: BTreeMap<Place, Oid>,
     /// What it lists, and what was not taken for what it is.
     pub refused: BTreeSet<Place>,
+    /// The logs that it lists no more because another one there says all that they say.
+    pub folded: BTreeSet<Place>,
 }
 
 /// Returns the refs of what was fetched, by what it is.

@@ -4,11 +4,14 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use crate::git::store;
 use crate::ledger::log;
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::Author;
 use crate::model::entry::{Event, LogWritten, Product, Role};
-use crate::model::name::{FilePath, NameError, RunId};
+use crate::model::judge;
+use crate::model::name::{FilePath, ItemId, NameError, RunId};
+use crate::model::rule::{MAX_CONDITION_BYTES, Rule};
 use crate::model::schema::{Schema, SchemaError, Wanted};
 use crate::model::time::Moment;
 use crate::repository::Repository;
@@ -76,6 +79,18 @@ pub struct DocumentPut {
     pub run: RunId,
     /// The revision.
     pub document: DocumentShown,
+    /// The conditions of rules that cannot be compared with this revision.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncompared: Vec<Uncompared>,
+}
+
+/// A condition of a rule that cannot be compared with a document.
+#[derive(Clone, Debug, Serialize)]
+pub struct Uncompared {
+    /// The rule.
+    pub rule: ItemId,
+    /// The condition, with the field and its value, or with what keeps the document from being read.
+    pub reason: String,
 }
 
 /// A document that was written for a run that somebody else conducts: what `doc put --json` prints then.
@@ -92,6 +107,9 @@ pub struct DocumentSaid {
     pub size: u64,
     /// The key that says so, in its log.
     pub by: String,
+    /// The conditions of rules that cannot be compared with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncompared: Vec<Uncompared>,
 }
 
 /// The documents of a run, each at its highest revision: what `doc list --json` prints.
@@ -183,10 +201,23 @@ impl Repository {
             .map_err(steer::Error::from)
             .map_err(Error::from)?;
         let put = Put { name, product: bytes()?, schema, instead_of, said: None };
+        let uncompared = self.uncompared(&open.state.rules, &put).map_err(document::Error::from);
+        let uncompared = uncompared.map_err(|source| Error::of(asked.run, asked.name, source))?;
         let change = document::put(&mut open, &put, &self.schemas())
             .map_err(|source| Error::of(asked.run, asked.name, source))?;
         let document = DocumentShown::of(&change);
-        Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document })
+        Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
+    }
+
+    /// Finds the conditions of rules that cannot be compared with a document that is to be put.
+    fn uncompared(&self, rules: &[Rule], put: &Put) -> Result<Vec<Uncompared>, store::Error> {
+        if !rules.iter().any(|rule| rule.when.conditions.iter().any(|condition| condition.document == put.name)) {
+            return Ok(Vec::new());
+        }
+        let is_read = put.product.size <= MAX_CONDITION_BYTES;
+        let bytes = if is_read { Some(self.store.read_blob(put.product.oid)?) } else { None };
+        let found = judge::uncompared(rules, &put.name, bytes.as_deref());
+        Ok(found.into_iter().map(|(rule, reason)| Uncompared { rule, reason }).collect())
     }
 
     /// Writes a document for a run that was fetched and passed the gate, in the log of our own key: whoever conducts the run takes it in.
@@ -218,11 +249,13 @@ impl Repository {
             let fits = document::check(&self.store, &put, schema, &self.schemas());
             fits.map_err(|source| Error::of(asked.run, asked.name, source))?;
         }
+        let uncompared = self.uncompared(&run.state.rules, &put).map_err(document::Error::from);
+        let uncompared = uncompared.map_err(|source| Error::of(asked.run, asked.name, source))?;
         let Product { sha256, oid, size } = product;
         let said = LogWritten { log: key.clone(), first, name: name.clone(), schema, sha256, oid, size, previous };
         log::say(&writer, &run.run, &Event::LogWritten(said)).map_err(people::Error::from).map_err(Error::from)?;
         let run = run.run.clone();
-        Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by: key })
+        Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by: key, uncompared })
     }
 
     /// Lists the documents of a run, ours or a fetched one, each at its highest revision.

@@ -11,6 +11,7 @@ use crate::model::digest::Oid;
 use crate::model::format::REFS;
 use crate::model::name::RunId;
 
+use super::diverged;
 use super::push::{self, Pushed, Request, Status};
 use super::{Kind, Place};
 
@@ -65,7 +66,8 @@ pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> 
     for (run, archived) in added(store, old, new)? {
         let reference = Place::of_run(&run).below(folder);
         let Some(here) = refs::read(store, &reference)? else { continue };
-        if !history::goes_on(store, here, archived.commit) {
+        // Two people took one id: neither is the other's run told anew.
+        if !history::goes_on(store, here, archived.commit) && !diverged::are_by_two(store, here, archived.commit) {
             let name = run.as_str();
             return Ok(Some(format!(
                 "run {name:?}, which it holds, does not go on from what was fetched before, {here}"

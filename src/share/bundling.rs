@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::git::race;
 use crate::git::store::Store;
 use crate::ledger::log;
 use crate::model::digest::Oid;
@@ -47,9 +48,16 @@ impl Repository {
         }
         let (writer, here) = (self.log_writer()?, wanted::here(&self.store)?);
         let handed = (!all).then_some(handed);
-        let there = BTreeMap::new();
-        let outbound = Outbound { store: &self.store, writer: writer.as_ref(), handed, ours: &here, there: &there };
-        Ok(outbound.logs(false)?.heads)
+        let (there, theirs) = (BTreeMap::new(), BTreeMap::new());
+        let (store, writer) = (&self.store, writer.as_ref());
+        let firsts = std::cell::RefCell::default();
+        let outbound =
+            Outbound { firsts, store, writer, handed, ours: &here, there: &there, theirs: &theirs, folds: false };
+        Ok(race::run(|| {
+            let mut logs = outbound.logs()?;
+            let heads = std::mem::take(&mut logs.heads);
+            logs.publish(store).map(|()| heads)
+        })?)
     }
 
     /// Writes a bundle into a file; one of that name is replaced by a whole bundle or not at all.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::git::history;
 use crate::git::store::Store;
+use crate::ledger::{chain, sign};
 use crate::model::digest::Oid;
 use crate::model::place::{Kind, Place};
 
@@ -47,6 +48,16 @@ impl Diverged {
     pub(super) fn sentence(diverged: &[Self]) -> String {
         diverged.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// Returns true if two chains begin with different entries, each signed by another key.
+pub(super) fn are_by_two(store: &Store, one: Oid, other: Oid) -> bool {
+    let begun = |head: Oid| {
+        let first = *history::since(store, head, None).ok()?.last()?;
+        let entry = chain::decode(store, first).ok()?;
+        Some((first, sign::signer(&entry.payload, entry.signature.as_deref()).ok()?))
+    };
+    matches!((begun(one), begun(other)), (Some(one), Some(other)) if one.0 != other.0 && one.1 != other.1)
 }
 
 impl fmt::Display for Diverged {

@@ -16,10 +16,8 @@ use crate::model::place::MOST_REFS;
 use crate::repository::shown::{self, Seen, Shown, Vanished};
 use crate::verify::{self, Logs};
 
-use super::archived;
-use super::bring;
 use super::place::{goes_with_threads, is_asked, refuses, unknown};
-use super::{Kind, Place, Space, evidence, stamps};
+use super::{Kind, Place, Space, archived, bring, evidence, folded, stamps};
 
 /// What to take in.
 #[derive(Clone, Debug)]
@@ -159,6 +157,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let in_archives = held.iter().filter(|(place, _)| place.kind == Kind::Run);
     in_archives.for_each(|(place, tip)| _ = listing.seen.listed.entry(place.clone()).or_insert(*tip));
     fetched.archived = archived::give_way(store, &folder, &shown, &held)?;
+    listing.seen.folded = folded::give_way(store, &folder, &shown)?;
     let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
         return Err(missed(store, (request, name), &listing, &have)?);

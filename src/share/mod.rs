@@ -11,11 +11,16 @@ pub mod bundling;
 mod diverged;
 mod evidence;
 pub mod fetch;
+mod folded;
+mod hand_over;
 mod outbound;
+mod own_logs;
 mod place;
+mod planned;
 pub mod push;
 mod rival;
 mod stamps;
+mod travelling;
 mod wanted;
 
 pub use crate::model::place::{Kind, Place};

@@ -1,21 +1,25 @@
 //! The logs that go to one place, which say there of what is handed over and of nothing else.
 //!
 //! A log that travels is read by everybody at the places that have it. So it goes to a place only if all that the place would
-//! learn from it is about what is handed over, or lies there already. Where no log of the key is like that, another one begins:
-//! of two places that get different runs, each has a log of its own.
+//! learn from it is about what is handed over, or lies there already. A log of the key that the place has is gone on from, also
+//! if another clone began it. Where there is none, another one begins: of two places that get different runs, each has a log
+//! of its own.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::store::{Kept, Store};
-use crate::git::{race, refs};
+use crate::git::store::Store;
+use crate::git::{history, refs};
 use crate::ledger::chain::{self, Link, Writer};
-use crate::ledger::log::{self, Error};
+use crate::ledger::log::{self, Dated, Error, Extension};
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, LogSubmitted, Subject};
+use crate::model::entry::{Event, LogDecided, LogSubmitted, LogWritten, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
+
+use super::travelling::Travelling;
 
 /// What goes to a place, and what the place has.
 pub(crate) struct Outbound<'a> {
@@ -28,120 +32,207 @@ pub(crate) struct Outbound<'a> {
     pub(crate) ours: &'a BTreeMap<Place, Oid>,
     /// What the place shows, with the runs in its archives.
     pub(crate) there: &'a BTreeMap<Place, Oid>,
+    /// The heads of logs of our key at the place that ours goes on from: sound, and here.
+    pub(crate) theirs: &'a BTreeMap<LogName, Oid>,
+    /// Whether the logs of our key at the place become one.
+    pub(crate) folds: bool,
+    /// The leaf hashes of the first entries of chains, by their heads, as far as they were looked for.
+    pub(crate) firsts: RefCell<BTreeMap<Oid, Option<Digest>>>,
 }
 
-/// The logs that go, each with its head.
+/// The logs that go.
 #[derive(Default)]
 pub(crate) struct Logs {
+    /// Each log with its head.
     pub(crate) heads: Vec<(LogName, Oid)>,
-    /// What keeps the entries of a dry run for as long as they are looked at.
-    pub(crate) kept: Kept,
+    /// Logs of our key that may go from the place, each with its head there, because another one says all that they say.
+    pub(crate) folded: Vec<(LogName, Oid)>,
+    /// The log that has new entries.
+    grown: Option<Extension>,
+    /// Whether that log goes on from what another clone may have said.
+    is_adopted: bool,
 }
 
-/// A log of this repository that travels.
-struct Travelling {
-    name: LogName,
-    head: Oid,
-    is_read: bool,
-    /// What it says of each run and thread.
-    said: BTreeMap<Subject, Vec<Event>>,
-    /// Whether the place has it, perhaps as it was before.
-    is_there: bool,
+impl Logs {
+    /// Gives the log that has new entries another name.
+    pub(crate) fn rename(&mut self, from: &LogName, to: &LogName) {
+        if let Some(grown) = self.grown.as_mut().filter(|grown| grown.name == *from) {
+            grown.name = to.clone();
+        }
+    }
+
+    /// Moves the ref of the log that has new entries, if it is a log of this repository.
+    ///
+    /// A log of this repository names runs that are, or were, here. So no ref holds a log in which other clones speak.
+    pub(crate) fn publish(self, store: &Store) -> Result<(), Error> {
+        self.grown.filter(|_| !self.is_adopted).map_or(Ok(()), |grown| grown.publish(store))
+    }
 }
 
 impl Outbound<'_> {
-    /// Appends to the logs what they lack of what is handed over, and returns those that go.
-    ///
-    /// In a dry run the entries are written, and no ref moves.
-    pub(crate) fn logs(&self, dry_run: bool) -> Result<Logs, Error> {
-        race::run(|| self.logs_once(dry_run))
+    /// Writes what the logs lack of what is handed over, and returns those that go. No ref moves.
+    pub(crate) fn logs(&self) -> Result<Logs, Error> {
+        let key = self.writer.map(|writer| writer.signer.fingerprint());
+        let lacking = key.as_deref().map_or_else(|| Ok(BTreeMap::new()), |key| self.to_say(key))?;
+        let (mut usable, others): (Vec<_>, Vec<_>) =
+            self.fitting()?.into_iter().partition(|log| log.is_read && Some(log.name.key()) == key.as_deref());
+        // Two clones that tell two stories have two logs, so that both are heard.
+        let contradicts =
+            |log: &Travelling| lacking.iter().any(|(about, events)| log.contradicts(self.store, about, events));
+        usable.retain(|log| !log.is_adopted || !contradicts(log));
+        let mut logs = Logs::default();
+        let going = match self.writer {
+            Some(writer) => self.grow(writer, usable, lacking, &mut logs)?,
+            None => usable,
+        };
+        logs.heads.extend(going.into_iter().chain(others).map(|log| (log.name, log.head)));
+        Ok(logs)
     }
 
-    fn logs_once(&self, dry_run: bool) -> Result<Logs, Error> {
-        let key = self.writer.map(|writer| writer.signer.fingerprint());
-        let (mut own, others): (Vec<_>, Vec<_>) =
-            self.fitting()?.into_iter().partition(|log| log.is_read && Some(log.name.key()) == key.as_deref());
-        own.sort_by_key(|log| !log.is_there);
-        let mut lacking = key.as_deref().map_or_else(|| Ok(BTreeMap::new()), |key| self.to_say(key))?;
+    /// Writes onto one of the key's logs, or onto a new one, what is to be said and none says, and returns the others that go.
+    fn grow(
+        &self,
+        writer: &Writer,
+        mut own: Vec<Travelling>,
+        mut lacking: BTreeMap<Subject, Vec<Dated>>,
+        logs: &mut Logs,
+    ) -> Result<Vec<Travelling>, Error> {
+        own.sort_by(|one, other| (!one.is_there, &one.name).cmp(&(!other.is_there, &other.name)));
+        // What the place has goes on; a further log only where it has none.
+        let is_any_there = own.first().is_some_and(|log| log.is_there);
         let (mut going, mut spare) = (Vec::new(), Vec::new());
-        for log in own {
+        for log in own.into_iter().filter(|log| log.is_there == is_any_there) {
             let before = lacking.len();
             lacking.retain(|about, events| !log.lacks(about, events).is_empty());
             let goes = log.is_there || self.handed.is_none() || lacking.len() < before;
             if goes { going.push(log) } else { spare.push(log) }
         }
-        let mut logs = Logs::default();
-        let mut grown = None;
-        if let (Some(writer), false) = (self.writer, lacking.is_empty()) {
-            let log = if going.is_empty() { spare.first() } else { going.first() };
-            let lacks = |(about, events): (&Subject, &Vec<Event>)| {
-                let lacks = log.map_or_else(|| events.clone(), |log| log.lacks(about, events));
-                lacks.into_iter().map(|event| (about.clone(), event)).collect::<Vec<_>>()
-            };
-            let extension = log::extend(writer, log.map(|log| &log.name), lacking.iter().flat_map(lacks).collect())?;
-            let (name, head) = if dry_run {
-                let (name, head, kept) = extension.place()?;
-                logs.kept.join(kept);
-                (name, head)
-            } else {
-                extension.publish()?
-            };
-            logs.heads.extend(head.map(|head| (name.clone(), head)));
-            grown = Some(name);
+        if going.is_empty() {
+            going.extend(spare.into_iter().next().filter(|_| !lacking.is_empty()));
         }
-        let going = going.into_iter().chain(others).filter(|log| Some(&log.name) != grown.as_ref());
-        logs.heads.extend(going.map(|log| (log.name, log.head)));
-        Ok(logs)
+        let mut rest = going.into_iter();
+        let mut grown = rest.next();
+        let lacks = |(about, events): (&Subject, &Vec<Dated>)| {
+            let lacks = grown.as_ref().map_or_else(|| events.clone(), |log| log.lacks(about, events));
+            lacks.into_iter().map(|dated| (about.clone(), dated)).collect::<Vec<_>>()
+        };
+        let mut new: Vec<(Subject, Dated)> = lacking.iter().flat_map(lacks).collect();
+        let mut going: Vec<Travelling> = rest.collect();
+        if let Some(grown) = grown.as_mut() {
+            grown.say(&new);
+            if self.folds {
+                new.extend(self.fold(grown, &mut going, logs));
+            }
+        }
+        if !new.is_empty() {
+            // Moments of a log never go back.
+            new.sort_by_key(|(_, dated)| dated.at);
+            let extension = log::extend(writer, grown.as_ref().map(|log| (&log.name, log.head)), new)?;
+            logs.heads.push((extension.name.clone(), extension.head));
+            logs.grown = Some(extension);
+            logs.is_adopted = grown.is_some_and(|log| log.is_adopted);
+        } else if let Some(log) = grown {
+            logs.heads.push((log.name, log.head));
+        }
+        Ok(going)
+    }
+
+    /// Folds logs that the place has into one that it has; returns what that one says besides.
+    fn fold(&self, into: &mut Travelling, going: &mut Vec<Travelling>, logs: &mut Logs) -> Vec<(Subject, Dated)> {
+        let mut new = Vec::new();
+        going.retain(|log| {
+            let head = self.theirs.get(&log.name).filter(|_| into.is_there && log.is_there);
+            let Some((head, lacking)) = head.zip(into.folded(log)) else { return true };
+            into.say(&lacking);
+            new.extend(lacking);
+            logs.folded.push((log.name.clone(), *head));
+            false
+        });
+        new
     }
 
     /// Returns the logs of which the place may learn everything that it does not have.
     ///
     /// A log that cannot be read is one of which nobody knows what it says: it goes only where everything may be told.
     fn fitting(&self) -> Result<Vec<Travelling>, Error> {
+        let names: BTreeSet<LogName> =
+            log::travelling(self.store)?.into_iter().chain(self.theirs.keys().cloned()).collect();
         let mut fitting = Vec::new();
-        for name in log::travelling(self.store)? {
-            let Some(head) = refs::read(self.store, &name.reference()).map_err(Error::Refs)? else { continue };
-            let links = match chain::read(self.store, &name.reference()) {
-                Ok(read) => read.map_or_else(Vec::new, |(_, links)| links),
-                Err(_) if self.handed.is_none() => Vec::new(),
-                Err(_) => continue,
-            };
-            let there = self.there.get(&Place::of_log(&name));
-            let known = there.and_then(|head| links.iter().position(|link| link.commit == *head));
-            let new = &links[known.map_or(0, |at| at + 1)..];
-            if new.iter().all(|link| self.may_tell(&link.entry.about, &link.entry.event)) {
-                let mut said: BTreeMap<Subject, Vec<Event>> = BTreeMap::new();
-                for link in &links {
-                    said.entry(link.entry.about.clone()).or_default().push(link.entry.event.clone());
-                }
-                fitting.push(Travelling { name, head, is_read: !links.is_empty(), said, is_there: known.is_some() });
+        for name in names {
+            if let Some(head) = refs::read(self.store, &name.reference()).map_err(Error::Refs)?
+                && let Some(log) = self.local(&name, head)
+            {
+                fitting.push(log);
+            } else if let Some(head) = self.theirs.get(&name).copied() {
+                let (_, links) = chain::read_at(self.store, &name.reference(), head)?;
+                let mut log = Travelling::new(name, head, &links);
+                (log.is_there, log.is_adopted) = (true, true);
+                fitting.push(log);
             }
         }
         Ok(fitting)
+    }
+
+    /// Returns a log of this repository, if it goes on from what the place has and the place may learn the rest.
+    fn local(&self, name: &LogName, head: Oid) -> Option<Travelling> {
+        let links = match chain::read_at(self.store, &name.reference(), head) {
+            Ok((_, links)) => links,
+            Err(_) if self.handed.is_none() => Vec::new(),
+            Err(_) => return None,
+        };
+        let there = self.there.get(&Place::of_log(name));
+        let known = there.and_then(|head| links.iter().position(|link| link.commit == *head));
+        if known.is_none() && self.theirs.contains_key(name) {
+            return None;
+        }
+        let mut new = links[known.map_or(0, |at| at + 1)..].iter().map(|link| &link.entry);
+        let fits = new.all(|entry| self.may_tell(&entry.about, &entry.event));
+        let mut log = Travelling::new(name.clone(), head, &links);
+        log.is_there = known.is_some();
+        fits.then_some(log)
     }
 
     /// Returns true if the place may learn what a log says: it is handed over, or lies there just as it is here.
     fn may_tell(&self, about: &Subject, event: &Event) -> bool {
         let Some(handed) = &self.handed else { return true };
         let Some(place) = place_of(about) else { return false };
+        if log::is_statement(event) {
+            return self.is_of_run_at(&place, event, handed.contains(about));
+        }
         let there = self.there.get(&place);
-        let is_there =
-            if log::is_statement(event) { there.is_some() } else { there == self.ours.get(&place) && there.is_some() };
-        handed.contains(about) || is_there
+        handed.contains(about) || (there.is_some() && there == self.ours.get(&place))
+    }
+
+    /// Returns true if a statement is about the run that the place has, or that is handed over, and not about another one of
+    /// that id.
+    fn is_of_run_at(&self, place: &Place, event: &Event, is_handed: bool) -> bool {
+        let (Event::LogDecided(LogDecided { first, .. }) | Event::LogWritten(LogWritten { first, .. })) = event else {
+            return false;
+        };
+        let ours = self.ours.get(place).filter(|_| is_handed);
+        self.there.get(place).into_iter().chain(ours).any(|tip| self.first_of(*tip) == Some(*first))
+    }
+
+    /// Returns the leaf hash of the first entry of a chain that ends at a commit, if it is here.
+    fn first_of(&self, tip: Oid) -> Option<Digest> {
+        *self.firsts.borrow_mut().entry(tip).or_insert_with(|| {
+            let first = *history::since(self.store, tip, None).ok()?.last()?;
+            Some(chain::decode(self.store, first).ok()?.hash)
+        })
     }
 
     /// Returns what the private log of a key says of what is handed over, as a log that travels says it.
     ///
     /// Statements about runs of others go wherever the run is.
-    fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Event>>, Error> {
-        let mut say: BTreeMap<Subject, Vec<Event>> = BTreeMap::new();
+    fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
+        let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
-            let (about, event) = (entry.about, entry.event);
+            let (about, event, at) = (entry.about, entry.event, entry.at);
             let Some(place) = place_of(&about) else { continue };
             let is_ours = self.ours.contains_key(&place);
             let is_handed = self.handed.as_ref().map_or(is_ours, |handed| handed.contains(&about) && is_ours);
             let goes = if log::is_statement(&event) {
-                is_handed || self.handed.is_none() || self.there.contains_key(&place)
+                self.handed.is_none() || self.is_of_run_at(&place, &event, is_handed)
             } else {
                 is_handed
             };
@@ -153,13 +244,14 @@ impl Outbound<'_> {
                 events.clear();
             }
             // A crash may have left out a submission, and the private log says some things twice.
-            if let (Event::LogSealed(sealed), true) = (&event, !events.iter().any(is_submission))
+            if let (Event::LogSealed(sealed), true) = (&event, !events.iter().any(|dated| is_submission(&dated.event)))
                 && let Some(first) = self.first_entry(&place)?
             {
-                events.push(Event::LogSubmitted(LogSubmitted { log: sealed.log.clone(), first }));
+                let event = Event::LogSubmitted(LogSubmitted { log: sealed.log.clone(), first });
+                events.push(Dated { at, event });
             }
-            if log::is_statement(&event) || !events.contains(&event) {
-                events.push(event);
+            if log::is_statement(&event) || events.iter().all(|dated| dated.event != event) {
+                events.push(Dated { at, event });
             }
         }
         Ok(say)
@@ -170,29 +262,6 @@ impl Outbound<'_> {
         let read = chain::read(self.store, &place.below(format::REFS))?;
         Ok(read.and_then(|(_, links)| Some(links.first()?.hash)))
     }
-}
-
-impl Travelling {
-    /// Returns what of some events about a run or a thread the log does not say, in their order.
-    fn lacks(&self, about: &Subject, events: &[Event]) -> Vec<Event> {
-        let said = self.said.get(about).map_or(&[][..], Vec::as_slice);
-        let statements = |events: &[Event]| events.iter().filter(|event| log::is_statement(event)).cloned().collect();
-        let (known, all): (Vec<Event>, Vec<Event>) = (statements(said), statements(events));
-        let records = events.iter().filter(|event| !log::is_statement(event) && !says(said, event)).cloned();
-        // The last of several statements counts, so that they follow one another in the same order.
-        let more = if all.starts_with(&known) { all[known.len()..].to_vec() } else { all };
-        records.chain(more).collect()
-    }
-}
-
-/// Returns true if nothing is left to say by a record after what was said of the same run or thread.
-fn says(said: &[Event], event: &Event) -> bool {
-    said.iter().any(|known| match (known, event) {
-        (Event::LogThread(known), Event::LogThread(new)) => known.entries >= new.entries,
-        (Event::LogSealed(_), Event::LogSealed(_) | Event::LogSubmitted(_))
-        | (Event::LogSubmitted(_), Event::LogSubmitted(_)) => true,
-        _ => false,
-    })
 }
 
 fn is_submission(event: &Event) -> bool {

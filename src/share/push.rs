@@ -6,25 +6,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::porcelain::{self, Answer};
-use crate::git::remote::{self, Reach, Remote, Spec};
+use crate::git::race::{Lost as _, Race};
+use crate::git::remote::{self, Reach, Remote};
 use crate::git::screen::{self, Range};
 use crate::git::store::{self, Kept, Store};
-use crate::git::{history, program, refs, work_tree};
+use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::Writer;
 use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
 use crate::model::format;
-use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 
 use super::archived;
-use super::diverged::{Diverged, How};
+use super::diverged::Diverged;
+use super::hand_over::hand_over;
 use super::outbound::{self, Outbound};
-use super::rival::{Found, Remotely, Rival};
+use super::own_logs::{self, Overtaken};
+use super::planned::Plan;
+use super::rival::{Remotely, Rival};
 use super::wanted::{self, Wanted};
-use super::{Kind, Place, Space};
+use super::{Place, Space};
+
+/// How often a push is tried again because a log of the remote is locked, or does not show what was pushed.
+const MOST_BUSY: u32 = 5;
 
 /// Which runs and threads to hand over, with logs that tell of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +98,8 @@ pub enum Status {
     Behind,
     /// The remote has it in an archive of ours, and its own ref goes.
     Archived,
+    /// Another log of our key on the remote says all that it says, and its ref goes.
+    Folded,
 }
 
 impl Status {
@@ -103,6 +111,7 @@ impl Status {
             Self::UpToDate => "up-to-date",
             Self::Behind => "behind",
             Self::Archived => "archived",
+            Self::Folded => "folded",
         }
     }
 
@@ -144,15 +153,17 @@ pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Wri
     let here = wanted::here(store)?;
     let wanted = Wanted::all(store, request, &here)?;
     let all = request.asked == Asked::All && !request.threads_only;
-    let named = (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
-    Delivery { store, reach, request, writer, here }.deliver(wanted, named)
+    let handed: Option<BTreeSet<Subject>> =
+        (!all).then(|| wanted.iter().filter_map(|wanted| outbound::subject_of(&wanted.place)).collect());
+    Delivery { store, reach, request, writer, here, wanted, handed }.deliver()
 }
 
 /// Pushes logs alone, which anchor the runs of the names that were asked for.
 pub fn push_logs(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
     let names = request.asked.names();
     let runs = |names: &[String]| names.iter().filter_map(|name| RunId::parse(name).ok()).map(Subject::Run).collect();
-    Delivery { store, reach, request, writer, here: wanted::here(store)? }.deliver(Vec::new(), names.map(runs))
+    let (here, handed) = (wanted::here(store)?, names.map(runs));
+    Delivery { store, reach, request, writer, here, wanted: Vec::new(), handed }.deliver()
 }
 
 /// One push, with what is here.
@@ -162,30 +173,73 @@ struct Delivery<'a> {
     request: &'a Request,
     writer: Option<&'a Writer>,
     here: BTreeMap<Place, Oid>,
+    wanted: Vec<Wanted>,
+    /// The runs and threads that the logs may tell of; `None` means all.
+    handed: Option<BTreeSet<Subject>>,
 }
 
 impl Delivery<'_> {
-    /// Hands over what is wanted, and logs that tell of what is handed over; without `handed`, of everything.
-    fn deliver(self, wanted: Vec<Wanted>, mut handed: Option<BTreeSet<Subject>>) -> Result<Pushed, Error> {
-        let Self { store, reach, request, writer, ref here } = self;
+    /// Hands over what is wanted, and logs that tell of what is handed over.
+    fn deliver(&self) -> Result<Pushed, Error> {
+        let key = self.writer.map(|writer| writer.signer.fingerprint());
+        let all = self.handed.is_none();
+        let done = self.deliver_in_turn(all)?;
+        let is_one_of_two = key.is_some_and(|key| own_logs::began_beside(&key, &done));
+        if all || !is_one_of_two {
+            return Ok(done.pushed);
+        }
+        // Everything was handed over. Two logs are as good as one, so nothing is lost if they stay two.
+        let mut pushed = done.pushed;
+        if let Ok(folded) = self.deliver_in_turn(true) {
+            own_logs::replace(&mut pushed, folded.pushed);
+        }
+        Ok(pushed)
+    }
+
+    /// Tries again as often as another push with the same key moves the log first.
+    fn deliver_in_turn(&self, folds: bool) -> Result<Delivered, Error> {
+        let (mut race, mut busy) = (Race::default(), 0);
+        loop {
+            match self.deliver_once(folds) {
+                Err(Error::Overtaken(error, how)) => {
+                    busy += u32::from(how == Overtaken::Busy);
+                    if busy > MOST_BUSY || !race.again() {
+                        return Err(*error);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn deliver_once(&self, folds: bool) -> Result<Delivered, Error> {
+        let Self { store, reach, request, writer, ref here, .. } = *self;
         let url = remote::push_url(store, &request.remote)?;
         let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
         let in_archives = archived::on_remote(store, &there.has)?;
         let (mut kept, mut batch) = (Kept::default(), store.batch());
-        let mut plan = Plan { folder: request.space.folder(), ..Plan::default() };
-        let archived: BTreeSet<Place> = wanted.iter().filter(|one| one.held).map(|one| one.place.clone()).collect();
-        for wanted in wanted {
+        let mut plan = Plan::new(request.space.folder());
+        let held = self.wanted.iter().filter(|one| one.held);
+        let archived: BTreeSet<Place> = held.map(|one| one.place.clone()).collect();
+        for wanted in &self.wanted {
             let old = there.has.get(&wanted.place).copied();
             let new = wanted.united(store, old, &mut batch)?;
-            let Wanted { place, held, .. } = wanted;
+            let Wanted { place, held, .. } = wanted.clone();
             if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
                 if !held {
                     plan.add(place, Some(new), new, Status::UpToDate);
                 }
                 continue;
             }
+            if let (None, Some(theirs)) = (old, in_archives.get(&place))
+                && !held
+                && plan.is_another(store, &place, new, *theirs)
+            {
+                continue;
+            }
             plan.take(&there, (place, new, held), &mut kept)?;
         }
+        let mut handed = self.handed.clone();
         if handed.is_none() && plan.leave_out_others(&archived) {
             // What the logs say of the other runs is told, and nothing of those that stay here.
             let rest = here.keys().filter(|place| plan.pushed.others.iter().all(|other| other.place != **place));
@@ -194,8 +248,12 @@ impl Delivery<'_> {
         plan.refuse_apart()?;
         let mut shown = there.has.clone();
         in_archives.into_iter().for_each(|(place, tip)| _ = shown.entry(place).or_insert(tip));
-        let outbound = Outbound { store, writer, handed, ours: here, there: &shown };
-        let logs = outbound.logs(request.dry_run)?;
+        let key = writer.map(|writer| writer.signer.fingerprint());
+        let heads = |key: &String| own_logs::heads(&there, key, folds, &mut kept);
+        let theirs = &key.as_ref().map_or_else(|| Ok(BTreeMap::new()), heads)?;
+        let firsts = std::cell::RefCell::default();
+        let outbound = Outbound { store, writer, handed, ours: here, there: &shown, theirs, folds, firsts };
+        let mut logs = outbound.logs()?;
         plan.logs = logs.heads.iter().map(|(log, _)| Place::of_log(log)).collect();
         for (log, head) in &logs.heads {
             plan.take(&there, (Place::of_log(log), *head, false), &mut kept)?;
@@ -205,88 +263,27 @@ impl Delivery<'_> {
         screened(store, request, &plan.pushed.moved)?;
         for (from, to) in plan.renamed.iter().filter(|_| !request.dry_run) {
             log::rename(store, from, to)?;
+            logs.rename(from, to);
         }
-        let mut pushed = plan.pushed;
+        let (mut pushed, mut has) = (plan.pushed, None);
+        let folded = own_logs::retired(&logs, request);
         if !request.dry_run {
             kept.join(batch.keep()?);
-            hand_over(store, reach, request, (&url, &pushed.moved))?;
+            has = hand_over(&there, request, &pushed.moved, key.as_deref())?;
+            logs.publish(store).or_else(|error| if error.is_lost() { Ok(()) } else { Err(error) })?;
         }
         archived::retire(store, reach, request, &mut pushed)?;
-        Ok(pushed)
+        pushed.moved.extend(own_logs::retire(store, reach, request, folded)?);
+        Ok(Delivered { pushed, before: there.has, after: has.unwrap_or_default() })
     }
 }
 
-/// What a push is about to do.
-#[derive(Default)]
-struct Plan<'a> {
-    /// The folder of refs on the remote.
-    folder: &'a str,
-    pushed: Pushed,
-    diverged: Vec<Diverged>,
-    /// Logs that make way for another's, each with its new name.
-    renamed: Vec<(LogName, LogName)>,
-    /// The places of the logs that go.
-    logs: BTreeSet<Place>,
-}
-
-impl Plan<'_> {
-    fn add(&mut self, place: Place, old: Option<Oid>, new: Oid, status: Status) {
-        self.pushed.moved.push(Moved { to: place.below(self.folder), place, old, new, status });
-    }
-
-    /// Holds something of ours against what the remote has in its place. `held` says that it goes within an archive.
-    fn take(
-        &mut self,
-        there: &Remotely<'_>,
-        (place, new, held): (Place, Oid, bool),
-        kept: &mut Kept,
-    ) -> Result<(), Error> {
-        let (store, old) = (there.store, there.has.get(&place).copied());
-        let (found, rival) = there.look(&place, new, kept)?;
-        self.pushed.rivals.extend(rival);
-        match found {
-            Found::Apart => {
-                self.diverged.extend(old.map(|theirs| Diverged::of(store, place, new, theirs)));
-            }
-            Found::Blocked => {}
-            Found::Stands(status) => {
-                let goes = held && old.is_some_and(|old| history::goes_on(store, old, new));
-                if !held || goes {
-                    self.add(place, old, new, if goes { Status::Archived } else { status });
-                }
-            }
-            Found::Beside(to, status) => {
-                self.renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
-                let place = Place::of_log(&to);
-                // It has both names after a crash, and goes under the one that is written.
-                if !self.logs.contains(&place) {
-                    let old = there.has.get(&place).copied();
-                    self.add(place, old, new, status);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Leaves out what the remote has another run or thread for, and what belongs to it; returns whether there is any.
-    ///
-    /// Of one that lies in an archive of ours nothing can be left out: it is refused, with all else.
-    fn leave_out_others(&mut self, archived: &BTreeSet<Place>) -> bool {
-        let diverged = std::mem::take(&mut self.diverged);
-        let is_other = |one: &Diverged| one.how == How::Another && !archived.contains(&one.place);
-        let (others, refused) = diverged.into_iter().partition(is_other);
-        (self.pushed.others, self.diverged) = (others, refused);
-        // Transcripts and time stamps belong to the run.
-        let others = &self.pushed.others;
-        let stays = |place: &Place| !place.kind.is_chain() && others.iter().any(|other| other.place.name == place.name);
-        self.pushed.moved.retain(|moved| !stays(&moved.place));
-        !others.is_empty()
-    }
-
-    fn refuse_apart(&mut self) -> Result<(), Error> {
-        let diverged = std::mem::take(&mut self.diverged);
-        if diverged.is_empty() { Ok(()) } else { Err(Error::Diverged(diverged)) }
-    }
+/// A push, with what the remote had before and after.
+pub(super) struct Delivered {
+    pub(super) pushed: Pushed,
+    pub(super) before: BTreeMap<Place, Oid>,
+    /// Empty if nothing was moved.
+    pub(super) after: BTreeMap<Place, Oid>,
 }
 
 /// Refuses to hand over what has a secret in it, of what the remote does not have. What is in commits of the user's own is theirs to
@@ -313,35 +310,8 @@ fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Err
     }
 }
 
-/// Moves the remote's refs, and reads them back.
-fn hand_over(store: &Store, reach: &Reach, request: &Request, (url, moves): (&str, &[Moved])) -> Result<(), Error> {
-    let moving = || moves.iter().filter(|moved| moved.status.moves());
-    let spec = |moved: &Moved| Spec {
-        oid: moved.new,
-        to: moved.to.clone(),
-        instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
-        goes_first: moved.place.kind == Kind::Log,
-    };
-    let specs: Vec<Spec> = moving().map(spec).collect();
-    if specs.is_empty() {
-        return Ok(());
-    }
-    let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
-    if answers.iter().any(|answer| !answer.taken) {
-        return Err(Error::Declined { answers, said });
-    }
-    let has = held(store, reach, url, &request.space)?;
-    for moved in moving() {
-        let found = has.get(&moved.place).copied();
-        if found != Some(moved.new) {
-            return Err(Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found });
-        }
-    }
-    Ok(())
-}
-
 /// Returns what a remote has in its space; names that are none of ours are no concern of a push.
-fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, Error> {
+pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, Error> {
     let listed = remote::list(store, reach, url, &space.pattern())?;
     Ok(listed
         .into_iter()
@@ -369,6 +339,9 @@ pub enum Error {
         /// What the remote said.
         said: String,
     },
+    /// Another push with the same key moved the log first.
+    #[error("{0}")]
+    Overtaken(Box<Error>, Overtaken),
     /// The remote does not show what it took.
     #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
     ReadBack {

@@ -83,13 +83,13 @@ impl Remotely<'_> {
         }
         // The same key writes in another clone, and was there first.
         let Some(log) = log.filter(|_| self.store.contains(theirs)) else { return Ok(Found::Apart) };
-        let Some(to) = log::apart(self.store, &log, theirs)? else { return Ok(Found::Apart) };
+        let Some(to) = log::apart(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
         let status = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
         Ok(status.map_or(Found::Apart, |status| Found::Beside(to, status)))
     }
 
     /// Brings the log that lies in the place of ours, so that the two can be compared; returns why that cannot be, if it is its fault.
-    fn bring(&self, place: &Place, theirs: Oid, kept: &mut Kept) -> Result<Option<String>, Error> {
+    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut Kept) -> Result<Option<String>, Error> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ impl Remotely<'_> {
 
     /// Returns the first further name of our log that is free on the remote, or that ours can go on under.
     fn free(&self, log: &LogName, theirs: Oid, ours: Oid) -> Result<Option<(LogName, Status)>, Error> {
-        let names = log::further_names(self.store, log, theirs)?.into_iter();
+        let names = log::further_names(self.store, log, ours, theirs)?.into_iter();
         Ok(names.filter_map(|name| Some((self.stand(&Place::of_log(&name), ours)?, name))).map(|(s, n)| (n, s)).next())
     }
 

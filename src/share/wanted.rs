@@ -29,6 +29,7 @@ fn is_fetched(store: &Store, name: &str) -> Result<bool, refs::Error> {
 }
 
 /// Something of ours that is handed over.
+#[derive(Clone)]
 pub(super) struct Wanted {
     pub(super) place: Place,
     pub(super) ours: Oid,

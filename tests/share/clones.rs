@@ -1,4 +1,4 @@
-//! Several clones of one person, with one key: each writes its log, and none is in another's way.
+//! Several clones with one key: they go on from one log, and none is in another's way.
 
 use crate::common::Environment;
 
@@ -40,71 +40,214 @@ fn two() -> Environment {
     env
 }
 
+/// Returns the only log in a repository that travels there, with the number of its entries.
+fn only(env: &Environment, dir: &str) -> (String, usize) {
+    let mut all = logs(env, dir, "refs/handoff/logs");
+    assert_eq!(all.len(), 1, "{}", refs(env, dir));
+    all.remove(0)
+}
+
+/// Makes fresh clones with the key of `repo`, each with a run of its own name that is not pushed.
+fn jobs(env: &Environment, count: usize) -> Vec<String> {
+    let names: Vec<String> = (1..=count).map(|number| format!("job{number}")).collect();
+    for name in &names {
+        env.git_in(".", ["clone", "--quiet", "--no-local", "hub", name]).success();
+        run(env, name, name);
+    }
+    names
+}
+
+/// Has every clone push its run by its name at the same time; returns how each ended.
+fn push_at_once(env: &Environment, names: &[String]) -> Vec<String> {
+    let program = crate::common::program_path();
+    let push = |name: &String| {
+        format!("(cd {name} && \"{program}\" push origin {name} >../{name}.out 2>&1; echo $? >../{name}.code) &")
+    };
+    let lines: Vec<String> = names.iter().map(push).collect();
+    env.shell(".", &format!("{} wait", lines.join("\n"))).success();
+    let read = |name: &String| env.shell(".", &format!("cat {name}.code {name}.out")).success();
+    names.iter().map(|name| read(name).lines().next().expect("a code").to_owned()).collect()
+}
+
+/// Makes a clone that knows the key, fetches, and finds every run there intact and nothing to complain about.
+fn is_whole_elsewhere(env: &Environment, name: &str, runs: &[String]) {
+    env.git_in(".", ["clone", "--quiet", "--no-local", "hub", name]).success();
+    env.handoff_in(name, ["fetch"]).success();
+    for run in runs {
+        let said = env.handoff_in(name, ["verify", &format!("origin/{run}")]).success();
+        assert!(!said.contains("NOT ANCHORED"), "{said}");
+    }
+    env.handoff_in(name, ["verify", "--all"]).success();
+    env.handoff_in(name, ["doctor"]).ends(0);
+}
+
 #[test]
-fn a_second_clone_writes_a_log_beside_the_first() {
+fn a_second_clone_goes_on_from_the_log_of_the_first() {
     let env = two();
-    let (first, second) = (travelling(&env, "repo"), travelling(&env, "clone"));
-    let mut both = [first.clone(), second.clone()];
-    both.sort();
-    assert_eq!(logs(&env, "hub", "refs/handoff/logs"), both, "{}", refs(&env, "hub"));
-    assert_ne!(first, second);
-    // Both go on, and neither hears of the other again.
+    let (first, _) = travelling(&env, "repo");
+    assert_eq!(only(&env, "hub"), (first.clone(), 4), "{}", refs(&env, "hub"));
+    // What another clone said is no word about the runs of this one.
+    assert!(logs(&env, "clone", "refs/handoff/logs").iter().all(|(name, _)| !name.contains('.')));
     run(&env, "clone", "third");
     run(&env, "repo", "fourth");
     env.handoff_in("clone", ["push", "--all"]).success();
     env.handoff(["push", "--all"]).success();
-    assert_eq!(logs(&env, "hub", "refs/handoff/logs"), both.map(|(name, _)| (name, 4)));
+    assert_eq!(only(&env, "hub"), (first, 8));
     env.handoff_in("clone", ["fetch"]).success();
     for run in ["origin/handoff-dag-1", "second", "third", "origin/fourth"] {
         env.handoff_in("clone", ["verify", run]).success();
     }
-    env.handoff_in("clone", ["doctor"]).ends(0);
-}
-
-#[test]
-fn a_copied_clone_parts_where_it_begins_to_differ() {
-    let env = two();
-    env.shell(".", "cp -R clone copy").success();
-    run(&env, "clone", "third");
-    run(&env, "copy", "fourth");
-    env.handoff_in("clone", ["push", "--all"]).success();
-    env.handoff_in("copy", ["fetch"]).success();
-    env.handoff_in("copy", ["push", "--all"]).success();
-    let lengths: Vec<_> = logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect();
-    assert_eq!((lengths.len(), lengths.iter().sum::<usize>()), (3, 2 + 4 + 4), "{}", refs(&env, "hub"));
-    env.handoff_in("clone", ["fetch"]).success();
-    for run in ["third", "origin/second", "origin/fourth"] {
-        env.handoff_in("clone", ["verify", run]).success();
+    for dir in ["repo", "clone"] {
+        env.handoff_in(dir, ["verify", "--all"]).success();
+        env.handoff_in(dir, ["doctor"]).ends(0);
     }
 }
 
 #[test]
-fn a_crash_between_the_names_loses_nothing() {
+fn fresh_clones_leave_one_log_that_tells_of_what_was_pushed() {
+    let env = shared();
+    for name in jobs(&env, 4) {
+        run(&env, &name, &format!("secret-{name}"));
+        env.handoff_in(&name, ["push", "origin", &name]).success();
+        env.shell(".", &format!("rm -rf {name}")).success();
+    }
+    let (log, entries) = only(&env, "hub");
+    assert_eq!(entries, 8);
+    let told = env.git_in("hub", ["log", "-p", &log]).success();
+    assert!(told.contains("job4") && !told.contains("secret"), "{told}");
+    is_whole_elsewhere(&env, "reader", &["job1".to_owned(), "job4".to_owned()]);
+}
+
+#[test]
+fn jobs_that_push_at_once_all_come_through() {
+    let env = shared();
+    let names = jobs(&env, 6);
+    // None of them finds a log there, and each begins one.
+    assert_eq!(push_at_once(&env, &names), ["0"; 6]);
+    for name in &names {
+        run(&env, name, &format!("{name}-again"));
+        env.shell(".", &format!("mv {name} {name}-again")).success();
+    }
+    // All of them go on from the same log.
+    let again: Vec<String> = names.iter().map(|name| format!("{name}-again")).collect();
+    assert_eq!(push_at_once(&env, &again), ["0"; 6]);
+    env.handoff(["push", "--all"]).success();
+    let (_, entries) = only(&env, "hub");
+    assert!(entries >= 2 * (2 * 6 + 1), "{entries}");
+    let all: Vec<String> = names.into_iter().chain(again).collect();
+    is_whole_elsewhere(&env, "reader", &all);
+}
+
+/// Puts into `hub` the runs and logs of clones that each pushed to a place of their own, and returns the clones.
+fn apart(env: &Environment, count: usize) -> Vec<String> {
+    let names = jobs(env, count);
+    for name in &names {
+        env.git_in(".", ["init", "--quiet", "--bare", &format!("{name}.git")]).success();
+        env.handoff_in(name, ["push", &format!("../{name}.git"), name]).success();
+        env.git_in("hub", ["fetch", "--quiet", &format!("../{name}.git"), "refs/handoff/*:refs/handoff/*"]).success();
+    }
+    assert_eq!(logs(env, "hub", "refs/handoff/logs").len(), count, "{}", refs(env, "hub"));
+    names
+}
+
+#[test]
+fn a_push_of_everything_folds_the_logs_of_a_key() {
+    let env = shared();
+    let names = apart(&env, 3);
+    is_whole_elsewhere(&env, "reader", &names);
+    env.git_in("reader", ["config", "handoff.signingKey", ""]).success();
+    let dry = env.handoff_in("job1", ["push", "--all", "--dry-run"]).success();
+    assert_eq!(dry.matches("folded   log ").count(), 2, "{dry}");
+    assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 3);
+    let said = env.handoff_in("job1", ["push", "--all"]).success();
+    assert_eq!(said.matches("folded   log ").count(), 2, "{said}");
+    let (log, entries) = only(&env, "hub");
+    assert_eq!(entries, 6);
+    // A reader who had the others misses nothing and keeps one.
+    let fetched = env.handoff_in("reader", ["fetch"]).exit(0);
+    assert!(!fetched.stderr.contains("gone"), "{fetched}");
+    let kept = logs(&env, "reader", "refs/handoff/remotes/origin/logs");
+    assert_eq!(kept, [(log.replace("refs/handoff/", "refs/handoff/remotes/origin/"), 6)]);
+    for name in &names {
+        env.handoff_in("reader", ["verify", &format!("origin/{name}")]).success();
+        // The log that a clone began does not come back.
+        run(&env, name, &format!("{name}-more"));
+        env.handoff_in(name, ["push", "--all"]).success();
+    }
+    assert_eq!(only(&env, "hub"), (log, 12));
+    assert_eq!(env.handoff_in("reader", ["fetch"]).exit(0).stderr.matches("gone").count(), 0);
+    env.handoff_in("reader", ["verify", "--all"]).success();
+}
+
+#[test]
+fn a_log_that_is_taken_away_is_missed_where_no_other_says_as_much() {
+    let env = shared();
+    let names = apart(&env, 2);
+    is_whole_elsewhere(&env, "reader", &names);
+    let (first, _) = &logs(&env, "hub", "refs/handoff/logs")[0];
+    env.git_in("hub", ["update-ref", "-d", first]).success();
+    let fetched = env.handoff_in("reader", ["fetch"]).exit(0);
+    assert!(fetched.stderr.contains("is gone from origin, where it was; it is kept here"), "{fetched}");
+    assert_eq!(logs(&env, "reader", "refs/handoff/remotes/origin/logs").len(), 2);
+}
+
+#[test]
+fn a_remote_that_lets_no_log_go_keeps_both() {
+    let env = shared();
+    apart(&env, 2);
+    env.git_in("hub", ["config", "receive.denyDeletes", "true"]).success();
+    env.write("hub/hooks/update", "#!/bin/sh\ncase $3 in *[!0]*) exit 0 ;; esac\nexit 1\n");
+    env.shell(".", "chmod +x hub/hooks/update").success();
+    let said = env.handoff_in("job1", ["push", "--all"]).exit(0);
+    assert!(!said.stdout.contains("folded") && said.stderr.is_empty(), "{said}");
+    assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 2);
+    env.handoff_in("job2", ["push", "--all"]).success();
+    is_whole_elsewhere(&env, "reader", &["job1".to_owned(), "job2".to_owned()]);
+}
+
+#[test]
+fn a_log_that_tells_another_story_stays_beside() {
+    let env = shared();
+    for dir in ["one", "other"] {
+        env.git_in(".", ["clone", "--quiet", "--no-local", "hub", dir]).success();
+        run(&env, dir, "same");
+        env.git_in(".", ["init", "--quiet", "--bare", &format!("{dir}.git")]).success();
+        env.handoff_in(dir, ["push", &format!("../{dir}.git"), "same"]).success();
+    }
+    env.git_in("hub", ["fetch", "--quiet", "../one.git", "refs/handoff/*:refs/handoff/*"]).success();
+    env.git_in("hub", ["fetch", "--quiet", "../other.git", "refs/handoff/logs/*:refs/handoff/logs/*"]).success();
+    env.handoff_in("one", ["push", "--all"]).success();
+    assert_eq!(logs(&env, "hub", "refs/handoff/logs").len(), 2, "{}", refs(&env, "hub"));
+    let said = env.handoff_in("one", ["fetch"]).exit(0);
+    assert!(!said.stderr.contains("gone"), "{said}");
+    let said = env.handoff_in("one", ["verify", "origin/same"]).exit(3).stdout;
+    assert!(said.contains("TAMPERED"), "{said}");
+}
+
+#[test]
+fn a_copied_clone_goes_on_from_the_same_log() {
     let env = two();
-    let (before, _) = travelling(&env, "clone");
-    env.shell(".", "cp -R clone copy").success();
-    run(&env, "clone", "third");
+    env.shell(".", "cp -R repo copy").success();
+    run(&env, "repo", "third");
     run(&env, "copy", "fourth");
-    env.handoff_in("clone", ["push", "--all"]).success();
+    env.handoff(["push", "--all"]).success();
+    env.handoff_in("copy", ["fetch"]).success();
     env.handoff_in("copy", ["push", "--all"]).success();
-    let (after, _) = travelling(&env, "copy");
-    assert_ne!(before, after);
-    env.git_in("copy", ["update-ref", &before, &after]).success();
-    run(&env, "copy", "fifth");
-    env.handoff_in("copy", ["push", "--all"]).success();
-    assert_eq!(travelling(&env, "copy"), (after, 6));
+    assert_eq!(only(&env, "hub").1, 8, "{}", refs(&env, "hub"));
+    env.handoff_in("clone", ["fetch"]).success();
+    for run in ["origin/third", "second", "origin/fourth"] {
+        env.handoff_in("clone", ["verify", run]).success();
+    }
 }
 
 #[test]
 fn a_name_stays_with_its_log() {
     let env = two();
-    let (further, _) = &travelling(&env, "clone");
+    let (further, _) = &travelling(&env, "repo");
     let other = format!("{}000000000000", &further[..further.len() - 12]);
-    env.git_in("clone", ["update-ref", &other, further]).success();
-    env.git_in("clone", ["update-ref", "-d", further]).success();
-    env.shell("clone", "git for-each-ref --format='delete %(refname)' refs/handoff/remotes | git update-ref --stdin")
-        .success();
-    let said = env.handoff_in("clone", ["verify", "second"]).exit(3).stdout;
+    env.git(["update-ref", &other, further]).success();
+    env.git(["update-ref", "-d", further]).success();
+    let said = env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout;
     assert!(said.contains("✗ NOT ANCHORED") && said.contains("it has not the entry that its name says"), "{said}");
 }
 

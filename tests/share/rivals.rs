@@ -51,6 +51,28 @@ fn a_log_goes_on_beside_what_somebody_put_on_it() {
 }
 
 #[test]
+fn a_crash_between_the_names_of_a_log_loses_nothing() {
+    let remote = Remote::new();
+    let env = &remote.env;
+    remote.garbage(&remote.log);
+    run(env, "second");
+    env.handoff(["push", "--all"]).success();
+    let travelling = || {
+        let logs = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
+        logs.lines().filter(|name| name.contains('.')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let further = travelling();
+    assert_eq!(further.len(), 1);
+    assert_ne!(further[0], remote.log);
+    env.git(["update-ref", &remote.log, &further[0]]).success();
+    run(env, "third");
+    env.handoff(["push", "--all"]).success();
+    anchored(env, "third");
+    assert!(travelling().contains(&further[0]), "{:?}", travelling());
+    env.handoff(["verify", "handoff-dag-1", "second", "third"]).success();
+}
+
+#[test]
 fn nothing_of_it_is_needed_where_git_refuses_it() {
     let remote = Remote::new();
     let env = &remote.env;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use git_handoff::model::hints;
 use git_handoff::run::Target;
-use git_handoff::run::documents::NewRevision;
+use git_handoff::run::documents::{NewRevision, Uncompared};
 
 use super::super::{context, gate};
 use super::{Ending, Failure, Output, Repository};
@@ -51,6 +51,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.line(&format!("{}: {} {}, in your log", said.run, said.name, said.sha256));
             output.hint(&hints::push_said(target.remote().unwrap_or_default(), &said.run));
         }
+        warn(&said.uncompared, output);
         return Ok(Ending::Done);
     }
     let put = repository.put_document(&asked, || context::save(repository, &arguments.file))?;
@@ -60,5 +61,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         let document = &put.document;
         output.line(&format!("{}: {} revision {} {}", put.run, document.name, document.revision, document.sha256));
     }
+    warn(&put.uncompared, output);
     Ok(Ending::Done)
+}
+
+fn warn(uncompared: &[Uncompared], output: &mut Output) {
+    for Uncompared { rule, reason } in uncompared {
+        output.warn(&format!("the rule {rule} cannot compare this revision: {reason}"));
+    }
 }

@@ -87,6 +87,7 @@ impl From<push::Error> for Failure {
                 let causes = causes.map(|line| line.trim_end().to_owned()).collect();
                 Self { causes, ..Self::of("declined", &error) }
             }
+            push::Error::Overtaken(inner, _) => (*inner).into(),
             push::Error::Blocked(_) => Self::of("unsound", &error),
             push::Error::ReadBack { .. } => Self::of("read-back", &error),
             push::Error::Secret(inner) => inner.into(),

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{Check, MAX_CONDITION_BYTES, Stop};
-use crate::model::json;
+use crate::model::json::{self, Found};
 use crate::model::name::FilePath;
 
 /// A condition on one value of a document.
@@ -39,19 +39,29 @@ pub enum Op {
     Greater,
 }
 
-/// Looks into a document's bytes for what conditions ask of; what two readers could read differently is refused.
-pub(super) fn look<'c>(
-    bytes: Option<Vec<u8>>,
-    conditions: impl Iterator<Item = &'c Condition>,
-) -> Result<Vec<Option<Value>>, String> {
+/// Holds a document's bytes, or `None` if it is too large to be looked into, against conditions on it.
+pub(crate) fn checks(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Vec<Check> {
+    match look(bytes, conditions) {
+        Ok(found) => conditions.iter().zip(found).map(|(condition, found)| condition.check(found.as_ref())).collect(),
+        Err(why) => {
+            let unfit = |condition: &&Condition| {
+                Check::or_stop(false, format!("{condition}: {} {why}", condition.document), Stop::Unfit)
+            };
+            conditions.iter().map(unfit).collect()
+        }
+    }
+}
+
+/// Finds the values that conditions ask for in a document's bytes, or says why they cannot be read.
+fn look(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Result<Vec<Option<Found>>, String> {
     let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
-    let pointers: Vec<&str> = conditions.map(|condition| condition.pointer.as_str()).collect();
-    json::look(&bytes, &pointers).ok_or_else(|| "is not plain JSON".to_owned())
+    let pointers: Vec<&str> = conditions.iter().map(|condition| condition.pointer.as_str()).collect();
+    json::look(bytes, &pointers).map_err(|why| format!("is not plain JSON: {why}"))
 }
 
 impl Condition {
     /// Holds what stands at its pointer against the condition.
-    pub(super) fn check(&self, found: Option<&Value>) -> Check {
+    fn check(&self, found: Option<&Found>) -> Check {
         let Some(value) = found else {
             return Check::or_short(false, format!("{self}: there is nothing at {:?}", self.pointer));
         };
@@ -91,11 +101,17 @@ impl Op {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// Compares; none where two numbers are wanted and there are not.
-    pub(super) fn holds(self, value: &Value, literal: &Value) -> Option<bool> {
-        let order = value.as_f64().zip(literal.as_f64()).and_then(|(a, b)| a.partial_cmp(&b));
-        // Only scalars can equal one, and of those only numbers have two spellings.
-        let equal = if value.is_number() { order == Some(Ordering::Equal) } else { value == literal };
+    /// Compares, numbers by their exact value; returns `None` if two numbers are needed and there are not two.
+    fn holds(self, value: &Found, literal: &Value) -> Option<bool> {
+        let order = match (value, literal) {
+            // A literal is written as the shortest decimal number that stands for its double.
+            (Found::Number(number), Value::Number(literal)) => Some(json::compare(number, &literal.to_string())),
+            _ => None,
+        };
+        let equal = match value {
+            Found::Number(_) => order == Some(Ordering::Equal),
+            Found::Other(value) => value == literal,
+        };
         match self {
             Self::Equal => Some(equal),
             Self::NotEqual => Some(!equal),
@@ -123,18 +139,17 @@ impl fmt::Display for Op {
 }
 
 /// Returns a value as it is quoted to people: scalars as they are, up to a length.
-fn shown(value: &Value) -> String {
+fn shown(value: &Found) -> String {
     const MOST: usize = 80;
-    match value {
-        Value::Array(_) => "an array".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-        scalar => {
-            let text = scalar.to_string();
-            let mut short: String = text.chars().take(MOST).collect();
-            if short.len() < text.len() {
-                short.push('…');
-            }
-            short
-        }
+    let text = match value {
+        Found::Other(Value::Array(_)) => "an array".to_owned(),
+        Found::Other(Value::Object(_)) => "an object".to_owned(),
+        Found::Other(scalar) => scalar.to_string(),
+        Found::Number(number) => number.clone(),
+    };
+    let mut short: String = text.chars().take(MOST).collect();
+    if short.len() < text.len() {
+        short.push('…');
     }
+    short
 }

@@ -68,7 +68,8 @@ pub fn serve(input: &mut dyn Read, output: &mut dyn Write) -> io::Result<()> {
     let Some(schema) = piece(input)? else { return Err(io::ErrorKind::UnexpectedEof.into()) };
     // What is registered was read as JSON.
     let schema: Value = serde_json::from_slice(&schema)?;
-    let schema = match jsonschema::validator_for(&schema) {
+    // Later drafts leave `format` to the reader: here it counts in all of them.
+    let schema = match jsonschema::options().should_validate_formats(true).build(&schema) {
         Ok(schema) => schema,
         Err(error) => return answer(output, &Answer::BadSchema(cut(&error.masked().to_string()))),
     };

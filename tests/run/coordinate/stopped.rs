@@ -99,7 +99,12 @@ fn a_document_that_cannot_be_compared_stops_a_run_as_well() {
     for (run, document, reason) in [
         ("word", "{\"score\": \"high\"}", "score/score < 8: it is \"high\", and no number"),
         ("nothing", "{\"score\": null}", "score/score < 8: it is null, and no number"),
-        ("text", "fine", "score/score < 8: score is not plain JSON"),
+        ("text", "fine", "score/score < 8: score is not plain JSON: \"fine\" is not JSON, on line 1"),
+        (
+            "nan",
+            "{\"score\": NaN}",
+            "score/score < 8: score is not plain JSON: \"NaN\" is not JSON, at /score, on line 1",
+        ),
         ("elsewhere", "{\"grade\": 1}", "score/score < 8: there is nothing at \"/score\""),
     ] {
         submit(&ground, run, &[source(&format!("echo '{document}' >outputs/out"))], &review()).success();
@@ -112,6 +117,63 @@ fn a_document_that_cannot_be_compared_stops_a_run_as_well() {
         let report = answer(&ground, &["verify", run], 4);
         assert_eq!(report["outcome"]["stopped"], stopped("polish", reason), "{run}: {report}");
     }
+}
+
+#[test]
+fn a_long_number_stops_no_rule() {
+    let ground = Ground::new();
+    for (run, document, made) in [
+        (
+            "beside",
+            r#"{"score": 9, "author": 917204512345678901, "nanos": [1764129571123456789], "x": 1e400}"#,
+            "publish",
+        ),
+        ("compared", r#"{"score": 917204512345678901}"#, "publish"),
+        ("close", r#"{"score": 8.000000000000000000000001}"#, "publish"),
+        ("below", r#"{"score": 7.999999999999999999999999}"#, "polish"),
+    ] {
+        let source = source(&format!("printf '%s' '{document}' >outputs/out"));
+        let mut rules = review();
+        rules["rules"][0]["create"]["inputs"]["command"] = "echo '{\"score\": 9}' >outputs/out".into();
+        submit(&ground, run, &[source], &rules).success();
+        ground.env.handoff(["run", run]).success();
+        let created: Vec<String> = ground.items(run).into_keys().filter(|id| id.contains('-')).collect();
+        let wanted = if made == "polish" { 2 } else { 1 };
+        assert_eq!(created.len(), wanted, "{run}: {created:?}");
+        assert!(created.iter().any(|id| id.starts_with(made)), "{run}: {created:?}");
+        ground.is_intact(run);
+    }
+}
+
+#[test]
+fn a_document_that_no_rule_can_compare_is_told_when_it_is_put() {
+    let ground = Ground::new();
+    let plan = json!({ "rules": review()["rules"], "openEnded": true });
+    submit(&ground, "r", &[item("a", "true")], &plan).success();
+    ground.env.handoff(["run", "r"]).success();
+    for (document, reason) in [
+        ("{\"score\": \"high\"}", "it is \"high\", and no number"),
+        ("{\"score\": NaN}", "score is not plain JSON: \"NaN\" is not JSON, at /score, on line 1"),
+    ] {
+        ground.env.write("score", document);
+        let put = ground.env.handoff(["doc", "put", "r", "score", "../score"]).exit(0);
+        let warned: Vec<&str> = put.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
+        let warning = |rule: &str, op: &str| {
+            format!("warning: the rule {rule} cannot compare this revision: score/score {op} 8: {reason}")
+        };
+        assert_eq!(warned, [warning("polish", "<"), warning("publish", ">=")], "{put}");
+        let put = answer(&ground, &["doc", "put", "r", "score", "../score"], 0);
+        let reason = format!("score/score < 8: {reason}");
+        assert_eq!(put["uncompared"][0], stopped("polish", &reason), "{put}");
+    }
+    for fine in ["{\"score\": 917204512345678901}", "{\"other\": 1}"] {
+        ground.env.write("score", fine);
+        let put = ground.env.handoff(["doc", "put", "r", "score", "../score"]).exit(0);
+        assert_eq!(put.stderr, "", "{put}");
+    }
+    // A document that no rule looks into may be anything.
+    ground.env.write("notes", "NaN");
+    assert_eq!(ground.env.handoff(["doc", "put", "r", "notes", "../notes"]).exit(0).stderr, "");
 }
 
 #[test]

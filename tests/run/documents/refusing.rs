@@ -60,6 +60,31 @@ fn what_is_not_as_declared_is_not_put() {
 }
 
 #[test]
+fn formats_count_in_every_draft_and_long_integers_are_compared_exactly() {
+    let ground = open();
+    for draft in ["draft-07/schema#", "draft/2020-12/schema"] {
+        let schema = serde_json::json!({
+            "$schema": format!("{}://json-schema.org/{draft}", if draft.starts_with("draft-") { "http" } else { "https" }),
+            "properties": {"at": {"type": "string", "format": "date-time"}, "own": {"format": "ours"},
+                           "id": {"type": "integer", "maximum": 917_204_512_345_678_901_u64}},
+        });
+        ground.env.write("repo/schemas/score-1.json", &schema.to_string());
+        let put = |text: &str| put(&ground, "score", text, &["--schema", "score@1"]);
+        for fine in [r#"{"at":"2026-06-04T02:00:00Z","own":"x"}"#, r#"{"id":917204512345678901}"#] {
+            put(fine).success();
+        }
+        for (wrong, why) in [
+            (r#"{"at":"yesterday"}"#, "at /at: "),
+            (r#"{"at":"2026-06-04"}"#, "is not a \"date-time\""),
+            (r#"{"id":917204512345678902}"#, "at /id: "),
+            (r#"{"id":1e20}"#, "not-json at id: the integer 100000000000000000000 is beyond"),
+        ] {
+            refused(&ground, 1, why, || put(wrong));
+        }
+    }
+}
+
+#[test]
 fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
     let ground = open();
     ground.config("handoff.schema.gone@1.path", "schemas/gone.json");

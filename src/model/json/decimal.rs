@@ -1,0 +1,133 @@
+//! Compares numbers of JSON by their exact value, however many digits they have.
+
+use std::cmp::Ordering;
+
+/// A number of JSON, taken apart.
+struct Decimal<'t> {
+    is_negative: bool,
+    whole: &'t [u8],
+    fraction: &'t [u8],
+    /// The number of zeros before the first other digit.
+    zeros: usize,
+    /// The place of the decimal point, counted from the first digit that is not 0.
+    point: i64,
+}
+
+/// Compares two numbers as JSON writes them, such as `917204512345678901` and `0.8`.
+///
+/// The order is exact if one of them has an exponent below 2^62 in magnitude, as every double has.
+pub(crate) fn compare(one: &str, other: &str) -> Ordering {
+    let (one, other) = (Decimal::read(one), Decimal::read(other));
+    match one.sign().cmp(&other.sign()) {
+        Ordering::Equal if one.is_negative => other.compare_magnitude(&one),
+        Ordering::Equal => one.compare_magnitude(&other),
+        order => order,
+    }
+}
+
+impl<'t> Decimal<'t> {
+    fn read(text: &'t str) -> Self {
+        let digits = text.strip_prefix('-');
+        let (digits, exponent) = split(digits.unwrap_or(text), &['e', 'E']);
+        let (whole, fraction) = split(digits, &['.']);
+        let (whole, fraction) = (whole.as_bytes(), fraction.as_bytes());
+        let zeros = whole.iter().chain(fraction).take_while(|digit| **digit == b'0').count();
+        let places = i64::try_from(whole.len()).unwrap_or(i64::MAX) - i64::try_from(zeros).unwrap_or(i64::MAX);
+        let point = read_exponent(exponent).saturating_add(places);
+        Self { is_negative: text.starts_with('-'), whole, fraction, zeros, point }
+    }
+
+    /// Returns the digits from the first that is not 0.
+    fn digits(&self) -> impl Iterator<Item = u8> {
+        self.whole.iter().chain(self.fraction).copied().skip(self.zeros)
+    }
+
+    fn sign(&self) -> i8 {
+        match (self.digits().next(), self.is_negative) {
+            (None, _) => 0,
+            (Some(_), true) => -1,
+            (Some(_), false) => 1,
+        }
+    }
+
+    fn compare_magnitude(&self, other: &Self) -> Ordering {
+        let length = |of: &Self| of.whole.len() + of.fraction.len() - of.zeros;
+        let most = length(self).max(length(other));
+        let padded = |of| Self::digits(of).chain(std::iter::repeat(b'0')).take(most);
+        match (self.sign(), other.sign()) {
+            (0, 0) => Ordering::Equal,
+            _ => self.point.cmp(&other.point).then_with(|| padded(self).cmp(padded(other))),
+        }
+    }
+}
+
+/// Splits a text at the first such character, which is left out.
+fn split<'t>(text: &'t str, marks: &[char]) -> (&'t str, &'t str) {
+    text.split_once(marks).unwrap_or((text, ""))
+}
+
+/// Reads an exponent; one beyond 2^62 counts as 2^62.
+fn read_exponent(text: &str) -> i64 {
+    const MOST: i64 = 1 << 62;
+    let digits = text.trim_start_matches(['+', '-']);
+    let magnitude = digits
+        .bytes()
+        .fold(0_i64, |sum, digit| sum.saturating_mul(10).saturating_add(i64::from(digit.wrapping_sub(b'0'))).min(MOST));
+    if text.starts_with('-') { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_compare_by_their_value_and_not_by_their_spelling() {
+        let ascending = [
+            "-1e400",
+            "-917204512345678901.5",
+            "-917204512345678901",
+            "-0.1",
+            "-1e-400",
+            "0",
+            "1e-99999999999999999999999",
+            "1e-400",
+            "0.79999999999999999999999999999999999999",
+            "0.8",
+            "0.80000000000000000000000000000000000001",
+            "9007199254740992",
+            "9007199254740993",
+            "917204512345678901",
+            "917204512345678902",
+            "1e400",
+            "1e99999999999999999999999",
+        ];
+        for (i, one) in ascending.iter().enumerate() {
+            for (j, other) in ascending.iter().enumerate() {
+                assert_eq!(compare(one, other), i.cmp(&j), "{one} {other}");
+            }
+        }
+        for (one, other) in [
+            ("0", "-0.000"),
+            ("0e99999999999999999999", "0"),
+            ("8", "8.0"),
+            ("0.8", "80E-2"),
+            ("1e3", "1000.0e0"),
+            ("0.00012", "12e-5"),
+            ("100", "1e+2"),
+            ("-12.50", "-0.125e2"),
+        ] {
+            assert_eq!((compare(one, other), compare(other, one)), (Ordering::Equal, Ordering::Equal), "{one} {other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn integers_and_doubles_compare_as_such(one: i64, other: i64, x in -1e30..1e30, y in -1e-3..1e-3) {
+            prop_assert_eq!(compare(&one.to_string(), &other.to_string()), one.cmp(&other));
+            let text = |value: f64| serde_json::Value::from(value).to_string();
+            prop_assert_eq!(Some(compare(&text(x), &text(y))), x.partial_cmp(&y));
+            prop_assert_eq!(compare(&text(x), &format!("{x:e}")), Ordering::Equal);
+        }
+    }
+}

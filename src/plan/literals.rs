@@ -1,0 +1,40 @@
+//! Finds numbers in the conditions of rules that would be compared as another number than is written.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use crate::model::json::{self, Found, JsonPath};
+use crate::model::problem::{Code, Problem};
+use crate::model::problems::Problems;
+
+/// Reports each `value` of a condition that is not exactly the number that is read of it and sealed.
+///
+/// A number is read as a double and sealed as the shortest decimal number that stands for it, so
+/// digits beyond the seventeenth would be lost. `bytes` is the document in which `rules` stands at `at`.
+pub(super) fn check(bytes: &[u8], rules: &Value, at: &JsonPath, problems: &mut Problems) {
+    let above = if at.to_string().is_empty() { "" } else { "/rules" };
+    let members = |value: &'_ Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut literals: Vec<(String, JsonPath, String)> = Vec::new();
+    for (nth, rule) in rules.as_array().into_iter().flatten().enumerate() {
+        let conditions = rule.get("when").map(|when| members(when, "if")).unwrap_or_default();
+        for (place, condition) in conditions.iter().enumerate() {
+            if let Some(Value::Number(number)) = condition.get("value") {
+                let pointer = format!("{above}/{nth}/when/if/{place}/value");
+                let path = at.index(nth).key("when").key("if").index(place).key("value");
+                literals.push((pointer, path, number.to_string()));
+            }
+        }
+    }
+    let pointers: Vec<&str> = literals.iter().map(|(pointer, _, _)| pointer.as_str()).collect();
+    // A document that cannot be looked into was refused already.
+    let found = if pointers.is_empty() { Vec::new() } else { json::look(bytes, &pointers).unwrap_or_default() };
+    for ((_, path, read), found) in literals.iter().zip(found) {
+        if let Some(Found::Number(written)) = found
+            && json::compare(&written, read) != Ordering::Equal
+        {
+            let message = format!("the number {written} has too many digits: it would be compared as {read}");
+            problems.push(Problem::new(Code::BadRule, path, message));
+        }
+    }
+}

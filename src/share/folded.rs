@@ -1,0 +1,46 @@
+//! Logs that a remote does not show any more because another log of the same key there says all that they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::git::refs;
+use crate::git::store::Store;
+use crate::ledger::chain;
+use crate::model::digest::Oid;
+use crate::model::log_name::LogName;
+
+use super::travelling::Travelling;
+use super::{Kind, Place};
+
+/// Takes away the refs that were fetched of such logs; returns their places.
+///
+/// Nothing is lost by that: every word of such a log stands in one that was fetched and that the remote shows.
+pub(super) fn give_way(store: &Store, folder: &str, shown: &BTreeSet<Place>) -> Result<BTreeSet<Place>, refs::Error> {
+    let (mut there, mut gone) = (BTreeMap::<String, Vec<(LogName, Oid)>>::new(), Vec::new());
+    for (name, head) in refs::list(store, &format!("{folder}logs/"))? {
+        let place = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
+        let Some((place, log)) = place.and_then(|place| Some((place.clone(), LogName::parse(&place.name)?))) else {
+            continue;
+        };
+        if shown.contains(&place) {
+            there.entry(log.key().to_owned()).or_default().push((log, head));
+        } else {
+            gone.push((place, log, head));
+        }
+    }
+    let mut folded = BTreeSet::new();
+    for (place, log, head) in gone {
+        let others = there.get(log.key()).map_or(&[][..], Vec::as_slice);
+        let Some(said) = read(store, &log, head) else { continue };
+        if others.iter().filter_map(|(other, head)| read(store, other, *head)).any(|other| other.covers(&said)) {
+            refs::delete(store, &place.below(folder), head)?;
+            folded.insert(place);
+        }
+    }
+    Ok(folded)
+}
+
+/// Reads a log, or returns `None` if it cannot be read: such a log says nothing in the place of another.
+fn read(store: &Store, log: &LogName, head: Oid) -> Option<Travelling> {
+    let (_, links) = chain::read_at(store, &log.reference(), head).ok()?;
+    Some(Travelling::new(log.clone(), head, &links))
+}

@@ -1,0 +1,55 @@
+//! Moves the refs of a remote, and reads them back.
+
+use std::collections::BTreeMap;
+
+use crate::git::remote::{self, Spec};
+use crate::model::digest::Oid;
+
+use super::own_logs::{self, Overtaken};
+use super::push::{Error, Moved, Request, held};
+use super::rival::Remotely;
+use super::{Kind, Place};
+
+/// Moves the remote's refs, and reads them back; returns what the remote has then, or `None` if nothing was to be moved.
+pub(super) fn hand_over(
+    there: &Remotely<'_>,
+    request: &Request,
+    moves: &[Moved],
+    key: Option<&str>,
+) -> Result<Option<BTreeMap<Place, Oid>>, Error> {
+    let Remotely { store, reach, url, .. } = *there;
+    let moving = || moves.iter().filter(|moved| moved.status.moves());
+    let spec = |moved: &Moved| Spec {
+        oid: moved.new,
+        to: moved.to.clone(),
+        instead_of: moved.old.filter(|_| !moved.place.kind.is_chain()),
+        goes_first: moved.place.kind == Kind::Log,
+    };
+    let specs: Vec<Spec> = moving().map(spec).collect();
+    if specs.is_empty() {
+        return Ok(None);
+    }
+    let (answers, said) = remote::push(store, reach, &request.remote.given, &specs)?;
+    let has = held(store, reach, url, &request.space);
+    if answers.iter().any(|answer| !answer.taken) {
+        let overtaken = |has| key.and_then(|key| own_logs::overtaken(key, moves, &answers, &has));
+        let overtaken = has.ok().and_then(overtaken);
+        let error = Error::Declined { answers, said };
+        return Err(match overtaken {
+            Some(how) => Error::Overtaken(Box::new(error), how),
+            None => error,
+        });
+    }
+    let has = has?;
+    for moved in moving() {
+        let found = has.get(&moved.place).copied();
+        if found == Some(moved.new) || own_logs::went_on(there, moved, found)? {
+            continue;
+        }
+        let error = Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found };
+        // Another push may have folded the log into another one.
+        let is_ours = key.is_some_and(|key| own_logs::is_log_of(&moved.place, key));
+        return Err(if is_ours { Error::Overtaken(Box::new(error), Overtaken::Busy) } else { error });
+    }
+    Ok(Some(has))
+}

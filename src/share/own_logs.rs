@@ -1,0 +1,157 @@
+//! The logs of our key that a place has, from whatever clone they are: found, gone on from, and folded into one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::git::porcelain::Answer;
+use crate::git::remote::{self, Reach};
+use crate::git::store::{Kept, Store};
+use crate::git::{history, refs};
+use crate::model::digest::Oid;
+use crate::model::format;
+use crate::model::log_name::LogName;
+
+use super::outbound::Logs;
+use super::place::refuses;
+use super::push::{Delivered, Error, Moved, Pushed, Request, Status};
+use super::rival::Remotely;
+use super::{Kind, Place};
+
+/// What a host says of a ref that another push is about to move.
+const BUSY: [&str; 3] = ["failed to lock", "cannot lock", "failed to update ref"];
+
+/// Returns the heads at the place that the logs of our key go on from; what is brought for that is kept.
+///
+/// Without `folds` it is one at most, and none if a log of this repository goes on from what the place has anyway. A log that
+/// is not sound is none of them.
+pub(super) fn heads(
+    there: &Remotely<'_>,
+    key: &str,
+    folds: bool,
+    kept: &mut Kept,
+) -> Result<BTreeMap<LogName, Oid>, Error> {
+    let store = there.store;
+    let mut candidates = Vec::new();
+    for (log, head) in logs_of(&there.has, key) {
+        let ours = refs::read(store, &log.reference())?;
+        if !folds && ours.is_some_and(|ours| history::goes_on(store, head, ours)) {
+            return Ok(BTreeMap::new());
+        }
+        candidates.push((ours.is_none(), log, head, ours));
+    }
+    candidates.sort();
+    let mut heads = BTreeMap::new();
+    for (_, log, head, ours) in candidates {
+        let place = Place::of_log(&log);
+        if there.bring(&place, head, kept)?.is_some() {
+            continue;
+        }
+        let known = ours.filter(|ours| history::goes_on(store, *ours, head));
+        if refuses(&place, store, known, head).is_ok() {
+            heads.insert(log, head);
+        }
+        if !folds && !heads.is_empty() {
+            break;
+        }
+    }
+    Ok(heads)
+}
+
+/// Returns the logs of a key that travel among what a place has.
+fn logs_of(has: &BTreeMap<Place, Oid>, key: &str) -> Vec<(LogName, Oid)> {
+    let logs = has.iter().filter(|(place, _)| place.kind == Kind::Log);
+    let named = logs.filter_map(|(place, head)| Some((LogName::parse(&place.name)?, *head)));
+    named.filter(|(log, _)| log.is_further() && log.key() == key).collect()
+}
+
+/// Says how another push may have been in the way of one, if it was about a log of a key.
+pub(super) fn overtaken(
+    key: &str,
+    moves: &[Moved],
+    answers: &[Answer],
+    has: &BTreeMap<Place, Oid>,
+) -> Option<Overtaken> {
+    let logs = || moves.iter().filter(|moved| is_log_of(&moved.place, key) && moved.status.moves());
+    let is_moved = |moved: &Moved| {
+        let found = has.get(&moved.place).copied();
+        found != moved.old && found != Some(moved.new)
+    };
+    if logs().any(is_moved) {
+        return Some(Overtaken::Moved);
+    }
+    let is_busy = |answer: &Answer| {
+        let is_log = !answer.taken && logs().any(|moved| moved.to == answer.to);
+        is_log && BUSY.iter().any(|words| answer.summary.contains(words))
+    };
+    answers.iter().any(is_busy).then_some(Overtaken::Busy)
+}
+
+/// How another push was in the way of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overtaken {
+    /// It moved the log.
+    Moved,
+    /// The log's ref was locked.
+    Busy,
+}
+
+/// Returns true if a log of a key lies in a place.
+pub(super) fn is_log_of(place: &Place, key: &str) -> bool {
+    place.kind == Kind::Log && LogName::parse(&place.name).is_some_and(|log| log.key() == key)
+}
+
+/// Returns true if a place shows a later head of a log than was pushed to it: another push with the same key went on from ours.
+pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, Error> {
+    let Some(found) = found.filter(|_| moved.place.kind == Kind::Log) else { return Ok(false) };
+    let fault = there.bring(&moved.place, found, &mut Kept::default())?;
+    Ok(fault.is_none() && history::goes_on(there.store, moved.new, found))
+}
+
+/// Returns true if a push began a log of a key while another push began one as well.
+pub(super) fn began_beside(key: &str, Delivered { pushed, before, after }: &Delivered) -> bool {
+    let began = pushed.moved.iter().any(|moved| is_log_of(&moved.place, key) && moved.status == Status::New);
+    let seen: BTreeSet<LogName> = logs_of(before, key).into_iter().map(|(log, _)| log).collect();
+    began && logs_of(after, key).into_iter().filter(|(log, _)| !seen.contains(log)).count() > 1
+}
+
+/// Replaces what a push says of logs by what became of them when they were folded.
+pub(super) fn replace(pushed: &mut Pushed, folded: Pushed) {
+    let is_log = |moved: &Moved| moved.place.kind == Kind::Log;
+    let began: BTreeSet<Place> =
+        pushed.moved.iter().filter(|moved| is_log(moved)).map(|moved| moved.place.clone()).collect();
+    pushed.moved.retain(|moved| !is_log(moved));
+    let is_told = |moved: &Moved| is_log(moved) && !(moved.status == Status::Folded && began.contains(&moved.place));
+    pushed.moved.extend(folded.moved.into_iter().filter(is_told));
+}
+
+/// Returns what becomes of the logs that are folded.
+pub(super) fn retired(logs: &Logs, request: &Request) -> Vec<Moved> {
+    let moved = |(log, head): &(LogName, Oid)| {
+        let place = Place::of_log(log);
+        Moved { to: place.below(request.space.folder()), place, old: Some(*head), new: *head, status: Status::Folded }
+    };
+    logs.folded.iter().map(moved).collect()
+}
+
+/// Takes logs away from a place that another log there says everything of, and their refs here; one that was moved meanwhile,
+/// or that the place does not let go, stays.
+pub(super) fn retire(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    mut going: Vec<Moved>,
+) -> Result<Vec<Moved>, Error> {
+    if request.dry_run || going.is_empty() {
+        return Ok(going);
+    }
+    let refs: Vec<(String, Oid)> = going.iter().map(|moved| (moved.to.clone(), moved.new)).collect();
+    let answers = remote::delete(store, reach, &request.remote.given, &refs)?;
+    going.retain(|moved| answers.iter().any(|answer| answer.taken && answer.to == moved.to));
+    for moved in &going {
+        let reference = moved.place.below(format::REFS);
+        match refs::read(store, &reference)? {
+            Some(head) if history::goes_on(store, head, moved.new) => refs::delete(store, &reference, head)?,
+            _ => {}
+        }
+    }
+    Ok(going)
+}
