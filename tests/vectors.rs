@@ -13,6 +13,7 @@ mod grown;
 mod keys;
 mod others;
 mod planned;
+mod proofs;
 mod table;
 mod taken;
 mod transitions;
@@ -27,8 +28,8 @@ use git_handoff::ledger::sign;
 use git_handoff::model::digest::Oid;
 use serde_json::{Value, json};
 
-use crate::common::Environment;
 use crate::common::lab::{Lab, git, key};
+use crate::common::{Environment, Output};
 
 /// A story, and the repository that it leaves.
 pub(crate) struct Vector {
@@ -126,8 +127,24 @@ fn check(vector: &Vector, env: &Environment) -> Value {
     arguments.extend(vector.arguments);
     arguments.push(RUN);
     let said = env.handoff_in("home", arguments);
-    let report: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}: {said}", vector.name));
-    let rows = report["checks"].as_object().unwrap_or_else(|| panic!("{}: {said}", vector.name));
+    let mut entry = verdict(vector.name, &said);
+    let failing = entry["rows"].as_object().unwrap().iter().filter(|(_, mark)| *mark == "fail");
+    let failing: Vec<&String> = failing.map(|(row, _)| row).collect();
+    assert_eq!(entry["codes"].as_object().unwrap().keys().collect::<Vec<_>>(), failing, "{said}");
+    entry["file"] = json!(vector.file());
+    entry["objectFormat"] = json!(vector.object_format);
+    entry["description"] = json!(vector.what);
+    entry["refs"] = json!(told);
+    if vector.arguments != TRUSTED {
+        entry["arguments"] = json!(vector.arguments);
+    }
+    entry
+}
+
+/// Returns what the verifier said, as far as it stands in the index.
+fn verdict(name: &str, said: &Output) -> Value {
+    let report: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{name}: {said}"));
+    let rows = report["checks"].as_object().unwrap_or_else(|| panic!("{name}: {said}"));
     let mark = |check: &Value| match &check["ok"] {
         Value::Bool(true) => "ok",
         Value::Bool(false) => "fail",
@@ -136,24 +153,14 @@ fn check(vector: &Vector, env: &Environment) -> Value {
     let codes: BTreeMap<&String, &Value> =
         rows.iter().filter_map(|(row, check)| Some((row, check.get("codes")?))).collect();
     let rows: BTreeMap<&String, &str> = rows.iter().map(|(row, check)| (row, mark(check))).collect();
-    let failing: Vec<&String> = rows.iter().filter(|(_, mark)| **mark == "fail").map(|(row, _)| *row).collect();
-    assert_eq!(codes.keys().copied().collect::<Vec<_>>(), failing, "{said}");
-    let mut entry = json!({
-        "file": vector.file(),
+    json!({
         "run": RUN,
-        "objectFormat": vector.object_format,
-        "description": vector.what,
-        "refs": told,
         "rows": rows,
         "codes": codes,
         "failure": report["failure"],
         "outcome": report["outcome"],
         "exit": said.status,
-    });
-    if vector.arguments != TRUSTED {
-        entry["arguments"] = json!(vector.arguments);
-    }
-    entry
+    })
 }
 
 /// Returns a bundle of all objects of the repository, which need not be all that the refs lead to.
@@ -228,11 +235,13 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     for entry in &told {
         assert!(entry["exit"] == 3 && !entry["failure"].is_null(), "a forgery passes: {entry}");
     }
-    let table: String = whole.iter().chain(&told).map(row).collect();
+    let proofs = proofs::VECTORS.iter().map(|vector| proofs::check(vector, &env)).collect::<Vec<_>>();
+    let table: String = whole.iter().chain(&told).chain(&proofs).map(row).collect();
     let index = json!({
         "schema": "git-handoff.vectors/1",
         "signers": SIGNERS,
         "vectors": whole.into_iter().chain(told).collect::<Vec<_>>(),
+        "proofs": proofs,
     });
     holds("vectors.json", &format!("{index:#}\n"));
     let readme = fs::read_to_string(folder().join("README.md")).unwrap();
@@ -240,14 +249,16 @@ fn every_vector_is_told_again_and_reads_as_the_index_says() {
     let after = rest.split_once("<!-- end -->").unwrap().1;
     let head = "| file | what it is | `failure` | rows that fail, with their codes | rows that are open |\n|---|---|---|---|---|\n";
     holds("README.md", &format!("{before}<!-- table -->\n{head}{table}<!-- end -->{after}"));
-    let named: Vec<String> = clean().chain(forged()).map(Vector::file).collect();
+    let named = clean().chain(forged()).map(Vector::file);
+    let named: Vec<String> = named.chain(proofs::VECTORS.iter().map(proofs::Vector::file)).collect();
     let distinct: BTreeSet<String> = named.iter().cloned().collect();
     assert_eq!(distinct.len(), named.len(), "two vectors have one name");
     let named: Vec<String> = distinct.into_iter().collect();
     let there = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut there: Vec<String> = there.filter(|name| name.ends_with(".bundle")).collect();
+    let mut there: Vec<String> =
+        there.filter(|name| name.ends_with(".bundle") || name.ends_with(".proof.json")).collect();
     there.sort();
-    assert_eq!(there, named, "the folder holds the bundles of the index and no others");
+    assert_eq!(there, named, "the folder holds the files of the index and no others");
 }
 
 /// Returns a vector's line of the table.
@@ -258,8 +269,12 @@ fn row(vector: &Value) -> String {
         let codes = codes.as_array().unwrap().iter();
         codes.map(|code| format!("`{}`", code.as_str().unwrap())).collect::<Vec<_>>().join(", ")
     };
-    let failing = vector["codes"].as_object().unwrap().iter();
-    let failing: Vec<String> = failing.map(|(row, found)| format!("{row}: {}", codes(found))).collect();
+    let told = |row: &String| match vector["codes"].get(row) {
+        Some(found) => format!("{row}: {}", codes(found)),
+        None => row.clone(),
+    };
+    let failing = rows.iter().filter(|(_, found)| *found == "fail");
+    let failing: Vec<String> = failing.map(|(row, _)| told(row)).collect();
     let failure =
         vector["failure"].as_str().map_or_else(|| "none: intact".to_owned(), |failure| format!("`{failure}`"));
     let mut line = String::new();

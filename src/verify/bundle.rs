@@ -147,6 +147,7 @@ impl Bundle {
     fn name(&mut self, head: &BundleHead, path: &Path) -> Result<(), BundleError> {
         let store = self.scratch.store().clone();
         let mut seen = BTreeSet::new();
+        let mut archives = Vec::new();
         for (oid, name) in &head.refs {
             let bad = |what| BundleError::Name(path.to_owned(), printable::line(name), what);
             if !seen.insert(name) {
@@ -163,12 +164,20 @@ impl Bundle {
             if !store.contains(*oid) {
                 return Err(bad("points at an object that is not in it"));
             }
+            // A broken archive says nothing against a run that has a ref: no ref is created beside one.
+            if place.kind == Kind::Archive {
+                archives.push((name, *oid));
+                continue;
+            }
             refs::create(&store, name, *oid)?;
             match place.kind {
                 Kind::Run => self.runs.extend(RunId::parse(&place.name).ok()),
                 Kind::Thread => self.threads.extend(ThreadId::parse(&place.name).ok()),
                 Kind::Log | Kind::Archive | Kind::Transcripts | Kind::Stamps => {}
             }
+        }
+        for (name, oid) in archives {
+            refs::create(&store, name, oid)?;
         }
         Ok(())
     }

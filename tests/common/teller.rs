@@ -235,13 +235,19 @@ impl<'a> Teller<'a> {
 
     /// Ends an item as done although its check did not pass.
     pub(crate) fn red(&mut self, item: &str) {
-        self.done(item, &[]);
-        let Some(Event::ItemReconciled(mut e)) = self.drafts.pop().map(|draft| draft.event) else { unreachable!() };
+        self.red_with(item, &[]);
+    }
+
+    /// Ends an item so, with products.
+    pub(crate) fn red_with(&mut self, item: &str, products: &[(&str, &[u8])]) {
+        self.done(item, products);
+        let Some(Draft { event: Event::ItemReconciled(mut e), edits, .. }) = self.drafts.pop() else { unreachable!() };
         e.verify = Some(Verified { passed: false, by: VerifiedBy::Itself });
         let at = self.state.graph.position(&e.item).unwrap();
         self.state.items[at].red = true;
         let path = self.state.layout().state(&e.item);
-        let edits = vec![(path, blob(self.lab, &self.state.items[at].canonical()))];
+        let state = (path.clone(), blob(self.lab, &self.state.items[at].canonical()));
+        let edits = edits.into_iter().filter(|(written, _)| *written != path).chain([state]).collect();
         self.drafts.push(Draft { about: self.plan.id.clone().into(), event: Event::ItemReconciled(e), edits });
     }
 

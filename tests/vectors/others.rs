@@ -9,7 +9,7 @@ use super::keys::BOTH;
 use super::planned::ruled;
 use super::taken::rest;
 use super::{Vector, stranger};
-use crate::common::lab::PLAN;
+use crate::common::lab::{Lab, PLAN};
 use crate::common::teller::Teller;
 use crate::elsewhere::forged as imports;
 use crate::people::forged::{begun, decided, first, said};
@@ -18,6 +18,27 @@ use crate::pipeline::forged as pipelines;
 use crate::reuse::{continued, forged as reuse};
 
 pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("clean-two-gates", "two rules make one item a gate; the later one does not block", |lab| {
+        lab.finish(gated(lab, &[(true, "first"), (false, "second")], &[("patch", b"diff\n")], PATCH_NEED));
+    }),
+    Vector::new("clean-gate-with-a-report", "an item needs an output of a red gate that blocks", |lab| {
+        lab.finish(gated(lab, &[(true, "first")], &[("outputs/why", b"red\n")], OUTPUT_NEED));
+    }),
+    Vector::new("clean-decision-about-nothing", "a decision about an item that handed over nothing", |lab| {
+        let mut run = Teller::submit(lab, crate::people::forged::PLAN);
+        run.fire("build");
+        run.done("build", &[]);
+        let event = decided(&run, &lab.signer);
+        assert_eq!(event.about.len(), 1, "the item is there, with nothing");
+        run.add(Event::ItemDecided(event), Vec::new());
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("clean-beside-a-broken-archive", "an archive that cannot be read, and a run that has a ref", |lab| {
+        lab.honest();
+        let key = git_handoff::model::format::log_ref(&lab.signer.fingerprint()).replace("/logs/", "/archives/");
+        lab.git(&["update-ref", &format!("{key}.0123456789ab"), &lab.base.to_string()]);
+    }),
     Vector::new("clean-sealed-by-an-admitted-key", "a key that an owner admitted with the role `seal` seals", |lab| {
         sealed_by(lab, &stranger(lab), |run, first| {
             run.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
@@ -130,6 +151,27 @@ const TEMPLATES: &str = r#"{"id":"handoff-dag-1","items":[{"id":"split","executo
                  "depends_on":["fix-{{key}}"]},
          "each":{"outputsOf":"split","key":"in/{{key}}","from":"split",
                  "select":{"kind":"output","path":"{{key}}"}}}]}]}"#;
+
+const PATCH_NEED: &str = r#"{"from":"check","select":{"kind":"patch"}}"#;
+const OUTPUT_NEED: &str = r#"{"from":"check","select":{"kind":"output","path":"why"}}"#;
+
+/// A run whose item `check` is a red gate, by rules that block or not, and hands something over that `use` needs.
+pub(super) fn gated<'a>(lab: &'a Lab, gates: &[(bool, &str)], products: &[(&str, &[u8])], need: &str) -> Teller<'a> {
+    let rule = |(blocks, id): &(bool, &str)| format!(r#"{{"id":"{id}","gate":{{"item":"check","blocks":{blocks}}}}}"#);
+    let rules: Vec<String> = gates.iter().map(rule).collect();
+    let plan = format!(
+        r#"{{"id":"handoff-dag-1","items":[{{"id":"check","executor":"command","inputs":{{"command":["check"]}}}},
+        {{"id":"use","executor":"command","inputs":{{"command":["use"]}},"needs":{{"it":{need}}}}}],"rules":[{}]}}"#,
+        rules.join(",")
+    );
+    let mut run = Teller::submit(lab, &plan);
+    run.fire("check");
+    run.red_with("check", products);
+    run.fire("use");
+    run.done("use", &[("outputs/x", b"x\n")]);
+    run.seal();
+    run
+}
 
 /// Adds what the only rule creates as things stand.
 pub(super) fn created(run: &mut Teller<'_>) {

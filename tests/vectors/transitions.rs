@@ -8,6 +8,7 @@ use git_handoff::model::plan::Item;
 
 use super::Vector;
 use super::keys::BOTH;
+use super::others::gated;
 use super::planned::{counted, rest};
 use super::stranger;
 use crate::common::lab::{Lab, PLAN};
@@ -17,6 +18,10 @@ use crate::people::forged::{begun, decided};
 const PATCH: &[(&str, &[u8])] = &[("patch", b"diff\n")];
 
 pub(super) const VECTORS: &[Vector] = &[
+    Vector::new("illegal-dispatch-behind-a-red-gate", "an item needs the patch of a red gate that blocks", |lab| {
+        let need = r#"{"from":"check","select":{"kind":"patch"}}"#;
+        lab.finish(gated(lab, &[(true, "first")], &[("patch", b"diff\n")], need));
+    }),
     Vector::new("illegal-lock-held", "an item is dispatched while another one holds its lock", |lab| {
         let free = r#"{"id":"edit-c","executor":"command","inputs":{"command":["true"]},"resourceLocks":["build"]}"#;
         let mut run = Teller::submit(lab, &PLAN.replacen(r#""items":["#, &format!(r#""items":[{free},"#), 1));
