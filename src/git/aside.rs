@@ -172,12 +172,11 @@ fn passed_over(all: &[Blamed], over: Vec<Blamed>) -> Vec<Blamed> {
         let first = found.len();
         for line in one.lines.clone() {
             let passed = last(line).filter(|last| Some(*last) != one.commit);
-            match found[first..].last_mut().filter(|part| part.passed == passed) {
-                Some(part) => part.lines = *part.lines.start()..=line,
-                None => {
-                    let there = one.there + (line - one.lines.start());
-                    found.push(Blamed { there, lines: line..=line, passed, ..one.clone() });
-                }
+            if let Some(part) = found[first..].last_mut().filter(|part| part.passed == passed) {
+                part.lines = *part.lines.start()..=line;
+            } else {
+                let there = one.there + (line - one.lines.start());
+                found.push(Blamed { there, lines: line..=line, passed, ..one.clone() });
             }
         }
     }

@@ -85,7 +85,7 @@ impl Done {
         let is_same = |answer: &Answer| !answer.taken && answer.summary == first.summary;
         let is_other = |words: &&str| first.summary.contains(*words) || self.said.contains(*words);
         let all = self.answers.len() > 1 && first.is_by_remote() && self.answers.iter().all(is_same);
-        all && !OTHER_REASONS.iter().any(|words| is_other(words))
+        all && !OTHER_REASONS.iter().any(is_other)
     }
 }
 

@@ -159,14 +159,15 @@ pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<V
 pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
     let failed = |error| Error::of(from, error, reach);
     let mut out = Vec::new();
-    let call = transport(store, reach).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
+    let trace = web::Trace::new().map_err(failed)?;
+    let call = trace.of(transport(store, reach)).args(["ls-remote", "--quiet", "--refs", "--", from]).args(patterns);
     let listed = call.stream(&mut |chunk| {
         out.extend_from_slice(chunk);
         if out.len() > MOST_LISTED { Err(io::Error::other("it shows too many refs")) } else { Ok(()) }
     });
     let refs = porcelain::listed(&String::from_utf8_lossy(&out));
     let is_doubtful = listed.as_ref().map_or_else(web::is_page, |()| refs.is_empty());
-    if is_doubtful && let Some(page) = web::page(&|| transport(store, reach), from).map_err(failed)? {
+    if is_doubtful && let Some(page) = trace.page(&|| transport(store, reach), from).map_err(failed)? {
         return Err(Error::NotGit(without_password(from), page));
     }
     listed.map_err(failed)?;

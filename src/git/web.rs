@@ -5,11 +5,12 @@
 //! HTTP only counts if the server sent it as git does.
 
 use std::fs;
+use std::io;
+use std::path::PathBuf;
 
 use super::porcelain;
 use super::program::{self, Git};
 use super::temporary::Temporary;
-use crate::model::digest::Oid;
 use crate::model::printable;
 
 /// The type of git's own answer, as curl reports it in lower case.
@@ -29,64 +30,76 @@ pub(super) fn is_page(error: &program::Error) -> bool {
     matches!(error, program::Error::Failed { said, .. } if said.contains(NOT_VALID))
 }
 
-/// Returns what answered in the place of a repository, or `None` if a repository or no web server did.
-///
-/// `call` makes a call of git that may reach the remote.
-pub(super) fn page(call: &dyn Fn() -> Git, from: &str) -> Result<Option<String>, program::Error> {
-    let url = call().args(["ls-remote", "--get-url", "--", from]).line()?.to_ascii_lowercase();
-    if !url.starts_with("http://") && !url.starts_with("https://") {
-        return Ok(None);
-    }
-    let heard = Heard::listen(call, from, false)?;
-    if heard.trace.contains(ADVERTISEMENT) || !heard.refs.is_empty() {
-        return Ok(None);
-    }
-    let heard = Heard::listen(call, from, true)?;
-    Ok(if heard.trace.contains(HEAD) { None } else { Some(heard.described()) })
+/// What curl reports of one listing of a remote, if it came over HTTP.
+pub(super) struct Trace {
+    folder: Temporary,
 }
 
-/// One listing of a remote, with what curl reports of it.
-struct Heard {
-    refs: Vec<(Oid, String)>,
-    /// The report in lower case.
-    trace: String,
-    /// The report.
-    raw: String,
-}
+impl Trace {
+    /// Makes room for a report.
+    pub(super) fn new() -> Result<Self, program::Error> {
+        Ok(Self { folder: Temporary::new().map_err(program::Error::Pipe)? })
+    }
 
-impl Heard {
-    fn listen(call: &dyn Fn() -> Git, from: &str, data: bool) -> Result<Self, program::Error> {
-        let folder = Temporary::new().map_err(program::Error::Pipe)?;
-        let file = folder.path().join("trace");
-        let call = call().env("GIT_TRACE_CURL", &file).env("GIT_TRACE_REDACT", "1");
-        let call = if data { call } else { call.env("GIT_TRACE_CURL_NO_DATA", "1") };
-        let listed = match call.args(["ls-remote", "--quiet", "--", from]).run() {
+    /// Has a call of git report the headers of what it is answered.
+    pub(super) fn of(&self, call: Git) -> Git {
+        self.of_all(call).env("GIT_TRACE_CURL_NO_DATA", "1")
+    }
+
+    fn of_all(&self, call: Git) -> Git {
+        call.env("GIT_TRACE_CURL", self.file()).env("GIT_TRACE_REDACT", "1")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
+    /// Returns the report; nothing where no answer came over HTTP.
+    fn read(&self) -> Result<String, program::Error> {
+        match fs::read(self.file()) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(program::Error::Pipe(error)),
+        }
+    }
+
+    /// Returns what answered in the place of a repository, or `None` if a repository or no web server did.
+    ///
+    /// `call` makes a call of git that may reach the remote.
+    pub(super) fn page(&self, call: &dyn Fn() -> Git, from: &str) -> Result<Option<String>, program::Error> {
+        let report = self.read()?;
+        if report.is_empty() || report.to_ascii_lowercase().contains(ADVERTISEMENT) {
+            return Ok(None);
+        }
+        // It may be served as plain files, with refs that are none of ours, or none at all.
+        let whole = Self::new()?;
+        let listed = match whole.of_all(call()).args(["ls-remote", "--quiet", "--", from]).run() {
             Err(error) if is_page(&error) => Vec::new(),
             other => other?,
         };
-        let raw = fs::read(&file).map_err(program::Error::Pipe)?;
-        let raw = String::from_utf8_lossy(&raw).into_owned();
-        let refs = porcelain::listed(&String::from_utf8_lossy(&listed));
-        Ok(Self { refs, trace: raw.to_ascii_lowercase(), raw })
+        let report = whole.read()?;
+        let has_refs = !porcelain::listed(&String::from_utf8_lossy(&listed)).is_empty();
+        let is_repository = has_refs || report.to_ascii_lowercase().contains(HEAD);
+        Ok(if is_repository { None } else { Some(described(&report)) })
     }
+}
 
-    /// Returns the type of the answer and how it begins, in one line.
-    fn described(&self) -> String {
-        let header = |name: &str| {
-            let fields = self.raw.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
-            fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
-        };
-        // Only the first body: git may ask for the file HEAD as well.
-        let data = self.raw.lines().map(|line| Some(line.split_once("Recv data: ")?.1.trim()));
-        let data: Vec<&str> = data.skip_while(Option::is_none).map_while(|line| line).collect();
-        let kind = header("content-type").unwrap_or("no content type");
-        // A packed answer is reported as it came.
-        let text = if header("content-encoding").is_some() { String::new() } else { data.join(" ") };
-        let mut short: String = text.chars().take(SHOWN).collect();
-        if short.len() < text.len() {
-            short.push('…');
-        }
-        let end = if short.is_empty() { String::new() } else { format!(": {short}") };
-        printable::line(&format!("{kind}{end}"))
+/// Returns the type of an answer and how it begins, in one line.
+fn described(report: &str) -> String {
+    let header = |name: &str| {
+        let fields = report.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
+        fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    };
+    // Only the first body: git may ask for the file HEAD as well.
+    let data = report.lines().map(|line| Some(line.split_once("Recv data: ")?.1.trim()));
+    let data: Vec<&str> = data.skip_while(Option::is_none).map_while(|line| line).collect();
+    let kind = header("content-type").unwrap_or("no content type");
+    // A packed answer is reported as it came.
+    let text = if header("content-encoding").is_some() { String::new() } else { data.join(" ") };
+    let mut short: String = text.chars().take(SHOWN).collect();
+    if short.len() < text.len() {
+        short.push('…');
     }
+    let end = if short.is_empty() { String::new() } else { format!(": {short}") };
+    printable::line(&format!("{kind}{end}"))
 }

@@ -40,25 +40,22 @@ pub(super) fn between((first, last): (&Entry, &Entry), sealed: bool) -> Dated {
 /// It changes no verdict: whose clock is wrong cannot be told.
 pub(super) fn note(anchor: &mut Anchor, dated: Option<Dated>, now: Option<Now>) {
     let Some(dated) = dated else { return };
-    let mut words = String::new();
+    let mut words: Vec<String> = Vec::new();
     if let Some(now) = now.filter(|now| now.pinned == dated.pinned && is_before(now.at, dated.last)) {
-        let what = if dated.sealed { "seal" } else { "last entry" };
-        words += &format!(
-            "; the run dates its {what} {}, and it is {} here: one of the two clocks is wrong",
-            dated.last, now.at
-        );
+        let (what, last, here) = (if dated.sealed { "seal" } else { "last entry" }, dated.last, now.at);
+        words.push(format!("the run dates its {what} {last}, and it is {here} here: one of the two clocks is wrong"));
     }
     for one in anchor.anchored.iter_mut().filter(|one| one.standing == Standing::Holds) {
         let Some(word) = one.since.and_then(|since| contradiction(&one.name, since, dated, now)) else { continue };
-        one.detail += &format!("{}{word}", if one.detail.is_empty() { "" } else { "; " });
-        words += &format!("; {word}");
+        one.detail = if one.detail.is_empty() { word.clone() } else { format!("{}; {word}", one.detail) };
+        words.push(word);
     }
     for timed in &mut anchor.times {
         let Ok(at) = timed.at else { continue };
         timed.contradiction = contradiction(&timed.authority, at, dated, now);
-        words.extend(timed.contradiction.iter().map(|word| format!("; {word}")));
+        words.extend(timed.contradiction.clone());
     }
-    anchor.verdict.detail += &words;
+    anchor.verdict.detail.extend(words.iter().map(|word| format!("; {word}")));
 }
 
 /// Says what a time at which something outside held the seal contradicts, if it does.

@@ -91,12 +91,11 @@ impl Judge<'_> {
         let mut found: Vec<Line> = Vec::new();
         let mut brought: BTreeMap<(Oid, BString), Vec<Blamed>> = BTreeMap::new();
         for blamed in self.blamed(commit, path, lines)? {
-            match blamed.commit {
-                Some(commit) => brought.entry((commit, blamed.path.clone())).or_default().push(blamed),
-                None => {
-                    let (lines, passed) = (blamed.lines, blamed.passed);
-                    found.push(Line { lines, finding: None, makers: Vec::new(), mixed: false, passed });
-                }
+            if let Some(commit) = blamed.commit {
+                brought.entry((commit, blamed.path.clone())).or_default().push(blamed);
+            } else {
+                let (lines, passed) = (blamed.lines, blamed.passed);
+                found.push(Line { lines, finding: None, makers: Vec::new(), mixed: false, passed });
             }
         }
         for ((commit, path), blamed) in brought {
@@ -175,12 +174,11 @@ impl Judge<'_> {
                         && last.makers.iter().zip(&makers).all(|(one, other)| one.patch.is(&other.patch));
                     alike && last.makers.len() == makers.len() && *last.lines.end() + 1 == here
                 };
-                match parts.last_mut().filter(same) {
-                    Some(last) => last.lines = *last.lines.start()..=here,
-                    None => {
-                        let finding = Some(Rc::clone(finding));
-                        parts.push(Line { lines: here..=here, finding, makers, mixed, passed });
-                    }
+                if let Some(last) = parts.last_mut().filter(same) {
+                    last.lines = *last.lines.start()..=here;
+                } else {
+                    let finding = Some(Rc::clone(finding));
+                    parts.push(Line { lines: here..=here, finding, makers, mixed, passed });
                 }
             }
         }

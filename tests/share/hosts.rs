@@ -141,13 +141,16 @@ fn a_host_that_checks_objects_or_bounds_a_push_is_told_apart() {
     assert!(said.contains("--as-branch handoff   # the host does not show other refs than branches"), "{said}");
 }
 
+/// A status, the requests that get it, and the hint.
+type Case = (&'static str, fn(&Request) -> bool, &'static str);
+
 #[test]
 fn a_status_of_http_is_answered_by_a_hint_that_fits() {
     let env = shared();
     let sends = |request: &Request| request.method == "POST" && request.path.ends_with("/git-receive-pack");
     let asks = |request: &Request| request.query == "service=git-receive-pack";
     let any = |_: &Request| true;
-    let cases: [(&'static str, fn(&Request) -> bool, &str); 8] = [
+    let cases: [Case; 8] = [
         ("413 Request Entity Too Large", sends, "hint: git handoff push origin RUN   # one run a push"),
         ("502 Bad Gateway", sends, "hint: the same command again, a little later"),
         ("503 Service Unavailable", any, "hint: the same command again, a little later"),

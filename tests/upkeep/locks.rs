@@ -1,5 +1,7 @@
 //! Lock files of git that were left: named with their age, by what fails of them and by `doctor`.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};

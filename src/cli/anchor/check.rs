@@ -52,8 +52,8 @@ fn row(check: &AnchorCheck, anchored: &Anchored) -> Vec<String> {
 fn time_row(check: &AnchorCheck, timed: &Timed) -> Vec<String> {
     let (standing, detail) = match &timed.at {
         Ok(at) => {
-            let but = timed.contradiction.iter().map(|why| format!("; {why}")).collect::<String>();
-            (Standing::Holds, format!("sealed by {at}{but}"))
+            let sealed = [Some(format!("sealed by {at}")), timed.contradiction.clone()];
+            (Standing::Holds, sealed.into_iter().flatten().collect::<Vec<_>>().join("; "))
         }
         Err(why) => (Standing::Missing, why.clone()),
     };

@@ -168,11 +168,10 @@ fn of_words(remote: &str, said: &str) -> Option<Hint> {
         Some(401) => Some(hints::sign_in(remote)),
         Some(404) => Some(hints::remotes()),
         Some(429 | 500..=599) => Some(hints::again_later()),
-        Some(_) => None,
         None if signs_in(said) => Some(hints::sign_in(remote)),
         None if any(&NOWHERE) => Some(hints::remotes()),
         None if any(&DOWN) => Some(hints::again_later()),
-        None => None,
+        _ => None,
     }
 }
 
