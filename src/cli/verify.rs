@@ -197,7 +197,8 @@ fn deletion(missed: &Missed, repository: &Repository) -> Option<(bool, String)> 
     let Missed::Gone { reference, .. } = missed else { return None };
     let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
     let record = delete::recorded(&repository.store, &run)?;
-    let is_proven = Logs::read(&repository.store).is_ok_and(|logs| record.is_proven(&logs, &run));
+    let options = repository.options(&Trust::default(), &mut |_| ()).ok()?;
+    let is_proven = Logs::read(&repository.store).is_ok_and(|logs| record.is_proven(&logs, &run, &options));
     Some((is_proven, record.sentence(&run)))
 }
 

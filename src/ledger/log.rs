@@ -15,7 +15,7 @@ use crate::git::{history, refs, store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::sign;
 use crate::model::digest::Oid;
-use crate::model::entry::{Event, Subject};
+use crate::model::entry::{Entry, Event, Subject};
 use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::log_record;
@@ -47,12 +47,19 @@ pub struct Extension {
 pub struct Dated {
     /// When, by the key's own word.
     pub at: Moment,
-    /// What.
+    /// What, without `made`.
     pub event: Event,
 }
 
+impl Dated {
+    /// Takes an event out of an entry.
+    pub fn of(entry: &Entry) -> Self {
+        Self { at: entry.event.made().unwrap_or(entry.at), event: entry.event.clone().with_made(None) }
+    }
+}
+
 /// Writes events onto a log of the writer's key that ends at a commit, or onto a new one, each about a run or a thread. Each keeps its
-/// moment, unless the log has later ones: moments of a log never go back.
+/// moment. Where the log has later ones, the entry is dated as the last of those, and a statement says itself when it was made.
 ///
 /// A new one is named after its first entry, so that it has the name of no other.
 pub fn extend(
@@ -60,11 +67,17 @@ pub fn extend(
     log: Option<(&LogName, Oid)>,
     events: Vec<(Subject, Dated)>,
 ) -> Result<Extension, Error> {
-    let drafts = events.into_iter().map(|(about, Dated { at, event })| (at, draft(about, event))).collect();
     let head = match log {
         Some((name, head)) => chain::tip_at(&writer.store, &name.reference(), head)?,
         None => Head::unborn(String::new()),
     };
+    let mut last = head.at;
+    let date = |(about, Dated { at, event }): (Subject, Dated)| {
+        let made = last.is_some_and(|last| at < last).then_some(at);
+        last = last.max(Some(at));
+        (at, draft(about, event.with_made(made)))
+    };
+    let drafts = events.into_iter().map(date).collect();
     let (kept, links) = writer.append_dated(&head, drafts)?.place()?;
     let (first, last) = links.first().zip(links.last()).expect("a log is extended by something to say");
     let name = log.map_or_else(|| LogName::apart(&writer.signer.fingerprint(), first.hash), |(name, _)| name.clone());

@@ -10,6 +10,7 @@ use super::format;
 use super::name::ItemId;
 use super::plan::{ProductKey, Source};
 use super::submitted::fingerprint;
+use super::time::Moment;
 
 /// What somebody decided about: of each item that the decided one depends on, the digest of each of its products; besides, those of the
 /// artifacts and documents that it needs.
@@ -95,6 +96,9 @@ pub struct LogDecided {
     /// Why, in the key's owner's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// When it was made, where the entry that holds it is dated later: the log had later entries by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Moment>,
 }
 
 impl LogDecided {
@@ -105,7 +109,7 @@ impl LogDecided {
 
     /// Returns whether an entry of the run that began with `first` records just this.
     pub fn is_recorded_by(&self, first: Digest, e: &ItemDecided) -> bool {
-        let Self { log, first: named, item, decision, about, message } = self;
+        let Self { log, first: named, item, decision, about, message, made: _ } = self;
         (named, log, item, decision, about, message) == (&first, &e.by, &e.item, &e.decision, &e.about, &e.message)
     }
 }

@@ -9,6 +9,7 @@ use super::digest::{Digest, Oid};
 use super::entry::Product;
 use super::name::{FilePath, ItemId, fold};
 use super::schema::{Schema, Wanted};
+use super::time::Moment;
 
 /// The fields of `document.written`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +62,9 @@ pub struct LogWritten {
     /// The digest of the revision that it is to follow, if that matters to its author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
+    /// When it was made, where the entry that holds it is dated later: the log had later entries by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Moment>,
 }
 
 impl LogWritten {

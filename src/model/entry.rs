@@ -194,6 +194,9 @@ impl Entry {
         {
             return Err(Error::Admission);
         }
+        if entry.event.made().is_some_and(|made| made >= entry.at) {
+            return Err(Error::Made);
+        }
         Ok(entry)
     }
 
@@ -278,4 +281,7 @@ pub enum Error {
     /// An admission to seal does not name entry 0, or another one does.
     #[error("`first` belongs to an admission with the role seal, and to no other")]
     Admission,
+    /// A statement says that it was made after its entry was written.
+    #[error("`made` is not before the time of the entry")]
+    Made,
 }

@@ -327,6 +327,26 @@ impl Event {
         }
     }
 
+    /// Returns when a statement was made, where its entry is dated later.
+    pub fn made(&self) -> Option<Moment> {
+        match self {
+            Event::LogDecided(e) => e.made,
+            Event::LogWritten(e) => e.made,
+            _ => None,
+        }
+    }
+
+    /// Returns the event as one that was made at a moment, if it is a statement; `None` for one that is dated by its entry.
+    #[must_use]
+    pub fn with_made(mut self, made: Option<Moment>) -> Self {
+        match &mut self {
+            Event::LogDecided(e) => e.made = made,
+            Event::LogWritten(e) => e.made = made,
+            _ => {}
+        }
+        self
+    }
+
     /// Returns the further parents of the entry's commit, in order: what these hold travels along.
     pub fn further_parents(&self) -> Vec<Oid> {
         match self {

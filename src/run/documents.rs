@@ -252,7 +252,8 @@ impl Repository {
         let uncompared = self.uncompared(&run.state.rules, &put).map_err(document::Error::from);
         let uncompared = uncompared.map_err(|source| Error::of(asked.run, asked.name, source))?;
         let Product { sha256, oid, size } = product;
-        let said = LogWritten { log: key.clone(), first, name: name.clone(), schema, sha256, oid, size, previous };
+        let said =
+            LogWritten { log: key.clone(), first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
         log::say(&writer, &run.run, &Event::LogWritten(said)).map_err(people::Error::from).map_err(Error::from)?;
         let run = run.run.clone();
         Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by: key, uncompared })

@@ -122,7 +122,15 @@ impl Repository {
             let id = |at: usize| run.state.graph.item(at).id.clone();
             return Err(Illegal::SecondVote(id(at), id(other), by).into());
         }
-        let said = LogDecided { log: by.clone(), first, item: item.clone(), decision, about: about.clone(), message };
+        let said = LogDecided {
+            log: by.clone(),
+            first,
+            item: item.clone(),
+            decision,
+            about: about.clone(),
+            message,
+            made: None,
+        };
         log::say(&writer, &run.run, &Event::LogDecided(said))?;
         let run = run.run.clone();
         Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::git::store::{self, Store};
 use crate::git::{history, refs};
 use crate::ledger::chain;
+use crate::ledger::log::Dated;
 use crate::model::decision::{Decision, ItemDecided};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, LogDecided, LogWritten, Product, Role};
@@ -59,6 +60,8 @@ struct Statement {
     actor: String,
     /// When, by its own word.
     at: Moment,
+    /// What it says, by whom and when: two logs of a key may each have an entry of it.
+    said: Digest,
     commit: String,
     what: What,
 }
@@ -299,10 +302,15 @@ fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<
         }
     }
     statements.sort_by_key(|statement| statement.at);
-    let (mut decided, mut written) = (BTreeSet::new(), BTreeSet::new());
+    let taken: BTreeSet<Digest> =
+        statements.iter().filter(|one| open.state.was_said(&one.commit)).map(|one| one.said).collect();
+    let (mut decided, mut written, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut last: Vec<Statement> = Vec::new();
     for statement in statements.into_iter().rev() {
-        let was_said = open.state.was_said(&statement.commit);
+        let was_said = taken.contains(&statement.said);
+        if !seen.insert(statement.said) {
+            continue;
+        }
         let stands = match &statement.what {
             What::Decided(said) => {
                 decided.insert((statement.by.clone(), said.item.clone(), format::canonical(&said.about)))
@@ -331,13 +339,14 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     if decoded.entry.about.run() != Some(run) {
         return None;
     }
-    let (first, what) = match decoded.entry.event {
-        Event::LogDecided(said) => (said.first, What::Decided(said)),
-        Event::LogWritten(said) => (said.first, What::Written(said)),
+    let Dated { at, event } = Dated::of(&decoded.entry);
+    let (first, bytes, what) = match event {
+        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), What::Decided(said)),
+        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), What::Written(said)),
         _ => return None,
     };
-    let (actor, at) = (decoded.entry.actor, decoded.entry.at);
-    Some((Statement { by, actor, at, commit, what }, first))
+    let said = Digest::of(&bytes);
+    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, what }, first))
 }
 
 /// Why nothing was taken in.

@@ -194,13 +194,20 @@ impl Outbound<'_> {
 
     /// Returns true if the place may learn what a log says: it is handed over, or lies there just as it is here.
     fn may_tell(&self, about: &Subject, event: &Event) -> bool {
-        let Some(handed) = &self.handed else { return true };
-        let Some(place) = place_of(about) else { return false };
+        let Some(place) = place_of(about) else { return self.handed.is_none() };
+        let Some(handed) = &self.handed else { return !self.is_taken(&place, event) };
         if log::is_statement(event) {
             return self.is_of_run_at(&place, event, handed.contains(about));
         }
         let there = self.there.get(&place);
         handed.contains(about) || (there.is_some() && there == self.ours.get(&place))
+    }
+
+    /// Returns true if a log names the beginning of a run and the place has another one of that id: whoever reads both there
+    /// reads of a conflict.
+    fn is_taken(&self, place: &Place, event: &Event) -> bool {
+        let Event::LogSubmitted(LogSubmitted { first, .. }) = event else { return false };
+        self.there.get(place).and_then(|tip| self.first_of(*tip)).is_some_and(|there| there != *first)
     }
 
     /// Returns true if a statement is about the run that the place has, or that is handed over, and not about another one of
@@ -227,7 +234,8 @@ impl Outbound<'_> {
     fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
         let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
-            let (about, event, at) = (entry.about, entry.event, entry.at);
+            let Dated { at, event } = Dated::of(&entry);
+            let about = entry.about;
             let Some(place) = place_of(&about) else { continue };
             let is_ours = self.ours.contains_key(&place);
             let is_handed = self.handed.as_ref().map_or(is_ours, |handed| handed.contains(&about) && is_ours);

@@ -31,8 +31,7 @@ impl Travelling {
     pub(super) fn new(name: LogName, head: Oid, links: &[Link]) -> Self {
         let mut said: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in links {
-            let dated = Dated { at: entry.at, event: entry.event.clone() };
-            said.entry(entry.about.clone()).or_default().push(dated);
+            said.entry(entry.about.clone()).or_default().push(Dated::of(entry));
         }
         Self { name, head, is_read: !links.is_empty(), is_there: false, is_adopted: false, said }
     }

@@ -22,7 +22,7 @@ use crate::model::time::Moment;
 use crate::repository::{self, Repository};
 use crate::run::Target;
 use crate::run::target;
-use crate::verify::{self, Logs};
+use crate::verify::{self, Logs, Options};
 use crate::worker::workspace::{self, Workspace};
 
 use super::replaced;
@@ -91,17 +91,24 @@ impl Deleted {
         format::canonical(&json!({ "schema": "git-handoff.deleted/1", "run": run, "at": at, "by": by, "tip": tip }))
     }
 
-    /// Returns true if the key says so that all logs of this repository are by which name the run, and it ended there as they say.
-    pub fn is_proven(&self, logs: &Logs, run: &RunId) -> bool {
+    /// Returns true if the key says so that all logs of this repository are by which name the run, or the key that this repository
+    /// has now, where the verifier's signers have it; and if the run ended there as the logs say.
+    pub fn is_proven(&self, logs: &Logs, run: &RunId, options: &Options) -> bool {
         let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip == Some(seal));
         let key = sign::signer(&self.payload(run), Some(&self.signature));
-        is_its_end && key.is_ok_and(|key| logs.are_all_by(run, &key))
+        is_its_end && key.is_ok_and(|key| logs.are_all_by(run, &key) || is_known_own(&key, options))
     }
 
     /// Says when a run was deleted and by whom.
     pub fn sentence(&self, run: &RunId) -> String {
         format!("the run {:?} was deleted at {} by {}", run.as_str(), self.at, self.by)
     }
+}
+
+/// Returns true if a key is this repository's, and somebody's in the signers.
+fn is_known_own(key: &str, options: &Options) -> bool {
+    let signers = options.signers.as_ref();
+    options.own_key.as_deref() == Some(key) && signers.is_some_and(|signers| signers.principal(key).is_some())
 }
 
 /// Returns the record of the deletion of a run, or `None` if it was not deleted here.

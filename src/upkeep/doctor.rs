@@ -26,7 +26,7 @@ use crate::model::pipeline::Spec;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::run;
-use crate::verify;
+use crate::verify::{self, Options};
 use crate::worker::{host::Host, workspace};
 
 /// How much a finding matters.
@@ -112,6 +112,8 @@ pub struct Patient {
     pub pipelines: Registered<String, Spec>,
     /// Settings of executors and subagents that nothing registers.
     pub unregistered: Vec<Unregistered>,
+    /// Whom the repository's owner trusts; nobody where that cannot be read, which is a finding of its own.
+    pub options: Options,
 }
 
 /// Looks at everything; with `fix`, mends what cannot lose anything.

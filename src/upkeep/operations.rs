@@ -10,7 +10,7 @@ use crate::git::{kept, store};
 use crate::ledger::sign;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
-use crate::repository::{self, Repository};
+use crate::repository::{self, Repository, Trust};
 use crate::run::Target;
 use crate::run::target::{self, own_runs, unarchived_runs};
 use crate::worker::filters::Filters;
@@ -142,7 +142,8 @@ impl Repository {
         let (store, host) = (self.store.clone(), host(self)?);
         let (schemas, shapes, pipelines) = (self.schemas(), self.shapes(), self.pipelines().known);
         let unregistered = self.config.unregistered();
-        let patient = Patient { store, writer, key_file, host, schemas, shapes, pipelines, unregistered };
+        let options = self.options(&Trust::default(), &mut |_| ()).unwrap_or_default();
+        let patient = Patient { store, writer, key_file, host, schemas, shapes, pipelines, unregistered, options };
         Ok(Diagnosis::of(examine(&patient, fix)?))
     }
 

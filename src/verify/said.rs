@@ -17,7 +17,7 @@ use crate::model::time::Moment;
 pub(super) struct Said {
     /// The fingerprint of the key that made it.
     pub(super) key: String,
-    /// When, by its own word.
+    /// When it was made, by its own word.
     pub(super) at: Moment,
     /// The role that it takes.
     pub(super) role: Role,
@@ -61,6 +61,6 @@ pub(super) fn check(run: &RunId, first: Option<Digest>, event: &Event) -> Option
         if !records {
             return Err("it says something else than the entry".to_owned());
         }
-        Ok(Said { key, at: entry.at, role })
+        Ok(Said { key, at: entry.event.made().unwrap_or(entry.at), role })
     }))
 }

@@ -103,7 +103,7 @@ impl Signers {
     }
 
     /// Returns the principal of a key, whenever it is valid.
-    pub(super) fn principal(&self, fingerprint: &str) -> Option<&str> {
+    pub(crate) fn principal(&self, fingerprint: &str) -> Option<&str> {
         self.grants.get(fingerprint)?.first().map(|grant| grant.principal.as_str())
     }
 

@@ -149,3 +149,66 @@ fn what_is_said_of_a_run_that_was_fetched_is_answered_in_json() {
     let waits = ask(&["waiting", "--all"]);
     assert_eq!(waits["items"][0]["decided"], "approved");
 }
+
+#[test]
+fn the_last_word_of_a_key_stands_whichever_clone_pushes_last() {
+    let ground = shared(&items(), &[]);
+    let env = &ground.env;
+    env.git_in(".", ["clone", "--quiet", "hub", "second"]).success();
+    as_person(env, "second", "bob", &["fetch"]).success();
+    bob_says(&ground, &["approve", "origin/r/sign-off"]).success();
+    as_person(env, "second", "bob", &["reject", "origin/r/sign-off", "-m", "not yet"]).success();
+    as_person(env, "second", "bob", &["push", "origin", "r"]).success();
+    bob_says(&ground, &["push", "origin", "r"]).success();
+    let said = env.handoff(["fetch"]);
+    assert!(said.stdout.contains("r/sign-off rejected") && !said.stdout.contains("approved"), "{said}");
+    env.handoff(["close", "r"]).ends(0);
+    env.handoff(["verify", "r"]).ends(4);
+}
+
+#[test]
+fn what_two_logs_of_a_key_say_is_taken_in_once() {
+    let ground = shared(&items(), &[]);
+    let env = &ground.env;
+    env.git_in(".", ["init", "--quiet", "--bare", "hub2"]).success();
+    env.git_in("clone", ["remote", "add", "b", "../hub2"]).success();
+    let put = |name: &str, text: &str| {
+        env.write("clone/text", text);
+        bob_says(&ground, &["doc", "put", "origin/r", name, "text"]).success();
+    };
+    put("notes", "first");
+    bob_says(&ground, &["push", "origin", "r"]).success();
+    env.handoff(["fetch"]).success();
+    env.write("repo/text", "corrected");
+    env.handoff(["doc", "put", "r", "notes", "text"]).success();
+    // Another remote gets this log with a run in it that origin does not get, so that origin gets a second log.
+    let other = json!({ "id": "other", "items": [crate::common::ground::item("a", "true")] });
+    env.write("clone/other.json", &other.to_string());
+    bob_says(&ground, &["run", "other.json"]).success();
+    bob_says(&ground, &["push", "b", "other"]).success();
+    put("todo", "more");
+    bob_says(&ground, &["push", "origin", "r"]).success();
+    bob_says(&ground, &["push", "b", "other"]).success();
+    env.git(["remote", "add", "b", "../hub2"]).success();
+    for remote in ["origin", "b"] {
+        env.handoff(["fetch", remote]).success();
+    }
+    assert_eq!(env.handoff(["doc", "get", "r", "notes"]).success(), "corrected");
+    assert_eq!(env.handoff(["doc", "get", "r", "todo"]).success(), "more");
+}
+
+#[test]
+fn a_statement_goes_to_no_place_that_has_another_run_of_the_id() {
+    let ground = shared(&items(), &[]);
+    let env = &ground.env;
+    env.git_in(".", ["init", "--quiet", "--bare", "public"]).success();
+    env.git_in("clone", ["remote", "add", "public", "../public"]).success();
+    bob_says(&ground, &["approve", "origin/r/sign-off", "-m", "a secret message"]).success();
+    let own = json!({ "id": "r", "items": [crate::common::ground::item("a", "true")] });
+    env.write("clone/r.json", &own.to_string());
+    bob_says(&ground, &["run", "r.json"]).success();
+    bob_says(&ground, &["push", "public", "r"]).success();
+    let all = env.shell("public", "git cat-file --batch --batch-all-objects").stdout;
+    assert!(all.contains("log.submitted") && !all.contains("log.decided") && !all.contains("secret"), "{all}");
+    bob_says(&ground, &["push", "origin", "origin/r"]).ends(1);
+}

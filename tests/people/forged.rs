@@ -48,7 +48,7 @@ pub(crate) fn decided(teller: &Teller<'_>, by: &Signer) -> ItemDecided {
 /// Has a key say in its log what an entry is to record, and returns the commit.
 pub(crate) fn said(lab: &Lab, by: &Signer, first: git_handoff::model::digest::Digest, e: &ItemDecided) -> String {
     let ItemDecided { item, decision, about, message, .. } = e.clone();
-    let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message };
+    let event = LogDecided { log: by.fingerprint(), first, item, decision, about, message, made: None };
     let head = chain::tip(&lab.store, &format::log_ref(&by.fingerprint())).unwrap();
     let run: git_handoff::model::name::RunId = "handoff-dag-1".parse().unwrap();
     let blob = lab.store.write_blob(&event.canonical()).unwrap();

@@ -58,7 +58,7 @@ impl<'a> Log<'a> {
         let item = "sign-off".parse().unwrap();
         let path = format::decided_path(&self.run, &item);
         let message = message.map(str::to_owned);
-        let said = LogDecided { log: self.key(), first: self.first, item, decision, about, message };
+        let said = LogDecided { log: self.key(), first: self.first, item, decision, about, message, made: None };
         let blob = Edit::Bytes(said.canonical());
         self.say(Event::LogDecided(said), path, blob);
     }
@@ -69,8 +69,17 @@ impl<'a> Log<'a> {
         let path = format::written_path(&self.run, &name);
         let held = Edit::Blob(self.writer.store.write_blob(bytes).unwrap());
         let sha256 = Digest::of(bytes);
-        let said =
-            LogWritten { log: self.key(), first: self.first, name, schema: None, sha256, oid, size, previous: None };
+        let said = LogWritten {
+            log: self.key(),
+            first: self.first,
+            name,
+            schema: None,
+            sha256,
+            oid,
+            size,
+            previous: None,
+            made: None,
+        };
         self.say(Event::LogWritten(said), path, held);
     }
 

@@ -218,3 +218,39 @@ fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
         assert_eq!(report.get("sameId"), None, "{report}");
     }
 }
+
+#[test]
+fn another_id_and_a_deletion_leave_nobody_with_a_conflict() {
+    let env = met();
+    introduce(&env, &["repo", "clone"]);
+    env.git_in("", ["init", "--quiet", "--bare", "fork.git"]).success();
+    env.handoff_in("clone", ["push", "../fork.git", RUN]).success();
+    run(&env, "clone", "mine");
+    env.handoff_in("clone", ["delete", RUN, "--yes"]).success();
+    env.handoff_in("clone", ["push", "--all"]).success();
+    clone(&env, "third");
+    introduce(&env, &["third"]);
+    env.handoff_in("third", ["fetch"]).success();
+    for name in [&format!("origin/{RUN}"), "origin/mine"] {
+        let report = json(&env.handoff_in("third", ["verify", "--json", name]).exit(0));
+        assert_eq!(report.get("sameId"), None, "{report}");
+    }
+}
+
+#[test]
+fn an_id_that_lies_in_an_archive_is_taken() {
+    let env = pushed();
+    run(&env, "repo", "second");
+    env.handoff(["archive", RUN, "second"]).success();
+    env.handoff(["push", "--all"]).success();
+    run(&env, "clone", RUN);
+    env.handoff_in("clone", ["fetch"]).success();
+    let said = env.handoff_in("clone", ["push", "origin", RUN]).exit(1);
+    assert!(said.stderr.contains("on the remote is another one"), "{said}");
+    // Where it came to lie there all the same, the archive is taken, and what was there before stays.
+    env.git_in("clone", ["push", "--quiet", "origin", &format!("refs/handoff/runs/{RUN}")]).success();
+    clone(&env, "third");
+    introduce(&env, &["third"]);
+    env.handoff_in("third", ["fetch"]).success();
+    assert!(env.handoff_in("third", ["verify", "origin/second"]).exit(0).stdout.contains("✓ INTACT"));
+}

@@ -149,6 +149,38 @@ fn a_log_that_holds_something_else_fails_the_anchor() {
 }
 
 #[test]
+fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let bob = key(lab.path(), 2);
+    let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
+    let both = line(lab.signer.public()) + &line(bob.public());
+    let signers = Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap());
+    let options = Options { signers, strict_signers: true, ..lab.options() };
+    // It names the run's own beginning, and a seal of its making.
+    lab.log_as(&told, &bob, |e| e.root = Digest::of(b"x"));
+    let report = lab.verify_with(&options);
+    assert!(report.intact, "{}", report.to_text(false));
+    // Nor does a log of its that is broken.
+    let log = git_handoff::model::format::log_ref(&bob.fingerprint());
+    lab.git(&["update-ref", &log, "HEAD"]);
+    let report = lab.verify_with(&options);
+    assert!(report.intact, "{}", report.to_text(false));
+    // Of a copy that is not sealed here, it may be a key that was admitted later.
+    let lab = Lab::new();
+    let told = lab.honest();
+    lab.log_as(&told, &bob, |_| {});
+    lab.git(&["update-ref", "refs/handoff/runs/handoff-dag-1", &format!("{}^", told.links.last().unwrap().commit)]);
+    let own = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
+    lab.git(&["update-ref", "-d", &own]);
+    let report = lab.verify_with(&Options {
+        signers: Some(Signers::parse(&both, &jiff::tz::TimeZone::UTC).unwrap()),
+        ..lab.options()
+    });
+    assert_ne!(report.row("anchor").unwrap().state, State::Failed, "{}", report.to_text(false));
+}
+
+#[test]
 fn a_run_that_was_made_anew_is_not_the_one_in_the_log() {
     let lab = Lab::new();
     lab.honest();

@@ -74,7 +74,8 @@ fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Opti
     if is_here {
         return Ok(None);
     }
-    if let Some(deleted) = delete::recorded(store, run).filter(|deleted| deleted.is_proven(logs, run)) {
+    if let Some(deleted) = delete::recorded(store, run).filter(|deleted| deleted.is_proven(logs, run, &patient.options))
+    {
         return Ok(Some(Finding::note("run-deleted", format!("{}; a log still names it", deleted.sentence(run)))));
     }
     // The log says where a sealed one ended, and that stays here until git prunes it.
