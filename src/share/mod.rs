@@ -15,6 +15,7 @@ mod outbound;
 mod place;
 pub mod push;
 mod rival;
+mod screened;
 mod stamps;
 mod wanted;
 

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::porcelain::{self, Answer};
 use crate::git::remote::{self, Reach, Remote, Spec};
-use crate::git::screen::{self, Range};
 use crate::git::store::{self, Kept, Store};
 use crate::git::{history, program, refs, work_tree};
 use crate::ledger::chain::Writer;
@@ -15,7 +14,6 @@ use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
-use crate::model::format;
 use crate::model::log_name::LogName;
 use crate::model::name::RunId;
 
@@ -23,6 +21,7 @@ use super::archived;
 use super::diverged::{Diverged, How};
 use super::outbound::{self, Outbound};
 use super::rival::{Found, Remotely, Rival};
+use super::screened::screened;
 use super::wanted::{self, Wanted};
 use super::{Kind, Place, Space};
 
@@ -286,30 +285,6 @@ impl Plan<'_> {
     fn refuse_apart(&mut self) -> Result<(), Error> {
         let diverged = std::mem::take(&mut self.diverged);
         if diverged.is_empty() { Ok(()) } else { Err(Error::Diverged(diverged)) }
-    }
-}
-
-/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in commits of the user's own is theirs to
-/// push.
-fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
-    let moving = || moves.iter().filter(|moved| moved.status.moves());
-    if moving().next().is_none() {
-        return Ok(());
-    }
-    // What goes into an archive there was there before.
-    let known = moves.iter().filter(|moved| moved.status != Status::UpToDate);
-    let known = known.filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
-    let mut range = Range { tips: moving().map(|moved| moved.new).collect(), known: known.collect() };
-    let call = store.git().args(["for-each-ref", "--format=%(objectname)^{tree}"]);
-    let own = call.args(["refs/heads", "refs/remotes", &format::bases()]).run()?;
-    let own = String::from_utf8_lossy(&own).into_owned();
-    range.known.extend(own.lines().map(str::to_owned));
-    range.known.extend(work_tree::head(store)?.map(|(head, _)| format!("{head}^{{tree}}")));
-    range.known.sort();
-    range.known.dedup();
-    match screen::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
-        Some((_, secret)) => Err(Error::Secret(secret)),
-        None => Ok(()),
     }
 }
 
