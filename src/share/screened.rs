@@ -7,8 +7,8 @@ use crate::model::format;
 
 use super::push::{Error, Moved, Request, Status};
 
-/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in commits of the user's own is theirs to
-/// push.
+/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in
+/// commits of the user's own is theirs to push.
 pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
     let moving = || moves.iter().filter(|moved| moved.status.moves());
     if moving().next().is_none() {

@@ -1,4 +1,5 @@
-//! Servers that answer with something else than what was asked for: the place could not be asked, and holds no less for it.
+//! Servers that answer with something else than what was asked for: the place could not be asked,
+//! and holds no less for it.
 
 use super::answers::{Answer, serve};
 use super::tsa::Authority;
