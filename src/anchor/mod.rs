@@ -206,6 +206,9 @@ pub enum Error {
     /// It took something and does not show it.
     #[error("what was put of run {0} is not there")]
     NotKept(RunId),
+    /// It took something and does not lock it.
+    #[error("what was put of run {0} can be taken away again: {1}")]
+    NotLocked(RunId, String),
     /// A file that it is configured with cannot be found.
     #[error("{} could not be read", path.display())]
     Unreadable {

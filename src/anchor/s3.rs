@@ -182,7 +182,11 @@ impl AnchorKind for S3Place {
                 found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
                 status = "new";
             }
-            let held = found.ok_or_else(|| Error::NotKept(sealing.run.clone()))?.object;
+            let Found { object: held, stored } = found.ok_or_else(|| Error::NotKept(sealing.run.clone()))?;
+            let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && held == object);
+            if let Some(why) = why {
+                return Err(Error::NotLocked(sealing.run.clone(), why));
+            }
             if held != object {
                 return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root });
             }

@@ -1,11 +1,13 @@
-//! What git's check of objects lets through: the settings `fetch.fsck.*`, which count wherever objects come in.
+//! What git's check of objects lets through: the settings `fetch.fsck.*`, which count wherever
+//! objects come in.
 
 use super::program::{Error, Git};
 
 /// The words by which a setting says how bad a finding is.
 const SEVERITIES: [&str; 3] = ["error", "warn", "ignore"];
 
-/// Returns the exceptions as `index-pack` takes them behind `--strict` or `--fsck-objects`; nothing if there are none.
+/// Returns the exceptions as `index-pack` takes them behind `--strict` or `--fsck-objects`; nothing
+/// if there are none.
 ///
 /// `git` makes a call of git that sees the configuration. `git fetch` reads the settings by itself.
 pub fn exceptions(git: &dyn Fn() -> Git) -> Result<String, Error> {

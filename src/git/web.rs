@@ -1,8 +1,9 @@
 //! Tells a git server from a web page.
 //!
-//! git takes any answer over HTTP that is not its own protocol for the list of refs of a repository that is served as plain
-//! files. A page without a line break, or an empty answer, then is a repository without refs. So an empty list that came over
-//! HTTP only counts if the server sent it as git does.
+//! git takes any answer over HTTP that is not its own protocol for the list of refs of a repository
+//! that is served as plain files. A page without a line break, or an empty answer, then is a
+//! repository without refs. So an empty list that came over HTTP only counts if the server sent it
+//! as git does.
 
 use std::fs;
 use std::io;
@@ -63,7 +64,8 @@ impl Trace {
         }
     }
 
-    /// Returns what answered in the place of a repository, or `None` if a repository or no web server did.
+    /// Returns what answered in the place of a repository, or `None` if a repository or no web
+    /// server did.
     ///
     /// `call` makes a call of git that may reach the remote.
     pub(super) fn page(&self, call: &dyn Fn() -> Git, from: &str) -> Result<Option<String>, program::Error> {

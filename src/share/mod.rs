@@ -19,6 +19,7 @@ mod place;
 mod planned;
 pub mod push;
 mod rival;
+mod screened;
 mod stamps;
 mod travelling;
 mod wanted;

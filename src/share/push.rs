@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::git::porcelain::{self, Answer};
 use crate::git::race::{Lost as _, Race};
 use crate::git::remote::{self, Reach, Remote};
-use crate::git::screen::{self, Range};
 use crate::git::store::{self, Kept, Store};
 use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::Writer;
@@ -26,6 +25,7 @@ use super::outbound::{self, Outbound};
 use super::own_logs::{self, Overtaken};
 use super::planned::Plan;
 use super::rival::{Remotely, Rival};
+use super::screened::screened;
 use super::wanted::{self, Wanted};
 use super::{Place, Space};
 
@@ -284,30 +284,6 @@ pub(super) struct Delivered {
     pub(super) before: BTreeMap<Place, Oid>,
     /// Empty if nothing was moved.
     pub(super) after: BTreeMap<Place, Oid>,
-}
-
-/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in commits of the user's own is theirs to
-/// push.
-fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
-    let moving = || moves.iter().filter(|moved| moved.status.moves());
-    if moving().next().is_none() {
-        return Ok(());
-    }
-    // What goes into an archive there was there before.
-    let known = moves.iter().filter(|moved| moved.status != Status::UpToDate);
-    let known = known.filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
-    let mut range = Range { tips: moving().map(|moved| moved.new).collect(), known: known.collect() };
-    let call = store.git().args(["for-each-ref", "--format=%(objectname)^{tree}"]);
-    let own = call.args(["refs/heads", "refs/remotes", &format::bases()]).run()?;
-    let own = String::from_utf8_lossy(&own).into_owned();
-    range.known.extend(own.lines().map(str::to_owned));
-    range.known.extend(work_tree::head(store)?.map(|(head, _)| format!("{head}^{{tree}}")));
-    range.known.sort();
-    range.known.dedup();
-    match screen::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
-        Some((_, secret)) => Err(Error::Secret(secret)),
-        None => Ok(()),
-    }
 }
 
 /// Returns what a remote has in its space; names that are none of ours are no concern of a push.

@@ -1,5 +1,5 @@
-//! Dates that two clocks contradict: a seal that a place outside held before the run says that it was made, and dates that lie
-//! ahead of the verifier's own clock.
+//! Dates that two clocks contradict: a seal that a place outside held before the run says that it
+//! was made, and dates that lie ahead of the verifier's own clock.
 
 use crate::model::entry::Entry;
 use crate::model::time::Moment;
@@ -34,8 +34,8 @@ pub(super) fn between((first, last): (&Entry, &Entry), sealed: bool) -> Dated {
     Dated { first: first.at, last: last.at, pinned: last.pinned, sealed }
 }
 
-/// Adds a word for each anchor and each time stamp that is earlier than the seal is dated, and for each date that lies ahead of
-/// the verifier's clock.
+/// Adds a word for each anchor and each time stamp that is earlier than the seal is dated, and for
+/// each date that lies ahead of the verifier's clock.
 ///
 /// It changes no verdict: whose clock is wrong cannot be told.
 pub(super) fn note(anchor: &mut Anchor, dated: Option<Dated>, now: Option<Now>) {

@@ -1,4 +1,7 @@
-//! Servers that answer with something else than what was asked for: the place could not be asked, and holds no less for it.
+//! Servers that answer with something else than what was asked for: the place could not be asked,
+//! and holds no less for it.
+
+use std::sync::Mutex;
 
 use super::answers::{Answer, serve};
 use super::tsa::Authority;
@@ -8,8 +11,8 @@ use crate::common::Environment;
 /// Answers that a proxy, a portal or a console gives with status 200, and how each is shown.
 const PAGES: [(&str, &str, &str); 5] = [
     ("text/html", "<html>console</html>", "<html>console</html>"),
-    ("text/html", "<!doctype html>\n<html>\n<p>Sign in</p>\n</html>\n", "<!doctype html>"),
-    ("text/html", "<?xml version=\"1.0\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\"><p/></html>\n", "<?xml"),
+    ("text/html", "<!doctype html>\n<html>\n<p>Sign in</p>\n</html>\n", "<"),
+    ("text/html", "<?xml version=\"1.0\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\"><p/></html>\n", "<"),
     ("application/json", "{\"error\":\"blocked\"}", "{\"error\":\"blocked\"}"),
     ("text/plain", "", ""),
 ];
@@ -107,6 +110,42 @@ fn a_server_that_lists_no_versions_is_not_configured() {
             None => said.ends(0),
         }
     }
+}
+
+#[test]
+fn what_is_put_and_not_locked_is_no_success() {
+    let env = sealed();
+    let lock = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>";
+    // It keeps what is put, and drops the headers that lock it.
+    let kept: Mutex<Vec<u8>> = Mutex::default();
+    let (url, _) = serve(move |request, body| {
+        let mut kept = kept.lock().unwrap();
+        if request.starts_with("PUT") {
+            *kept = body.to_vec();
+            return Answer { status: "204 No Content", ..Answer::ok("") };
+        }
+        if request.contains("object-lock") || kept.is_empty() {
+            return Answer::ok(if request.contains("object-lock") { lock } else { "<ListVersionsResult/>" });
+        }
+        if !request.contains("versions=") {
+            return Answer::ok(kept.clone());
+        }
+        let key = request.split("prefix=").nth(1).unwrap().split('&').next().unwrap();
+        let size = kept.len();
+        Answer::ok(format!(
+            "<ListVersionsResult><EncodingType>url</EncodingType><Version><Key>{key}</Key><VersionId>1</VersionId>\
+             <LastModified>2026-06-04T03:00:00Z</LastModified><Size>{size}</Size></Version></ListVersionsResult>"
+        ))
+    });
+    env.handoff(["anchor", "add", "a", "s3", "evidence", "--endpoint", &url]).success();
+    let said = env.handoff(["anchor", "push"]).exit(1);
+    let why = format!("error: a: what was put of run {RUN} can be taken away again: it is under no retention");
+    assert!(said.stderr.starts_with(&why) && said.stderr.contains("hint: aws s3api create-bucket"), "{said}");
+    // It is there now, and worth less.
+    env.handoff(["anchor", "push"]).success();
+    assert!(
+        env.handoff(["anchor", "check"]).exit(0).stdout.contains("a      external  holds    it is under no retention")
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Objects that git's check finds fault with: refused where they come in, unless `fetch.fsck.*` lets them through there.
+//! Objects that git's check finds fault with: refused where they come in, unless `fetch.fsck.*`
+//! lets them through there.
 
 use std::fs;
 

@@ -120,8 +120,11 @@ pub(super) fn read<'x, T: Form<'x>>(bytes: &'x [u8]) -> Result<T, Error> {
     if text.trim().is_empty() {
         return Err(Error::answer("it is empty"));
     }
-    if root(text).as_deref() != Some(T::ROOT) {
-        return Err(Error::answer(text));
+    let root = root(text);
+    if root.as_deref() != Some(T::ROOT) {
+        // What a page begins with says nothing of it.
+        let from = root.and_then(|root| text.find(&format!("<{root}"))).unwrap_or(0);
+        return Err(Error::answer(&text[from..]));
     }
     quick_xml::de::from_str(text).map_err(|error| Error::answer(&error.to_string()))
 }
@@ -183,7 +186,7 @@ mod tests {
             (" \n", "it is empty"),
             ("ok", "ok"),
             ("<html>\n<p>Sign in</p>", "<html> <p>Sign in</p>"),
-            ("<!doctype html><html lang=en></html>", "<!doctype html><html lang=en></html>"),
+            ("<?xml version=\"1.0\"?>\n<!doctype html>\n<html lang=en>x</html>", "<html lang=en>x</html>"),
             ("{\"versions\":[]}", "{\"versions\":[]}"),
             ("<ListBucketResult/>", "<ListBucketResult/>"),
             ("ok <ListVersionsResult/>", "ok <ListVersionsResult/>"),

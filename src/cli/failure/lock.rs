@@ -12,7 +12,8 @@ use super::Failure;
 impl Failure {
     /// Names the lock file that it failed of, if there is one, with its age and the way out.
     ///
-    /// Whether a git command goes on there cannot be told from the file. A race keeps its exit code and its hint.
+    /// Whether a git command goes on there cannot be told from the file. A race keeps its exit code
+    /// and its hint.
     pub(crate) fn naming_lock(mut self) -> Self {
         let named = std::iter::once(&self.message).chain(&self.causes).find_map(|text| porcelain::lock_named(text));
         let Some((lock, age)) = named.and_then(|lock| Some((lock.clone(), age(&lock)?))) else { return self };

@@ -50,7 +50,8 @@ pub fn declined(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
     as_branch("declined", &remote, names, "if the host takes branches alone; else do what it says above")
 }
 
-/// The remote, or what stands before it, forbids the push; `names` is what was to be pushed, or none for all.
+/// The remote, or what stands before it, forbids the push; `names` is what was to be pushed, or
+/// none for all.
 pub fn forbidden(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
     as_branch("forbidden", &remote, names, "if it takes branches alone; or you lack the right to push there")
 }

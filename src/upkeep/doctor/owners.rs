@@ -1,11 +1,12 @@
-//! Files of another user in the git directory: a container, `sudo` or a job that runs as root leaves them there, and then the
-//! owner of the repository can no longer write.
+//! Files of another user in the git directory: a container, `sudo` or a job that runs as root
+//! leaves them there, and then the owner of the repository can no longer write.
 
 use crate::git::store::Store;
 
 use super::Finding;
 
-/// Finds them for the user who runs this; for root, finds what root left in the repository of another user.
+/// Finds them for the user who runs this; for root, finds what root left in the repository of
+/// another user.
 #[cfg(unix)]
 pub(super) fn examine(store: &Store) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt as _;
@@ -52,7 +53,8 @@ mod unix {
     /// So many are named or counted: a few show what happened.
     const MOST_FOUND: usize = 1_000;
 
-    /// Returns the files and folders of others that `owner` cannot use, each with the user that it belongs to.
+    /// Returns the files and folders of others that `owner` cannot use, each with the user that it
+    /// belongs to.
     pub(super) fn in_the_way(dir: &Path, owner: u32, group: u32) -> Vec<(PathBuf, u32)> {
         let entries = |path: &Path| {
             let mut found: Vec<PathBuf> =
@@ -79,7 +81,8 @@ mod unix {
         found
     }
 
-    /// Returns true if its owner shares it, as `core.sharedRepository` asks for: a folder to write in, a file to read.
+    /// Returns true if its owner shares it, as `core.sharedRepository` asks for: a folder to write
+    /// in, a file to read.
     ///
     /// Objects and refs are replaced, never written to.
     fn is_shared(meta: &Metadata, group: u32) -> bool {

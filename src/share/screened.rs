@@ -1,0 +1,32 @@
+//! The look for secrets in what is about to be pushed.
+
+use crate::git::screen::{self, Range};
+use crate::git::store::Store;
+use crate::git::work_tree;
+use crate::model::format;
+
+use super::push::{Error, Moved, Request, Status};
+
+/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in
+/// commits of the user's own is theirs to push.
+pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
+    let moving = || moves.iter().filter(|moved| moved.status.moves());
+    if moving().next().is_none() {
+        return Ok(());
+    }
+    // What goes into an archive there was there before.
+    let known = moves.iter().filter(|moved| moved.status != Status::UpToDate);
+    let known = known.filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
+    let mut range = Range { tips: moving().map(|moved| moved.new).collect(), known: known.collect() };
+    let call = store.git().args(["for-each-ref", "--format=%(objectname)^{tree}"]);
+    let own = call.args(["refs/heads", "refs/remotes", &format::bases()]).run()?;
+    let own = String::from_utf8_lossy(&own).into_owned();
+    range.known.extend(own.lines().map(str::to_owned));
+    range.known.extend(work_tree::head(store)?.map(|(head, _)| format!("{head}^{{tree}}")));
+    range.known.sort();
+    range.known.dedup();
+    match screen::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
+        Some((_, secret)) => Err(Error::Secret(secret)),
+        None => Ok(()),
+    }
+}
