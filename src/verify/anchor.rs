@@ -1,10 +1,11 @@
 //! The row `anchor`: something outside the run holds its root, and holds the same.
 
+mod word;
+
 use crate::git::store::Store;
 use crate::model::digest::Digest;
 use crate::model::format;
 use crate::model::name::RunId;
-use crate::model::printable::cut;
 use crate::model::time::Moment;
 
 use super::codes::Code;
@@ -14,8 +15,9 @@ use super::objects::Objects;
 use super::reader::Link;
 use super::root;
 use super::same_id::{At, OtherRun};
-use super::witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness};
+use super::witness::{Anchored, Answer, Ask, AtHand, Held, Question, Seal, Standing, Timed};
 use super::{Case, Guarantee, Options, State};
+use word::{Weighed, Word};
 
 /// The row, and what each anchor said.
 pub(super) struct Anchor {
@@ -325,85 +327,5 @@ impl Known<'_> {
             return Some(format!("holds {} entries, there are {}", held.entries, seal.entries));
         }
         (held != seal).then(|| "holds another seal".to_owned())
-    }
-}
-
-/// What the logs of one place, or another place, say of a run.
-#[derive(Default)]
-struct Word {
-    /// How it contradicts the run.
-    findings: Vec<String>,
-    /// What a reader should know besides.
-    notes: Vec<String>,
-    /// Which logs of writers and known keys are not sound to their end: what else they hold is not known.
-    broken: Vec<String>,
-    /// Which of them could not be read, in a repository that leaves things out.
-    unread: Vec<String>,
-    /// Whether it holds the seal.
-    holds: bool,
-    /// Whether it knows the run at all.
-    knows: bool,
-    /// Other runs that it names by the id of this one.
-    others: Vec<OtherRun>,
-    /// Why it says nothing.
-    silent: Option<String>,
-}
-
-/// An anchor, and its word.
-struct Weighed {
-    anchored: Anchored,
-    word: Word,
-}
-
-impl Word {
-    /// Adds the other runs that it names.
-    fn beside(self, others: Vec<OtherRun>) -> Self {
-        Self { others, ..self }
-    }
-
-    fn standing(&self) -> Standing {
-        match self {
-            Self { silent: Some(_), .. } => Standing::Unreachable,
-            Self { findings, .. } if !findings.is_empty() => Standing::Differs,
-            Self { broken, unread, .. } if !(broken.is_empty() && unread.is_empty()) => Standing::Unreachable,
-            Self { holds: true, .. } => Standing::Holds,
-            _ => Standing::Missing,
-        }
-    }
-
-    /// Makes it the word of the logs at hand.
-    fn local(self) -> Weighed {
-        let standing = self.standing();
-        let detail = match standing {
-            Standing::Differs => self.findings.join("; "),
-            Standing::Unreachable => [&self.broken[..], &self.unread].concat().join("; "),
-            Standing::Missing if self.knows => "a log holds the submission of the run, but not its seal".to_owned(),
-            Standing::Missing => "no log at hand holds the run".to_owned(),
-            Standing::Holds => String::new(),
-        };
-        let (name, guarantee, detail) = (LOCAL.to_owned(), Guarantee::Detect, cut(detail));
-        Weighed { anchored: Anchored { name, kind: LOCAL, guarantee, standing, detail, since: None }, word: self }
-    }
-
-    /// Makes it the word of a place outside.
-    fn outside(mut self, witness: Witness) -> Weighed {
-        let Witness { anchor: name, kind, guarantee, since, notes, .. } = witness;
-        let standing = self.standing();
-        let detail = match (&self.silent, standing) {
-            (Some(why), _) => why.clone(),
-            (None, Standing::Differs) => self.findings.join("; "),
-            (None, Standing::Unreachable) => [&self.broken[..], &self.unread].concat().join("; "),
-            (None, Standing::Missing) if self.knows => {
-                "it holds the submission of the run, but not its seal".to_owned()
-            }
-            (None, Standing::Missing) => "it holds nothing of the run".to_owned(),
-            (None, _) => notes.join("; "),
-        };
-        let detail = cut(detail);
-        let named = |text: &String| format!("{name}: {text}");
-        self.findings = self.findings.iter().map(named).collect();
-        self.notes = self.notes.iter().chain(&notes).map(named).collect();
-        let since = since.filter(|_| standing == Standing::Holds);
-        Weighed { anchored: Anchored { name, kind, guarantee, standing, detail, since }, word: self }
     }
 }

@@ -106,7 +106,7 @@ codes! {
         AnchorDiffers = "anchor-differs" => Root,
         /// No log holds the seal, or a place outside does not.
         AnchorMissing = "anchor-missing" => AnchorMissing,
-        /// A log of a writer or of a known key is broken.
+        /// A log of a writer is broken.
         AnchorBroken = "anchor-broken" => AnchorMissing,
         /// Another run has the same id.
         SameId = "same-id" => Conflict,

@@ -34,6 +34,12 @@ pub(super) const VECTORS: &[Vector] = &[
         run.seal();
         lab.finish(run);
     }),
+    Vector::new("clean-beside-a-broken-log", "a broken log of a known key that is no writer of the run", |lab| {
+        lab.honest();
+        let log = git_handoff::model::format::log_ref(&stranger(lab).fingerprint());
+        lab.git(&["update-ref", &log, &lab.base.to_string()]);
+    })
+    .asked(BOTH),
     Vector::new("clean-beside-a-broken-archive", "an archive that cannot be read, and a run that has a ref", |lab| {
         lab.honest();
         let key = git_handoff::model::format::log_ref(&lab.signer.fingerprint()).replace("/logs/", "/archives/");
