@@ -48,8 +48,6 @@ pub struct Decided {
     pub word: Word,
     /// Whether the key that the entry names also began the run.
     pub by_author: bool,
-    /// Whether it is shown that this key may decide: always where the whole run is.
-    pub is_entitled: bool,
 }
 
 /// Which key vouches for a decision.
@@ -88,8 +86,7 @@ fn decisions(case: &Case<'_>) -> Vec<Decided> {
             (_, Err(_)) => Word::Nothing,
         };
         let by_author = author == Some(e.by.as_str());
-        let (item, decision, by) = (e.item.clone(), e.decision, e.by.clone());
-        Some(Decided { item, decision, by, word, by_author, is_entitled: true })
+        Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone(), word, by_author })
     };
     case.chain.links.iter().filter_map(decided).collect()
 }

@@ -3,8 +3,7 @@
 //! An entry that is shown bears no signature of its own. A decision is that of the key that it names only if the entry
 //! holds that key's statement, or if this key also signed the seal. Otherwise it is the word of the key that sealed.
 
-use crate::model::entry::{Event, Role};
-use crate::model::role::Keys;
+use crate::model::entry::Event;
 use crate::model::time::Moment;
 use crate::verify::facts::{Decided, Word};
 use crate::verify::said::{self, Said};
@@ -22,7 +21,6 @@ impl Revealed<'_> {
     /// Returns the decisions that are shown, each with the key that vouches for it.
     pub(super) fn decisions(&self) -> Vec<Decided> {
         let author = self.first.signer();
-        let keys = self.first.submitted().map(Keys::of);
         let sealed = self.last.sealed().is_some() && self.root(None).state == State::Ok;
         let sealer = self.last.signer().filter(|_| sealed);
         let decided = |shown: &Shown<'_>| {
@@ -34,8 +32,7 @@ impl Revealed<'_> {
                 (_, None) => Word::Nothing,
             };
             let by_author = author == Some(e.by.as_str());
-            let is_entitled = keys.as_ref().is_some_and(|keys| keys.has(&e.by, Role::Approve));
-            Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone(), word, by_author, is_entitled })
+            Some(Decided { item: e.item.clone(), decision: e.decision, by: e.by.clone(), word, by_author })
         };
         self.shown.iter().flatten().filter_map(decided).collect()
     }

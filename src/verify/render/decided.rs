@@ -17,9 +17,6 @@ impl Decided {
         if let Some(key) = self.word.of_other() {
             value["onWordOf"] = key.into();
         }
-        if !self.is_entitled {
-            value["roleShown"] = false.into();
-        }
         value
     }
 }
@@ -52,7 +49,7 @@ impl Report {
     /// Returns whether a decision holds as one of the key that it names.
     fn vouched(&self, decided: &Decided) -> State {
         let fails = [&self.rows.chain, &self.rows.signature].into_iter().any(|row| row.state == State::Failed);
-        if decided.word == Word::Own && decided.is_entitled && !fails { State::Ok } else { State::NotApplicable }
+        if decided.word == Word::Own && !fails { State::Ok } else { State::NotApplicable }
     }
 
     /// Says who decided what, and on whose word.
@@ -60,8 +57,7 @@ impl Report {
         let Decided { item, decision, by, word, .. } = decided;
         let (decision, by) = (decision.word(), whose(by));
         match word {
-            Word::Own if decided.is_entitled => format!("{item} {decision} by {by}"),
-            Word::Own => format!("{item} {decision} by {by}; entry 0 does not say that this key may decide"),
+            Word::Own => format!("{item} {decision} by {by}"),
             Word::Sealer(key) => {
                 format!("{item} {decision} by the word of who sealed, {}: nothing here is signed by {by}", whose(key))
             }
