@@ -15,7 +15,6 @@ use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
-use crate::model::format;
 use crate::model::name::RunId;
 
 use super::archived;
