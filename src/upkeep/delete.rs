@@ -88,7 +88,7 @@ impl Deleted {
     /// Returns the bytes that are signed.
     fn payload(&self, run: &RunId) -> Vec<u8> {
         let Self { at, by, tip, .. } = self;
-        format::canonical(&json!({ "schema": "git-handoff.deleted/1", "run": run, "at": at, "by": by, "tip": tip }))
+        format::canonical(&json!({ "deleted": run, "at": at, "by": by, "tip": tip }))
     }
 
     /// Returns true if the key says so that all logs of this repository are by which name the run, or the key that this repository
