@@ -11,6 +11,10 @@ impl SameId {
     /// Returns a line for each of the first runs that the row `anchor` does not name as conflicts, and one that counts the rest.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |other: &OtherRun| {
+            if other.first.is_some() && other.first == self.first {
+                let (key, log) = (other.whose(), other.log());
+                return format!("the key {key}, which may not seal this run, says that it was sealed otherwise; in {log}");
+            }
             let first = other.first.map_or_else(String::new, |first| format!(", which began with {first}"));
             format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
         };
