@@ -61,7 +61,7 @@ impl Dated {
 /// Writes events onto a log of the writer's key that ends at a commit, or onto a new one, each about a run or a thread. Each keeps its
 /// moment. Where the log has later ones, the entry is dated as the last of those, and a statement says itself when it was made.
 ///
-/// A new one is named after its first entry, so that it has the name of no other.
+/// A new one is named after one of its entries, the first of which no other log here has the name.
 pub fn extend(
     writer: &Writer,
     log: Option<(&LogName, Oid)>,
@@ -71,20 +71,56 @@ pub fn extend(
         Some((name, head)) => chain::tip_at(&writer.store, &name.reference(), head)?,
         None => Head::unborn(String::new()),
     };
-    let mut last = head.at;
+    let (kept, links) = writer.append_dated(&head, dated(head.at, events.clone()))?.place()?;
+    if let Some((name, _)) = log {
+        return Ok(Extension::of(name.clone(), &head, kept, &links));
+    }
+    if let Some(name) = free_name(writer, &links)? {
+        return Ok(Extension::of(name, &head, kept, &links));
+    }
+    // Another log of the key has all these entries: dated now, they are other ones.
+    let now = writer.clock.now();
+    let now = |(about, event): (Subject, Dated)| {
+        let made = (event.at < now).then_some(event.at);
+        (now, draft(about, event.event.with_made(made)))
+    };
+    let (kept, links) = writer.append_dated(&head, events.into_iter().map(now).collect())?.place()?;
+    let name = LogName::apart(&writer.signer.fingerprint(), first_of(&links).hash);
+    Ok(Extension::of(name, &head, kept, &links))
+}
+
+/// Returns entries to be, each dated as it was first said, or as the last one before it where that is later.
+fn dated(mut last: Option<Moment>, events: Vec<(Subject, Dated)>) -> Vec<(Moment, Draft)> {
     let date = |(about, Dated { at, event }): (Subject, Dated)| {
         let made = last.is_some_and(|last| at < last).then_some(at);
         last = last.max(Some(at));
         (at, draft(about, event.with_made(made)))
     };
-    let drafts = events.into_iter().map(date).collect();
-    let (kept, links) = writer.append_dated(&head, drafts)?.place()?;
-    let (first, last) = links.first().zip(links.last()).expect("a log is extended by something to say");
-    let name = log.map_or_else(|| LogName::apart(&writer.signer.fingerprint(), first.hash), |(name, _)| name.clone());
-    Ok(Extension { name, head: last.commit, old: head.commit, kept })
+    events.into_iter().map(date).collect()
+}
+
+/// Returns the name of a new log: that of its first entry of which no log here is called.
+fn free_name(writer: &Writer, links: &[Link]) -> Result<Option<LogName>, Error> {
+    let fingerprint = writer.signer.fingerprint();
+    for link in links {
+        let name = LogName::apart(&fingerprint, link.hash);
+        if refs::read(&writer.store, &name.reference()).map_err(Error::Refs)?.is_none() {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+fn first_of(links: &[Link]) -> &Link {
+    links.first().expect("a log is extended by something to say")
 }
 
 impl Extension {
+    fn of(name: LogName, head: &Head, kept: Kept, links: &[Link]) -> Self {
+        let last = links.last().expect("a log is extended by something to say");
+        Self { name, head: last.commit, old: head.commit, kept }
+    }
+
     /// Moves the log's ref to the new head; an error says that another process appended first.
     pub fn publish(self, store: &Store) -> Result<(), Error> {
         let name = self.name.reference();

@@ -13,7 +13,9 @@ impl SameId {
         let line = |other: &OtherRun| {
             if other.first.is_some() && other.first == self.first {
                 let (key, log) = (other.whose(), other.log());
-                return format!("the key {key}, which may not seal this run, says that it was sealed otherwise; in {log}");
+                return format!(
+                    "the key {key}, which may not seal this run, says that it was sealed otherwise; in {log}"
+                );
             }
             let first = other.first.map_or_else(String::new, |first| format!(", which began with {first}"));
             format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
