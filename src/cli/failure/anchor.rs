@@ -38,11 +38,12 @@ impl From<Error> for Failure {
                 let hint = s3_hint(status, code);
                 Self::of("s3", &error).hint_if(hint)
             }
-            Error::NotLocked(..) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),
             Error::S3(S3Error::Http(HttpError::Redirect(301 | 302 | 307 | 308))) => {
                 Self::of("s3", &error).hint(hints::s3_region())
             }
-            Error::S3(S3Error::NoLock) => Self::of("no-object-lock", &error).hint(hints::s3_lock()),
+            Error::S3(S3Error::NoLock) | Error::NotLocked(..) => {
+                Self::of("no-object-lock", &error).hint(hints::s3_lock())
+            }
             Error::S3(_) | Error::NotKept(_) | Error::TooManyKeys(_) => Self::of("s3", &error),
             Error::Unreadable { .. } => Self::of("io", &error),
             Error::Ca(..) | Error::Token(TokenError::NoRoots) => Self::of("bad-ca", &error),
