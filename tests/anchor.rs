@@ -8,6 +8,7 @@ mod pages;
 mod rfc3161;
 mod s3;
 mod settings;
+mod threads;
 mod tsa;
 
 use serde_json::Value;

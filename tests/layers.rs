@@ -38,7 +38,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // What is done with a run besides driving it.
     ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
-    ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "verify"]),
+    ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
     ("interop", &["anchor", "git", "ledger", "model", "repository", "run"]),
     ("apply", &["git", "model", "run"]),
     // What was applied is held against what is recorded.

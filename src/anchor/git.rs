@@ -2,7 +2,7 @@
 //! repository shows now.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use crate::git::remote::{self, Depth, Reach, Remote, Remotes};
 use crate::git::scratch::Scratch;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
+use crate::model::entry::Subject;
 use crate::model::log_name::LogName;
 use crate::repository::Repository;
 use crate::share::push::{self, Asked, Request};
 use crate::share::{Kind, Place, Space};
 use crate::verify::{Answer, Guarantee, Logs, Question};
 
-use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
+use super::kind::{AnchorKind, Evidence, Holdings, Published, Sealing, Unsure, Word};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
@@ -76,6 +77,15 @@ impl AnchorKind for GitPlace {
         Ok(Answer::Logs(self.logs(means, within, question.object_format, &|key| keys.contains(key))?).into())
     }
 
+    fn thread_logs(
+        &self,
+        means: &Means,
+        within: Duration,
+        keys: &BTreeSet<String>,
+    ) -> Result<Option<Vec<Rc<Logs>>>, Error> {
+        self.logs(means, within, means.store.object_format(), &|key| keys.contains(key)).map(Some)
+    }
+
     /// Returns what the logs of a key hold, and what is wrong with those that are not sound to their end.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
         let mut holdings = Holdings::default();
@@ -102,13 +112,14 @@ impl AnchorKind for GitPlace {
         &self,
         means: &Means,
         within: Duration,
-        sealings: &[Sealing],
+        evidence: &Evidence,
         _: Unsure<'_>,
     ) -> Result<Vec<Published>, Error> {
+        let Evidence { sealings, threads } = evidence;
         self.refuse_others(means, within, sealings)?;
         let request = Request {
             remote: Remote { given: self.url.clone(), name: String::new(), configured: false },
-            asked: Asked::Named(sealings.iter().map(|sealing| sealing.run.to_string()).collect()),
+            asked: Asked::Named(Vec::new()),
             threads_only: false,
             transcripts: false,
             space: self.space.clone(),
@@ -116,7 +127,10 @@ impl AnchorKind for GitPlace {
             // Nobody's words are in a log.
             gate: Gate::default(),
         };
-        let pushed = push::push_logs(&means.store, &self.reach(means, within)?, &request, means.writer.as_ref())?;
+        let runs = sealings.iter().map(|sealing| Subject::Run(sealing.run.clone()));
+        let told = runs.chain(threads.iter().cloned().map(Subject::Thread)).collect();
+        let reach = self.reach(means, within)?;
+        let pushed = push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), told)?;
         // What was seen there before is out of date.
         self.seen.take();
         if let Some(rival) = pushed.left_out().next() {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
-use crate::model::name::RunId;
+use crate::model::name::{RunId, ThreadId};
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::verify::{Answer, Guarantee, Question, Seal};
+use crate::verify::{Answer, Guarantee, Logs, Question, Seal};
 
 use super::git::GitPlace;
 use super::rfc3161::Authority;
@@ -50,6 +51,16 @@ pub(super) trait AnchorKind {
     /// Returns what it holds of a key, whatever is here.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error>;
 
+    /// Returns the logs of some keys, which say how far threads went; `None` of a kind that holds no threads.
+    fn thread_logs(
+        &self,
+        _means: &Means,
+        _within: Duration,
+        _keys: &BTreeSet<String>,
+    ) -> Result<Option<Vec<Rc<Logs>>>, Error> {
+        Ok(None)
+    }
+
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
     fn probe(&self, means: &Means, within: Duration) -> Result<(), Error>;
 
@@ -60,7 +71,7 @@ pub(super) trait AnchorKind {
         &self,
         means: &Means,
         within: Duration,
-        sealings: &[Sealing],
+        evidence: &Evidence,
         unsure: Unsure<'_>,
     ) -> Result<Vec<Published>, Error>;
 
@@ -134,6 +145,15 @@ pub struct Sealing {
     pub seal: Seal,
     /// The fingerprint of the key that sealed it.
     pub fingerprint: String,
+}
+
+/// What anchors are to hold.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// The runs.
+    pub sealings: Vec<Sealing>,
+    /// The threads of our key; only an anchor that holds logs holds threads.
+    pub threads: Vec<ThreadId>,
 }
 
 /// Says why a run must not be published, if it must not.

@@ -15,9 +15,11 @@ pub mod operations;
 mod rfc3161;
 mod s3;
 mod settings;
+pub mod threads;
 pub mod verification;
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,12 +33,12 @@ use crate::model::digest::Digest;
 use crate::model::name::RunId;
 use crate::repository::Repository;
 use crate::share::push;
-use crate::verify::{self, Answer, Guarantee, Question, Witness};
+use crate::verify::{self, Answer, Guarantee, Question, ThreadWitness, Witness};
 
 pub use credentials::{Environment, Error as CredentialsError};
 pub use http::Error as HttpError;
 use kind::{AnchorKind, Word};
-pub use kind::{Holdings, Published, Sealing, Unsure};
+pub use kind::{Evidence, Holdings, Published, Sealing, Unsure};
 pub use rfc3161::{StampsError, TokenError};
 pub use s3::{SKEWED as S3_SKEWED, WireError as S3Error};
 pub use settings::{SettingError, read};
@@ -150,6 +152,17 @@ impl Anchor {
         self.place.holdings(means, self.within, key).map_err(|error| self.give_up(&error))
     }
 
+    /// Asks it for the logs of some keys; `None` of a kind that holds no threads.
+    pub fn thread_witness(&self, means: &Means, keys: &BTreeSet<String>) -> Option<ThreadWitness> {
+        let logs = match self.gave_up.get() {
+            Some(why) => Err(why.clone()),
+            None => {
+                self.place.thread_logs(means, self.within, keys).map_err(|error| self.give_up(&error)).transpose()?
+            }
+        };
+        Some(ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee: self.guarantee(), logs })
+    }
+
     /// Returns why there was no answer; a place that cannot be reached at all is not asked again.
     fn give_up(&self, error: &Error) -> String {
         let why = in_a_line(error);
@@ -167,8 +180,8 @@ impl Anchor {
     /// Hands over what it lacks; returns what became of each thing that it is to hold.
     ///
     /// `unsure` is asked about a run before anything is written of it that could never be taken back.
-    pub fn publish(&self, means: &Means, sealings: &[Sealing], unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
-        self.place.publish(means, self.within, sealings, unsure)
+    pub fn publish(&self, means: &Means, evidence: &Evidence, unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
+        self.place.publish(means, self.within, evidence, unsure)
     }
 
     /// Returns the file that says whom to trust about it, if one does.

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use crate::git::program;
 use crate::ledger::log::{self, Record};
 use crate::model::format;
-use crate::model::name::RunId;
+use crate::model::name::{RunId, ThreadId};
 use crate::repository::{self, Repository};
 use crate::run::target::{self, own_runs};
+use crate::thread::{self, own_threads};
 use crate::verify::{Options, Seal, State, verify};
 
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
 use super::held::Missed;
-use super::kind::{Known, Sealing};
+use super::kind::{Evidence, Known, Sealing};
 use super::verification::{self, RunsToVerify, VerifyRequest};
 use super::{Means, gate};
 
@@ -72,11 +73,11 @@ impl Repository {
         if anchors.is_empty() {
             return Err(Error::NoAnchors);
         }
-        let sealings = self.sealings(&runs)?;
+        let evidence = self.to_anchor(runs)?;
         let means = Means { writer: self.log_writer()?, ..Means::of(self) };
         let mut answer = AnchorPush::new();
         for anchor in &anchors {
-            match anchor.publish(&means, &sealings, &|run| self.refuse_unsound(run)) {
+            match anchor.publish(&means, &evidence, &|run| self.refuse_unsound(run)) {
                 Ok(published) => answer.add(anchor, published),
                 Err(error) => {
                     answer.stopped = Some((anchor.name.clone(), error));
@@ -85,6 +86,30 @@ impl Repository {
             }
         }
         Ok(answer)
+    }
+
+    /// Returns what anchors are to hold: the runs that our key sealed and its threads, all or those that were named.
+    fn to_anchor(&self, names: Vec<String>) -> Result<Evidence, Error> {
+        let own = own_threads(&self.store)?;
+        let all = names.is_empty();
+        let is_thread = |name: &String| own.iter().any(|thread| thread.as_str() == name);
+        let (named, runs): (Vec<String>, Vec<String>) = names.into_iter().partition(is_thread);
+        let is_both = |name: &&String| {
+            RunId::parse(name).is_ok_and(|run| own_runs(&self.store).is_ok_and(|runs| runs.contains(&run)))
+        };
+        let runs: Vec<String> = runs.into_iter().chain(named.iter().filter(is_both).cloned()).collect();
+        let sealings = if all || !runs.is_empty() { self.sealings(&runs)? } else { Vec::new() };
+        let wanted = own.into_iter().filter(|thread| all || named.iter().any(|name| thread.as_str() == name));
+        let Some(fingerprint) = self.own_fingerprint() else { return Ok(Evidence { sealings, threads: Vec::new() }) };
+        let mut threads = Vec::new();
+        for thread in wanted {
+            match log::find(&self.store, &fingerprint, thread.clone())? {
+                Some(_) => threads.push(thread),
+                None if all => {}
+                None => return Err(Error::NotOurThread(thread)),
+            }
+        }
+        Ok(Evidence { sealings, threads })
     }
 
     /// Returns the runs that our key sealed, all or those that were named.
@@ -168,11 +193,17 @@ pub enum Error {
     #[error("no anchor is configured")]
     NoAnchors,
     /// A name means nothing.
-    #[error("{0:?} is neither an anchor in your configuration nor a run here")]
+    #[error("{0:?} is neither an anchor in your configuration nor a run or thread here")]
     UnknownName(String),
     /// A run has no seal of ours.
     #[error("your log holds no seal of the run {:?}", .0.as_str())]
     NotSealed(RunId),
+    /// A thread is by another key.
+    #[error("your log says nothing of the thread {:?}", .0.as_str())]
+    NotOurThread(ThreadId),
+    /// Threads could not be listed.
+    #[error(transparent)]
+    Thread(#[from] thread::Error),
     /// Settings could not be written.
     #[error(transparent)]
     Git(#[from] program::Error),

@@ -22,7 +22,7 @@ use crate::repository::Repository;
 use crate::verify::{Answer, Guarantee, Question};
 
 use super::http::{Client, Method};
-use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
+use super::kind::{AnchorKind, Evidence, Holdings, Published, Unsure, Word};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means, in_a_line};
 
@@ -94,12 +94,12 @@ impl AnchorKind for Authority {
         &self,
         means: &Means,
         within: Duration,
-        sealings: &[Sealing],
+        evidence: &Evidence,
         _: Unsure<'_>,
     ) -> Result<Vec<Published>, Error> {
         let roots = self.roots()?;
         let mut published = Vec::new();
-        for sealing in sealings {
+        for sealing in &evidence.sealings {
             let root = sealing.seal.root;
             let known = Stamps::list(&means.store, &sealing.run)?;
             let mut status = "up-to-date";

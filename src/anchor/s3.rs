@@ -14,7 +14,7 @@ use crate::model::name::{RunId, encode_segment};
 use crate::verify::{Answer, Guarantee, Held, Question, Seal};
 
 use super::credentials::{self, Named};
-use super::kind::{AnchorKind, Holdings, Published, Sealing, Unsure, Word};
+use super::kind::{AnchorKind, Evidence, Holdings, Published, Unsure, Word};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
@@ -155,12 +155,12 @@ impl AnchorKind for S3Place {
         &self,
         means: &Means,
         within: Duration,
-        sealings: &[Sealing],
+        evidence: &Evidence,
         unsure: Unsure<'_>,
     ) -> Result<Vec<Published>, Error> {
         let bucket = self.open(means, within)?;
         let mut published = Vec::new();
-        for sealing in sealings {
+        for sealing in &evidence.sealings {
             let Seal { root, entries, seal, commit } = sealing.seal;
             let fingerprint = sealing.fingerprint.clone();
             let object = Object {

@@ -15,7 +15,6 @@ use crate::ledger::log;
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
-use crate::model::name::RunId;
 
 use super::archived;
 use super::diverged::Diverged;
@@ -157,11 +156,15 @@ pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Wri
     Delivery { store, reach, request, writer, here, wanted, handed }.deliver()
 }
 
-/// Pushes logs alone, which anchor the runs of the names that were asked for.
-pub fn push_logs(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
-    let names = request.asked.names();
-    let runs = |names: &[String]| names.iter().filter_map(|name| RunId::parse(name).ok()).map(Subject::Run).collect();
-    let (here, handed) = (wanted::here(store)?, names.map(runs));
+/// Pushes logs alone, which tell of some runs and threads and so anchor them.
+pub fn push_logs(
+    store: &Store,
+    reach: &Reach,
+    request: &Request,
+    writer: Option<&Writer>,
+    told: BTreeSet<Subject>,
+) -> Result<Pushed, Error> {
+    let (here, handed) = (wanted::here(store)?, Some(told));
     Delivery { store, reach, request, writer, here, wanted: Vec::new(), handed }.deliver()
 }
 

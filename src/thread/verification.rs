@@ -7,7 +7,7 @@ use crate::model::name::ThreadId;
 use crate::model::place::{Kind, Place};
 use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
-use crate::verify::{self, Logs, Options, ThreadReport, thread as verify_thread};
+use crate::verify::{self, Logs, Options, ThreadReport, ThreadWitness, ThreadsAtHand, thread as verify_thread};
 
 use super::target::{self, ThreadTarget};
 use super::{fetched_threads, own_threads};
@@ -28,6 +28,8 @@ pub struct ThreadsToVerify<'r> {
     logs: Logs,
     /// Each with its ref.
     targets: Vec<(ThreadId, String)>,
+    /// What places outside hold; nobody is asked here.
+    pub outside: Vec<ThreadWitness>,
     /// Where all were asked for, those that a remote showed once, and that are neither there nor here.
     pub missed: Vec<Vanished>,
 }
@@ -66,14 +68,7 @@ impl Repository {
                 named.collect::<Result<_, _>>()?
             }
         };
-        Ok(ThreadsToVerify { repository: self, options, logs, targets, missed })
-    }
-
-    /// Verifies a thread that is here, as the configuration says.
-    pub fn verify_thread(&self, name: &str, warn: &mut dyn FnMut(&str)) -> Result<ThreadReport, Error> {
-        let options = self.options(&Trust::default(), warn)?;
-        let ThreadTarget { thread, reference, .. } = ThreadTarget::find(&self.store, name)?;
-        Ok(verify_thread(&self.store, &Logs::read(&self.store)?, &thread, &reference, &options)?)
+        Ok(ThreadsToVerify { repository: self, options, logs, targets, outside: Vec::new(), missed })
     }
 }
 
@@ -89,6 +84,11 @@ impl ThreadsToVerify<'_> {
         self.targets.is_empty() && self.missed.is_empty()
     }
 
+    /// Returns the keys that the threads belong to.
+    pub fn owners(&self) -> BTreeSet<String> {
+        verify::owners(&self.repository.store, self.targets.iter().map(|(thread, reference)| (thread, &**reference)))
+    }
+
     /// Verifies one thread after the other. Where all were asked for, an error about one says nothing of the others.
     pub fn reports(&self) -> impl Iterator<Item = Result<ThreadReport, Error>> {
         self.targets.iter().map(|(thread, reference)| self.report(thread, reference))
@@ -96,7 +96,8 @@ impl ThreadsToVerify<'_> {
 
     fn report(&self, thread: &ThreadId, reference: &str) -> Result<ThreadReport, Error> {
         let store = &self.repository.store;
-        match verify_thread(store, &self.logs, thread, reference, &self.options) {
+        let at_hand = ThreadsAtHand { logs: &self.logs, outside: &self.outside };
+        match verify_thread(store, at_hand, thread, reference, &self.options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A name that is like it is more help than a ref that nobody typed.
                 ThreadTarget::find(store, thread.as_str())?;

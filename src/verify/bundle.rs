@@ -15,7 +15,7 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
 use crate::model::printable;
 
-use super::{Ask, AtHand, Error, Logs, Options, Report, Row, ThreadReport, thread, verify_with};
+use super::{Ask, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with};
 
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
@@ -131,7 +131,8 @@ impl Bundle {
                     .map(|report| ChainReport::Run(Box::new(report)))
             }
             One::Thread(id) => {
-                thread(store, &logs, id, &thread_ref(id), &options).map(|report| ChainReport::Thread(Box::new(report)))
+                thread(store, ThreadsAtHand { logs: &logs, outside: &[] }, id, &thread_ref(id), &options)
+                    .map(|report| ChainReport::Thread(Box::new(report)))
             }
         }))
     }

@@ -7,6 +7,7 @@
 mod content;
 mod earlier;
 mod lineage;
+mod outside;
 mod reading;
 mod ties;
 
@@ -23,6 +24,7 @@ use super::signature::{Judged, Signature, Signed, Writers, judge, standing};
 use super::{Error, Logs, Options, Proven, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
 use lineage::Lineage;
+pub use outside::{ThreadWitness, ThreadsAtHand, owners};
 use reading::ThreadChain;
 pub use ties::tied_run;
 
@@ -129,6 +131,8 @@ struct Table<'a> {
     /// The repository whose own refs count.
     home: &'a Store,
     logs: &'a Logs,
+    /// What places outside hold.
+    outside: &'a [ThreadWitness],
     options: &'a Options,
     /// Whether blobs may be elsewhere.
     lazy: bool,
@@ -136,10 +140,10 @@ struct Table<'a> {
     shallow: bool,
 }
 
-/// Verifies the thread at `reference` against everything in the repository.
+/// Verifies the thread at `reference` against everything in the repository, and what places outside hold.
 pub fn thread(
     store: &Store,
-    logs: &Logs,
+    at_hand: ThreadsAtHand<'_>,
     thread: &ThreadId,
     reference: &str,
     options: &Options,
@@ -147,10 +151,11 @@ pub fn thread(
     let walked = match resolve(store, reference) {
         Ok(Ok(tip)) => ThreadChain::read(store, thread, tip),
         Ok(Err(why)) => ThreadChain::unreadable(why),
-        Err(error @ Error::NoSuchRun(_)) => return Err(logs.remember_thread(error, thread, reference)),
+        Err(error @ Error::NoSuchRun(_)) => return Err(at_hand.logs.remember_thread(error, thread, reference)),
         Err(error) => return Err(error),
     };
-    Ok(Table::new(store, store, logs, options).report(&walked, thread, (reference, reference)).0)
+    let table = Table { outside: at_hand.outside, ..Table::new(store, store, at_hand.logs, options) };
+    Ok(table.report(&walked, thread, (reference, reference)).0)
 }
 
 /// Verifies a thread as it stands at one commit, whichever ref leads there by now.
@@ -167,7 +172,8 @@ pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examine
 pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Options) -> Result<Proven<Sound>, Unsound> {
     let walked = ThreadChain::read(store, thread, tip);
     let logs = Logs::default();
-    let table = Table { store, home: store, logs: &logs, options, lazy: is_partial(store), shallow: false };
+    let table =
+        Table { store, home: store, logs: &logs, outside: &[], options, lazy: is_partial(store), shallow: false };
     let signature = signed(&walked, options);
     let lineage = lineage::trace(&table, &walked);
     let chain = walked.findings.clone().verdict(false, String::new);
@@ -205,7 +211,15 @@ pub fn knows_key(options: &Options, key: &str, at: Moment) -> Result<bool, Strin
 impl<'a> Table<'a> {
     fn new(store: &'a Store, home: &'a Store, logs: &'a Logs, options: &'a Options) -> Self {
         let lazy = is_partial(home);
-        Self { store, home, logs, options, lazy, shallow: lazy || home.local().is_shallow().unwrap_or(false) }
+        Self {
+            store,
+            home,
+            logs,
+            outside: &[],
+            options,
+            lazy,
+            shallow: lazy || home.local().is_shallow().unwrap_or(false),
+        }
     }
 
     fn report(
@@ -226,7 +240,7 @@ impl<'a> Table<'a> {
         let verdicts = ThreadRows {
             chain: chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
             signature: signature.verdict,
-            anchor: earlier::held(self, walked, (thread, place), anchor(walked, self.logs, thread, reference)),
+            anchor: self.anchored(walked, thread, (reference, place)),
             lineage: lineage.verdict.clone(),
             content: content::row(self, walked, &lineage),
         };
@@ -257,6 +271,15 @@ impl<'a> Table<'a> {
             lineage: lineage.ancestors.clone(),
         };
         (report, lineage)
+    }
+}
+
+impl Table<'_> {
+    /// The row `anchor`: what logs here and places outside hold of the thread.
+    fn anchored(&self, walked: &ThreadChain, thread: &ThreadId, (reference, place): (&str, &str)) -> Verdict {
+        let last = anchor(walked, self.logs, thread, reference);
+        let at_hand = earlier::held(self, walked, (thread, place), last);
+        outside::held(walked, self.outside, (thread, reference), at_hand)
     }
 }
 

@@ -33,7 +33,7 @@ fn from_adding_it_to_asking_it() {
     ");
     assert_output!("anchor_git_missing", env.handoff(["verify", RUN]).exit(3));
     assert_output!(env.handoff(["anchor", "push"]), @r"
-    vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.4c3a62ab54e8
+    vault  new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
     ");
     assert_output!("anchor_git_verify", env.handoff(["verify", RUN]));
     assert_output!(env.handoff(["anchor", "check"]), @r"

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use git_handoff::anchor::{self, Anchor, Environment, Means, Sealing, ask_all};
+use git_handoff::anchor::{self, Anchor, Environment, Evidence, Means, Sealing, ask_all};
 use git_handoff::clock::Clock;
 use git_handoff::git::remote::Reach;
 use git_handoff::ledger::sign::Signer;
@@ -65,7 +65,8 @@ impl Outside {
         let seal = Seal { root: sealed.root, entries: sealed.entries, seal: last.hash, commit: last.commit };
         let sealing = Sealing { run: told.run.clone(), seal, fingerprint: signer.fingerprint() };
         for anchor in [&self.git, &self.s3] {
-            anchor.publish(&self.means, std::slice::from_ref(&sealing), &|_| Ok(())).unwrap();
+            let evidence = Evidence { sealings: vec![sealing.clone()], threads: Vec::new() };
+            anchor.publish(&self.means, &evidence, &|_| Ok(())).unwrap();
         }
     }
 

@@ -15,7 +15,7 @@ use git_handoff::model::entry::{
 use git_handoff::model::format;
 use git_handoff::model::name::{RunId, ThreadId};
 use git_handoff::model::thread::{CheckpointId, STATE};
-use git_handoff::verify::{Logs, Options, Signers, State, ThreadReport, thread};
+use git_handoff::verify::{Logs, Options, Signers, State, ThreadReport, ThreadsAtHand, thread};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -134,7 +134,14 @@ impl Ground {
 
     fn verify(&self, name: &str, options: &Options) -> ThreadReport {
         let logs = Logs::read(&self.lab.store).unwrap();
-        thread(&self.lab.store, &logs, &id(name), &format::thread_ref(&id(name)), options).unwrap()
+        thread(
+            &self.lab.store,
+            ThreadsAtHand { logs: &logs, outside: &[] },
+            &id(name),
+            &format::thread_ref(&id(name)),
+            options,
+        )
+        .unwrap()
     }
 
     /// Whom we trust: ourselves and the teammate, and nobody else.

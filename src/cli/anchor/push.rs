@@ -5,13 +5,13 @@ use git_handoff::repository::Repository;
 
 use super::super::{Ending, Failure, Output, table};
 
-/// Hand the roots of sealed runs over to anchors
+/// Hand the roots of sealed runs and the heads of threads over to anchors
 ///
-/// A time-stamping authority's token is kept here, beside the run. What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
+/// A thread goes to anchors of the kind `git`: their log says how far it went. /// A time-stamping authority's token is kept here, beside the run. What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The anchors and the runs [default: all anchors, all runs that your key sealed]
-    #[arg(value_name = "ANCHOR|RUN")]
+    /// The anchors, runs and threads [default: all anchors, all runs that your key sealed, all its threads]
+    #[arg(value_name = "ANCHOR|RUN|THREAD")]
     names: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Err(Failure { message: format!("{anchor}: {}", failure.message), ..failure });
     }
     if pushed.published.is_empty() {
-        output.note("there is nothing to publish yet: your key sealed no run here");
+        output.note("there is nothing to publish: your key sealed no run here, and no thread goes to these anchors");
     }
     Ok(Ending::Done)
 }

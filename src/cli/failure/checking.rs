@@ -1,6 +1,6 @@
 //! What verifying, and operations on anchors, can fail of before anybody is asked.
 
-use git_handoff::anchor::{operations, verification};
+use git_handoff::anchor::{operations, threads as anchored, verification};
 use git_handoff::model::hints;
 use git_handoff::repository::trust;
 use git_handoff::thread::verification as threads;
@@ -15,12 +15,25 @@ impl From<operations::Error> for Failure {
             operations::Error::UnknownName(_) => Self::of("unknown-name", &error).hint(hints::anchors_and_runs()),
             operations::Error::Repository(inner) => inner.into(),
             operations::Error::NotSealed(ref run) => Self::of("not-sealed", &error).hint(hints::verify(run)),
+            operations::Error::NotOurThread(ref thread) => {
+                Self::of("not-logged", &error).hint(hints::verify_thread(thread))
+            }
+            operations::Error::Thread(inner) => inner.into(),
             operations::Error::Git(inner) => inner.into(),
             operations::Error::Anchors(inner) => inner.into(),
             operations::Error::Anchor(inner) => inner.into(),
             operations::Error::Target(inner) => inner.into(),
             operations::Error::Log(inner) => inner.into(),
             operations::Error::Verification(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<anchored::Error> for Failure {
+    fn from(error: anchored::Error) -> Self {
+        match error {
+            anchored::Error::Anchors(inner) => inner.into(),
+            anchored::Error::Threads(inner) => inner.into(),
         }
     }
 }

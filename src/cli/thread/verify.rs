@@ -13,7 +13,7 @@ use super::{Ending, Failure, Output, Repository};
 
 /// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
 ///
-/// Everything is recomputed from the objects, nothing is fetched, and keys are trusted only as your own configuration says.
+/// Everything is recomputed from the objects, anchors of the kind `git` are asked how far each thread went, nothing else is fetched, and keys are trusted only as your own configuration says.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The threads
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         signer: arguments.signer.as_deref(),
     };
     let which = if arguments.all { Which::All } else { Which::Named(&arguments.threads) };
-    let threads = repository.verify_threads(which, &trust, &mut |text| output.warn(text))?;
+    let threads = repository.verify_anchored_threads(which, &trust, &mut |text| output.warn(text))?;
     if threads.is_empty() {
         return Err(Failure::nothing_verified("there are no threads here").hint(hints::threads()));
     }
