@@ -63,10 +63,10 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     env.git(["push", "--quiet"]).success();
     assert_output!(env.handoff(["push", "origin", "--all", "--as-branch", "team/handoff"]), @r"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.ac176151e362
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
     ");
     assert_output!(env.git_in("hub", ["for-each-ref", "--format=%(refname)", "refs/heads/team"]), @r"
-    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.ac176151e362
+    refs/heads/team/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2
     refs/heads/team/handoff/runs/handoff-dag-1
     ");
     clone(&env, "clone");
