@@ -74,7 +74,7 @@ pub(super) fn held(
                     Some(link) if link.hash == said.last => most = most.max(Some(said.entries)),
                     Some(_) => findings.add(format!("{anchor} holds another entry {place}")),
                     None if is_own => {
-                        findings.add(format!("{anchor} holds {} entries: the last are gone", said.entries))
+                        findings.add(format!("{anchor} holds {} entries: the last are gone", said.entries));
                     }
                     None => notes.push(format!("{anchor} knows of {} entries", said.entries)),
                 }
