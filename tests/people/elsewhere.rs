@@ -209,6 +209,9 @@ fn a_statement_goes_to_no_place_that_has_another_run_of_the_id() {
     bob_says(&ground, &["run", "r.json"]).success();
     bob_says(&ground, &["push", "public", "r"]).success();
     let all = env.shell("public", "git cat-file --batch --batch-all-objects").stdout;
-    assert!(all.contains("log.submitted") && !all.contains("log.decided") && !all.contains("a secret message"), "{all}");
+    assert!(
+        all.contains("log.submitted") && !all.contains("log.decided") && !all.contains("a secret message"),
+        "{all}"
+    );
     bob_says(&ground, &["push", "origin", "origin/r"]).ends(1);
 }

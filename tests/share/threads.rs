@@ -33,13 +33,13 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     save(&env, "draft", &[]);
     assert_output!(env.handoff(["push", "origin", "research"]), @r"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e0e9f972525c
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.fde60a4dc99a
     ");
     assert!(!refs(&env, "hub").contains("/runs/"), "only the named thread goes");
     clone(&env, "clone");
     assert_output!(env.handoff_in("clone", ["fetch", "origin", "research"]), @r"
     new  thread  research
-    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.e0e9f972525c
+    new  log     SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.fde60a4dc99a
     ------- stderr -------
     hint: git handoff thread verify origin/research
     ");

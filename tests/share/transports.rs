@@ -88,19 +88,19 @@ fn what_is_said_on_the_way() {
     let env = shared();
     assert_output!(env.handoff(["push", "--all", "--dry-run"]), @r"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.48c5c60746e3
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
     ------- stderr -------
     nothing was pushed: --dry-run
     ");
     assert_eq!(refs(&env, "hub"), "");
     assert_output!(env.handoff(["push", "--all"]), @r"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.b97f85e2b387
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
     ");
     clone(&env, "clone");
     assert_output!(env.handoff_in("clone", ["fetch"]), @r"
     new  run  handoff-dag-1
-    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.b97f85e2b387
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
     ------- stderr -------
     hint: git handoff verify origin/handoff-dag-1
     ");
