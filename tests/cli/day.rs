@@ -17,6 +17,7 @@ fn every_screen_of_the_day_of_two_developers() {
     // Keys are made anew, and the hash of whatever is signed is another with each.
     for (what, instead) in [
         (r"\$TEST/tmp\.[A-Za-z0-9]+", "$$DAY"),
+        (r"SHA256:[A-Za-z0-9+/]{43}\.[0-9a-f]{12}", "SHA256:<key>.<entry>"),
         (r"SHA256:[A-Za-z0-9+/]{43}", "SHA256:<key>"),
         (r"SHA256:[A-Za-z0-9+/]{3}…", "SHA256:<key>"),
         (r"merkle [0-9a-f]{8}", "merkle <root>"),

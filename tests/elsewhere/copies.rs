@@ -86,7 +86,7 @@ fn a_spoilt_copy_says_nothing_against_a_whole_one() {
     }
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
-    assert!(said.contains("✓ taken from run design") && said.contains("every one is here"), "{said}");
+    assert!(said.contains("✓ taken from run design") && said.contains("all of them here"), "{said}");
     // Where there is none but that, it is not the same.
     ground.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
