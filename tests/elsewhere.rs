@@ -228,7 +228,7 @@ fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from(
     ground.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
     assert!(said.contains("run design") && said.contains("here, but not to its seal"), "{said}");
-    assert!(said.contains("1 here and not intact") && !said.contains("all of them here"), "{said}");
+    assert!(said.contains("1 here and not proven") && !said.contains("all of them here"), "{said}");
     // Another run of that name is another run.
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;

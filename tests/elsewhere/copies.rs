@@ -91,7 +91,7 @@ fn a_spoilt_copy_says_nothing_against_a_whole_one() {
     ground.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
     assert!(said.contains("is here and is not the same"), "{said}");
-    assert!(said.contains("1 here and not intact"), "{said}");
+    assert!(said.contains("1 here and not proven"), "{said}");
 }
 
 #[test]

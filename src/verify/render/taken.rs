@@ -72,9 +72,9 @@ pub(super) fn lines(taken: &[TakenFrom]) -> Vec<(State, String)> {
     lines.push(match (absent, unsure) {
         (0, 0) => (State::Ok, format!("{all}, all of them here")),
         (_, 0) => (State::NotApplicable, format!("{all}; {absent} not here: what made those is not known")),
-        (0, _) => (State::NotApplicable, format!("{all}; {unsure} here and not intact")),
+        (0, _) => (State::NotApplicable, format!("{all}; {unsure} here and not proven")),
         _ => {
-            let rest = format!("{unsure} here and not intact, {absent} not here: what made those is not known");
+            let rest = format!("{unsure} here and not proven, {absent} not here: what made those is not known");
             (State::NotApplicable, format!("{all}; {rest}"))
         }
     });
