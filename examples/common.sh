@@ -46,3 +46,18 @@ show() {
 	printf '\n$ %s\n' "$*"
 	"$@"
 }
+
+# Shows a command that must end with the given exit code.
+ends() {
+	wanted=$1
+	shift
+	code=0
+	show "$@" || code=$?
+	printf '[exit code %s]\n' "$code"
+	test "$code" = "$wanted"
+}
+
+# Says what comes next.
+say() {
+	printf '\n# %s\n' "$*"
+}

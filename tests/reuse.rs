@@ -6,10 +6,23 @@ pub(crate) mod continued;
 pub(crate) mod forged;
 
 use base64ct::{Base64, Encoding as _};
+use git_handoff::model::name::ItemId;
 use serde_json::{Value, json};
 
 use crate::common::assert_output;
 use crate::common::ground::Ground;
+
+/// Returns the plan of a run of two items.
+fn plan(run: &str) -> String {
+    format!(
+        r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}}}},
+        {{"id":"other","executor":"command","inputs":{{"command":["other"]}}}}]}}"#
+    )
+}
+
+fn id(text: &str) -> ItemId {
+    text.parse().unwrap()
+}
 
 /// Says on the disk that it was run, and leaves a product.
 fn counted(id: &str) -> Value {

@@ -8,20 +8,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 enter_repository "$here"
 mv "$scratch/repository" "$scratch/ada"
 
-# Shows a command that must end with the given exit code.
-ends() {
-	wanted=$1
-	shift
-	code=0
-	show "$@" || code=$?
-	printf '[exit code %s]\n' "$code"
-	test "$code" = "$wanted"
-}
-
-say() {
-	printf '\n# %s\n' "$*"
-}
-
 # Begins a day: every command of it runs at the given date, so that screens show the same times each time.
 day() {
 	printf '\n\n## %s\n' "$1"

@@ -6,20 +6,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../common.sh"
 enter_repository "$here"
 
-# Shows a command that is to end with a code of its own.
-ends() {
-	wanted=$1
-	shift
-	code=0
-	show "$@" || code=$?
-	printf '[exit code %s]\n' "$code"
-	test "$code" = "$wanted"
-}
-
-say() {
-	printf '\n# %s\n' "$*"
-}
-
 git init --quiet --bare --initial-branch=main "$scratch/hub"
 git remote add origin "$scratch/hub"
 git push --quiet --set-upstream origin main

@@ -7,25 +7,15 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product};
 use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
-use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::name::RunId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::reused::{Evidence, Reused};
 use git_handoff::verify::Report;
 use std::collections::BTreeMap;
 
+use super::{id, plan};
 use crate::common::lab::{Lab, assert_fails, assert_intact, blob, key};
 use crate::common::teller::{Teller, Told};
-
-fn plan(run: &str) -> String {
-    format!(
-        r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}}}},
-        {{"id":"other","executor":"command","inputs":{{"command":["other"]}}}}]}}"#
-    )
-}
-
-fn id(text: &str) -> ItemId {
-    text.parse().unwrap()
-}
 
 /// The run `first`, in which `make` is done, and which is not sealed.
 pub(crate) fn first(lab: &Lab) -> Told {

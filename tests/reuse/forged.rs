@@ -10,26 +10,16 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemReconciled, Outcome, Product, Verified, VerifiedBy};
 use git_handoff::model::format;
 use git_handoff::model::manifest::Manifest;
-use git_handoff::model::name::{ItemId, RunId};
+use git_handoff::model::name::RunId;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::proof::Handed;
 use git_handoff::model::reused::{Evidence, Reused};
 use git_handoff::verify::Options;
 use serde_json::json;
 
+use super::{id, plan};
 use crate::common::lab::{Lab, assert_fails, blob, key};
 use crate::common::teller::Teller;
-
-fn plan(run: &str) -> String {
-    format!(
-        r#"{{"id":"{run}","items":[{{"id":"make","executor":"command","inputs":{{"command":["make"]}}}},
-        {{"id":"other","executor":"command","inputs":{{"command":["other"]}}}}]}}"#
-    )
-}
-
-fn id(text: &str) -> ItemId {
-    text.parse().unwrap()
-}
 
 /// A sealed run `first`, in which both items are done; `other` is red.
 fn first(lab: &Lab) -> RunId {

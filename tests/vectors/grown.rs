@@ -42,13 +42,7 @@ pub(super) const VECTORS: &[Vector] = &[
         lab.finish(run);
     }),
     Vector::new("rule-without-its-document", "an item by a rule that sees no document, and is dispatched", |lab| {
-        let mut run = Teller::submit(lab, &plan(RULE));
-        let made = run.of_rule(0);
-        run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
-        run.fire(made.id.as_str());
-        run.done(made.id.as_str(), &[]);
-        rest(&mut run);
-        lab.finish(run);
+        of_rule(lab, Teller::submit(lab, &plan(RULE)));
     }),
     Vector::new("rule-that-made-another-item", "an item by a rule that creates another one", |lab| {
         let mut run = Teller::submit(lab, &plan(RULE));
@@ -74,12 +68,7 @@ pub(super) const VECTORS: &[Vector] = &[
             let mut run = Teller::submit(lab, &plan(RULE));
             let other = oid(&blob(lab, b"{\"score\":9}\n"));
             run.document_with("score", b"{\"score\":3}\n", |e| e.oid = other);
-            let made = run.of_rule(0);
-            run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
-            run.fire(made.id.as_str());
-            run.done(made.id.as_str(), &[]);
-            rest(&mut run);
-            lab.finish(run);
+            of_rule(lab, run);
         },
     ),
     Vector::new("rule-that-was-left-out", "a run sealed before its rule had created what it creates", |lab| {
@@ -97,6 +86,16 @@ pub(super) const VECTORS: &[Vector] = &[
 ];
 
 const RULE: &str = r#"{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":5}]},"create":{"executor":"command","inputs":{"command":["true"]}}}"#;
+
+/// Goes on with the item that the rule creates, which is done, and ends the run.
+fn of_rule(lab: &Lab, mut run: Teller<'_>) {
+    let made = run.of_rule(0);
+    run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
+    run.fire(made.id.as_str());
+    run.done(made.id.as_str(), &[]);
+    rest(&mut run);
+    lab.finish(run);
+}
 
 /// The plan with a rule.
 pub(super) fn plan(rule: &str) -> String {
