@@ -20,7 +20,7 @@ use git_handoff::model::{format, hints, printable};
 use git_handoff::repository::{Repository, Trust};
 use git_handoff::run::Target;
 use git_handoff::upkeep::delete;
-use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Report, State};
+use git_handoff::verify::{Beside, Claim, Failure as Lack, Logs, Options, Report, State};
 
 use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, status, validate};
@@ -178,8 +178,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     runs.cautions.iter().for_each(|caution| output.note(caution));
     let mut ending = report(&runs, arguments, repository, output)?;
+    let whose = if runs.missed.is_empty() { None } else { trusted(repository) };
     for missed in runs.missed {
-        let (proven, deleted) = deletion(&missed, repository).unzip();
+        let (proven, deleted) = deletion(&missed, repository, whose.as_ref()).unzip();
         if proven != Some(true) {
             ending = ending.or_worse(Ending::CheckFailed);
             output.fail(&missed.into());
@@ -193,13 +194,17 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 ///
 /// Anybody with the repository can write the file of the record: one that is not signed by the key whose log names the run
 /// explains the failure and does not excuse it.
-fn deletion(missed: &Missed, repository: &Repository) -> Option<(bool, String)> {
+fn deletion(missed: &Missed, repository: &Repository, whose: Option<&(Logs, Options)>) -> Option<(bool, String)> {
     let Missed::Gone { reference, .. } = missed else { return None };
     let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
     let record = delete::recorded(&repository.store, &run)?;
-    let options = repository.options(&Trust::default(), &mut |_| ()).ok()?;
-    let is_proven = Logs::read(&repository.store).is_ok_and(|logs| record.is_proven(&logs, &run, &options));
+    let is_proven = whose.is_some_and(|(logs, options)| record.is_proven(logs, &run, options));
     Some((is_proven, record.sentence(&run)))
+}
+
+/// Returns the logs here, and whom the verifier trusts: what records of deletions are held against, however many there are.
+fn trusted(repository: &Repository) -> Option<(Logs, Options)> {
+    Some((Logs::read(&repository.store).ok()?, repository.options(&Trust::default(), &mut |_| ()).ok()?))
 }
 
 fn report(

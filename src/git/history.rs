@@ -56,6 +56,11 @@ pub fn since(store: &Store, tip: Oid, known: Option<Oid>) -> Result<Vec<Oid>, Er
     Ok(line(store, tip, known)?.0)
 }
 
+/// Returns the first commit of the chain that ends at `tip`, or `None` if the chain cannot be read to its beginning.
+pub fn first(store: &Store, tip: Oid) -> Option<Oid> {
+    since(store, tip, None).ok()?.last().copied()
+}
+
 fn line(store: &Store, tip: Oid, until: Option<Oid>) -> Result<(Vec<Oid>, bool), Error> {
     let repo = store.local();
     let mut commits = Vec::new();

@@ -35,8 +35,7 @@ pub enum How {
 impl Diverged {
     /// Puts the head that a remote has in a place beside ours.
     pub(super) fn of(store: &Store, place: Place, ours: Oid, theirs: Oid) -> Self {
-        let root = |head| history::since(store, head, None).ok().and_then(|commits| commits.last().copied());
-        let how = match (root(ours), root(theirs)) {
+        let how = match (history::first(store, ours), history::first(store, theirs)) {
             _ if !store.contains(theirs) => How::Unknown,
             (Some(a), Some(b)) if a != b && matches!(place.kind, Kind::Run | Kind::Thread) => How::Another,
             _ => How::Forked,
@@ -53,7 +52,7 @@ impl Diverged {
 /// Returns true if two chains begin with different entries, each signed by another key.
 pub(super) fn are_by_two(store: &Store, one: Oid, other: Oid) -> bool {
     let begun = |head: Oid| {
-        let first = *history::since(store, head, None).ok()?.last()?;
+        let first = history::first(store, head)?;
         let entry = chain::decode(store, first).ok()?;
         Some((first, sign::signer(&entry.payload, entry.signature.as_deref()).ok()?))
     };

@@ -223,7 +223,7 @@ impl Outbound<'_> {
     /// Returns the leaf hash of the first entry of a chain that ends at a commit, if it is here.
     fn first_of(&self, tip: Oid) -> Option<Digest> {
         *self.firsts.borrow_mut().entry(tip).or_insert_with(|| {
-            let first = *history::since(self.store, tip, None).ok()?.last()?;
+            let first = history::first(self.store, tip)?;
             Some(chain::decode(self.store, first).ok()?.hash)
         })
     }
