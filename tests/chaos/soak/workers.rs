@@ -17,7 +17,7 @@ pub(super) enum Fate {
 const NOTE: &str = "echo $HANDOFF_RUN $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../effects\"; ";
 
 /// What workers do, each with what must become of it.
-const SCRIPTS: [(&str, Fate, &str); 24] = [
+const SCRIPTS: [(&str, Fate, &str); 25] = [
     ("edit", Fate::Done, "echo $HANDOFF_ITEM >>a.txt; echo $HANDOFF_ITEM >outputs/id"),
     ("take", Fate::Done, "cat inputs/* 2>/dev/null; echo $HANDOFF_ITEM >outputs/id"),
     ("slow", Fate::Done, "sleep 0.4; echo $HANDOFF_ITEM >outputs/id"),
@@ -40,10 +40,12 @@ const SCRIPTS: [(&str, Fate, &str); 24] = [
     ("pipe-out", Fate::Failed, "mkfifo outputs/pipe"),
     ("link-out", Fate::Failed, "ln -s /etc/passwd outputs/link"),
     (
+        // A repository is left out of the patch; what is only called like one is refused.
         "nested",
-        Fate::Failed,
-        "git init -q nested; echo x >nested/x; cd nested; git add .; git -c user.name=w -c user.email=w@localhost commit -qm x",
+        Fate::Done,
+        "git init -q nested; echo x >nested/x; git -C nested add .; git -C nested -c user.name=w -c user.email=w@localhost commit -qm x; echo x >outputs/id",
     ),
+    ("like-nested", Fate::Failed, "mkdir -p nested/.git; echo x >nested/x"),
     ("gone", Fate::Failed, "rm -rf \"$PWD\""),
     ("exchanged", Fate::Failed, "mv ../tree ../t; ln -s /etc ../tree"),
     ("sparse", Fate::Failed, "truncate -s 1T outputs/sparse"),
