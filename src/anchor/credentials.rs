@@ -80,11 +80,10 @@ fn section<'t>(text: &'t str, wanted: &str) -> BTreeMap<&'t str, &'t str> {
 
 /// Why there are no credentials, though somebody named some.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The file cannot be read.
     #[error("the credentials in {} could not be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// They are not in it.
     #[error("{} has no access key and secret in its section [{}]", .0.display(), .1)]
     Profile(PathBuf, String),
 }

@@ -113,29 +113,22 @@ pub fn let_in(gate: &Gate<'_>, admitted: &Admitted, warn: &mut dyn FnMut(&str)) 
 
 /// Why nothing comes through the gate.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// No anchor of that name is configured.
     #[error("there is no anchor {0:?} in your configuration")]
     Unknown(String),
-    /// An anchor's settings make no sense.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// The run does not pass.
     #[error(transparent)]
     Barred(#[from] Barred),
-    /// The logs could not be read.
     #[error(transparent)]
     Verify(#[from] verify::Error),
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// It has no such piece.
     #[error(transparent)]
     Piece(#[from] piece::Error),
-    /// The run could not be read.
     #[error(transparent)]
     Run(#[from] run::Error),
 }

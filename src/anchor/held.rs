@@ -74,35 +74,16 @@ pub fn look_up(
 
 /// What is held and cannot be found, or was not said.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Missed {
-    /// A log is broken.
     #[error("{0}")]
     Log(String),
-    /// An anchor could not be asked.
     #[error("the anchor {anchor} does not say what it holds: {why}")]
-    Silent {
-        /// The anchor.
-        anchor: String,
-        /// Why.
-        why: String,
-    },
-    /// What a remote had is gone from there, and not here: what is known of it, in a sentence.
+    Silent { anchor: String, why: String },
     #[error("{0}")]
     Deleted(String),
-    /// A run lies in an archive of ours that cannot be read.
     #[error("the run {:?} is archived: {why}", run.as_str())]
-    Archived {
-        /// The run.
-        run: RunId,
-        /// What is wrong with the archive.
-        why: String,
-    },
-    /// A run is gone.
+    Archived { run: RunId, why: String },
     #[error("the ref {reference} is gone, but {holder} holds the run")]
-    Gone {
-        /// Where it was.
-        reference: String,
-        /// Who holds it.
-        holder: String,
-    },
+    Gone { reference: String, holder: String },
 }

@@ -99,17 +99,14 @@ impl Client {
 
 /// Why there is no answer. None of this names a URL, which may hold a signature.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It took too long.
     #[error("there was no answer after {0} seconds")]
     Late(u64),
-    /// It is too much.
     #[error("the answer is longer than {0} bytes")]
     Long(u64),
-    /// It points elsewhere, where nobody said that we should ask.
     #[error("the answer is a redirect (status {0}), which is not followed")]
     Redirect(u16),
-    /// It could not be reached, or does not speak HTTP.
     #[error("it could not be reached: {0}")]
     Unreachable(String),
 }

@@ -202,100 +202,58 @@ fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Why an anchor could not be asked or written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is this repository itself.
     #[error("{0} is this repository itself, which anchors nothing for itself")]
     Itself(String),
-    /// It holds another run by this name.
     #[error("it holds the root {} of run {run}, ours is {}; what it holds was there first", .held.short(), .ours.short())]
-    Differs {
-        /// The run.
-        run: RunId,
-        /// The root that it holds.
-        held: Digest,
-        /// Ours.
-        ours: Digest,
-    },
-    /// It took something and does not show it.
+    Differs { run: RunId, held: Digest, ours: Digest },
     #[error("what was put of run {0} is not there")]
     NotKept(RunId),
-    /// It took something and does not lock it.
     #[error("what was put of run {0} can be taken away again: {1}")]
     NotLocked(RunId, String),
-    /// A file that it is configured with cannot be found.
     #[error("{} could not be read", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// What is there is no object of ours.
+    Unreadable { path: PathBuf, source: std::io::Error },
     #[error("what it holds in the place of the run is not what we write")]
     NotOurs,
-    /// What is there is about something else.
     #[error("what it holds in the place of the run is about run {run} of the key {fingerprint}")]
-    Elsewhere {
-        /// The other run.
-        run: RunId,
-        /// The other key.
-        fingerprint: String,
-    },
-    /// A run that does not verify is not published.
+    Elsewhere { run: RunId, fingerprint: String },
     #[error("run {0} does not verify: {1}")]
     Unsound(RunId, String),
-    /// A run could not be looked at.
     #[error(transparent)]
     Verify(#[from] verify::Error),
-    /// It would have to be asked about more keys than it is.
     #[error("there are more than {0} keys to be asked about: the run's writers and those in your signers")]
     TooManyKeys(usize),
-    /// There is no seal to be stamped.
     #[error("the run is not sealed")]
     NoRoot,
-    /// Nobody got a token.
     #[error("no time stamp is at hand")]
     NoToken,
-    /// The CA certificates cannot be read.
     #[error("the CA certificates in {} could not be read", .0.display())]
     Ca(PathBuf, #[source] std::io::Error),
-    /// A token proves nothing.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The authority answered something else.
     #[error("it answers with status {0}: {1}")]
     Status(u16, String),
-    /// The answer is of another form.
     #[error("the answer is no time stamp: {0}")]
     NoStamp(String),
-    /// The authority refused.
     #[error("it grants no time stamp (status {0})")]
     Refused(u32),
-    /// The token answers another request.
     #[error("its time stamp answers another request")]
     Nonce,
-    /// Tokens could not be read or kept.
     #[error(transparent)]
     Stamps(#[from] StampsError),
-    /// There was no answer.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// S3 did not answer as it should.
     #[error(transparent)]
     S3(#[from] s3::WireError),
-    /// There are no credentials.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// Our logs could not be handed over.
     #[error(transparent)]
     Push(#[from] push::Error),
-    /// Another repository could not be dealt with.
     #[error(transparent)]
     Remote(#[from] crate::git::remote::Error),
-    /// There was no place to work in.
     #[error(transparent)]
     Scratch(#[from] crate::git::scratch::Error),
-    /// A ref could not be made in it.
     #[error(transparent)]
     Ref(#[from] crate::git::refs::Error),
 }

@@ -185,44 +185,32 @@ impl AnchorChecks<'_> {
 
 /// Why nothing is done with anchors.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// One of that name is there.
     #[error("the anchor {0:?} is configured already")]
     Exists(String),
-    /// There are none.
     #[error("no anchor is configured")]
     NoAnchors,
-    /// A name means nothing.
     #[error("{0:?} is neither an anchor in your configuration nor a run or thread here")]
     UnknownName(String),
-    /// A run has no seal of ours.
     #[error("your log holds no seal of the run {:?}", .0.as_str())]
     NotSealed(RunId),
-    /// A thread is by another key.
     #[error("your log says nothing of the thread {:?}", .0.as_str())]
     NotOurThread(ThreadId),
-    /// Threads could not be listed.
     #[error(transparent)]
     Thread(#[from] thread::Error),
-    /// Settings could not be written.
     #[error(transparent)]
     Git(#[from] program::Error),
-    /// The configured anchors cannot be had.
     #[error(transparent)]
     Anchors(#[from] gate::Error),
-    /// The anchor could not be asked.
     #[error(transparent)]
     Anchor(#[from] super::Error),
-    /// Runs could not be listed.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The log could not be read.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// The key that writes logs cannot be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
-    /// Runs cannot be verified.
     #[error(transparent)]
     Verification(#[from] verification::Error),
 }

@@ -74,30 +74,16 @@ impl<'a> Settings<'a> {
 
 /// Why an anchor's settings make no sense.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SettingError {
-    /// Its name cannot stand on a command line.
     #[error(
         "{0:?} is no name for an anchor: letters, digits, `-`, `_` and `.`, and not {LOCAL:?}, which is always there"
     )]
     Name(String),
-    /// A setting is not there.
     #[error("the anchor {name:?} has no setting `handoff.anchor.{name}.{key}`")]
-    Missing {
-        /// The anchor.
-        name: String,
-        /// The setting.
-        key: String,
-    },
-    /// A setting makes no sense.
+    Missing { name: String, key: String },
     #[error("the setting `handoff.anchor.{name}.{key}` {why}")]
-    Value {
-        /// The anchor.
-        name: String,
-        /// The setting.
-        key: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    Value { name: String, key: String, why: &'static str },
 }
 
 impl SettingError {

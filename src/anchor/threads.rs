@@ -36,11 +36,10 @@ impl Repository {
 
 /// Why threads cannot be verified.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The configured anchors cannot be had.
     #[error(transparent)]
     Anchors(#[from] gate::Error),
-    /// The threads cannot be verified.
     #[error(transparent)]
     Threads(#[from] threads::Error),
 }

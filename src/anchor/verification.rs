@@ -252,29 +252,22 @@ fn told(vanished: &[Vanished]) -> Vec<String> {
 
 /// Why something cannot be verified.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A revision cannot be looked up.
     #[error("{0:?} must be a commit's full id: there is no repository here")]
     NoId(String),
-    /// The base is not here.
     #[error(transparent)]
     Base(#[from] submit::Error),
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// The anchors cannot be had.
     #[error(transparent)]
     Anchors(#[from] gate::Error),
-    /// A run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// It is not known what remotes have shown.
     #[error(transparent)]
     Shown(#[from] shown::Error),
-    /// A bundle cannot be read.
     #[error(transparent)]
     Bundle(#[from] BundleError),
-    /// The repository could not be read.
     #[error(transparent)]
     Verify(#[from] verify::Error),
 }

@@ -96,11 +96,10 @@ pub(super) fn stripped(text: &str) -> String {
 
 /// Why something cannot be what a commit says.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is nothing in it.
     #[error("the message is empty")]
     Empty,
-    /// It says of itself what only we say.
     #[error("the message has the line {0:?}, which would be read as what this program says of the commit")]
     Claims(String),
 }

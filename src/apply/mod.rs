@@ -228,96 +228,68 @@ fn are(items: &[ItemId]) -> String {
 
 /// Why a run's patches could not be applied.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The commit that the patches are against is elsewhere.
     #[error("the run's base commit {0} is not in this repository")]
     NoBase(Oid),
-    /// The item handed over no patch.
     #[error("the item {0:?} is done and changed no tracked file: it has no patch")]
     NoPatch(ItemId),
-    /// The item is not done.
     #[error("the item {0:?} is {1}; only what is done can be applied")]
     NotDone(ItemId, &'static str),
-    /// The check of items did not pass.
     #[error("{} red: the check did not pass; nothing was changed", are(.0))]
     Red(Vec<ItemId>),
-    /// The bytes of a patch are not those that were recorded.
     #[error("the patch of {0:?} in the object database is not the one that its entry names")]
     Altered(ItemId, #[source] Box<checked::Error>),
-    /// A patch does not apply to the base it was made against.
     #[error("the patch of {0:?} does not apply to the run's base")]
     Patch(ItemId, #[source] program::Error),
-    /// The name is no branch's.
     #[error("{0:?} is not the name of a branch")]
     BadBranch(String),
-    /// Moving the branch would leave a work tree behind.
     #[error("the branch {0:?} is checked out in {1}")]
     CheckedOut(String, String),
-    /// There is no work tree.
     #[error("this is a bare repository: there is no work tree to apply anything to")]
     Bare,
-    /// There is no commit to apply to.
     #[error("HEAD does not point at a commit yet")]
     Unborn,
-    /// Local changes are in the way.
     #[error("local changes are in the way; nothing was changed")]
     LocalChanges(#[source] work_tree::Error),
-    /// A hook did not let it pass.
     #[error("a hook refused the commit; nothing was changed")]
     Hook(#[from] hook::Error),
-    /// A hook changed what is committed.
     #[error(
         "the hook {0} changed what would be committed, and a commit that names a product has just its bytes; nothing was changed"
     )]
     HookIndex(&'static str),
-    /// A hook changed the lines that say which item a commit is of.
     #[error("a hook changed the lines that name the run, the item and the product; nothing was changed")]
     HookTrailers,
-    /// The hooks that would run are what is applied.
     #[error(
         "{0:?} is one of the hooks that would be run, or leads to one, and what is applied changes it; nothing was changed"
     )]
     OwnHooks(PathBuf),
-    /// Other hooks would run than before.
     #[error("what is applied changes the configuration by which hooks are found; nothing was changed")]
     OtherHooks,
-    /// The message could not be written for the hooks, or read.
     #[error("the message of the commit could not be written or read")]
     MessageFile(#[source] io::Error),
-    /// It failed, and what was changed could not be put back.
     #[error("{0}; but index and work tree could not be put back: {1}")]
     Left(Box<Error>, put_back::Error),
-    /// The index could not be looked at.
     #[error(transparent)]
     PutBack(#[from] put_back::Error),
-    /// One message was given for several commits.
     #[error("{0} commits would be made, and the message is for one; nothing was changed")]
     Commits(usize),
-    /// Items cannot be applied one after the other.
     #[error(transparent)]
     ThreeWay(#[from] threeway::Error),
-    /// Something is underway, or it cannot be said whether it is.
     #[error(transparent)]
     Underway(#[from] underway::Error),
-    /// The message cannot be a commit's.
     #[error(transparent)]
     Message(#[from] message::Error),
-    /// A commit could not be made.
     #[error("the commit could not be made")]
     Commit(#[source] program::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
-    /// Merging failed for another reason than a conflict.
     #[error(transparent)]
     Merge(#[from] merge::Error),
-    /// The work tree or the branch could not be looked at.
     #[error(transparent)]
     WorkTree(#[from] work_tree::Error),
-    /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A ref could not be read or moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

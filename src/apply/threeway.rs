@@ -350,29 +350,22 @@ fn touched(before: &Before, tip: Oid, now: &Now) -> Result<BTreeSet<PathBuf>, Ap
 
 /// Why items cannot be applied one after the other.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The index holds something else.
     #[error("something is staged, and with --3way what is staged is what is committed; nothing was changed")]
     Staged,
-    /// Files that conflict, or were being changed, have changes of the person's.
     #[error("there are local changes in {}", list(.0))]
     Modified(BTreeSet<PathBuf>),
-    /// A person changed files since, which would be put back.
     #[error("changed since by hand, and giving up would lose that: {}; nothing was put back", list(.0))]
     Since(BTreeSet<PathBuf>),
-    /// Conflicts are left.
     #[error("not resolved yet: {}", list(.0))]
     Unmerged(BTreeSet<PathBuf>),
-    /// Somebody moved `HEAD`.
     #[error("HEAD is not where it was when this stopped")]
     Moved,
-    /// It is being undone.
     #[error("this was being given up, and cannot go on")]
     Aborting,
-    /// Nothing is underway.
     #[error("there is nothing to go on with, and nothing to give up")]
     Nothing,
-    /// It failed, and could not be undone.
     #[error("{0}; but what was done before could not be undone")]
     Half(Box<ApplyError>),
 }

@@ -145,22 +145,14 @@ fn path(store: &Store) -> PathBuf {
 
 /// Why it cannot be said what is underway, or why nothing else can begin.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Something is underway already.
     #[error("conflicts of the run {0} are being resolved in this work tree")]
     Underway(RunId),
-    /// The file could not be read or written.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// The file is not what this program writes.
     #[error("{} is not what this program writes", .0.display())]
     Form(PathBuf, #[source] serde_json::Error),
-    /// The file is a later program's.
     #[error("{path:?} has version {version}, which this program does not know")]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    Version { path: PathBuf, version: u32 },
 }

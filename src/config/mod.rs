@@ -230,48 +230,21 @@ impl Config {
 
 /// What can go wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// git could not list it.
     #[error("the configuration could not be read")]
     Git(#[source] program::Error),
-    /// A value makes no sense.
     #[error("the setting `{key}` = {value:?}{} {why}", place(.origin.as_deref()))]
-    Value {
-        /// The key, as git lists it.
-        key: String,
-        /// Its value.
-        value: String,
-        /// The file it stands in.
-        origin: Option<PathBuf>,
-        /// What is wrong with it.
-        why: Cow<'static, str>,
-    },
-    /// What an item consumes would lie among what it hands over.
+    Value { key: String, value: String, origin: Option<PathBuf>, why: Cow<'static, str> },
     #[error(
         "`handoff.workspace.inputs` = {0:?} and `handoff.workspace.outputs` = {1:?} name one folder: what an item consumes would be taken \
          for what it made"
     )]
     OneFolder(String, String),
-    /// A setting that the named built-in executor has no use for.
     #[error("the setting `{key}`{} means nothing: {why}", place(.origin.as_deref()))]
-    BuiltIn {
-        /// The key, as git lists it.
-        key: String,
-        /// The file it stands in.
-        origin: Option<PathBuf>,
-        /// Why, and what is meant instead.
-        why: &'static str,
-    },
-    /// Nobody knows the setting: whoever misspelt it believes that it holds.
+    BuiltIn { key: String, origin: Option<PathBuf>, why: &'static str },
     #[error("the setting `{key}`{} is not known{}", place(.origin.as_deref()), meant(.nearest.as_deref()))]
-    Unknown {
-        /// The key, as git lists it.
-        key: String,
-        /// The file it stands in.
-        origin: Option<PathBuf>,
-        /// The known name that is most like it.
-        nearest: Option<String>,
-    },
+    Unknown { key: String, origin: Option<PathBuf>, nearest: Option<String> },
 }
 
 impl Error {

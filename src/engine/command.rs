@@ -151,20 +151,16 @@ fn inline(item: &Item) -> Option<Vec<String>> {
 
 /// Why there is nothing to run, in the words of the entry that records it.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unresolved {
-    /// The executor is not configured here.
     #[error("the executor {0:?} is not registered here")]
     Executor(String),
-    /// The subagent is not configured here.
     #[error("the subagent {0:?} is not registered here")]
     Subagent(String),
-    /// The item names no subagent.
     #[error("`inputs.subagent` is missing, and no subagent is registered that could be meant")]
     NoSubagent,
-    /// The item has no command.
     #[error("`inputs.command` is missing")]
     NoCommand,
-    /// The configuration has no command.
     #[error("{0:?} is registered here without a command")]
     Commandless(String),
 }

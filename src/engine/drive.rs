@@ -360,38 +360,28 @@ fn moment(clock: Clock, steady: &Steady) -> Moment {
 
 /// What can go wrong while a run is driven.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Another driver has the run.
     #[error(transparent)]
     Hold(#[from] hold::Error),
-    /// What runs at once could not be held against other runs.
     #[error(transparent)]
     Claims(#[from] claims::Error),
-    /// The run could not be read or recorded on.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// The rules could not be applied.
     #[error(transparent)]
     Coordinate(#[from] coordinate::Error),
-    /// The lock file of a killed process could not be removed.
     #[error("the stale lock of the run's ref could not be removed")]
     StaleLock(#[source] std::io::Error),
-    /// What an interrupted attempt left behind could not be dealt with.
     #[error("what an interrupted attempt left behind could not be cleared away")]
     Workspace(#[from] workspace::Error),
-    /// The work of an interrupted attempt could not be saved.
     #[error("the work of an interrupted attempt could not be saved")]
     Salvage(#[source] Box<capture::Error>),
-    /// Work that could not be saved could not be put aside either.
     #[error("work that could not be saved could not be put aside")]
     Aside(#[source] std::io::Error),
-    /// Transcripts or salvage could not be kept.
     #[error("the transcript or the salvaged work of an attempt could not be kept")]
     Keep(#[from] retain::Error),
-    /// A file system is full. What ran for it is to be done again, and no attempt is spent.
     #[error("{0}")]
     NoSpace(String),
-    /// Nothing runs, nothing can run, and yet the run has not settled.
     #[error("nothing is left to run, yet the run has not settled; this is a defect of git-handoff")]
     Stuck,
 }

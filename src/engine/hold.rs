@@ -85,21 +85,10 @@ fn is_alive(holder: &str) -> bool {
 
 /// Why the hold could not be taken.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Another driver has it.
     #[error("the run {run:?} is being driven by {holder}")]
-    Held {
-        /// The run.
-        run: RunId,
-        /// Who has it.
-        holder: String,
-    },
-    /// The lock's file could not be used.
+    Held { run: RunId, holder: String },
     #[error("the lock file {} could not be used", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
 }

@@ -65,23 +65,18 @@ fn find(run: &OpenRun, key: &FilePath, need: &Need) -> Result<(Oid, Digest), Unm
 
 /// Why a need cannot be met, in the words of the entry that records it.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unmet {
-    /// The producer is done without that product.
     #[error("the need {0:?} cannot be met: {1:?} is done without the product {2}")]
     Product(FilePath, ItemId, ProductKey),
-    /// The plan sealed no such artifact.
     #[error("the need {0:?} cannot be met: there is no artifact {1:?}")]
     Artifact(FilePath, FilePath),
-    /// The run holds no such document.
     #[error("the need {0:?} cannot be met: the run holds no document {1:?} yet")]
     Document(FilePath, FilePath),
-    /// The document is not what is wanted.
     #[error("the need {0:?} cannot be met: {1}")]
     Drift(FilePath, Box<Drift>),
-    /// Nothing was sealed for it at submit.
     #[error("the need {0:?} cannot be met: nothing was sealed of {1} as {2}")]
     Import(FilePath, Box<Source>, ProductKey),
-    /// A plan that nobody validated asks a source for what it does not have.
     #[error("the need {0:?} cannot be met: {1} has no product {2}")]
     Source(FilePath, Box<Source>, ProductKey),
 }

@@ -281,54 +281,32 @@ fn check_sandboxes(open: &OpenRun, machine: &Machine) -> Result<(), Error> {
 
 /// Why runs are not driven.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A schema that a document is to be of cannot be read.
     #[error("the schema {schema} {why}")]
-    Schema {
-        /// The schema.
-        schema: Schema,
-        /// Why.
-        why: Unreadable,
-    },
-    /// Somebody who is not to be trusted any more may have said what to execute.
+    Schema { schema: Schema, why: Unreadable },
     #[error("the key {key}, which is revoked here, may add to the run {:?}; nothing of it is executed", run.as_str())]
-    Revoked {
-        /// The run.
-        run: RunId,
-        /// The key.
-        key: String,
-    },
-    /// What others said could not be taken in.
+    Revoked { run: RunId, key: String },
     #[error(transparent)]
     TakingIn(#[from] taking::Error),
-    /// It could not be recorded on.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// There is nowhere to make worktrees.
     #[error(transparent)]
     NoCache(#[from] NoCache),
-    /// Workers cannot be confined as they are to be.
     #[error(transparent)]
     Sandbox(#[from] sandbox::Refused),
-    /// The run may not be continued.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The work tree could not be compared with the base of a run.
     #[error("the work tree could not be compared with the base of the run")]
     WorkTree(#[from] work_tree::Error),
-    /// It could not be driven.
     #[error(transparent)]
     Drive(#[from] drive::Error),
-    /// Runs could not be read.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The log could not be read.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

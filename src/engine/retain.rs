@@ -40,10 +40,8 @@ pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result
 /// What can go wrong with keeping transcripts and salvage.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Objects could not be written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The ref could not be moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -191,28 +191,24 @@ fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 
 /// Why it is not known what archives hold.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The refs could not be read.
     #[error(transparent)]
     Refs(#[from] stored::Error),
-    /// One of ours could not be read.
     #[error("{0}, which holds archived runs, cannot be read")]
     Unreadable(String, #[source] Box<Fault>),
 }
 
 /// Why an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Fault {
-    /// Its objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A commit of it is not an entry.
     #[error("commit {0} of the archive cannot be read")]
     Entry(Oid, #[source] codec::Error),
-    /// A commit of it is an entry of something else.
     #[error("commit {0} is no entry of an archive")]
     Kind(Oid),
-    /// It is larger than what is held in memory.
     #[error(transparent)]
     TooMuch(#[from] bounds::TooMuch),
 }

@@ -77,21 +77,12 @@ impl Write for Tee<'_> {
 
 /// Why bytes were not handed on.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The object is damaged, or another one under its name.
     #[error("object {0} is damaged: its bytes do not hash to its id")]
     Damaged(Oid),
-    /// The object is what git says it is, and not what was recorded.
     #[error("object {oid} hashes to {}, not to {} that was recorded", found.short(), recorded.short())]
-    Altered {
-        /// The object.
-        oid: Oid,
-        /// What its entry says.
-        recorded: Digest,
-        /// What it is.
-        found: Digest,
-    },
-    /// It could not be read or written.
+    Altered { oid: Oid, recorded: Digest, found: Digest },
     #[error(transparent)]
     Store(#[from] store::Error),
 }

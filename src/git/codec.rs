@@ -128,14 +128,12 @@ fn push_message(out: &mut Vec<u8>, entry: &Entry, canonical: &[u8]) {
 
 /// Why a commit does not carry an entry.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The commit has not the shape that entries have.
     #[error("the commit is not an entry: {0}")]
     Malformed(&'static str),
-    /// The message holds no entry.
     #[error(transparent)]
     Entry(#[from] entry::Error),
-    /// The commit differs from the one that its entry makes.
     #[error("the commit is not byte for byte what its entry makes")]
     NotExact,
 }

@@ -183,24 +183,14 @@ fn runs(file: &Path) -> bool {
 
 /// Why a hook did not let something pass.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It said no.
     #[error("{name} ended{}: {said}", .code.map(|code| format!(" with exit code {code}")).unwrap_or_default())]
-    Refused {
-        /// The hook.
-        name: &'static str,
-        /// The exit code, if it was not a signal.
-        code: Option<i32>,
-        /// What it printed.
-        said: String,
-    },
-    /// git could not be started.
+    Refused { name: &'static str, code: Option<i32>, said: String },
     #[error("the git program could not be run")]
     Spawn(#[source] io::Error),
-    /// There is no place for the index that it is shown.
     #[error("no temporary file could be made")]
     Folder(#[source] io::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

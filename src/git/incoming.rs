@@ -80,14 +80,12 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
 
 /// Why objects were not taken in.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The objects are not what a host would take.
     #[error("git refuses the objects: {0}")]
     Refused(String),
-    /// A temporary file or folder could not be used.
     #[error("a temporary folder could not be used")]
     Folder(#[source] io::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

@@ -202,17 +202,14 @@ pub fn oid(text: &str) -> Result<Oid, Error> {
 
 /// What can go wrong while merging, besides a conflict.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is no place for temporary files.
     #[error("no temporary folder could be made")]
     Folder(#[source] std::io::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
-    /// git said something else than expected.
     #[error("git names an object as {0:?}")]
     Answer(String),
-    /// Objects could not be written.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -99,11 +99,10 @@ fn is_oid(text: &[u8]) -> bool {
 
 /// Why the packed refs are not relied on.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The file could not be read.
     #[error("{} could not be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// It means one thing to git and another to others.
     #[error("{} does not mean the same to every reader: line {}: {}", .0.display(), .1, .2)]
     Ambiguous(PathBuf, usize, String),
 }

@@ -348,30 +348,18 @@ impl Group {
 
 /// What can go wrong with a call of `git`.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The program could not be started.
     #[error("the git program could not be run")]
     Spawn(#[source] io::Error),
-    /// The bytes it printed could not be handed on.
     #[error("the output of git could not be passed on")]
     Pipe(#[source] io::Error),
-    /// It was not done in time.
     #[error("git was not done after {0} seconds")]
     Late(u64),
-    /// It was to have no more memory.
     #[error("git needs more than {0} bytes of memory for it")]
     Memory(u64),
-    /// It was ended because we are to end.
     #[error("git was ended, because the program was told to end")]
     Stopped,
-    /// It said no.
     #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
-    Failed {
-        /// The command line, without the settings that every call has.
-        call: String,
-        /// The exit code, if it was not a signal.
-        code: Option<i32>,
-        /// What it printed to stderr.
-        said: String,
-    },
+    Failed { call: String, code: Option<i32>, said: String },
 }

@@ -190,20 +190,16 @@ pub fn modified(store: &Store, among: &BTreeSet<PathBuf>) -> Result<BTreeSet<Pat
 
 /// Why index and work tree are not as they were.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is no work tree.
     #[error("there is no work tree")]
     Bare,
-    /// A file could not be removed.
     #[error("{0:?} could not be removed")]
     Remove(PathBuf, #[source] io::Error),
-    /// What is there could not be looked at.
     #[error("{0:?} could not be looked at")]
     Look(PathBuf, #[source] io::Error),
-    /// git failed before anything was put back.
     #[error(transparent)]
     Nothing(program::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

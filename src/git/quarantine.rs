@@ -104,31 +104,20 @@ fn lay_out(repository: &Store, dir: &Path) -> io::Result<()> {
 
 /// Why objects did not come, or did not get in.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The place is an option or a command in disguise.
     #[error("{0:?} is not a remote, a URL, a path or a bundle that may be fetched from")]
     Place(String),
-    /// The other side could not be reached, or sent what cannot be taken.
     #[error("nothing could be fetched from {0:?}")]
     Unreachable(String, #[source] Box<remote::Error>),
-    /// The other side has no such ref.
     #[error("{from:?} has no {reference}")]
-    NoRef {
-        /// The other side.
-        from: String,
-        /// The ref.
-        reference: String,
-    },
-    /// The objects are not what a host would take.
+    NoRef { from: String, reference: String },
     #[error("git refuses the objects: {0}")]
     Refused(String),
-    /// The temporary folder could not be used.
     #[error("a temporary folder could not be used")]
     Folder(#[source] io::Error),
-    /// The repository or the quarantine could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

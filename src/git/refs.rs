@@ -250,31 +250,20 @@ fn lost_its_folder(error: &gix::Error) -> bool {
 
 /// Why a ref could not be read or moved.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The name is no ref's.
     #[error("{0:?} is not the name of a ref")]
     Name(String),
-    /// Somebody else moved it first.
     #[error("{0} was moved by someone else in the meantime")]
     LostRace(String),
-    /// Another process holds a lock file, or left it.
     #[error("{name} is locked: {} exists", lock.display())]
-    Locked {
-        /// The ref.
-        name: String,
-        /// The lock file.
-        lock: PathBuf,
-    },
-    /// What is there could not be read.
+    Locked { name: String, lock: PathBuf },
     #[error(transparent)]
     Stored(stored::Error),
-    /// The file of packed refs is one that git does not write.
     #[error(transparent)]
     Packed(packed::Error),
-    /// What archives hold could not be read.
     #[error(transparent)]
     Archive(archives::Error),
-    /// Anything else.
     #[error("{0} could not be read or written")]
     Other(String, #[source] Box<dyn std::error::Error + Send + Sync>),
 }

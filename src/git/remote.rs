@@ -281,32 +281,24 @@ pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
 
 /// Why a remote could not be dealt with.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// No such remote.
     #[error("{0:?} is neither a remote of this repository nor a URL nor the path of a repository")]
     Unknown(String),
-    /// What it sends is larger than what may come in.
     #[error("what {0} sends is more than {1} bytes")]
     TooLarge(String, u64),
-    /// What it sends is not what git takes for sound.
     #[error("what {0} sends is unsound: {1}")]
     Unsound(String, String),
-    /// A web server answered, and not as a repository does.
     #[error("{0} does not answer as a git repository does, but with {1}")]
     NotGit(String, String),
-    /// It could not be reached, or said no.
     #[error("{0} could not be read or written")]
     Failed(String, #[source] program::Error),
-    /// It can be read, and answered a push that whoever asks may not do that, or not there.
     #[error("{0} forbids what was to be pushed (HTTP 403)")]
     Forbidden(String, #[source] program::Error),
-    /// There was no room for what comes in, or it could not be taken over.
     #[error("what came in could not be put into the object database")]
     Quarantine(#[source] io::Error),
-    /// What is to be pushed could not be put together.
     #[error("what is to be pushed could not be put together")]
     Outgoing(#[source] io::Error),
-    /// git could not be asked about remotes.
     #[error("the remotes could not be read")]
     Git(#[from] program::Error),
 }

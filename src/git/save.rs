@@ -37,14 +37,12 @@ pub fn save<E: From<Error>>(
 
 /// Why bytes were not saved.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There are too many.
     #[error("it has more than {0} bytes, the most that is taken")]
     TooLarge(u64),
-    /// They could not be read.
     #[error("it could not be read")]
     Read(#[source] io::Error),
-    /// They could not be written.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -45,17 +45,14 @@ impl Scratch {
 
 /// Why there is no throw-away repository.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Its folder could not be made or written.
     #[error("a temporary folder could not be made")]
     Folder(#[source] io::Error),
-    /// git could not make a repository of it.
     #[error("a temporary repository could not be made")]
     Git(#[from] program::Error),
-    /// A setting that it was to have is none that git can read.
     #[error("the setting `{0}` cannot be handed on")]
     Setting(String),
-    /// It could not be opened.
     #[error("a temporary repository could not be opened")]
     Store(#[from] store::Error),
 }

@@ -334,56 +334,40 @@ fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
 
 /// What can go wrong with objects.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is none.
     #[error("not in a git repository: {}", .0.display())]
     Nowhere(PathBuf),
-    /// One is there, and cannot be opened.
     #[error("no git repository could be opened from {}", .0.display())]
     Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// It is somebody else's, and git would not open it.
     #[error("{} belongs to somebody else, and what its settings name would run as you; it is not opened", .0.display())]
     Foreign(PathBuf),
-    /// The ref store is one that would be written past.
     #[error("the repository keeps its refs in `{0}`, which is not supported yet; only `files` is")]
     RefStorage(String),
-    /// The bytes are one half of an attack on SHA-1.
     #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
     Name(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// An object could not be written.
     #[error("an object could not be written")]
     Object(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A pack could not be written.
     #[error("a pack of objects could not be written")]
     Pack(#[source] io::Error),
-    /// A tree could not be edited.
     #[error("the tree could not be edited at {0}")]
     Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A folder would be one that no reader takes.
     #[error("a folder of the tree would take {0} bytes; at most {max} are read", max = bounds::TREE)]
     Folder(usize),
-    /// An object could not be read.
     #[error("object {0} could not be read")]
     Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// An object is larger than what is read in its place, or took more memory than there is for it.
     #[error(transparent)]
     Whole(whole::Error),
-    /// An object is not here.
     #[error("object {0} is not in the repository")]
     Missing(Oid),
-    /// An object is not of the kind it should be.
     #[error("object {0} is a {1}")]
     Kind(Oid, gix::objs::Kind),
-    /// A file could not be read.
     #[error("reading failed")]
     Read(#[source] io::Error),
-    /// Bytes could not be handed on.
     #[error("writing failed")]
     Write(#[source] io::Error),
-    /// The disk refused to confirm.
     #[error("what was written could not be forced to disk")]
     Sync(#[source] io::Error),
-    /// The `git` program failed.
     #[error(transparent)]
     Program(Box<program::Error>),
 }

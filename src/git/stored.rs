@@ -35,14 +35,12 @@ pub(super) fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Er
 
 /// Why a ref could not be read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is a symbolic one, which nobody who keeps to the format makes.
     #[error("{0} is a symbolic ref, to {1}")]
     Symbolic(String, String),
-    /// The file of packed refs is one that git does not write.
     #[error(transparent)]
     Packed(#[from] packed::Error),
-    /// Anything else.
     #[error("{0} could not be read")]
     Find(String, #[source] Box<dyn std::error::Error + Send + Sync>),
 }

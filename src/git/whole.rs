@@ -154,26 +154,14 @@ fn head(line: &[u8]) -> Option<(Kind, u64, u64)> {
 
 /// Why an object cannot be read whole.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It has more bytes than anything that is read in its place.
     #[error("the {kind} {oid} has {size} bytes; at most {most} are read")]
-    TooLarge {
-        /// The object.
-        oid: Oid,
-        /// What it is.
-        kind: Kind,
-        /// Its bytes.
-        size: u64,
-        /// The most that are read.
-        most: u64,
-    },
-    /// It cannot be read.
+    TooLarge { oid: Oid, kind: Kind, size: u64, most: u64 },
     #[error("object {0} cannot be read")]
     Find(Oid, #[source] Box<gix::Error>),
-    /// Its bytes are not as many as it says.
     #[error("object {0} is damaged: {1}")]
     Damaged(Oid, String),
-    /// git could not put it together within the memory that it may take.
     #[error("object {0} cannot be put together")]
     Git(Oid, #[source] Box<program::Error>),
 }

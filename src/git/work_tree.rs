@@ -190,29 +190,22 @@ pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
 
 /// What can go wrong with the user's branches and files.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is no work tree.
     #[error("there is no work tree")]
     Bare,
-    /// `HEAD` is at something that is no object name.
     #[error("HEAD is at {0:?}")]
     Head(String),
-    /// git said something else than the name of a tree.
     #[error("git names a tree as {0:?}")]
     Tree(String),
-    /// Files that git does not track are where new ones would go.
     #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
     Untracked(Vec<PathBuf>),
-    /// A file is changed here, and marked in the index, so that neither `git status` nor `git stash` looks at it.
     #[error("a file that the index marks, so that git status does not show it, is changed here")]
     Marked(Box<Marks>, #[source] Box<program::Error>),
-    /// What is there could not be looked at.
     #[error("{0:?} could not be looked at")]
     Look(PathBuf, #[source] std::io::Error),
-    /// The index could not be copied, or one made beside it.
     #[error("no copy of the index could be made")]
     Index(#[source] std::io::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

@@ -57,37 +57,28 @@ fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> 
 
 /// Why a run cannot be exported.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The run is still open.
     #[error("the run is not sealed; only a finished run is evidence")]
     Open,
-    /// A done item was never dispatched.
     #[error("the item {0:?} is done and was never dispatched")]
     Undispatched(ItemId),
-    /// A manifest is missing or not the one that was sealed.
     #[error("the manifest of {0:?} is not here as it was sealed")]
     NoManifest(ItemId),
-    /// The format has no word for where an input came from.
     #[error("the item {0:?} consumed {1}, and this format knows no products but those of items")]
     Unspeakable(ItemId, String),
-    /// The format has no word for a document that no item produced.
     #[error("{0} put the document {1:?} on the run, and this format knows no products but those of items")]
     Written(String, FilePath),
-    /// The format has no word for what a run says of itself.
     #[error("the run says of itself {0:?}, and this format knows no outcome but those of items")]
     Said(String),
-    /// The format has no word for an item that was not run.
     #[error(
         "the item {0:?} took its products from the run {1}, and this format knows no items but those that were run"
     )]
     Reused(ItemId, RunId),
-    /// A manifest cannot be read.
     #[error(transparent)]
     Manifest(#[from] manifest::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The evidence could not be signed.
     #[error(transparent)]
     Sign(#[from] sign::Error),
 }

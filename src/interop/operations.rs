@@ -43,20 +43,16 @@ impl Repository {
 
 /// Why nothing is exported.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// An item is named where it is about a run.
     #[error("a bundle is of a whole run: leave the item out")]
     WholeRun,
-    /// The run, or its item, is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The run does not come through the gate.
     #[error(transparent)]
     Gate(#[from] gate::Error),
-    /// It cannot be exported.
     #[error(transparent)]
     Export(#[from] super::Error),
-    /// There is no key to sign with.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

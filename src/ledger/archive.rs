@@ -96,14 +96,12 @@ fn draft(fingerprint: &str, runs: &[(RunId, ArchivedRun)]) -> Draft {
 
 /// What can go wrong with an archive.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Its chain could not be read or written.
     #[error("the archive could not be read or written")]
     Chain(#[from] chain::Error),
-    /// What it holds could not be read.
     #[error("what the archive holds could not be read")]
     Contents(#[from] archives::Fault),
-    /// The refs could not be read.
     #[error(transparent)]
     Refs(#[from] refs::Error),
 }

@@ -283,29 +283,22 @@ fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<O
 
 /// What can go wrong with a chain.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The ref could not be read or written.
     #[error(transparent)]
     Ref(refs::Error),
-    /// The entry could not be signed.
     #[error("the entry could not be signed")]
     Sign(#[from] sign::Error),
-    /// A commit of the chain is not an entry.
     #[error("commit {0} of the chain cannot be read")]
     Entry(Oid, #[source] codec::Error),
-    /// The chain is larger than what is held in memory.
     #[error("the chain cannot be read back from commit {0} on")]
     TooMuch(Oid, #[source] bounds::TooMuch),
-    /// An entry would be one that no reader takes.
     #[error("the entry {0:?} would have {1} bytes or too many values; an entry has at most {max} bytes, {containers} arrays and objects, and {values} values", max = bounds::COMMIT, containers = bounds::CONTAINERS, values = bounds::VALUES)]
     TooLarge(String, usize),
-    /// The entries do not follow one another.
     #[error("the chain of {0} is broken at entry {1}")]
     Broken(String, u64),
-    /// Somebody else appended first.
     #[error("{0} was moved by someone else in the meantime")]
     LostRace(String),
 }

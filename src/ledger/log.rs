@@ -295,17 +295,14 @@ fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Record>
 
 /// What can go wrong with a repository log.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The log's chain could not be read or written.
     #[error("the repository log could not be read or written")]
     Chain(#[from] chain::Error),
-    /// Its objects could not be read or written.
     #[error("the repository log could not be read or written")]
     Store(#[from] store::Error),
-    /// The refs could not be listed.
     #[error("the refs could not be listed")]
     Refs(#[source] refs::Error),
-    /// What it holds about a run or a thread makes no sense.
     #[error("what the repository log holds about the run cannot be read")]
     Record,
 }

@@ -141,34 +141,22 @@ fn commit(store: &Store, link: &Link) -> Result<String, Error> {
 
 /// Why there is no proof.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The chain is another one's.
     #[error("the chain is not a run's")]
     NotARun,
-    /// There is no chain.
     #[error("{0} holds no entries")]
     Nothing(String),
-    /// Only a seal signs a root.
     #[error("run {0} is not sealed: nothing has signed a root over its entries yet")]
     NotSealed(RunId),
-    /// The item handed nothing over.
     #[error("item {0} is not done")]
     NotDone(ItemId),
-    /// The item handed other things over.
     #[error("item {0} did not hand over {1}")]
     NoProduct(ItemId, ProductKey),
-    /// The run is shorter.
     #[error("there is no entry {since} under the root, which is over {entries} entries")]
-    NoEntry {
-        /// The entry asked for.
-        since: u64,
-        /// How many there are.
-        entries: u64,
-    },
-    /// The chain could not be read.
+    NoEntry { since: u64, entries: u64 },
     #[error(transparent)]
     Chain(#[from] chain::Error),
-    /// An object could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -253,53 +253,38 @@ fn armoured(signature: &SshSig) -> Result<String, ssh_key::Error> {
 
 /// What can go wrong with keys and signatures.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The key file could not be read.
     #[error("the signing key {} could not be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// The key file could not be written.
     #[error("the signing key {} could not be written", .0.display())]
     Write(PathBuf, #[source] io::Error),
-    /// The key file holds no usable key.
     #[error("{} is not a usable OpenSSH key", .0.display())]
     Key(PathBuf, #[source] ssh_key::Error),
-    /// The key is not ed25519.
     #[error("{file} is a key of type {algorithm}; git-handoff signs with ed25519", file = .0.display(), algorithm = .1)]
     KeyAlgorithm(PathBuf, String),
-    /// The public key in the configuration is not ed25519.
     #[error("the configured signing key is of type {0}; git-handoff signs with ed25519")]
     LiteralAlgorithm(&'static str),
-    /// Signing failed.
     #[error("signing failed")]
     Sign(#[source] ssh_key::Error),
-    /// The program that signs did not.
     #[error(transparent)]
     Program(#[from] program::Error),
-    /// The key cannot sign anything but SSH's own format.
     #[error("this needs a key file without a passphrase: an agent signs in the SSH format only")]
     Bare,
-    /// The signature or key cannot be read.
     #[error("the signature cannot be read")]
     Malformed(#[source] ssh_key::Error),
-    /// The public key cannot be read.
     #[error("the key cannot be read; copy it whole")]
     MalformedKey(#[source] ssh_key::Error),
-    /// The public key is of a type that does not sign here.
     #[error("the key is of type {0}; git-handoff signs with ed25519")]
     KeyType(String),
-    /// There is no signature.
     #[error("it is not signed")]
     Unsigned,
-    /// The signature means something, but its bytes are not those that OpenSSH writes.
     #[error("the signature is not in the form that OpenSSH writes")]
     NotExact,
-    /// The signature holds something that has no meaning yet.
     #[error("the signature has a `reserved` field that is not empty")]
     Reserved,
-    /// The signature is of a type that this format does not use.
     #[error("the signature is by a {0} key, not ed25519")]
     Algorithm(String),
-    /// The signature is not over these bytes.
     #[error("the signature does not match")]
     Bad,
 }

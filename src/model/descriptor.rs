@@ -176,31 +176,24 @@ fn missing(key: &'static str) -> Error {
 
 /// Why bytes are no descriptor.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// More bytes than any descriptor has.
     #[error("the descriptor has more than {MAX_SIZE} bytes")]
     TooLarge,
-    /// Not JSON, or JSON that two readers could understand differently.
     #[error("cannot read the descriptor: {0}")]
     Json(String),
-    /// JSON, but no object.
     #[error("the descriptor is not a JSON object")]
     NotAnObject,
-    /// A field is not there.
     #[error("the descriptor lacks its `{0}`")]
     Missing(&'static str),
-    /// A field is not what it must be.
     #[error("the descriptor's `{0}` is malformed")]
     Malformed(&'static str),
-    /// There is no hash to hold the bytes against.
     #[error(
         "the descriptor's `blob_sha256` is not 64 lower-case hex digits: without it, nothing says what was offered"
     )]
     Hash,
-    /// The source is not the thread and checkpoint that it names.
     #[error("the descriptor's `source` {0:?} is not its thread and checkpoint")]
     Source(String),
-    /// The ref is not the thread's.
     #[error("the descriptor's `ref` {0:?} is not that of its thread")]
     Ref(String),
 }

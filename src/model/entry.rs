@@ -238,50 +238,34 @@ fn take<T: serde::de::DeserializeOwned>(map: &mut Map<String, Value>, key: &'sta
 
 /// Why bytes are not an entry.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The bytes are not JSON.
     #[error("the entry is not JSON: {0}")]
     Json(serde_json::Error),
-    /// It has more values than an entry may have.
     #[error(
         "the entry has more than {} arrays and objects, or more than {} values",
         bounds::CONTAINERS,
         bounds::VALUES
     )]
     Heavy,
-    /// A number is none that the format writes.
     #[error("a number of the entry is no integer within ±(2^53−1)")]
     Number,
-    /// The JSON is not an object.
     #[error("the entry is not a JSON object")]
     NotAnObject,
-    /// The entry was written in another format version.
     #[error("the entry has format version {0}; this program reads version {VERSION}")]
     Version(u64),
-    /// A header field is absent or malformed.
     #[error("the entry's field `{0}` is missing or malformed")]
     Header(&'static str),
-    /// The kind is not one of this format version.
     #[error("the entry has the unknown kind {0:?}")]
     Kind(String),
-    /// The fields are not those of the kind.
     #[error("the fields of the {kind} entry are wrong: {source}")]
-    Fields {
-        /// The entry's kind.
-        kind: String,
-        /// What is wrong.
-        source: serde_json::Error,
-    },
-    /// The entry means something, but its bytes are not the canonical ones.
+    Fields { kind: String, source: serde_json::Error },
     #[error("the entry is not in canonical form")]
     NotCanonical,
-    /// Whom it gives a role, and whom it names as writers, differ.
     #[error("the keys that have roles are not the writers, each with at least one")]
     Roles,
-    /// An admission to seal does not name entry 0, or another one does.
     #[error("`first` belongs to an admission with the role seal, and to no other")]
     Admission,
-    /// A statement says that it was made after its entry was written.
     #[error("`made` is not before the time of the entry")]
     Made,
 }

@@ -107,18 +107,16 @@ impl Manifest {
 
 /// Why bytes are not a manifest.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The bytes are not the JSON of a manifest.
     #[error("the manifest cannot be read: {0}")]
     Json(serde_json::Error),
-    /// It has more values than a manifest may have.
     #[error(
         "the manifest has more than {} arrays and objects, or more than {} values",
         bounds::CONTAINERS,
         bounds::VALUES
     )]
     Heavy,
-    /// The bytes are of another schema or not canonical.
     #[error("the manifest is not a canonical {SCHEMA}")]
     NotCanonical,
 }

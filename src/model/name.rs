@@ -228,41 +228,31 @@ fn check_text(name: &str) -> Result<(), NameError> {
 
 /// Why a name is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum NameError {
-    /// Nothing at all.
     #[error("a name must not be empty")]
     Empty,
-    /// More than 128 bytes.
     #[error("a name has at most {MAX_NAME} bytes")]
     TooLong,
-    /// More than 200 bytes a segment or 1,024 a path, once encoded.
     #[error(
         "a name has at most {MAX_ENCODED_SEGMENT} bytes a segment and {MAX_ENCODED_PATH} in all once encoded, \
          where a byte outside [A-Za-z0-9_.-] counts three"
     )]
     EncodedTooLong,
-    /// Not in Unicode normalisation form C.
     #[error("a name must be in Unicode normalisation form C (NFC)")]
     NotNormalized,
-    /// A control character.
     #[error("a name must not hold control characters")]
     Control,
-    /// Space at the beginning or the end.
     #[error("a name must not begin or end with space")]
     Space,
-    /// A `/` where the name is one segment.
     #[error("this name must not hold `/`")]
     Slash,
-    /// A `\`, which another system takes for a `/`.
     #[error("a path is written with `/` and must not hold `\\`")]
     Backslash,
-    /// An `@` at the beginning.
     #[error("names that begin with `@` are reserved")]
     Reserved,
-    /// A `-` at the beginning, by which a command line would take it for an option.
     #[error("this name must not begin with `-`, as options do")]
     Dash,
-    /// A segment that is more than a file's name.
     #[error("a path must not have the segment {0:?}: none may be empty, `.`, `..` or a spelling of `.git`")]
     Segment(String),
 }

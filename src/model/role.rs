@@ -152,14 +152,12 @@ impl Keys {
 
 /// Why a key may not append an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Refused {
-    /// It has no role at all.
     #[error("which is not among the run's writers")]
     Stranger,
-    /// It has none of these roles.
     #[error("which does not have the role {}", either(.0))]
     Role(&'static [Role]),
-    /// Only an owner that entry 0 names admits a key that seals: a proof then shows who that was.
     #[error("which entry 0 does not name as an owner, and so cannot give the role seal")]
     Admission,
 }

@@ -137,17 +137,14 @@ impl Ord for Wanted {
 
 /// Why a text names no schema.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SchemaError {
-    /// The id is no id.
     #[error("{0:?} is no id of a schema: it has 1 to {MAX_ID} bytes, without spaces and control characters")]
     Id(String),
-    /// There is no version.
     #[error("{0:?} is no schema: one is written `id@version`, like `report@1` or `report@1.2.0`")]
     NoVersion(String),
-    /// The version is none.
     #[error("{0:?} is no version: {1}")]
     Version(String, semver::Error),
-    /// The requirement is none.
     #[error("{0:?} is no requirement like `^1` or `>=1.2, <3`: {1}")]
     Requirement(String, semver::Error),
 }

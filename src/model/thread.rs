@@ -339,17 +339,14 @@ impl Content {
 
 /// Why an entry has no place in a thread.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Illegal {
-    /// Its kind does not belong there.
     #[error("{0} has no place there")]
     Misplaced(&'static str),
-    /// It names a checkpoint that the thread does not have.
     #[error("the thread has no checkpoint {0} before it")]
     UnknownCheckpoint(CheckpointId),
-    /// It resumed something else than the latest checkpoint.
     #[error("{0} is not the latest checkpoint")]
     NotTheLatest(CheckpointId),
-    /// It adopted another state than the one that was offered.
     #[error("the state is not the one that was offered")]
     OtherState,
 }

@@ -97,33 +97,20 @@ pub fn hold(checker: Option<&Path>, schema: &Value, values: &[&[u8]]) -> Held {
 
 /// Why a document is not what it claims to be.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unfit {
-    /// There is nothing to check it against.
     #[error("the schema {0} is not registered here")]
     Unknown(Schema),
-    /// What is registered as the schema cannot be read.
     #[error("the schema {0} {1}")]
     Unreadable(Schema, Unreadable),
-    /// The schema is none.
     #[error("the schema {0} is not valid: {1}")]
     BadSchema(Schema, String),
-    /// It is too large.
     #[error("it is larger than {MAX_CHECKED} bytes, the most that is checked against a schema, {0}")]
     TooLarge(Schema),
-    /// Schemas are about JSON.
     #[error("it is not {0}: {1}")]
     NotJson(Schema, String),
-    /// The schema refuses it.
     #[error("it is not {schema}: {}{why}", at(.place))]
-    Refused {
-        /// The schema.
-        schema: Schema,
-        /// The JSON pointer of what is wrong.
-        place: String,
-        /// What is wrong there, and how much more is, where that was counted.
-        why: String,
-    },
-    /// It could not be told whether the schema refuses it.
+    Refused { schema: Schema, place: String, why: String },
     #[error("it could not be checked against the schema {0}")]
     Failed(Schema, #[source] Failed),
 }

@@ -337,47 +337,26 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Why a repository, or what hangs off it, cannot be had.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Nobody can be called that.
     #[error("the actor must have 1 to {MAX_ACTOR} bytes")]
     Actor,
-    /// No key can be known by that name.
     #[error("{0:?} cannot stand in an allowed-signers file")]
     Principal(String),
-    /// A queue's rules are not there.
     #[error("the file of rules of the queue {queue:?} could not be read from {}", path.display())]
-    Rules {
-        /// The queue.
-        queue: String,
-        /// The file, as the setting names it.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Bytes could not be taken in.
+    Rules { queue: String, path: PathBuf, source: io::Error },
     #[error(transparent)]
     Save(#[from] save::Error),
-    /// There is a secret in what was to be stored.
     #[error(transparent)]
     Secret(#[from] Secret),
-    /// A file could not be taken in.
     #[error("{}: {source}", name.display())]
-    Saved {
-        /// What people call the file.
-        name: PathBuf,
-        /// Why.
-        source: save::Error,
-    },
-    /// There is no key to sign with.
+    Saved { name: PathBuf, source: save::Error },
     #[error(transparent)]
     Sign(#[from] sign::Error),
-    /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] config::Error),
-    /// An empty one could not be made.
     #[error(transparent)]
     Scratch(#[from] scratch::Error),
-    /// There is no repository, or its objects cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -262,14 +262,12 @@ fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Why a pipeline was not registered.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum AddError {
-    /// Its copy could not be written.
     #[error("the pipeline could not be written to {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
-    /// The setting could not be made.
     #[error("the pipeline could not be registered")]
     Config(#[source] program::Error),
-    /// It holds what may not be stored.
     #[error(transparent)]
     Repository(#[from] Error),
 }

@@ -269,17 +269,14 @@ fn parse(path: PathBuf) -> Result<Shown, Error> {
 
 /// Why it is not known what a remote has shown.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The file could not be read.
     #[error("{0}, which says what a remote has shown, could not be read")]
     Read(PathBuf, #[source] io::Error),
-    /// The file is none of ours.
     #[error("{0} does not say what a remote has shown")]
     Bad(PathBuf, #[source] serde_json::Error),
-    /// It cannot be told what of it is here.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// The file could not be written. What was fetched is here.
     #[error("what the remote shows could not be written to {0}; what was fetched is here")]
     Write(PathBuf, #[source] io::Error),
 }

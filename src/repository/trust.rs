@@ -100,32 +100,14 @@ fn text(path: &Path) -> Result<String, Error> {
 
 /// Why it cannot be told whom to trust.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A signer is wanted, and no key is anybody's.
     #[error("nobody says which keys are the signer's")]
     NoSigners,
-    /// A file that a commit can change decides about nobody's trust.
     #[error("`{key}` names {}, which lies inside the work tree", path.display())]
-    Inside {
-        /// The setting.
-        key: String,
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file is not what it should be.
+    Inside { key: String, path: PathBuf },
     #[error("{} cannot be used: {why}", path.display())]
-    Bad {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// A file could not be read.
+    Bad { path: PathBuf, why: String },
     #[error("{} could not be read", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
 }

@@ -284,70 +284,36 @@ fn added_again(old: &Vetted, e: &RunExtended) -> Vec<NewEntry> {
 
 /// Why a run was not continued.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It keeps its id.
     #[error("the run {0:?} cannot continue itself: name another id with --id")]
     SameId(RunId),
-    /// A key that signed the run is not known.
     #[error("the run {:?} is signed with the key {key}, which is not known here, so it is not continued", run.as_str())]
-    Stranger {
-        /// The run.
-        run: RunId,
-        /// The key.
-        key: String,
-    },
-    /// The id belongs to another run.
+    Stranger { run: RunId, key: String },
     #[error("the run {:?} is there already, and does not continue {:?} as that stands now", run.as_str(), old.as_str())]
-    Other {
-        /// The run that is there.
-        run: RunId,
-        /// The run that was to be continued.
-        old: RunId,
-    },
-    /// Its entries are too many to seal.
+    Other { run: RunId, old: RunId },
     #[error("the entries of the run {:?} have {bytes} bytes; at most {} can be sealed with another run", run.as_str(), bounds::BLOB)]
-    TooLarge {
-        /// The run.
-        run: RunId,
-        /// How many bytes there are.
-        bytes: usize,
-    },
-    /// Its products are elsewhere.
+    TooLarge { run: RunId, bytes: usize },
     #[error("the products of {:?} of the run {:?} are not here", item.as_str(), run.as_str())]
-    Absent {
-        /// The run.
-        run: RunId,
-        /// The item.
-        item: ItemId,
-    },
-    /// Something of the run cannot be read.
+    Absent { run: RunId, item: ItemId },
     #[error("the run {:?} cannot be read whole", .0.as_str())]
     Unreadable(RunId),
-    /// The run does not pass.
     #[error(transparent)]
     Barred(#[from] Barred),
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The new run was not made.
     #[error(transparent)]
     Submission(#[from] submission::Error),
-    /// The new run cannot be opened.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// Something could not be read or recorded.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// The rules of the run could not be applied.
     #[error(transparent)]
     Coordinate(#[from] coordinate::Error),
-    /// The logs could not be read.
     #[error(transparent)]
     Verify(#[from] verify::Error),
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -124,21 +124,12 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
 
 /// What can go wrong while rules are applied.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The run could not be read or recorded on.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// A document could not be read.
     #[error(transparent)]
     Document(#[from] stops::Unreadable),
-    /// The run has as many items as it may have.
     #[error("the rules of {run:?} would give it {count} items; at most {most} are allowed")]
-    TooMany {
-        /// The run.
-        run: RunId,
-        /// How many items it would have.
-        count: usize,
-        /// How many it may have.
-        most: usize,
-    },
+    TooMany { run: RunId, count: usize, most: usize },
 }

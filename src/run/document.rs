@@ -154,63 +154,24 @@ fn change(view: &View, name: &FilePath, revision: &Revision) -> Change {
 
 /// What can go wrong with a document.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is no such document.
     #[error("the run {run:?} has no document {name:?}")]
-    Unknown {
-        /// The run.
-        run: RunId,
-        /// The name.
-        name: FilePath,
-    },
-    /// It has no such revision.
+    Unknown { run: RunId, name: FilePath },
     #[error("the document {name:?} has no revision {number}; the highest is {highest}")]
-    NoRevision {
-        /// The document.
-        name: FilePath,
-        /// What was asked for.
-        number: u64,
-        /// The highest there is.
-        highest: u64,
-    },
-    /// It is not what its reader wants.
+    NoRevision { name: FilePath, number: u64, highest: u64 },
     #[error("{}", drift.headline())]
-    Drift {
-        /// How it differs.
-        drift: Box<Drift>,
-        /// When that came about.
-        at: Moment,
-        /// By which commit.
-        commit: Oid,
-    },
-    /// Its bytes are not those that were recorded.
+    Drift { drift: Box<Drift>, at: Moment, commit: Oid },
     #[error("revision {number} of the document {name:?} is not the one that was recorded")]
-    Altered {
-        /// The document.
-        name: FilePath,
-        /// The revision.
-        number: u64,
-        /// How they differ.
-        source: Box<checked::Error>,
-    },
-    /// It is not what it claims to be.
+    Altered { name: FilePath, number: u64, source: Box<checked::Error> },
     #[error("the document {0:?} cannot be put there")]
     Unfit(FilePath, #[source] Box<Unfit>),
-    /// Another revision stands there than the caller knows.
     #[error("the document {name:?} is not what it is to follow: {}", standing(.found.as_ref()))]
-    Changed {
-        /// The document.
-        name: FilePath,
-        /// The digest of its highest revision, if it exists.
-        found: Option<Digest>,
-    },
-    /// The run does not take it.
+    Changed { name: FilePath, found: Option<Digest> },
     #[error("the document {0:?} cannot be put there")]
     Illegal(FilePath, #[source] Illegal),
-    /// The run could not be read or recorded on.
     #[error(transparent)]
     Run(run::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -307,44 +307,24 @@ fn read_match(text: &str) -> Result<InsteadOf, Error> {
 
 /// Why nothing was done with a document.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// No document can be called that.
     #[error("{name:?} cannot be a document's name: {source}")]
-    Name {
-        /// The name.
-        name: String,
-        /// Why.
-        source: NameError,
-    },
-    /// Nothing can follow that.
+    Name { name: String, source: NameError },
     #[error("{0:?} is neither a SHA-256 nor `none`")]
     Match(String),
-    /// It is said of an item.
     #[error("a document is put on a run, not on an item")]
     OnItem,
-    /// What there is elsewhere is not known here.
     #[error("for somebody else's run, --if-match takes the SHA-256 of a revision")]
     NothingElsewhere,
-    /// Our key may not.
     #[error(transparent)]
     People(#[from] people::Error),
-    /// Nothing can be of that schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// The document is not put, or not given.
     #[error("{source}")]
-    Document {
-        /// The run, as it was asked for.
-        run: String,
-        /// The document.
-        name: String,
-        /// Why.
-        source: Box<document::Error>,
-    },
-    /// The run cannot be changed.
+    Document { run: String, name: String, source: Box<document::Error> },
     #[error(transparent)]
     Steer(#[from] steer::Error),
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
 }

@@ -256,40 +256,26 @@ fn created(link: &Link) -> Vec<CreatedItem> {
 
 /// Why nothing is added to a run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Its plan said from the beginning that nobody adds to it.
     #[error("the plan of the run {:?} is not open-ended, so nobody can add to it", .0.as_str())]
     NotOpenEnded(RunId),
-    /// It is over.
     #[error("the run {:?} was closed or cancelled; nothing can be added", .0.as_str())]
     Ended(RunId),
-    /// The plan is another run's.
     #[error("the plan has the id {:?}, and the run is {:?}", plan.as_str(), run.as_str())]
-    OtherRun {
-        /// The plan's id.
-        plan: RunId,
-        /// The run.
-        run: RunId,
-    },
-    /// The run cannot be changed.
+    OtherRun { plan: RunId, run: RunId },
     #[error(transparent)]
     Steer(#[from] steer::Error),
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// It is not one that we may append to.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The rules could not be held against it.
     #[error(transparent)]
     Coordinate(#[from] coordinate::Error),
-    /// It could not be recorded.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// A pipeline went away while it was needed.
     #[error(transparent)]
     Pipeline(#[from] Unusable),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -342,32 +342,24 @@ fn before(opened: &Opened, index: usize, item: &ItemId, depth: usize) -> Vec<Nex
 
 /// Why the way back is not gone.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is said of no item.
     #[error("say which item: RUN/ITEM, or RUN/ITEM:outputs/PATH")]
     NotSaid,
-    /// The item handed no such thing over.
     #[error("there is no product {0:?}")]
     NoProduct(String),
-    /// What was sealed with the run does not show where a product comes from.
     #[error("there is no evidence of where {0} comes from")]
     NoEvidence(String),
-    /// Whom to trust could not be read.
     #[error(transparent)]
     Trust(#[from] Box<crate::repository::trust::Error>),
-    /// Threads could not be read.
     #[error(transparent)]
     Verify(#[from] crate::verify::Error),
-    /// The run could not be read.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// A blob of the run could not be read.
     #[error(transparent)]
     Blob(#[from] crate::git::checked::Error),
-    /// It does not end.
     #[error("the way back has more than {MOST} steps")]
     Long,
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
 }

@@ -232,107 +232,52 @@ pub fn products(about: &About) -> impl Iterator<Item = (&Source, String, &Digest
 
 /// Why nothing was decided, and nobody admitted.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is said of no item.
     #[error("say which item: RUN/ITEM")]
     NoItem,
-    /// It is said of an item.
     #[error("keys are admitted to a whole run")]
     WholeRun,
-    /// People have no say in it.
     #[error("item {0:?} needs no decision: its executor is not `approval`")]
     NotForPeople(ItemId),
-    /// It was decided, or will not be.
     #[error("{item:?} is {status} already")]
-    Decided {
-        /// The item.
-        item: ItemId,
-        /// How it stands.
-        status: &'static str,
-    },
-    /// There is nothing to decide about yet.
+    Decided { item: ItemId, status: &'static str },
     #[error("{item:?} cannot be decided yet: it depends on {on:?}, which is {status}")]
-    TooEarly {
-        /// The item.
-        item: ItemId,
-        /// What it waits for.
-        on: ItemId,
-        /// How that stands.
-        status: &'static str,
-    },
-    /// A document that the item needs is not there.
+    TooEarly { item: ItemId, on: ItemId, status: &'static str },
     #[error(
         "{item:?} cannot be decided yet: it needs the document {document:?}, which is not there, or not what is wanted"
     )]
-    NoDocument {
-        /// The item.
-        item: ItemId,
-        /// The document.
-        document: FilePath,
-    },
-    /// The key may not.
+    NoDocument { item: ItemId, document: FilePath },
     #[error("the key {key} does not have the role `{role}` in the run {:?}", run.as_str())]
-    NoRole {
-        /// The run.
-        run: RunId,
-        /// The key.
-        key: String,
-        /// The role.
-        role: Role,
-    },
-    /// The item is for others.
+    NoRole { run: RunId, key: String, role: Role },
     #[error(transparent)]
     Illegal(#[from] Illegal),
-    /// There is nothing to admit.
     #[error("the key {key} has the role `{}` already", roles.iter().map(|role| role.word()).collect::<Vec<_>>().join("`, `"))]
-    HasRoles {
-        /// The key.
-        key: String,
-        /// The roles that were asked for.
-        roles: Vec<Role>,
-    },
-    /// No key is written like that.
+    HasRoles { key: String, roles: Vec<Role> },
     #[error("{0:?} is neither the fingerprint of a key, nor a public key, nor a file that holds one")]
     NoKey(String),
-    /// A key that was given itself cannot sign here.
     #[error("this is no public key that can sign here")]
     BadKey(#[source] sign::Error),
-    /// A file holds nothing that is read as a key.
     #[error("{} holds neither a public key, nor a line of `git handoff key`, nor a fingerprint", .0.display())]
     Keyless(std::path::PathBuf),
-    /// A file holds several.
     #[error("{} has more than one line: name a file with one key, or the fingerprint", .0.display())]
     SeveralKeys(std::path::PathBuf),
-    /// A file holds the secret half.
     #[error("{} is a private key: name the file of its public key, which ends with .pub", .0.display())]
     Private(std::path::PathBuf),
-    /// A file holds none.
     #[error("{} holds no public key that can sign here", file.display())]
-    Key {
-        /// The file.
-        file: std::path::PathBuf,
-        /// Why.
-        source: sign::Error,
-    },
-    /// Nobody reads that.
+    Key { file: std::path::PathBuf, source: sign::Error },
     #[error("the message has {0} bytes; at most {LONGEST} are recorded")]
     Long(usize),
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The run cannot be changed.
     #[error(transparent)]
     Steer(#[from] steer::Error),
-    /// It is not one that we may append to.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// It could not be recorded.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// The log could not be written.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -165,47 +165,24 @@ fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> 
 
 /// Why a piece is not found.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A run, or an item, is named and nothing of it.
     #[error("say what to print: RUN/ITEM:patch, :outputs/PATH, :manifest or :transcript")]
     NotSaid,
-    /// The run has no such piece.
     #[error("there is no {named:?}")]
-    NoSuchThing {
-        /// The run.
-        run: RunId,
-        /// What was asked for.
-        named: String,
-    },
-    /// There is no transcript yet.
+    NoSuchThing { run: RunId, named: String },
     #[error("no attempt of {:?} has ended yet", .0.as_str())]
     NotEnded(ItemId),
-    /// No attempt of that number has ended.
     #[error("no attempt {attempt} of {:?} has ended with a transcript", item.as_str())]
-    NoAttempt {
-        /// The item.
-        item: ItemId,
-        /// The attempt.
-        attempt: u32,
-    },
-    /// The transcript is elsewhere, or was removed.
+    NoAttempt { item: ItemId, attempt: u32 },
     #[error("the transcript of {:?} is not here; only its hash is recorded", item.as_str())]
-    NoTranscript {
-        /// The item.
-        item: ItemId,
-        /// The remote that the run was fetched from.
-        remote: Option<String>,
-    },
-    /// The run, or its item, is not found.
+    NoTranscript { item: ItemId, remote: Option<String> },
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The run could not be read.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -132,14 +132,12 @@ impl Denied {
 
 /// Why a run was not opened.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Denied {
-    /// It could not be read.
     #[error(transparent)]
     Run(#[from] Error),
-    /// It is not one that we may append to.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// There is no key to sign with.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -30,20 +30,16 @@ impl Repository {
 
 /// Why nothing is proved.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// An item is named where it is about a run.
     #[error("--since is about a whole run: name no item")]
     WholeRun,
-    /// A run is named and nothing of it.
     #[error("say what to prove: RUN/ITEM:patch, or RUN --since SEQ")]
     NotSaid,
-    /// No product is called so.
     #[error("{0:?} is no product: say :patch or :outputs/PATH")]
     NoProduct(String),
-    /// The run, or its item, is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// It cannot be proved.
     #[error(transparent)]
     Prove(#[from] prove::Error),
 }

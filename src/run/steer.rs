@@ -273,93 +273,36 @@ pub(super) fn refuse_foreign(target: &Target) -> Result<(), Error> {
 
 /// Why a run is not changed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is somebody else's.
     #[error("the run {:?} was fetched; it can only be changed where it is driven", .0.as_str())]
     Foreign(RunId),
-    /// It is over.
     #[error("the run {:?} is sealed; nothing can follow", .0.as_str())]
     Sealed(RunId),
-    /// The item is not under way any more.
     #[error("{item:?} is {status} already")]
-    Ended {
-        /// The item.
-        item: ItemId,
-        /// How it stands.
-        status: &'static str,
-    },
-    /// It does not count any more.
+    Ended { item: ItemId, status: &'static str },
     #[error("another item has taken the place of {:?}: {:?}", item.as_str(), by.as_str())]
-    Superseded {
-        /// The item.
-        item: ItemId,
-        /// The other.
-        by: ItemId,
-    },
-    /// The item is not one to ask for again.
+    Superseded { item: ItemId, by: ItemId },
     #[error("{item:?} is {status}; only what failed, was skipped or was cancelled can be retried")]
-    NotLost {
-        /// The item.
-        item: ItemId,
-        /// How it stands.
-        status: &'static str,
-    },
-    /// It is done, although its check did not pass.
+    NotLost { item: ItemId, status: &'static str },
     #[error("{:?} is red, which is done: what it made is handed over, and only what failed, was skipped or was cancelled can be retried", item.as_str())]
-    Red {
-        /// The run.
-        run: RunId,
-        /// The item.
-        item: ItemId,
-    },
-    /// Something that the item waits for is to be asked for first.
+    Red { run: RunId, item: ItemId },
     #[error("{item:?} depends on {on:?}, which is {status}")]
-    Blocked {
-        /// The run.
-        run: RunId,
-        /// The item.
-        item: ItemId,
-        /// What it waits for.
-        on: ItemId,
-        /// How that stands.
-        status: &'static str,
-    },
-    /// What it needs was not made, and will not be.
+    Blocked { run: RunId, item: ItemId, on: ItemId, status: &'static str },
     #[error("{:?} needs {product} of {:?}, which is done without it", item.as_str(), on.as_str())]
-    Lacking {
-        /// The run.
-        run: RunId,
-        /// The item.
-        item: ItemId,
-        /// The item that is done.
-        on: ItemId,
-        /// The product.
-        product: ProductKey,
-    },
-    /// Items are still under way.
+    Lacking { run: RunId, item: ItemId, on: ItemId, product: ProductKey },
     #[error("the run {:?} has {left} item{} that did not end yet", run.as_str(), if *left == 1 { "" } else { "s" })]
-    NotSettled {
-        /// The run.
-        run: RunId,
-        /// How many.
-        left: usize,
-    },
-    /// It is said of no item.
+    NotSettled { run: RunId, left: usize },
     #[error("say which item: RUN/ITEM")]
     NoItem,
-    /// It is said of an item.
     #[error("only a whole run can be closed")]
     WholeRun,
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// It is not one that we may append to.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// It could not be recorded.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -41,11 +41,10 @@ pub(super) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Resul
 
 /// Why a document cannot be looked into.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unreadable {
-    /// Its blob cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Its bytes are not those of its entry.
     #[error("revision {1} of the document {0:?} is damaged: its bytes are not those that its entry names")]
     Damaged(FilePath, u64),
 }

@@ -289,26 +289,20 @@ fn unreadable(error: &repository::Error) -> Problem {
 
 /// Why no run was made.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// No such queue is registered.
     #[error("no queue {0:?} is registered here")]
     Queue(String),
-    /// Whoever submits a run begins it.
     #[error("your own key needs the role `own`: whoever submits a run owns it")]
     NotOwned,
-    /// The run could not be made.
     #[error(transparent)]
     Submit(#[from] submit::Error),
-    /// The runs that were fetched could not be listed.
     #[error(transparent)]
     Refs(#[from] refs::Error),
-    /// The work tree could not be compared with the commit.
     #[error(transparent)]
     WorkTree(#[from] work_tree::Error),
-    /// What lies under the plan's id is no run of ours.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -248,59 +248,34 @@ fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Re
 
 /// What can go wrong with a submission.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The id belongs to a run with another plan, or of another writer.
     #[error("the run {0:?} exists already with another plan or another writer")]
     Different(RunId),
-    /// Another run has the same id in other letter case.
     #[error("the run id {run:?} differs from that of the run {other:?} only in letter case")]
-    OtherCase {
-        /// The id that was asked for.
-        run: RunId,
-        /// The id of the run that is there.
-        other: RunId,
-    },
-    /// The id belonged to a run whose ref is gone.
+    OtherCase { run: RunId, other: RunId },
     #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
     Used(RunId),
-    /// There is no commit to start from.
     #[error("HEAD does not point at a commit yet, so there is nothing that items could start from")]
     Unborn,
-    /// The base is no commit.
     #[error("the base {0:?} is not a commit here")]
     Base(String),
-    /// An artifact file could not be sealed.
     #[error("the artifact {path:?} could not be read from {}", file.display())]
-    Artifact {
-        /// The artifact's path in the plan.
-        path: FilePath,
-        /// The file.
-        file: PathBuf,
-        /// What went wrong.
-        source: std::io::Error,
-    },
-    /// A run of that id, or what a need names, went away while the plan was looked at.
+    Artifact { path: FilePath, file: PathBuf, source: std::io::Error },
     #[error("nothing was sealed for {0}: submit the plan again")]
     Unsealed(String),
-    /// A product could not be copied.
     #[error("a product from elsewhere could not be copied among the temporary files")]
     Copy(#[source] std::io::Error),
-    /// There is a secret in the plan, its rules or an artifact.
     #[error(transparent)]
     Secret(#[from] Secret),
-    /// git failed.
     #[error("the base could not be looked at")]
     Git(#[source] program::Error),
-    /// A ref could not be read or written.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The chain could not be read or written.
     #[error(transparent)]
     Chain(#[from] chain::Error),
-    /// The repository log could not be read or written.
     #[error(transparent)]
     Log(#[from] log::Error),
 }

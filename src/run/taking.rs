@@ -351,29 +351,22 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
 
 /// Why nothing was taken in.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The run may not be continued.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// It could not be recorded.
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// Runs could not be read.
     #[error(transparent)]
     Target(#[from] super::target::Error),
-    /// A document could not be looked at.
     #[error("a document could not be copied to be looked at")]
     Copy(#[source] std::io::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The refs could not be listed.
     #[error(transparent)]
     Refs(#[from] refs::Error),
-    /// It cannot be told whose words count.
     #[error(transparent)]
     Trust(#[from] repository::trust::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -201,39 +201,16 @@ fn names(listed: Vec<(String, Oid)>) -> impl Iterator<Item = String> {
 
 /// Why a run, or an item of it, is not found.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is no such run.
     #[error("there is no run {named:?} here")]
-    Unknown {
-        /// What was asked for.
-        named: String,
-        /// The run whose name is most like it.
-        near: Option<String>,
-    },
-    /// The run has no such item.
+    Unknown { named: String, near: Option<String> },
     #[error("the run {:?} has no item {named:?}", run.as_str())]
-    UnknownItem {
-        /// The run.
-        run: RunId,
-        /// What was asked for.
-        named: String,
-        /// The item whose name is most like it.
-        near: Option<String>,
-    },
-    /// More than one remote's was fetched, and nothing says whose is meant.
+    UnknownItem { run: RunId, named: String, near: Option<String> },
     #[error("{name:?} was fetched from more than one remote: it may be {}", either(places))]
-    Ambiguous {
-        /// What was asked for.
-        name: String,
-        /// What each of them is called here.
-        places: Vec<String>,
-        /// What it is.
-        kind: Kind,
-    },
-    /// The run could not be read.
+    Ambiguous { name: String, places: Vec<String>, kind: Kind },
     #[error(transparent)]
     Run(#[from] super::Error),
-    /// Refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -122,10 +122,8 @@ pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &m
 /// Why it is not known how an archive stands to what is here.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It could not be read.
     #[error(transparent)]
     Archive(#[from] Fault),
-    /// A ref could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -65,23 +65,18 @@ pub(super) fn write(
 
 /// Why a bundle could not be written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A ref went away in the meantime.
     #[error("there is no ref {0}")]
     Gone(String),
-    /// One id, two chains.
     #[error("two different {0}s with the id {1:?} were named")]
     Twice(&'static str, String),
-    /// One key, two logs.
     #[error("they come with two different logs of the key {0}")]
     TwoLogs(String),
-    /// git could not write it.
     #[error("the bundle could not be written")]
     Write(#[from] program::Error),
-    /// There was no place to work in.
     #[error(transparent)]
     Scratch(#[from] scratch::Error),
-    /// A ref could not be read or made.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

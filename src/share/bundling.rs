@@ -105,37 +105,24 @@ fn readable(file: &std::fs::File) -> io::Result<()> {
 
 /// Why there is no bundle.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is nothing to write.
     #[error("there are no runs or threads here")]
     Nothing,
-    /// Its file could not be written.
     #[error("{} could not be written", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A run is not found.
+    File { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// A thread is not found.
     #[error(transparent)]
     ThreadTarget(#[from] thread_target::Error),
-    /// Threads could not be listed.
     #[error(transparent)]
     Thread(#[from] crate::thread::Error),
-    /// The key that writes logs cannot be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
-    /// The logs that go along could not be read or written.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// Refs could not be listed.
     #[error(transparent)]
     Refs(#[from] crate::git::refs::Error),
-    /// It could not be written.
     #[error(transparent)]
     Bundle(#[from] bundle::Error),
 }

@@ -362,32 +362,24 @@ fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Erro
 
 /// Why nothing was taken in.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The remote has nothing of that name.
     #[error("there is no run or thread {0:?} on {1}")]
     Unknown(String, String),
-    /// The remote does not show it, and showed it before or has a log that names it.
     #[error("{}", .0.sentence())]
     Vanished(Box<Vanished>),
-    /// It is not known what the remote showed before, or that cannot be kept.
     #[error(transparent)]
     Shown(#[from] shown::Error),
-    /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// It shows more than anybody has.
     #[error("the remote shows {0} runs, threads and logs; not more than {MOST_REFS} are taken")]
     TooMany(usize),
-    /// The remote could not be dealt with.
     #[error(transparent)]
     Remote(#[from] remote::Error),
-    /// A ref could not be read or moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// What an archive holds could not be read.
     #[error(transparent)]
     Archive(#[from] archived::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

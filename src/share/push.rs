@@ -299,56 +299,32 @@ pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Re
 
 /// Why nothing, or not everything, was handed over.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is nothing of that name here.
     #[error("there is no run or thread {0:?} here")]
     Unknown(String),
-    /// Histories went apart; nothing was pushed.
     #[error("{}; nothing was pushed", Diverged::sentence(.0))]
     Diverged(Vec<Diverged>),
-    /// Something that is no chain of ours lies in the place of one on the remote, and it has no other name left.
     #[error("{} {:?} on the remote is not sound, and ours has no other name: {}", .0.place.kind.word(), .0.place.name, .0.why)]
     Blocked(Box<Rival>),
-    /// The remote refused.
     #[error("the remote refused {}", porcelain::refused(answers))]
-    Declined {
-        /// What became of each ref.
-        answers: Vec<Answer>,
-        /// What the remote said.
-        said: String,
-    },
-    /// Another push with the same key moved the log first.
+    Declined { answers: Vec<Answer>, said: String },
     #[error("{0}")]
     Overtaken(Box<Error>, Overtaken),
-    /// The remote does not show what it took.
     #[error("{name} was pushed as {pushed}, but the remote shows {}", .found.map_or("nothing".into(), |oid| oid.to_string()))]
-    ReadBack {
-        /// The ref.
-        name: String,
-        /// What was pushed.
-        pushed: Oid,
-        /// What is there.
-        found: Option<Oid>,
-    },
-    /// There is a secret in what would be handed over; nothing was.
+    ReadBack { name: String, pushed: Oid, found: Option<Oid> },
     #[error(transparent)]
     Secret(Secret),
-    /// git could not be asked what would be handed over.
     #[error(transparent)]
     Git(#[from] program::Error),
-    /// It cannot be told where `HEAD` is.
     #[error(transparent)]
     Head(#[from] work_tree::Error),
-    /// The remote could not be dealt with.
     #[error(transparent)]
     Remote(#[from] remote::Error),
-    /// A log of ours could not make way for another clone's.
     #[error("the log of this clone could not make way for another's by the same key")]
     Log(#[from] log::Error),
-    /// Our refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// Our objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -178,120 +178,59 @@ impl Accepted {
 
 /// Why nothing was adopted.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The descriptor is none.
     #[error(transparent)]
     Descriptor(#[from] descriptor::Error),
-    /// The descriptor was changed, or never signed.
     #[error("the descriptor is not what was signed")]
     Signature(#[source] sign::Error),
-    /// It is for somebody else.
     #[error("the checkpoint is offered to {to:?}, not to {}", me.as_ref().map_or("whoever asks".to_owned(), |me| format!("{me:?}")))]
-    Recipient {
-        /// Whom it is for.
-        to: String,
-        /// Who asked.
-        me: Option<String>,
-    },
-    /// It is too late.
+    Recipient { to: String, me: Option<String> },
     #[error("the offer expired at {0}")]
     Expired(crate::model::time::Moment),
-    /// Nobody here knows who offers it.
     #[error("the offer is signed by a key that is not known here: {0}")]
     UnknownSigner(String),
-    /// What is offered goes back to a key that somebody on the way did not know.
     #[error(
         "the thread goes back to {thread}, by the key {signer}, {}",
         if *known { "or to a key that was accepted there without being known" } else { "which is not known here" }
     )]
-    UnknownLineage {
-        /// The thread that it goes back to.
-        thread: ThreadId,
-        /// Its key.
-        signer: String,
-        /// Whether that key is known here.
-        known: bool,
-    },
-    /// What is offered goes back to somebody who is known as one who may not, or not then.
+    UnknownLineage { thread: ThreadId, signer: String, known: bool },
     #[error("the source is not to be trusted: {0}")]
     Untrusted(String),
-    /// Whoever offers it is known as somebody who may not, or not now.
     #[error("the offer is signed by {key}, which {why}")]
-    Distrusted {
-        /// The key.
-        key: String,
-        /// What speaks against it.
-        why: String,
-    },
-    /// Its objects have names of another kind.
+    Distrusted { key: String, why: String },
     #[error("the offer is from a {there} repository, and this one is {here}")]
-    ObjectFormat {
-        /// Theirs.
-        there: String,
-        /// Ours.
-        here: &'static str,
-    },
-    /// It was adopted before.
+    ObjectFormat { there: String, here: &'static str },
     #[error("the offer was used in this repository before")]
     Used,
-    /// There is nowhere to look.
     #[error("{0} is not here, and there is no remote to fetch it from")]
     NoSource(String),
-    /// The thread belongs to somebody else than who offers it.
     #[error("the offer is signed by {offered}, but the thread belongs to {owner}")]
-    OtherKey {
-        /// The descriptor's key.
-        offered: String,
-        /// The thread's key.
-        owner: String,
-    },
-    /// The thread does not go that far where it was looked for.
+    OtherKey { offered: String, owner: String },
     #[error("the source does not hold {offered} yet: the thread has {entries} {} there", if *entries == 1 { "entry" } else { "entries" })]
-    NotThere {
-        /// What was offered.
-        offered: String,
-        /// How far the thread goes.
-        entries: u64,
-    },
-    /// The thread says something else than the descriptor.
+    NotThere { offered: String, entries: u64 },
     #[error("the descriptor's `{0}` is not what the thread's signed entries say")]
     Forged(&'static str),
-    /// The thread at the source does not verify.
     #[error("the source does not verify")]
     Unsound(#[from] Unsound),
-    /// The objects could not be fetched or taken in.
     #[error(transparent)]
     Quarantine(#[from] quarantine::Error),
-    /// The working tree cannot be put back here.
     #[error("the working tree cannot be put back")]
     Checkout(#[from] checkout::Error),
-    /// The thread stands, and only the working tree is not, or not wholly, put back.
     #[error("the checkpoint was adopted, but its working tree could not be put back")]
-    Unfinished {
-        /// The new thread.
-        thread: ThreadId,
-        /// What went wrong.
-        source: checkout::Error,
-    },
-    /// Its packet is not one to go on from.
+    Unfinished { thread: ThreadId, source: checkout::Error },
     #[error(transparent)]
     Packet(#[from] gate::Error),
-    /// Nobody can say what was used.
     #[error(transparent)]
     Record(#[from] used::Error),
-    /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// The configured remotes could not be read.
     #[error(transparent)]
     Remotes(#[from] remote::Error),
-    /// The nonces could not be used.
     #[error("the nonce could not be noted")]
     Nonce(#[from] nonce::Error),
-    /// The thread could not be begun.
     #[error(transparent)]
     Thread(#[from] super::Error),
-    /// A ref could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -175,36 +175,20 @@ fn local_changes(store: &Store, snapshot: &Snapshot) -> Result<BTreeMap<Vec<u8>,
 
 /// Why a saved working tree was not put back.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The checkpoint holds none.
     #[error("the checkpoint holds no working tree")]
     NoWorktree,
-    /// Another commit is checked out.
     #[error("the working tree was saved on {}, and HEAD is at {}", shown(*.base), shown(*.head))]
-    OtherBase {
-        /// The commit that it was saved on.
-        base: Option<Oid>,
-        /// The commit that is checked out.
-        head: Option<Oid>,
-    },
-    /// Local changes are in the way.
+    OtherBase { base: Option<Oid>, head: Option<Oid> },
     #[error("changed here, and in the way: {}", paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
-    LocalChanges {
-        /// The files.
-        paths: Vec<PathBuf>,
-        /// Those of them that the index marks, so that `git status` does not show them.
-        marks: Marks,
-    },
-    /// The working tree here could not be looked at.
+    LocalChanges { paths: Vec<PathBuf>, marks: Marks },
     #[error(transparent)]
     Snapshot(#[from] worktree::Error),
-    /// HEAD could not be read.
     #[error(transparent)]
     Head(#[from] work_tree::Error),
-    /// A file could not be removed.
     #[error("{} could not be removed", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

@@ -92,25 +92,16 @@ impl Write for Head {
 
 /// Why a checkpoint did not pass.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Its packet is worse than what is accepted.
     #[error("the packet of {checkpoint} is {}", .report.classification.as_str())]
-    Unclean {
-        /// The checkpoint.
-        checkpoint: CheckpointId,
-        /// What the check found.
-        report: Box<Report>,
-    },
-    /// Its packet is not what its entry says.
+    Unclean { checkpoint: CheckpointId, report: Box<Report> },
     #[error("the packet of {0} is not what its entry says")]
     Altered(CheckpointId),
-    /// Nobody can say which tokens were used.
     #[error(transparent)]
     Used(#[from] used::Error),
-    /// The logs that the runs of its facts are held against could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// Its packet could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -215,79 +215,44 @@ pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, Error> 
 
 /// What can go wrong with a thread.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is none of that name.
     #[error("there is no thread {:?} here", .0.as_str())]
     Unknown(ThreadId),
-    /// There is one of that name.
     #[error("there is a thread {:?} here already", .0.as_str())]
     Exists(ThreadId),
-    /// Its ref is gone.
     #[error("the thread {:?} is gone, but the repository log holds it", .0.as_str())]
     Gone(ThreadId),
-    /// Its last entries are gone.
     #[error("the thread {:?} has lost entries that the repository log holds", .0.as_str())]
     Shortened(ThreadId),
-    /// It has no such checkpoint.
     #[error("the thread {:?} has no checkpoint {checkpoint}", thread.as_str())]
-    NoCheckpoint {
-        /// The thread.
-        thread: ThreadId,
-        /// The checkpoint.
-        checkpoint: CheckpointId,
-    },
-    /// It belongs to another key.
+    NoCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
     #[error("the thread {:?} belongs to the key {owner}, not to {key}", thread.as_str())]
-    NotOurs {
-        /// The thread.
-        thread: ThreadId,
-        /// The key of its first entry.
-        owner: String,
-        /// Our key.
-        key: String,
-    },
-    /// It does not verify.
+    NotOurs { thread: ThreadId, owner: String, key: String },
     #[error(transparent)]
     Unsound(#[from] Unsound),
-    /// It was not vouched for.
     #[error(transparent)]
     Vouch(#[from] vouch::Error),
-    /// The run that was to be tied to it does not verify.
     #[error("the run {:?} cannot be tied to a checkpoint: {finding}", run.as_str())]
-    Tie {
-        /// The run.
-        run: RunId,
-        /// What is wrong with it.
-        finding: String,
-    },
-    /// Its state is not what its entry says.
+    Tie { run: RunId, finding: String },
     #[error("the state of {0} is not what its entry says")]
     Altered(CheckpointId),
-    /// Nobody can say whether somebody else goes on from the same packet.
     #[error(transparent)]
     Nonce(#[from] nonce::Error),
-    /// Its packet is not one to go on from.
     #[error(transparent)]
     Packet(#[from] gate::Error),
-    /// The descriptor could not be signed.
     #[error("the descriptor could not be signed")]
     Sign(#[from] crate::ledger::sign::Error),
-    /// The saved working tree could not be put back.
     #[error("the working tree cannot be put back")]
     Checkout(#[from] checkout::Error),
-    /// A place to compare working trees could not be made.
     #[error(transparent)]
     Worktree(#[from] worktree::Error),
-    /// The chain could not be read or written.
     #[error(transparent)]
     Chain(#[from] chain::Error),
-    /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] crate::git::store::Error),
-    /// A ref could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// The thread stands; only its log entry is missing.
     #[error(transparent)]
     Log(#[from] log::Error),
 }

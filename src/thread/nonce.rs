@@ -112,11 +112,10 @@ fn exists(path: &Path) -> Result<bool, Error> {
 
 /// Why nothing could be said or noted of a nonce.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A file could not be read or written.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// The thread that it was intended for could not be read.
     #[error("the thread of an interrupted adoption could not be read")]
     Chain(#[source] chain::Error),
 }

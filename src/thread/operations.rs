@@ -255,58 +255,32 @@ impl Repository {
 
 /// Why nothing was done with a thread.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// What is said about a checkpoint is no line.
     #[error("a summary is one line of at most {MAX_SUMMARY} bytes")]
     Summary,
-    /// Nobody is called that.
     #[error("an agent's name has 1 to {MAX_AGENT} bytes and no control characters")]
     Agent,
-    /// Whose states would be gone on from is not known.
     #[error("the thread belongs to {key}, which {why}")]
-    UnknownSigner {
-        /// The checkpoint, as it was asked for.
-        named: String,
-        /// The key of the thread.
-        key: String,
-        /// Why not.
-        why: String,
-    },
-    /// A state is not handed out like this.
+    UnknownSigner { named: String, key: String, why: String },
     #[error("the state has {size} bytes, and an answer at most {at_most}")]
-    TooLarge {
-        /// The thread.
-        thread: ThreadId,
-        /// How many bytes the state has.
-        size: u64,
-        /// How many it may have.
-        at_most: u64,
-    },
-    /// The thread is not found, or not to be gone on from.
+    TooLarge { thread: ThreadId, size: u64, at_most: u64 },
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The run is not found.
     #[error(transparent)]
     Run(#[from] run::target::Error),
-    /// Refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// The thread cannot be read or continued.
     #[error(transparent)]
     Thread(#[from] super::Error),
-    /// Nothing was adopted.
     #[error(transparent)]
     Adopt(#[from] adopt::Error),
-    /// The working tree could not be saved.
     #[error(transparent)]
     Worktree(#[from] worktree::Error),
-    /// It cannot be told what the work stands on.
     #[error(transparent)]
     Head(#[from] work_tree::Error),
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

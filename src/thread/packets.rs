@@ -150,35 +150,26 @@ fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Res
 
 /// Why a packet is neither checked nor written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// A thread is not found, or is not to be believed.
     #[error(transparent)]
     ThreadTarget(#[from] thread_target::Error),
-    /// A thread could not be read.
     #[error(transparent)]
     Thread(#[from] super::Error),
-    /// A packet that is attached could not be checked.
     #[error(transparent)]
     Attached(#[from] attached::Error),
-    /// A run does not pass the gate.
     #[error(transparent)]
     Barred(#[from] Barred),
-    /// A run could not be read.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// A document is not there, or not what was recorded.
     #[error(transparent)]
     Document(#[from] document::Error),
-    /// No document can have that name.
     #[error(transparent)]
     DocumentName(#[from] documents::Error),
-    /// It cannot be told where `HEAD` is.
     #[error(transparent)]
     Head(#[from] work_tree::Error),
-    /// git could not be asked.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

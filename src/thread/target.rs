@@ -111,47 +111,24 @@ pub fn id(text: &str) -> Result<ThreadId, Error> {
 
 /// Why a thread is not found, or not to be gone on from.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// No thread can be called so.
     #[error("{name:?} cannot be a thread's name: {source}")]
-    Name {
-        /// The name.
-        name: String,
-        /// Why.
-        source: NameError,
-    },
-    /// There is no such thread.
+    Name { name: String, source: NameError },
     #[error("there is no thread {named:?} here")]
-    Unknown {
-        /// What was asked for.
-        named: String,
-        /// The thread whose name is most like it.
-        near: Option<String>,
-    },
-    /// More than one remote's was fetched, or refs could not be read.
+    Unknown { named: String, near: Option<String> },
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// It is not sound, or its keys are not to be trusted.
     #[error("{source}")]
-    Vouch {
-        /// What the thread is called here.
-        named: String,
-        /// Why.
-        source: vouch::Error,
-    },
-    /// It is not sound.
+    Vouch { named: String, source: vouch::Error },
     #[error(transparent)]
     Unsound(#[from] Unsound),
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// The thread could not be read.
     #[error(transparent)]
     Thread(#[from] super::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] crate::repository::Error),
-    /// Refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -94,16 +94,10 @@ impl Used {
 
 /// Why nobody can say what was used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// A thread of ours could not be read.
     #[error("{name} could not be read, so that nobody can say what was used in it")]
-    Thread {
-        /// Its ref.
-        name: String,
-        /// Why.
-        source: store::Error,
-    },
-    /// The refs could not be listed.
+    Thread { name: String, source: store::Error },
     #[error(transparent)]
     Refs(#[from] refs::Error),
 }

@@ -110,20 +110,16 @@ impl ThreadsToVerify<'_> {
 
 /// Why threads cannot be verified.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It cannot be told whom to trust.
     #[error(transparent)]
     Trust(#[from] trust::Error),
-    /// It is not known what remotes have shown.
     #[error(transparent)]
     Shown(#[from] shown::Error),
-    /// A thread is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// Threads could not be listed.
     #[error(transparent)]
     Thread(#[from] super::Error),
-    /// The repository could not be read.
     #[error(transparent)]
     Verify(#[from] verify::Error),
 }

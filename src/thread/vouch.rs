@@ -95,22 +95,14 @@ impl Vouched {
 
 /// Why bytes do not leave a thread.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It does not verify.
     #[error(transparent)]
     Tampered(#[from] Unsound),
-    /// It verifies, but rests on a key that is not to be trusted.
     #[error("thread {thread} is not to be trusted: {finding}")]
-    Untrusted {
-        /// The thread.
-        thread: ThreadId,
-        /// What speaks against it.
-        finding: String,
-    },
-    /// The logs could not be read.
+    Untrusted { thread: ThreadId, finding: String },
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// The ref could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

@@ -268,17 +268,14 @@ pub(super) fn records(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Why a working tree was not saved.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is none.
     #[error("there is no work tree")]
     Bare,
-    /// It holds what git cannot keep.
     #[error("the working tree cannot be saved: {0}")]
     Refused(String),
-    /// It holds another repository.
     #[error("{} is a nested git repository, which no checkpoint can hold", .0.display())]
     Nested(PathBuf),
-    /// Submodules hold changes, which no checkpoint takes along.
     #[error(
         "the submodule{} {} {} uncommitted or new files, which no checkpoint holds; commit or stash them there",
         if .0.len() == 1 { "" } else { "s" },
@@ -286,28 +283,20 @@ pub enum Error {
         if .0.len() == 1 { "has" } else { "have" }
     )]
     Submodules(Vec<PathBuf>),
-    /// It holds a file that is too large.
     #[error("{file} has more than {limit} bytes, the most that is taken", file = .0.display(), limit = .1)]
     TooLarge(PathBuf, u64),
-    /// Even folders of ignored files are too many to name.
     #[error("more than {MOST_IGNORED} files and folders are ignored")]
     TooManyIgnored,
-    /// It holds a file with a secret in it.
     #[error(transparent)]
     Secret(Secret),
-    /// A host would not take it, or it could not be stored.
     #[error(transparent)]
     Quarantine(#[from] quarantine::Error),
-    /// A folder could not be read.
     #[error("cannot read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// A file of ours could not be written.
     #[error("{} could not be written", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// An object could not be written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
 }

@@ -246,46 +246,30 @@ fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, Error> {
 
 /// Why runs could not be put away or brought back.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is somebody else's to put away.
     #[error("the run {0:?} was fetched; only runs of this repository are archived here")]
     Foreign(String),
-    /// It goes on.
     #[error("the run {:?} is not sealed; only what is sealed is archived", .0.as_str())]
     NotSealed(RunId),
-    /// Its chain is not what it must be.
     #[error("the run {:?} is not sound, and was left where it is: {why}", run.as_str())]
-    Unsound {
-        /// The run.
-        run: RunId,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// It has a ref of its own.
+    Unsound { run: RunId, why: String },
     #[error("the run {:?} is not archived", .0.as_str())]
     NotArchived(RunId),
-    /// There is no such moment.
     #[error("the age must be a time like 90d, 12w or 6mo")]
     Age,
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// The archive could not be read or written.
     #[error(transparent)]
     Archive(#[from] archive::Error),
-    /// What it holds could not be read.
     #[error(transparent)]
     Contents(#[from] archives::Fault),
-    /// A run could not be read.
     #[error(transparent)]
     Chain(#[from] chain::Error),
-    /// A ref could not be read or moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

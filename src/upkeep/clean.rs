@@ -169,29 +169,22 @@ fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
 
 /// What can go wrong with cleaning up.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The run could not be held.
     #[error(transparent)]
     Hold(#[from] hold::Error),
-    /// The run could not be read.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// A ref could not be deleted.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// What is kept of archived runs could not be read or written.
     #[error(transparent)]
     Kept(#[from] super::archive::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The worktrees could not be listed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
-    /// Spent worktrees could not be removed.
     #[error("the spent worktrees in {} could not be removed", .0.display())]
     Pool(PathBuf, #[source] std::io::Error),
-    /// A worktree could not be saved or removed.
     #[error(transparent)]
     Clear(#[from] drive::Error),
 }

@@ -232,43 +232,28 @@ fn forget(path: &Path) -> io::Result<()> {
 
 /// Why a run could not be deleted.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It is a copy of another repository's run, which the next fetch would bring again.
     #[error("the run {name:?} was fetched; only runs of this repository are deleted here")]
-    Foreign {
-        /// Its name here.
-        name: String,
-        /// Its ref.
-        reference: String,
-    },
-    /// A driver has it, or its lock cannot be used.
+    Foreign { name: String, reference: String },
     #[error(transparent)]
     Hold(#[from] hold::Error),
-    /// There is no such run.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// Its refs could not be read or deleted.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// An archive could not be replaced.
     #[error(transparent)]
     Archive(#[from] archive::Error),
-    /// What is kept of an archived run could not be removed.
     #[error(transparent)]
     Kept(#[from] super::archive::Error),
-    /// Its worktrees could not be removed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
-    /// The record of the deletion could not be signed.
     #[error("the record of the deletion could not be signed")]
     Sign(#[source] sign::Error),
-    /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// The record of the deletion, or of how far the run was verified, could not be written or removed.
     #[error("cannot record the deletion in the git directory")]
     Mark(#[source] io::Error),
-    /// The repository could not be used.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -147,38 +147,28 @@ fn restrict(path: &Path) -> bool {
 
 /// What can go wrong with looking or mending.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// A run could not be mended.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// A run that was to be mended is none that may be appended to.
     #[error(transparent)]
     Denied(#[from] run::Denied),
-    /// A chain could not be read.
     #[error(transparent)]
     Chain(#[from] chain::Error),
-    /// The repository log could not be read.
     #[error(transparent)]
     Log(#[from] log::Error),
-    /// The logs could not be read.
     #[error(transparent)]
     Logs(#[from] verify::Error),
-    /// A run could not be held.
     #[error(transparent)]
     Hold(#[from] hold::Error),
-    /// The configuration could not be listed.
     #[error(transparent)]
     Config(#[from] config::Error),
-    /// The worktrees could not be listed.
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
 }

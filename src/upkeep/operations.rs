@@ -221,29 +221,22 @@ fn is_public(key: &str) -> bool {
 
 /// Why a repository could not be looked after.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is nothing of it here but its chain.
     #[error("the run {0:?} was fetched; there is nothing of it to clean here")]
     Foreign(String),
-    /// It could not be looked at.
     #[error(transparent)]
     Doctor(#[from] doctor::Error),
-    /// It could not be removed.
     #[error(transparent)]
     Clean(#[from] clean::Error),
-    /// What lies on the disk could not be looked at.
     #[error(transparent)]
     Disk(#[from] disk::Error),
-    /// The run is not found.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// There is nowhere to make worktrees, nor were any made.
     #[error(transparent)]
     NoCache(#[from] NoCache),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// What the repository is asked for could not be had.
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -201,47 +201,34 @@ impl One<'_> {
 
 /// Why a bundle could not be opened, or holds nothing to verify.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum BundleError {
-    /// It cannot be read.
     #[error("{} could not be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    /// It is something else.
     #[error("{} is not a git bundle of version 2 or 3", .0.display())]
     NotABundle(PathBuf),
-    /// It asks for what nobody can check here: above all, to do without objects.
     #[error("{} asks its reader for {:?}, and what verify reads must be complete in itself", .0.display(), .1)]
     Capability(PathBuf, String),
-    /// A name in it does not say what it holds.
     #[error("{} cannot be relied on: {:?} {}", .0.display(), .1, .2)]
     Name(PathBuf, String, &'static str),
-    /// It holds only what is new to somebody who has the rest.
     #[error("{} is not complete: it needs {count} commits that are not in it", .0.display(), count = .1)]
     Incomplete(PathBuf, usize),
-    /// It is larger than what may come in.
     #[error("{} is larger than {largest} bytes", .0.display(), largest = .1)]
     TooLarge(PathBuf, u64),
-    /// git has no room for what is in it.
     #[error("{} holds objects that take more memory to put together than there is for them", .0.display())]
     TooMuch(PathBuf),
-    /// It names more than anybody has.
     #[error("{} names {count} refs; not more than {MOST_REFS} are taken", .0.display(), count = .1)]
     TooMany(PathBuf, usize),
-    /// What is in it is damaged.
     #[error("the objects in {} are not sound", .0.display())]
     Pack(PathBuf, #[source] program::Error),
-    /// Nothing in it has a name that was asked for.
     #[error("there is no run or thread {0:?} in the bundle")]
     Missing(String),
-    /// There is nothing to verify in it.
     #[error("there are no runs or threads in the bundle")]
     Empty,
-    /// There was no place to work in.
     #[error(transparent)]
     Scratch(#[from] scratch::Error),
-    /// A ref could not be made.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// The logs in it could not be read.
     #[error(transparent)]
     Logs(#[from] Error),
 }

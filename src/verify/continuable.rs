@@ -164,38 +164,18 @@ fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
 
 /// Why a chain must not be continued.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Refusal {
-    /// It does not verify as far as it goes.
     #[error("run {} does not verify: {}", .0.run, .0.first_finding())]
     Broken(Box<Report>),
-    /// It is sealed, by our own key: nothing follows a seal.
     #[error("run {0} is sealed")]
     Sealed(RunId),
-    /// It is sound, sealed or not, but somebody else began it.
     #[error("run {run} was begun with the key {key}, which is not yours")]
-    Foreign {
-        /// The run.
-        run: RunId,
-        /// That key's fingerprint.
-        key: String,
-    },
-    /// Neither entry 0 nor an admission names our key.
+    Foreign { run: RunId, key: String },
     #[error("the key {key} is not among the writers of run {run}")]
-    NotAWriter {
-        /// The run.
-        run: RunId,
-        /// Our key's fingerprint.
-        key: String,
-    },
-    /// Its first entry, which was found right before, cannot be read any more.
+    NotAWriter { run: RunId, key: String },
     #[error("entry 0 of run {run} could not be read: {why}")]
-    Unread {
-        /// The run.
-        run: RunId,
-        /// Why.
-        why: String,
-    },
-    /// The run could not be looked at.
+    Unread { run: RunId, why: String },
     #[error(transparent)]
     Verify(#[from] Error),
 }

@@ -184,35 +184,16 @@ fn keys(run: &RunId, signers: &[SignerSeen], row: Verdict, accepted: bool) -> (V
 
 /// Why a run did not pass.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Barred {
-    /// It contradicts itself, or what is known of it.
     #[error("the run {:?} does not verify, so nothing is taken from it: {what}", report.run)]
-    Tampered {
-        /// What verification found.
-        report: Box<Report>,
-        /// The first row that contradicts it, and what that says.
-        what: String,
-    },
-    /// A key that signed it is not to be trusted.
+    Tampered { report: Box<Report>, what: String },
     #[error("the run {:?} is not trusted, so nothing is taken from it: {what}", report.run)]
-    Untrusted {
-        /// What verification found.
-        report: Box<Report>,
-        /// What the row of signatures says.
-        what: String,
-    },
-    /// Another run has its id, and it is not known which of the two is meant.
+    Untrusted { report: Box<Report>, what: String },
     #[error("another run has the id of the run {:?}, so nothing is taken from it: {what}", report.run)]
-    Conflict {
-        /// What verification found.
-        report: Box<Report>,
-        /// What the row of anchors says.
-        what: String,
-    },
-    /// It is not intact, where that is asked for, or there is nothing of it here.
+    Conflict { report: Box<Report>, what: String },
     #[error("the run {:?} does not verify: {}", .0.run, .0.headline)]
     NotIntact(Box<Report>),
-    /// It could not be looked at.
     #[error(transparent)]
     Verify(#[from] Error),
 }

@@ -341,36 +341,20 @@ fn resolve(store: &Store, reference: &str) -> Result<Result<Oid, String>, Error>
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Nothing knows the run.
     #[error("there is no ref {0}")]
     NoSuchRun(String),
-    /// The run's ref is gone, and a log remembers it.
     #[error("the ref {reference} is gone, but the log {log} holds the run")]
-    Vanished {
-        /// The ref.
-        reference: String,
-        /// The log that names the run.
-        log: String,
-    },
-    /// The thread's ref is gone, and a log remembers it.
+    Vanished { reference: String, log: String },
     #[error("the ref {reference} is gone, but the log {log} holds the thread")]
-    VanishedThread {
-        /// The ref.
-        reference: String,
-        /// The log that names the thread.
-        log: String,
-    },
-    /// A ref could not be read.
+    VanishedThread { reference: String, log: String },
     #[error("the ref {0} could not be read")]
     Ref(String, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The file of packed refs is one that git does not write: what it says depends on who reads it.
     #[error(transparent)]
     Packed(#[from] packed::Error),
-    /// The refs could not be listed.
     #[error("the logs could not be listed")]
     Refs(#[source] crate::git::refs::Error),
-    /// The repository could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -79,13 +79,10 @@ pub(super) struct Walked {
 /// Why a walk ended too early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stop {
-    /// A commit could not be read.
     #[error("{0}")]
     Fault(Fault),
-    /// There are too many commits that are no entries: so many were read.
     #[error("{0} commits are no entries; the history before them was not read")]
     Strangers(usize),
-    /// There are too many commits: so many were read.
     #[error("it is too long to be read: more than {0} commits")]
     TooLong(usize),
 }

@@ -67,14 +67,13 @@ fn time(text: &str) -> Option<Moment> {
 
 /// Why a list of revoked keys cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RevokedError {
-    /// A line says something else.
     #[error(
         "line {0} is not one SHA256 fingerprint or one public key, perhaps after since=2026-06-04T02:00:00Z and before a \
          comment that names no other"
     )]
     Line(usize),
-    /// A line is one for some readers and several for others.
     #[error(
         "line {0} holds a control character, such as a CR alone, or a mark of byte order; lines end with LF or CR LF"
     )]

@@ -218,37 +218,28 @@ fn moment(text: &str, zone: &TimeZone) -> Option<Moment> {
 
 /// Why an allowed-signers file cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum SignersError {
-    /// A line is no allowed-signers line.
     #[error("line {0} is not `principals [options] key`")]
     Line(usize),
-    /// A line is one for some readers and several for others.
     #[error(
         "line {0} holds a control character, such as a CR alone, or a mark of byte order; lines end with LF or CR LF"
     )]
     Divided(usize),
-    /// A value does not stand in quotes.
     #[error("line {0} has the option {1:?} whose value does not stand in one pair of quotes")]
     Quotes(usize, String),
-    /// What should be a comment names a key.
     #[error("line {0} names more than one key")]
     TwoKeys(usize),
-    /// A line trusts whatever a certificate authority signs.
     #[error("line {0} names a `cert-authority`; certificates are not supported, name the keys themselves")]
     CertAuthority(usize),
-    /// A line has an option that is not known.
     #[error("line {0} has the unknown option {1:?}")]
     Option(usize, String),
-    /// A line has an option two times.
     #[error("line {0} has the option {1:?} twice")]
     Twice(usize, String),
-    /// A validity ends before it begins.
     #[error("line {0} is valid at no time: `valid-before` is not after `valid-after`")]
     Never(usize),
-    /// A validity is no time.
     #[error("line {0} has a time that is not YYYYMMDD[HHMM[SS]][Z]")]
     Time(usize),
-    /// A key cannot be read.
     #[error("line {0} holds no OpenSSH public key")]
     Key(usize, #[source] ssh_key::Error),
 }

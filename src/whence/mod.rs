@@ -80,48 +80,30 @@ fn counted(lines: u64) -> String {
 
 /// Why it cannot be said whence something comes.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It names nothing that is here.
     #[error("{0:?} is no commit, no file of HEAD, no line of one, and no range of commits")]
     Nothing(String),
-    /// A side of a range names no commit.
     #[error("{0:?} names no commit")]
     NoCommit(String),
-    /// The file is shorter.
     #[error("{path:?} has {}, so there is no line {asked}", counted(*.lines))]
-    NoLine {
-        /// The file.
-        path: String,
-        /// How many lines it has.
-        lines: u64,
-        /// The line that was asked about.
-        asked: u64,
-    },
-    /// It is no range.
+    NoLine { path: String, lines: u64, asked: u64 },
     #[error("{0:?} is no range of commits like main..feature")]
     NoRange(String),
-    /// Nothing can be held against what is known.
     #[error(transparent)]
     Verification(#[from] verification::Error),
-    /// Patches could not be put together.
     #[error(transparent)]
     Apply(#[from] apply::Error),
-    /// A run could not be read.
     #[error(transparent)]
     Run(#[from] run::Error),
-    /// An item is not there.
     #[error(transparent)]
     Target(#[from] target::Error),
-    /// There is no room aside.
     #[error(transparent)]
     Scratch(#[from] scratch::Error),
-    /// git failed.
     #[error(transparent)]
     Git(#[from] program::Error),
-    /// Refs could not be read.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// Objects could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -346,37 +346,24 @@ pub(super) fn exit_of(status: ExitStatus) -> Option<Exit> {
 
 /// Why a command could not be run to its end.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There is no command.
     #[error("the command is empty")]
     Empty,
-    /// The program could not be started.
     #[error("`{program}` could not be started{}", reason(.source))]
-    Spawn {
-        /// The program as it was given.
-        program: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The working directory is not there.
+    Spawn { program: String, source: io::Error },
     #[error("the working directory {} is not there", .0.display())]
     Directory(PathBuf),
-    /// There is no line to a supervisor.
     #[error("no socket could be made")]
     Socket(#[source] io::Error),
-    /// The supervisor did not live to say how the command ended.
     #[error("what supervises the attempt ended before it ({0}), with all that it held")]
     Supervisor(ExitStatus),
-    /// It could not be confined as it is to be, and was not started.
     #[error("it could not be confined: {0}")]
     Unconfined(String),
-    /// It does not end, whatever is done: somebody holds it, or the system does.
     #[error("process {0} was killed and does not end")]
     Unkillable(i32),
-    /// The process could not be waited for.
     #[error("the command could not be waited for")]
     Wait(#[source] io::Error),
-    /// What it wrote could not be kept.
     #[error(transparent)]
     Transcript(transcript::Error),
 }

@@ -145,35 +145,26 @@ fn store(batch: &mut Batch, file: &mut File) -> Result<Product, Error> {
 
 /// Why there are no products.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The worker left something that cannot be taken; the sentence names it.
     #[error("{0}")]
     Refused(String),
-    /// There is a secret in what the worker left.
     #[error(transparent)]
     Secret(#[from] Secret),
-    /// The attempt's folder could not be read or prepared.
     #[error(transparent)]
     Workspace(workspace::Error),
-    /// A file of ours, or one that the worker did not spoil, could not be read or written.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// It took too long.
     #[error("it takes longer than `handoff.captureTimeout` allows to take what the item left")]
     Late,
-    /// Filters could not be run as they are to be.
     #[error("the filters of the repository could not be run in the item's sandbox: {0}")]
     Filter(String),
-    /// A filter is for a file, and it is not known what would confine it.
     #[error("a filter of the repository is for {0}, and it cannot be told any more what confined the attempt")]
     Unfiltered(String),
-    /// git failed for a reason that the worktree does not explain.
     #[error("the worktree could not be captured")]
     Git(#[source] Box<program::Error>),
-    /// What is saved could not be taken into the repository.
     #[error("the worktree could not be taken into the repository")]
     TakeIn(#[from] incoming::Error),
-    /// A product could not be written to the repository.
     #[error("a product could not be stored")]
     Store(#[source] store::Error),
 }

@@ -55,14 +55,12 @@ pub struct Error {
 
 /// What went wrong with one input.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Problem {
-    /// The object cannot be read.
     #[error(transparent)]
     Read(store::Error),
-    /// The bytes are not those that the plan bound the key to.
     #[error("its bytes hash to {0}")]
     Mismatch(Digest),
-    /// The file could not be written.
     #[error("{} could not be written", .0.display())]
     Io(PathBuf, #[source] io::Error),
 }

@@ -23,29 +23,12 @@ fn first(problems: &Problems) -> String {
 
 /// Why an attempt has no pipeline.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// Its bytes cannot be read.
     #[error("integrity: the pipeline {expected} cannot be read")]
-    Read {
-        /// What was sealed.
-        expected: Digest,
-        /// Why.
-        source: store::Error,
-    },
-    /// They are others.
+    Read { expected: Digest, source: store::Error },
     #[error("integrity: the pipeline {expected} is not what was sealed with the run: it hashes to {actual}")]
-    Mismatch {
-        /// What was sealed.
-        expected: Digest,
-        /// What is there.
-        actual: Digest,
-    },
-    /// They are what was sealed, and no pipeline.
+    Mismatch { expected: Digest, actual: Digest },
     #[error("integrity: what was sealed with the run as the pipeline {expected} is none: {first}")]
-    Invalid {
-        /// What was sealed.
-        expected: Digest,
-        /// What is wrong with it.
-        first: String,
-    },
+    Invalid { expected: Digest, first: String },
 }

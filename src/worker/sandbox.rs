@@ -360,40 +360,25 @@ fn gone(map: &Map) -> Option<String> {
 
 /// Why workers are not run as they are to be.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Refused {
-    /// Not all layers are there.
     #[error("`handoff.sandbox` is `{0}`, and this machine cannot enforce it: {1}")]
     Missing(Asked, String),
-    /// The network cannot be shut.
     #[error("`handoff.network` is `{0}`, and this machine cannot enforce it: {1}")]
     Network(Network, String),
-    /// Nothing is to confine them, and yet they are to be kept from the network.
     #[error("`handoff.network` is `{0}`, which nothing enforces where `handoff.sandbox` is `none`")]
     Unconfined(Network),
-    /// What they are to write is not there.
     #[error(transparent)]
     Writable(#[from] Missing),
-    /// What bubblewrap makes for each of them would be hidden, or made on the machine itself.
     #[error(
         "`{setting}` gives workers {}, where what is made anew for each of them lies (/run, /dev, /proc); name folders below it", .folder.display()
     )]
-    LaidOver {
-        /// The last part of the setting's name.
-        setting: &'static str,
-        /// What it gives.
-        folder: PathBuf,
-    },
-    /// What they are to read or write may be whatever some worker likes.
+    LaidOver { setting: &'static str, folder: PathBuf },
     #[error(
         "{} is to be reached by workers and leads through {}, a link in what workers may write, which one of them may have put there",
         .path.display(), .link.display()
     )]
-    Planted {
-        /// The path that was named.
-        path: PathBuf,
-        /// The link on its way.
-        link: PathBuf,
-    },
+    Planted { path: PathBuf, link: PathBuf },
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -82,14 +82,12 @@ pub(super) fn keep(store: &Store, run: &RunId, token: &[u8]) -> Result<(), Error
 
 /// Why tokens could not be read or kept.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// There are so many that a good one may be among those that were not looked at.
     #[error("{0} holds more time stamps than are looked at, and none of those that were looked at holds")]
     Overfull(String),
-    /// A ref could not be read or moved.
     #[error(transparent)]
     Ref(#[from] refs::Error),
-    /// Objects could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
 }

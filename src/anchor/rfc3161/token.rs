@@ -331,41 +331,30 @@ fn candidates(signer: &SignerInfo) -> Result<&'static [&'static dyn Algorithm], 
 
 /// Why a token proves nothing.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The verifier's own file is no list of certificates.
     #[error("the file of CA certificates holds none that can be read")]
     NoRoots,
-    /// It is not what a token is made of.
     #[error("the time stamp cannot be read: {0}")]
     Der(#[from] der::Error),
-    /// It is something else.
     #[error("it is no time stamp")]
     NoToken,
-    /// It is over something else.
     #[error("the time stamp is over something else than the root")]
     Imprint,
-    /// Its time makes no sense.
     #[error("the time in the time stamp makes no sense")]
     Time,
-    /// Its signer is not in it.
     #[error("the certificate of its signer is not in the time stamp")]
     NoCertificate,
-    /// Its signer is no time-stamping authority.
     #[error("the certificate of its signer is not critically, and only, for time stamps")]
     Usage,
-    /// The signed attributes are wrong.
     #[error("what is signed is not about the content of the time stamp")]
     Attributes,
-    /// The signed attributes name another certificate.
     #[error("the time stamp does not name the certificate of its signer")]
     NotItsCertificate,
-    /// The certificate does not lead to the CA.
     #[error("the certificate of its signer is not vouched for: {0}")]
     Certificate(String),
-    /// An algorithm that is not known here.
     #[error("the algorithm {0} is not supported")]
     Algorithm(ObjectIdentifier),
-    /// The signature does not match.
     #[error("the signature of the time stamp does not match")]
     Signature,
 }

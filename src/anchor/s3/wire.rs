@@ -237,36 +237,22 @@ fn moment(text: &str) -> Result<Moment, Error> {
 
 /// Why S3 did not answer as it should.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The endpoint and the bucket do not make a URL.
     #[error("endpoint and bucket do not make the address of a bucket")]
     Endpoint,
-    /// The bucket cannot lock what is put there.
     #[error("the bucket has no Object Lock, without which whoever may write can change what is there")]
     NoLock,
-    /// The answer is not of the form that S3 gives to such a request.
     #[error("the answer is not one of S3's: {0}")]
     Answer(String),
-    /// The object would be retained for longer than a date can say.
     #[error("the date until which the object is to be retained is too far away")]
     TooFar,
-    /// Too many versions.
     #[error("there are more than {} versions of one object", MOST_PAGES * 1000)]
     TooMany,
-    /// Too many objects.
     #[error("there are more than {} versions of objects of one key", MOST_PAGES_OF_ALL * 1000)]
     TooManyObjects,
-    /// It said no.
     #[error("S3 answers {code} (status {status}): {message}")]
-    Refused {
-        /// The status.
-        status: u16,
-        /// S3's word for why.
-        code: String,
-        /// S3's sentence.
-        message: String,
-    },
-    /// There was no answer.
+    Refused { status: u16, code: String, message: String },
     #[error(transparent)]
     Http(#[from] http::Error),
 }

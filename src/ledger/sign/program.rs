@@ -71,29 +71,12 @@ impl Elsewhere {
 
 /// Why a program did not sign.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// It could not be run.
     #[error("cannot sign: cannot run {program}")]
-    Run {
-        /// The program.
-        program: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It ended without a signature.
+    Run { program: String, source: io::Error },
     #[error("{program} did not sign: {said}")]
-    Refused {
-        /// The program.
-        program: String,
-        /// What it printed to stderr.
-        said: String,
-    },
-    /// What it wrote is not a signature by the configured key.
+    Refused { program: String, said: String },
     #[error("{program} did not sign with the configured key: {why}")]
-    Wrong {
-        /// The program.
-        program: String,
-        /// What is wrong with the signature.
-        why: String,
-    },
+    Wrong { program: String, why: String },
 }

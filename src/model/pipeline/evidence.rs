@@ -151,56 +151,24 @@ impl BlockEnded {
 
 /// Why a pipeline cannot have come to what is said of its blocks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Misfit {
-    /// The item has no pipeline.
     #[error("it tells of blocks, and the item has no pipeline")]
     NoPipeline,
-    /// There are not so many blocks.
     #[error("it tells of {said} blocks, and the pipeline has {there}")]
-    TooMany {
-        /// How many it tells of.
-        said: usize,
-        /// How many there are.
-        there: usize,
-    },
-    /// It is done, and not every block was run.
+    TooMany { said: usize, there: usize },
     #[error("it is done after {said} blocks, and the pipeline has {there}")]
-    TooFew {
-        /// How many it tells of.
-        said: usize,
-        /// How many there are.
-        there: usize,
-    },
-    /// Another block stands at that place.
+    TooFew { said: usize, there: usize },
     #[error("blocks[{at}] of the pipeline is another: its kind is {kind}")]
-    Other {
-        /// The place.
-        at: usize,
-        /// What stands there.
-        kind: BlockKind,
-    },
-    /// A block of that kind does not end like this.
+    Other { at: usize, kind: BlockKind },
     #[error("blocks[{at}] cannot have ended like this")]
-    Impossible {
-        /// The place.
-        at: usize,
-    },
-    /// Others followed a block that did not go well.
+    Impossible { at: usize },
     #[error("blocks[{at}] did not pass, and others followed")]
-    WentOn {
-        /// The place.
-        at: usize,
-    },
-    /// It is done although a block did not go well.
+    WentOn { at: usize },
     #[error("it is done although blocks[{at}] did not pass")]
-    NotPassed {
-        /// The place.
-        at: usize,
-    },
-    /// Its check is not what its blocks found.
+    NotPassed { at: usize },
     #[error("its check is not what the first block that checks has found")]
     OtherVerify,
-    /// No block took the product.
     #[error("no block of the pipeline takes its product {0}")]
     NotCaptured(ProductKey),
 }

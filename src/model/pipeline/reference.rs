@@ -78,28 +78,18 @@ impl Pipelines {
 
 /// Why there is no pipeline of a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unusable {
-    /// No pipeline can be called so.
     #[error(
         "{0:?} is no pipeline: it is named <pack>.<name>, or <pack>.<name>@sha256:<64 hex digits> for just these bytes"
     )]
     NoReference(String),
-    /// None of that name is registered here.
     #[error("no pipeline {0:?} is registered here")]
     Unknown(String),
-    /// The one that is registered has other bytes than those that are asked for.
     #[error(
         "the pipeline {id:?} is registered here as {registered}, and {pinned} is asked for, which was never added here"
     )]
-    OtherBytes {
-        /// The id.
-        id: String,
-        /// What is asked for.
-        pinned: Digest,
-        /// What there is.
-        registered: Digest,
-    },
-    /// Its file cannot be used.
+    OtherBytes { id: String, pinned: Digest, registered: Digest },
     #[error("the pipeline {0:?} {1}")]
     Unreadable(String, String),
 }

@@ -319,11 +319,10 @@ pub struct SelectorError(pub(super) String);
 
 /// Why a text names no product.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ProductKeyError {
-    /// Neither `patch` nor below `outputs/` or `documents/`.
     #[error("{0:?} is not a product: expected `patch`, `outputs/<path>` or `documents/<name>`")]
     Kind(String),
-    /// The path or name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
 }

@@ -20,23 +20,18 @@ const MAX_ANSWERS: u64 = 64 << 20;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Failed {
-    /// It took more than it may.
     #[error("that takes more than {SECONDS} seconds of computing or {} MiB of memory", MEMORY >> 20)]
     Unbounded,
-    /// It was not done in time, though it did not compute all the while.
     #[error("that was not done after {} seconds", WAIT.as_secs())]
     Late,
-    /// There is nothing to check with.
     #[error("no program was named that checks schemas")]
     NoChecker,
-    /// The program could not be started.
     #[error("the program that checks schemas could not be started")]
     Start(#[source] io::Error),
-    /// Somebody ended the program.
     #[error("the program that checks schemas was ended")]
     Ended,
-    /// The program ended without an answer.
     #[error("the program that checks schemas ended without an answer")]
     Silent,
 }

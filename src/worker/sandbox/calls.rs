@@ -302,10 +302,8 @@ fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<Seccomp
 /// Why calls cannot be refused.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::worker) enum Error {
-    /// The filter could not be put together.
     #[error("the filter of system calls cannot be made here")]
     Filter(#[from] seccompiler::BackendError),
-    /// The kernel did not take it.
     #[error("the kernel did not take the filter of system calls")]
     Apply(#[from] seccompiler::Error),
 }

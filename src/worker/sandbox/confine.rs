@@ -127,24 +127,14 @@ pub fn probe() -> ExitCode {
 /// Why a process could not confine itself.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::worker) enum Error {
-    /// A system call was refused.
     #[error("{0} could not be set")]
     System(&'static str, #[source] io::Error),
-    /// Landlock did not take the rules.
     #[error("Landlock did not take the rules")]
     Landlock(#[from] landlock::RulesetError),
-    /// Landlock is not what it was when the run began.
     #[error("Landlock's interface is of version {found}, and of version {version} is recorded")]
-    Older {
-        /// What there is; 0 for none.
-        found: u32,
-        /// What the manifest says.
-        version: u32,
-    },
-    /// Something else was mounted than was to be.
+    Older { found: u32, version: u32 },
     #[error(transparent)]
     Changed(#[from] Changed),
-    /// The filter of system calls could not be had.
     #[error(transparent)]
     Calls(#[from] calls::Error),
 }

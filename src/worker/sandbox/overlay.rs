@@ -210,16 +210,12 @@ pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<
 /// Why the overlays could not be mounted.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::worker) enum Error {
-    /// The cache is not what it was.
     #[error(transparent)]
     Changed(#[from] Changed),
-    /// The process has no namespace to mount in.
     #[error("cannot enter a mount namespace")]
     Namespace(#[source] rustix::io::Errno),
-    /// There is no folder in memory.
     #[error("cannot mount a folder in memory")]
     Memory(#[source] rustix::io::Errno),
-    /// The kernel refused one of them.
     #[error("cannot mount an overlay over {}", .0.display())]
     Mount(PathBuf, #[source] rustix::io::Errno),
 }

@@ -7,68 +7,47 @@ use crate::model::digest::Oid;
 
 /// Why a worktree could not be made, read or removed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    /// The base is no commit, or cannot be read.
     #[error("the base commit {0} could not be read")]
     Base(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The base tracks one of our folders.
     #[error("the base commit {0} tracks `{1}`, which every worktree needs for itself")]
     Reserved(Oid, String),
-    /// The attempt's folder is there already.
     #[error("{} is there already, left by an earlier attempt", .0.display())]
     Exists(PathBuf),
-    /// No worktree can be made where they are to be.
     #[error("no worktree can be made in {}", root.display())]
-    Root {
-        /// The folder of all worktrees.
-        root: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Something stands where a run's worktrees are.
+    Root { root: PathBuf, source: io::Error },
     #[error("{} should be a folder of worktrees and is something else; remove it", .0.display())]
     Replaced(PathBuf),
-    /// Files could not be written as the commit has them.
     #[error("the base commit could not be checked out")]
     Checkout(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A partial clone lacks objects of the base.
     #[error(
         "the base commit could not be checked out: this partial clone lacks {0}; `git fetch --refetch --no-filter` fetches \
          everything"
     )]
     Partial(String),
-    /// Two paths of the commit are one file here.
     #[error("the base commit cannot be checked out here: {0} collides with another path")]
     Collision(String),
-    /// Something is to be copied or linked into worktrees, and there is nowhere to take it from.
     #[error("handoff.workspace.{0} is set, and a bare repository has no work tree to take anything from")]
     NoWorkTree(&'static str),
-    /// The base has something where a copy or a link is to be, or no folder above it.
     #[error(
         "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only what it does not"
     )]
     Tracked(String),
-    /// What is to be copied may be whatever some worker likes.
     #[error(
         "handoff.workspace.copy or .worktreeinclude names {0}, which leads through a link; copy what lies at its own place"
     )]
     Led(String),
-    /// git could not say which files the include file names.
     #[error("the files that .worktreeinclude names could not be listed")]
     Included(#[source] Box<crate::git::program::Error>),
-    /// A submodule's commit is not on this machine.
     #[error("the submodule {0} has no commit {1} here; `git submodule update --init -- {0}` fetches it")]
     Submodule(String, Oid),
-    /// git could not read the names of submodules.
     #[error("the submodules of the base commit could not be listed")]
     Modules(#[source] Box<crate::git::program::Error>),
-    /// git could not say what the sparse checkout leaves out.
     #[error("what the sparse checkout leaves out could not be learnt; handoff.workspace.sparse=false takes all files")]
     Sparse(#[source] Box<crate::git::program::Error>),
-    /// The refs of the repository could not be read.
     #[error("cannot read the refs of the repository")]
     Refs(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A file operation failed.
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
 }
