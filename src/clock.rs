@@ -4,12 +4,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::time::Moment;
 
-/// Where moments come from.
+/// A source of the current time.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     /// The system's clock.
     System,
-    /// A fixed moment, for tests; entries made under it say so.
+    /// A fixed moment, for tests. Entries written under it record that.
     Pinned(Moment),
 }
 
@@ -25,13 +25,13 @@ impl Clock {
         }
     }
 
-    /// Returns whether the clock is a pinned one.
+    /// Returns true if the clock is pinned.
     pub fn is_pinned(self) -> bool {
         matches!(self, Self::Pinned(_))
     }
 }
 
-/// A clock that begins at the present moment and is never put right: for waits, which no correction may prolong.
+/// A monotonic clock for waits, so that no correction of the system clock prolongs them.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     began: Instant,
@@ -39,12 +39,12 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Begins at what `clock` says now.
+    /// Starts at the current time of `clock`.
     pub fn new(clock: Clock) -> Self {
         Self { began: Instant::now(), at: clock.now() }
     }
 
-    /// Returns the moment that it began at, and what has passed since.
+    /// Returns the start plus the elapsed time.
     pub fn now(&self) -> Moment {
         self.at.plus_millis(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }

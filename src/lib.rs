@@ -1,51 +1,58 @@
-//! Hands work from one agent, person or machine to the next inside a git repository, so that anyone can prove afterwards
+//! Hands work from one agent, person or machine to the next inside a git repository, with proof of
 //! who made what from what.
 //!
 //! # The tour
 //!
-//! A [`Repository`](repository::Repository) is the front door: it is opened for a directory and somebody who acts there.
+//! A [`Repository`](repository::Repository) is the entry point: a directory's repository, opened on
+//! behalf of an actor.
 //!
-//! A **plan** is a DAG of work items. [`plan`] reads its bytes, [`plan::validate`] turns it into a `ValidPlan` or into every problem
-//! it has, and [`run::submit`] makes a **run** of it: one ref, on which every event is one signed commit.
+//! A **plan** is a DAG of work items. [`plan`] parses it, [`plan::validate`] turns it into a
+//! `ValidPlan` or a list of problems, and [`run::submit`] starts a **run** from it: one ref, with
+//! one signed commit for each event.
 //!
-//! [`run`] opens that chain, folds it into its state ([`model::state`]) and is the one way to record what happens next. The
-//! [`engine`] drives it: a pure function decides, one driver dispatches, records and reconciles. The [`worker`] is one
-//! attempt: a worktree of its own, the consumed bytes under `inputs/`, one child process, and the capture of what it made.
+//! [`run`] opens that chain, folds it into its state ([`model::state`]) and records what happens
+//! next. The [`engine`] drives a run: a pure function decides, and one driver dispatches, records
+//! and reconciles. A [`worker`] makes one attempt: a worktree with the inputs under `inputs/`, one
+//! child process, and the capture of its products.
 //!
-//! A run can grow while it goes on. [`run::coordinate`] holds its rules against the documents that it holds, and adds the items that
-//! they create, each exactly once.
+//! A run can grow. [`run::coordinate`] evaluates its rules against its documents, and adds the
+//! items that they create, each exactly once.
 //!
-//! [`ledger`] is that chain: it appends entries: objects first, then one swap of one ref. [`ledger::merkle`] folds their hashes into the root that seals
-//! the run, and [`ledger::log`] notes in the repository's own log that it was submitted and sealed.
+//! [`ledger`] appends entries to the chain: objects first, then one compare-and-swap of one ref.
+//! [`ledger::merkle`] computes the root that seals the run, and [`ledger::log`] records in the
+//! repository's own log that the run was submitted and sealed.
 //!
-//! [`verify`] recomputes all of it from the objects alone and shares nothing with the writer but the data [`model`], the
-//! codec in [`git`] and the check of a signature in [`ledger::sign`].
+//! [`verify`] recomputes everything from the objects alone. It shares with the writer only the data
+//! [`model`], the codec in [`git`] and the signature check in [`ledger::sign`].
 //!
-//! [`ledger::prove`] takes from a sealed run what proves one product, or how the run went on, to somebody who has nothing else.
+//! [`ledger::prove`] extracts a proof of one product, or of the run's continuation, that can be
+//! checked without the repository.
 //!
-//! [`apply`] puts what the items changed onto a branch or into the work tree, and never onto anybody's local changes. [`whence`] goes the
-//! way back: from a commit or a line to the item that made it. [`upkeep`] finds and mends what crashes left half-done, and removes what
-//! they left on the disk.
+//! [`apply`] puts the items' changes onto a branch or into the work tree, and never overwrites
+//! local changes. [`whence`] goes the other way: from a commit or a line to the item that made it.
+//! [`upkeep`] finds and repairs what crashes left behind, and frees disk space.
 //!
-//! A [`run::document`] is a file on a run with a history of revisions: put there by whoever writes, or handed over by an item; each is
-//! held against its JSON Schema ([`plan::schemas`]), and refused to a reader who wants another version.
+//! A [`run::document`] is a file on a run with a history of revisions, written by a user or
+//! produced by an item. It is validated against its JSON Schema ([`plan::schemas`]).
 //!
-//! A [`thread`] is the other handoff: a chain of saved states, of which one agent offers a checkpoint and another adopts it, only if
-//! the bytes, the chain and the signatures are what was offered.
+//! A [`thread`] is a chain of saved states. One agent offers a checkpoint, and another adopts it
+//! only if bytes, chain and signatures are the offered ones.
 //!
-//! A [`packet`] says where the work stands; it is checked before anyone resumes from it.
+//! A [`packet`] describes the state of the work, and is checked before anyone resumes from it.
 //!
-//! [`share`] hands runs on: to a remote, from one, and in a bundle.
+//! [`share`] pushes and fetches runs, and writes bundles.
 //!
-//! An [`anchor`] is a place outside the repository that holds the roots of runs, against which [`verify`] holds them.
+//! An [`anchor`] is a place outside the repository that stores the roots of runs for [`verify`] to
+//! compare with.
 //!
-//! The library emits [events](engine::event) and returns errors; it prints nothing, and reads neither the environment nor a terminal.
-//! What is on disk is written down in `docs/format.md`.
+//! The library emits [events](engine::event) and returns errors. It prints nothing, and reads
+//! neither the environment nor a terminal. `docs/format.md` specifies the data on disk.
 //!
 //! # Features
 //!
-//! Without default features the crate is the verifier and what it rests on: [`verify`], [`model`], [`plan`], [`git`], and the
-//! tree and the signatures of [`ledger`]. `full` adds the rest of the library, and `cli`, the default, the program `git-handoff`.
+//! Without default features the crate is the verifier and what it depends on: [`verify`],
+//! [`model`], [`plan`], [`git`], and the Merkle tree and signatures of [`ledger`]. `full` adds the
+//! rest of the library, and `cli`, the default, the program `git-handoff`.
 #![cfg_attr(
     not(feature = "full"),
     expect(rustdoc::broken_intra_doc_links, reason = "the tour leads through rooms that are not there then")

@@ -1,4 +1,4 @@
-//! What `git-handoff` starts around an attempt where this lies beside it: the same processes, started sooner.
+//! The supervisor of an attempt: a small executable that starts faster than `git-handoff` itself.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -1,16 +1,16 @@
-//! What is let through: bytes that look like credentials, and what agents may ask for over MCP.
+//! Exceptions: credentials that may be stored, executors that agents may name over MCP.
 
 use crate::model::credential::gate::Gate;
 
 use super::Config;
 
 impl Config {
-    /// Returns what may not be stored.
+    /// Returns the check for credentials, with the configured exceptions.
     pub fn gate(&self) -> Gate {
         Gate::new(self.secrets_allowed.clone())
     }
 
-    /// Returns whether a plan may name an executor that an agent submits over MCP.
+    /// Returns true if a plan that an agent submits over MCP may name this executor.
     pub fn mcp_allows(&self, executor: &str) -> bool {
         match self.mcp_executors.as_slice() {
             [] => executor != "command",

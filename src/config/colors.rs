@@ -1,8 +1,8 @@
-//! Whether there is to be colour, as git is told.
+//! Colour settings, read as git reads them.
 
 use super::pager::switch;
 
-/// What `color.handoff` says, or else `color.ui`; and `color.pager`.
+/// `color.handoff`, `color.ui` and `color.pager`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Colors {
     everywhere: When,
@@ -17,13 +17,13 @@ pub enum When {
     Always,
     /// Never.
     Never,
-    /// Where somebody sees it.
+    /// On a terminal.
     #[default]
     Auto,
 }
 
 impl Colors {
-    /// Takes in a setting; what git does not know either is `auto`.
+    /// Reads one setting. An unknown value means `auto`, as in git.
     pub(super) fn take(&mut self, key: &str, value: &str) {
         if key == "color.pager" {
             self.not_in_pager = switch(value) == Some(false);
@@ -41,12 +41,12 @@ impl Colors {
         }
     }
 
-    /// Returns when there is to be colour.
+    /// Returns when to use colour: `color.handoff`, else `color.ui`.
     pub fn when(&self) -> When {
         self.here.unwrap_or(self.everywhere)
     }
 
-    /// Returns whether a pager takes colour where a terminal does.
+    /// Returns true if output to a pager may be coloured.
     pub fn in_pager(&self) -> bool {
         !self.not_in_pager
     }

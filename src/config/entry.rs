@@ -1,4 +1,4 @@
-//! One entry of the table of settings, and which one a key is of.
+//! An entry of the table of settings, and the lookup of a key in it.
 
 use super::table::SETTINGS;
 use super::{Config, Error, Setting};
@@ -6,32 +6,32 @@ use super::{Config, Error, Setting};
 /// Settings that belong together.
 #[derive(Debug)]
 pub struct Group {
-    /// What they are about.
+    /// The heading in the documentation.
     pub title: &'static str,
     /// The settings.
     pub entries: &'static [Entry],
 }
 
-/// One setting that people can make.
+/// One setting.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its names as people write them, each with its place for a name of theirs, if it has one: `handoff.queue.<name>.rules`.
+    /// Every spelling, with `<name>` where the user chooses a part: `handoff.queue.<name>.rules`.
     pub names: &'static [&'static str],
-    /// What it does, in a sentence or two of Markdown.
+    /// One or two sentences of Markdown for the documentation.
     pub sentence: &'static str,
-    /// What holds where it is not set, in Markdown; a value that could be written stands in one code span.
+    /// The default, in Markdown. A value that a user could write stands in a code span.
     pub default: &'static str,
-    /// Whether it counts where it stands in a file inside the work tree, which a commit can change.
+    /// Whether a file inside the work tree, which a commit can change, may set it.
     pub tracked: bool,
-    /// Whether a value that stands there asks for no less than what holds without it, and so counts all the same; none where no value
-    /// does.
+    /// For a setting that such a file may only tighten: returns true if the value is at least as
+    /// strict as the setting without it.
     pub(super) asks_no_less: Option<fn(&Config, &Given<'_>) -> bool>,
     pub(super) says: fn() -> String,
     pub(super) set: fn(&mut Config, &Given<'_>) -> Result<(), Error>,
 }
 
 impl Entry {
-    /// Returns what its value may be, in Markdown.
+    /// Returns a description of the allowed values, in Markdown.
     pub fn kind(&self) -> String {
         (self.says)()
     }
@@ -42,9 +42,9 @@ impl Entry {
 pub(super) struct Key<'a> {
     /// The first part of a key that has several: `queue`.
     pub(super) section: Option<&'a str>,
-    /// What people chose, as they wrote it; it may have points in it.
+    /// The part that the user chose; it may contain dots.
     pub(super) name: Option<&'a str>,
-    /// The last part, whose letter case says nothing.
+    /// The last part; its case does not matter.
     pub(super) field: &'a str,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// Takes a key apart; returns none for one that is not below `handoff.`.
+    /// Parses a key, or returns `None` if it is not below `handoff.`.
     pub(super) fn parse(key: &'a str) -> Option<Self> {
         let rest = key.strip_prefix("handoff.")?;
         let Some((section, rest)) = rest.split_once('.') else {
@@ -67,7 +67,7 @@ impl<'a> Key<'a> {
         Some(Self { section: Some(section), name, field })
     }
 
-    /// Returns the entry that it is of.
+    /// Returns the entry of the table that this key belongs to.
     pub(super) fn entry(&self) -> Option<&'static Entry> {
         let is_of = |name: &str| {
             Key::parse(name).is_some_and(|known| {
@@ -79,7 +79,8 @@ impl<'a> Key<'a> {
         entries().find(|entry| entry.names.iter().any(|name| is_of(name)))
     }
 
-    /// Returns the known name that is most like it, with the name in it that people chose, if any is like it at all.
+    /// Returns the most similar known name, with the user's own part in it, or `None` if none is
+    /// similar.
     pub(super) fn nearest(&self) -> Option<String> {
         let mut best: Option<(f64, &str)> = None;
         for name in entries().flat_map(|entry| entry.names) {
@@ -95,7 +96,7 @@ impl<'a> Key<'a> {
         })
     }
 
-    /// Returns how much the less alike of section and field is like the other's.
+    /// Returns the similarity of section and field, whichever is lower; 1 means equal.
     fn likeness(&self, other: &Key<'_>) -> f64 {
         let like = |a: &str, b: &str| strsim::jaro_winkler(&a.to_ascii_lowercase(), &b.to_ascii_lowercase());
         let sections = match (self.section, other.section) {
@@ -107,7 +108,7 @@ impl<'a> Key<'a> {
 }
 
 impl Given<'_> {
-    /// Returns the name in the key that people chose.
+    /// Returns the part of the key that the user chose.
     pub(super) fn name(&self) -> String {
         self.key.name.unwrap_or_default().to_owned()
     }

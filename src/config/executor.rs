@@ -1,4 +1,4 @@
-//! How one kind of work is run: the settings of executors and subagents, the built-in ones included.
+//! Settings of executors and subagents, including the built-in executors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::model::limits::Limits;
 use crate::model::plan::{APPROVAL, BUILT_IN, COMMAND, DISPATCH};
 use crate::model::problem::nearest;
 
-/// How one kind of work is run.
+/// The settings of an executor or a subagent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executor {
     /// The command line, for `sh -c`.
@@ -21,7 +21,7 @@ pub struct Executor {
     pub setup: Option<String>,
     /// The command line run after it.
     pub verify: Option<String>,
-    /// What it means that this does not pass.
+    /// The effect of a failed `verify` command.
     pub on_verify_fail: Option<OnVerifyFail>,
     /// Seconds after which an attempt is ended.
     pub timeout: Option<u64>,
@@ -29,41 +29,42 @@ pub struct Executor {
     pub max_attempts: Option<u32>,
     /// Environment variables set for it.
     pub env: BTreeMap<String, String>,
-    /// Environment variables handed through to it.
+    /// Environment variables of the driver that the worker sees.
     pub pass_env: Vec<String>,
-    /// Environment variables of it whose values are secrets.
+    /// Environment variables of the worker whose values are secrets.
     pub secret_env: Vec<SecretEnv>,
-    /// How much is asked to confine it.
+    /// The requested confinement.
     pub sandbox: Option<Asked>,
-    /// Whom it may speak to.
+    /// The network it may reach.
     pub network: Option<Network>,
     /// Which home directory it has.
     pub home: Option<Home>,
-    /// What else it may read.
+    /// Additional readable paths.
     pub readable: Vec<PathBuf>,
-    /// What else it may write.
+    /// Additional writable paths.
     pub writable: Vec<PathBuf>,
-    /// How much of this machine one attempt may use.
+    /// Resource limits of one attempt.
     pub limits: Limits,
-    /// The limits that files inside the work tree set, which only lower those.
+    /// Limits set by files inside the work tree; they can only lower the others.
     pub tracked_limits: Limits,
-    /// The command lines that stand in such files: the files that they name are not given to it.
+    /// Command lines from files inside the work tree. The worker is not given access to the files
+    /// that these name.
     pub tracked_lines: BTreeSet<String>,
     /// The keys of its settings, as git lists them, each once.
     pub keys: BTreeSet<String>,
 }
 
-/// What it means for an attempt that its verify command does not pass.
+/// The effect of a failed `verify` command on an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnVerifyFail {
-    /// It failed.
+    /// The attempt fails.
     #[default]
     Fail,
-    /// It is done, and its item is red.
+    /// The attempt is done and its item is red.
     Keep,
 }
 
-/// Settings of an executor or a subagent that no `command` registers, so that they have no effect.
+/// Settings without effect, because no `command` registers their executor or subagent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unregistered {
     /// `executor` or `subagent`.
@@ -72,7 +73,7 @@ pub struct Unregistered {
     pub name: String,
     /// Their keys, as git lists them.
     pub keys: Vec<String>,
-    /// The registered name that is most like it.
+    /// The most similar registered name.
     pub nearest: Option<String>,
 }
 
@@ -90,16 +91,16 @@ impl fmt::Display for Unregistered {
 }
 
 impl Executor {
-    /// Returns the names of the secrets that are not simply handed through.
+    /// Returns the names of the secrets that come from a command or a file.
     pub fn fetched_secrets(&self) -> impl Iterator<Item = &str> {
         let fetched = |secret: &&SecretEnv| secret.source != SecretSource::Environment;
         self.secret_env.iter().filter(fetched).map(|secret| secret.name.as_str())
     }
 
-    /// Returns these settings of a subagent over those of the executor `dispatch`, which hold for every subagent.
+    /// Completes a subagent's settings with those of the executor `dispatch`.
     ///
-    /// The subagent's own value counts first, and lists are joined. Of `sandbox`, `network` and `home` the stricter value holds,
-    /// so that no subagent reaches more than `dispatch` allows.
+    /// The subagent's value takes precedence and lists are joined. For `sandbox`, `network` and
+    /// `home` the stricter value applies, so that no subagent reaches more than `dispatch` allows.
     #[must_use]
     pub fn over(&self, dispatch: &Self) -> Self {
         let joined = |ours: &[PathBuf], theirs: &[PathBuf]| theirs.iter().chain(ours).cloned().collect();
@@ -129,13 +130,13 @@ impl Executor {
 }
 
 impl Config {
-    /// Returns the settings that hold for a subagent, or `None` if there are none of its name.
+    /// Returns the effective settings of a subagent, or `None` if it has no settings.
     pub fn subagent(&self, name: &str) -> Option<Executor> {
         let own = self.subagents.get(name)?;
         Some(self.executors.get(DISPATCH).map_or_else(|| own.clone(), |dispatch| own.over(dispatch)))
     }
 
-    /// Returns the settings that hold for an executor other than `dispatch`, or `None` if there is none of its name.
+    /// Returns the settings of an executor other than `dispatch`, or `None` if it has none.
     pub fn settings_of(&self, executor: &str) -> Option<Executor> {
         match self.executors.get(executor) {
             Some(settings) => Some(settings.clone()),
@@ -143,17 +144,18 @@ impl Config {
         }
     }
 
-    /// Returns the names of the executors that `command` registers; the built-in ones are not among them.
+    /// Returns the names of the executors that a `command` setting registers, without the built-in
+    /// ones.
     pub fn registered_executors(&self) -> impl Iterator<Item = &String> {
         self.executors.iter().filter(|(_, settings)| settings.command.is_some()).map(|(name, _)| name)
     }
 
-    /// Returns the names of the subagents that `command` registers.
+    /// Returns the names of the subagents that a `command` setting registers.
     pub fn registered_subagents(&self) -> impl Iterator<Item = &String> + Clone {
         self.subagents.iter().filter(|(_, settings)| settings.command.is_some()).map(|(name, _)| name)
     }
 
-    /// Returns the settings that have no effect because no `command` registers what they are for.
+    /// Returns the settings whose executor or subagent is not registered.
     pub fn unregistered(&self) -> Vec<Unregistered> {
         let executors: Vec<&str> =
             BUILT_IN.into_iter().chain(self.registered_executors().map(String::as_str)).collect();
@@ -172,7 +174,7 @@ impl Config {
         unregistered
     }
 
-    /// Returns the settings of the executor or subagent that a key names, to be changed.
+    /// Returns the executor or subagent that a key names, and records the key.
     pub(super) fn executor(&mut self, given: &Given<'_>) -> &mut Executor {
         let executors = match given.key.section {
             Some("subagent") => &mut self.subagents,
@@ -183,7 +185,7 @@ impl Config {
         executor
     }
 
-    /// Records a command line of an executor.
+    /// Stores a command line, and whether a file inside the work tree set it.
     pub(super) fn set_line(
         &mut self,
         given: &Given<'_>,
@@ -199,7 +201,7 @@ impl Config {
         *place(executor) = Some(line);
     }
 
-    /// Returns the limits that a setting is about: those of one executor, or of all, where they stand.
+    /// Returns the limits that a setting belongs to.
     pub(super) fn limits(&mut self, given: &Given<'_>) -> &mut Limits {
         match (given.key.section, given.tracked) {
             (None, false) => &mut self.limits,
@@ -210,7 +212,7 @@ impl Config {
     }
 }
 
-/// Returns why a built-in executor has no such setting, or `None` if it may be set.
+/// Returns why a built-in executor cannot have this setting, or `None` if it can.
 pub(super) fn refusal(key: &Key<'_>) -> Option<&'static str> {
     let name = key.name.filter(|_| key.section == Some("executor"))?;
     let is_command = key.field.eq_ignore_ascii_case("command");

@@ -1,23 +1,23 @@
-//! What the value of a setting may be: for each kind how it is read and how a document says it, side by side so that they agree.
+//! Kinds of values: how each is parsed, and how the documentation describes it.
 
 use std::path::PathBuf;
 
 use super::{Error, Setting};
 use crate::model::credential::allow::Allowed;
 
-/// What is said of a kind of values.
+/// A kind of values, as the documentation describes it.
 pub(super) trait Kind {
-    /// Returns what people may write, in a few words.
+    /// Describes the allowed values in a few words.
     fn says(&self) -> String;
 }
 
-/// How values of a kind are read.
+/// A parser for values of a kind.
 pub(super) trait Read<T>: Kind {
-    /// Returns the value of a setting; an error says what it is not.
+    /// Parses a value. The error says what the value is not.
     fn read(&self, setting: &Setting) -> Result<T, Error>;
 }
 
-/// Text that is taken as it is, and what it is; where it has to make sense, whoever needs it sees to that.
+/// Unchecked text, with its description.
 pub(super) struct Text(pub(super) &'static str);
 
 /// The path of a file or folder.
@@ -41,16 +41,16 @@ pub(super) struct Seconds;
 /// Yes or no.
 pub(super) struct Boolean;
 
-/// One of a few words, each with what it stands for.
+/// One of several words, each with its meaning.
 pub(super) struct Choice<T: 'static>(pub(super) &'static [(&'static str, T)]);
 
-/// One of two words, which no and yes stand for as well.
+/// One of two words, or a boolean that chooses between them.
 pub(super) struct Either(pub(super) &'static str, pub(super) &'static str);
 
 /// Words with white space between them.
 pub(super) struct Words;
 
-/// A shape of credentials, where it is let through.
+/// A kind of credential, optionally limited to a path pattern.
 pub(super) struct Credential;
 
 /// One environment variable.

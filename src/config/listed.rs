@@ -1,4 +1,4 @@
-//! The configuration as git lists it.
+//! The output of `git config --list`.
 
 use std::path::PathBuf;
 

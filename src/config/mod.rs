@@ -1,7 +1,7 @@
-//! What `git config` says about handoffs.
+//! The configuration, read with `git config`.
 //!
-//! git itself reads the files, so that every scope, `-c` and every kind of include counts as it does for git. Settings that
-//! decide whom to trust are never taken from a file inside a work tree.
+//! git reads the files, so that every scope, `-c` and every kind of include works as in git.
+//! Settings that decide whom to trust are never taken from a file inside a work tree.
 
 mod allowed;
 mod colors;
@@ -43,20 +43,20 @@ use registration::place;
 pub use secret_env::{SecretEnv, SecretSource};
 pub use table::SETTINGS;
 
-/// How a queue is driven.
+/// The settings of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// How many items run at the same time.
     pub concurrency: Option<usize>,
     /// The execution pattern.
     pub pattern: Option<String>,
-    /// The file of the rules that it adds to those of its runs.
+    /// A file of rules that apply to all runs on the queue.
     pub rules: Option<PathBuf>,
-    /// How many attempts an item gets.
+    /// The maximum number of attempts of an item.
     pub max_attempts: Option<u32>,
 }
 
-/// Everything that is configured, with defaults where nothing is.
+/// The whole configuration, with defaults.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Config {
@@ -66,7 +66,7 @@ pub struct Config {
     pub subagents: BTreeMap<String, Executor>,
     /// `handoff.queue.<name>.*`
     pub queues: BTreeMap<String, Queue>,
-    /// `handoff.anchor.<name>.*`: the places outside that hold roots, as they are set; keys in lower case.
+    /// `handoff.anchor.<name>.*`: settings by anchor; keys in lower case.
     pub anchors: BTreeMap<String, BTreeMap<String, String>>,
     /// `handoff.shape.<id>.path`
     pub shapes: BTreeMap<String, Registration>,
@@ -76,81 +76,82 @@ pub struct Config {
     pub schemas: BTreeMap<Schema, Registration>,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
-    /// The files that the configuration consists of, and those that it names.
+    /// The configuration files, and the files that they name.
     pub outside: Outside,
-    /// `gpg.ssh.program`: the program that signs with a key that is not at hand.
+    /// `gpg.ssh.program`: signs with keys whose private half is not in a file.
     pub signing_program: Option<PathBuf>,
-    /// `handoff.signers`: the allowed-signers file that verify is strict about.
+    /// `handoff.signers`: the allowed-signers file that verify enforces.
     pub signers: Option<PathBuf>,
-    /// `handoff.revoked`: the list of keys that verify trusts no more.
+    /// `handoff.revoked`: keys that are no longer trusted.
     pub revoked: Option<PathBuf>,
-    /// `gpg.ssh.allowedSignersFile`, which only informs.
+    /// `gpg.ssh.allowedSignersFile`: names for keys; not enforced.
     pub allowed_signers: Option<PathBuf>,
     /// `handoff.durability`
     pub durability: Durability,
-    /// `handoff.sandbox`: how much is asked to confine workers.
+    /// `handoff.sandbox`: the requested confinement.
     pub sandbox: Asked,
-    /// `handoff.network`: whom they may speak to.
+    /// `handoff.network`: the network that workers may reach.
     pub network: Network,
-    /// `handoff.max…`: how much of this machine one attempt may use.
+    /// `handoff.max…`: resource limits of one attempt.
     pub limits: Limits,
-    /// What files inside the work tree say of that, which only lowers it.
+    /// Limits set by files inside the work tree; they can only lower the others.
     pub tracked_limits: Limits,
-    /// `handoff.maxCrashes`: how many attempts of an item a crash of the driver may take before the item fails.
+    /// `handoff.maxCrashes`: after this many driver crashes during an item, the item fails.
     pub max_crashes: u32,
-    /// The seconds that it may take to take what one attempt left.
+    /// `handoff.captureTimeout`: the time limit for capturing an attempt's products, in seconds.
     pub capture_timeout: u64,
     /// `handoff.maxItems`
     pub max_items: usize,
     /// `handoff.maxProductSize`, in bytes.
     pub max_product_size: u64,
-    /// `handoff.maxFetchSize`, in bytes: the most that one fetch or one bundle may bring.
+    /// `handoff.maxFetchSize`: the size limit of one fetch or one bundle, in bytes.
     pub max_fetch_size: u64,
     /// `handoff.workspace.root`
     pub workspace_root: Option<PathBuf>,
-    /// `handoff.workspace.keep`: leave the worktrees of failed attempts where they are.
+    /// `handoff.workspace.keep`: keep the worktrees of failed attempts.
     pub keep: bool,
-    /// The most bytes that worktrees may take before spent ones are not kept to be used again.
+    /// `handoff.workspace.cap`, in bytes: above it, used worktrees are removed instead of reused.
     pub workspace_cap: u64,
-    /// What is copied from the work tree into every worktree.
+    /// `handoff.workspace.copy`: untracked paths to copy into every worktree.
     pub workspace_copy: Vec<String>,
-    /// What every worktree has a link to.
+    /// `handoff.workspace.link`: paths to link into every worktree.
     pub workspace_link: Vec<String>,
-    /// Whether the filter `lfs` runs.
+    /// `handoff.workspace.lfs`: run the filter `lfs`.
     pub workspace_lfs: bool,
-    /// Whether worktrees leave out what the work tree leaves out.
+    /// `handoff.workspace.sparse`: apply the work tree's sparse checkout.
     pub workspace_sparse: bool,
-    /// Whether worktrees have the branches, the tags and the remotes of the repository.
+    /// `handoff.workspace.refs`: give worktrees the repository's branches, tags and remotes.
     pub workspace_refs: bool,
-    /// Whether submodules are checked out.
+    /// `handoff.workspace.submodules`: check out submodules.
     pub workspace_submodules: bool,
-    /// Whether what an item does to the files of submodules is taken; otherwise it fails the item.
+    /// `handoff.submodules`: capture changes inside submodules instead of failing the item.
     pub capture_submodules: bool,
     /// `handoff.workspace.inputs`
     pub inputs: String,
     /// `handoff.workspace.outputs`
     pub outputs: String,
-    /// Whether git may tidy up by itself here: `maintenance.auto` and `gc.auto` do not say no.
+    /// Whether git may run maintenance: neither `maintenance.auto` nor `gc.auto` forbids it.
     pub maintenance: bool,
-    /// Whether answers and messages are to be in colour.
+    /// When to use colour.
     pub colors: Colors,
-    /// Whether long answers go through a pager.
+    /// Whether to use a pager.
     pub paging: Paging,
     /// `user.name` and `user.email`, if both are set.
     pub user: Option<(String, String)>,
     /// `user.name`
     pub user_name: Option<String>,
-    /// How others are reached, as git's own settings say it outside the work tree: keys and values, in order.
+    /// git's own settings for reaching remotes, without those from the work tree, in order.
     pub reaching: Vec<(String, String)>,
-    /// `handoff.secrets.allow`: what is stored although it looks like a credential.
+    /// `handoff.secrets.allow`: exceptions for what looks like a credential.
     pub secrets_allowed: Vec<Allowed>,
-    /// The executors that plans may name which agents submit over MCP; every one but `command` where there is none.
+    /// `handoff.mcp.executors`: executors that plans submitted over MCP may name; if empty, all but
+    /// `command`.
     pub mcp_executors: Vec<String>,
-    /// The remotes that agents may push threads to and fetch them from over MCP.
+    /// `handoff.mcp.remotes`: remotes that agents may push threads to and fetch them from.
     pub mcp_remotes: Vec<String>,
-    /// Whether what agents submitted is driven without being named.
+    /// `handoff.mcp.drive`: `run` without a name also drives runs that agents submitted.
     pub mcp_drive: bool,
-    /// What was ignored, in sentences.
+    /// Warnings about ignored settings.
     pub warnings: Vec<String>,
 }
 
@@ -208,7 +209,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Takes in a setting of ours; one of anybody else's is none of our business.
+    /// Reads one setting; ignores those outside `handoff.`.
     fn take(&mut self, setting: &Setting, tracked: bool) -> Result<(), Error> {
         let Some(key) = Key::parse(&setting.key) else { return Ok(()) };
         let Some(entry) = key.entry() else { return Err(Error::unknown(&key, setting)) };
@@ -222,13 +223,14 @@ impl Config {
         self.queues.entry(given.name()).or_default()
     }
 
-    /// Takes in a setting of an anchor, which is read when the anchor is: what it may be depends on the others.
+    /// Stores a setting of an anchor. The anchor validates it, because its settings depend on each
+    /// other.
     fn set_anchor(&mut self, given: &Given<'_>, value: String) {
         self.anchors.entry(given.name()).or_default().insert(given.key.field.to_owned(), value);
     }
 }
 
-/// What can go wrong with the configuration.
+/// An error in the configuration.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -253,7 +255,7 @@ impl Error {
         Self::Value { key: setting.key.clone(), value: setting.value.clone(), origin: setting.origin.clone(), why }
     }
 
-    /// Returns what to do about it.
+    /// Returns the way out.
     pub fn hint(&self) -> Option<Hint> {
         match self {
             Self::Value { key, .. } => Some(hints::setting(key)),
@@ -271,7 +273,7 @@ impl Error {
     }
 }
 
-/// Returns what was probably meant, as messages have it behind what was written.
+/// Formats a suggestion for the end of a message.
 fn meant(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

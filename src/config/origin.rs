@@ -1,14 +1,14 @@
-//! Where settings come from: what a commit can change decides about nobody's trust.
+//! Origins of settings. A file that a commit can change must not decide whom to trust.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::git::store::Store;
 
-/// A path over more links than this leads nowhere, as it does for the system.
+/// The number of symbolic links after which a path counts as unresolvable, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// The folders that commits write to: the work tree, and those of the repository's other worktrees.
+/// The work tree, and the repository's other worktrees: the folders that commits change.
 pub(super) struct WorkTrees {
     roots: Vec<PathBuf>,
     git_dirs: Vec<PathBuf>,
@@ -25,7 +25,7 @@ impl WorkTrees {
         let linked = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
         let linked = linked.filter_map(|entry| {
             let git_file = std::fs::read_to_string(entry.path().join("gitdir")).ok()?;
-            // It may be relative to the folder that it stands in.
+            // The path may be relative to the folder of the file.
             Some(entry.path().join(git_file.trim_end()).parent()?.to_owned())
         });
         let main = (common.file_name().is_some_and(|name| name == ".git")).then(|| common.parent()).flatten();
@@ -35,14 +35,14 @@ impl WorkTrees {
         Self { roots: roots.map(real).collect(), git_dirs }
     }
 
-    /// Whether a path leads into a work tree, or by a link that lies in one: a commit changes it like a file.
+    /// Returns true if a path lies in a work tree, or passes through a symbolic link that does.
     pub(super) fn hold(&self, path: &Path) -> bool {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let parts = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
         let mut rest = parts(&path);
         let mut at = PathBuf::new();
         let mut links = 0;
-        // Step by step, so that `at` never leads over a link and every link on the way is looked at where it lies.
+        // Resolves one component at a time, so that every link on the way is checked where it lies.
         while let Some(part) = rest.pop() {
             if part == ".." {
                 at.pop();
@@ -65,7 +65,8 @@ impl WorkTrees {
     }
 }
 
-/// Whether a path leads into a work tree of the repository, as itself or by a link: what lies there is changed by a commit.
+/// Returns true if a path lies in a work tree of the repository, or passes through a symbolic link
+/// that does.
 pub fn is_in_work_tree(store: &Store, path: &Path) -> bool {
     WorkTrees::of(store).hold(path)
 }

@@ -1,36 +1,36 @@
-//! Files that git or this program reads or runs because the user's configuration says so.
+//! Files that the user's configuration makes git or this program read or run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::listed::Setting;
 
-/// The settings of git that name a file or a folder which need not be there yet, in lower case.
+/// git's settings that name a file or folder which need not exist; lower case.
 const PLACES: [&str; 3] = ["core.attributesfile", "core.excludesfile", "core.hookspath"];
 
-/// The files that the configuration consists of, and the values that may name others.
+/// The configuration files, and the values that may name other files.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
-    /// The files in which settings stand.
+    /// The configuration files.
     pub files: BTreeSet<PathBuf>,
-    /// Paths that are files or folders by their settings, whether they are there or not. One that is not absolute lies below
-    /// the home directory if it begins with `~/`.
+    /// Paths of files or folders that may not exist yet. A path beginning with `~/` is relative to
+    /// the home directory.
     pub places: BTreeSet<PathBuf>,
-    /// Values that may have the path of a program in them.
+    /// Values that may contain the path of a program.
     pub values: BTreeSet<String>,
 }
 
 impl Outside {
-    /// Adds what a setting is read from, and what its value may name.
+    /// Adds the file of a setting and the files that its value may name.
     ///
-    /// Only `secretEnv`, among our own settings, runs anything outside of the sandbox.
+    /// Among our own settings, only `secretEnv` runs programs outside the sandbox.
     pub(super) fn add(&mut self, setting: &Setting) {
         let Setting { origin, key, value } = setting;
         self.files.extend(origin.clone());
         let is_include = key == "include.path"
             || key.strip_prefix("includeif.").is_some_and(|rest| rest.rsplit('.').next() == Some("path"));
         if is_include && !value.starts_with('~') {
-            // git reads it beside the file that names it.
+            // The path is relative to the file that contains it.
             self.places.extend(origin.as_deref().and_then(Path::parent).map(|folder| folder.join(value)));
         } else if is_include || PLACES.contains(&key.as_str()) {
             self.places.insert(value.into());

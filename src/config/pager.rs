@@ -1,19 +1,19 @@
-//! What git is told about pagers for this command, which is `pager.handoff`.
+//! The setting `pager.handoff`.
 
-/// Whether long answers go through a pager, and through which.
+/// Whether to use a pager, and which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Paging {
-    /// Through git's pager.
+    /// git's pager.
     #[default]
     As,
-    /// Through none.
+    /// No pager.
     Off,
-    /// Through this one, unless `GIT_PAGER` names another.
+    /// This command, unless `GIT_PAGER` names another.
     Through(String),
 }
 
 impl Paging {
-    /// Reads what is set: a switch, or a command.
+    /// Parses the value: a boolean or a command.
     pub(super) fn parse(value: &str) -> Self {
         match switch(value) {
             Some(true) => Self::As,
@@ -23,7 +23,7 @@ impl Paging {
     }
 }
 
-/// Returns what a word says that git takes for a switch; nothing is off.
+/// Parses a boolean as git does, or returns `None` if the word is not one. Empty is false.
 pub(super) fn switch(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" => Some(true),

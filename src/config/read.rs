@@ -1,4 +1,4 @@
-//! Reads what `git config` lists into the configuration.
+//! Builds the configuration from the output of `git config`.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,13 @@ use crate::git::store::Store;
 use crate::model::name::fold;
 
 impl Config {
-    /// Reads the configuration that holds for a repository; fails of the first setting that makes no sense.
+    /// Reads the configuration of a repository. Fails on the first invalid setting.
     pub fn read(store: &Store) -> Result<Self, Error> {
         let (config, faults) = Self::read_with_faults(store)?;
         faults.into_iter().next().map_or(Ok(config), Err)
     }
 
-    /// Returns everything that is wrong with the configuration, in the order in which git lists it: the first is what [`read`](Self::read)
-    /// fails of.
+    /// Returns every invalid setting, in git's order. [`read`](Self::read) fails with the first.
     pub fn faults(store: &Store) -> Result<Vec<Error>, Error> {
         Ok(Self::read_with_faults(store)?.1)
     }
@@ -33,7 +32,7 @@ impl Config {
         let (mut faults, mut files) = (Vec::new(), BTreeMap::new());
         for setting in parse_list(&listed) {
             config.outside.add(&setting);
-            // Where a file lies is looked at once, however many settings stand in it.
+            // Each file is checked once, however many settings it has.
             let tracked = setting
                 .origin
                 .as_ref()
@@ -49,7 +48,7 @@ impl Config {
                 }
                 _ => {}
             }
-            // Those of the command line reach git by themselves.
+            // git passes settings from its command line to its children by itself.
             if is_of_reaching(&setting.key) && setting.origin.is_some() {
                 if tracked {
                     silenced.push(setting.key.clone());
@@ -66,7 +65,7 @@ impl Config {
                 "user.signingkey" => user_key = Some(setting.value),
                 "gpg.ssh.program" => config.signing_program = Some(setting.value.into()),
                 "gpg.ssh.allowedsignersfile" => config.allowed_signers = Some(setting.value.into()),
-                // Our own calls of git say no on their command line, which is not what the user says.
+                // Our own git commands disable maintenance on their command line; ignore that.
                 "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
                     config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
                 }
@@ -81,10 +80,12 @@ impl Config {
             config.signing_key = user_key;
         }
         silenced.retain(|_| !config.anchors.is_empty());
-        config.warnings.extend(silenced.iter().map(|key| {
-            format!("`{key}` has no say in how anchors are reached: it stands in a file inside the work tree")
-        }));
-        // An empty one asks for the repository's own, whatever else is configured.
+        config.warnings.extend(
+            silenced.iter().map(|key| {
+                format!("`{key}` is ignored when an anchor is reached: a file inside the work tree sets it")
+            }),
+        );
+        // An empty value selects the repository's own key, whatever else is configured.
         config.signing_key = config.signing_key.filter(|key| !key.is_empty());
         config.signing_program = config.signing_program.filter(|program| !program.as_os_str().is_empty());
         config.user_name.clone_from(&user.0);

@@ -1,4 +1,4 @@
-//! Files that are registered under a name, and where the setting stands that does so.
+//! Files that a setting registers under a name.
 
 use std::path::{Path, PathBuf};
 
@@ -12,30 +12,29 @@ pub struct Registration {
     pub path: PathBuf,
     /// The key of the setting, as git lists it.
     pub key: String,
-    /// The file of the setting; none where it stands on a command line or in the environment.
+    /// The file that contains the setting, or `None` for the command line and the environment.
     pub origin: Option<PathBuf>,
 }
 
 impl Registration {
-    /// Returns what a setting registers.
     pub(super) fn of(setting: &Setting, path: PathBuf) -> Self {
         Self { path, key: setting.key.clone(), origin: setting.origin.clone() }
     }
 
-    /// Returns the same for people.
+    /// Describes the registration for messages.
     pub fn place(&self) -> RegisteredBy {
         let origin = self.origin.as_ref().map_or_else(|| "the command line".into(), |file| file.display().to_string());
         RegisteredBy { key: self.key.clone(), origin, file: self.path.display().to_string() }
     }
 }
 
-/// Returns where a setting stands, as messages have it behind its name; nothing of one that stands in no file.
+/// Formats the file of a setting for messages, or returns an empty string.
 pub(super) fn place(origin: Option<&Path>) -> String {
     origin.map(|file| format!(" in {}", file.display())).unwrap_or_default()
 }
 
 impl Config {
-    /// Takes in a schema; one whose name nobody can ask for is in nobody's way.
+    /// Registers a schema, or warns if its name is not `id@version`.
     pub(super) fn set_schema(&mut self, name: &str, registration: Registration) {
         match name.parse() {
             Ok(schema) => drop(self.schemas.insert(schema, registration)),

@@ -1,9 +1,9 @@
-//! Environment variables whose values are secrets, and where these come from.
+//! Environment variables with secret values, and their sources.
 
 use super::kind::{Kind, Read};
 use super::{Error, Setting};
 
-/// One such variable.
+/// An environment variable with a secret value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretEnv {
     /// Its name.
@@ -14,19 +14,19 @@ pub struct SecretEnv {
     pub key: String,
 }
 
-/// Where the value of a secret comes from. The value itself never stands in a configuration.
+/// The source of a secret. The value itself never stands in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecretSource {
     /// The environment of the driver.
     Environment,
-    /// What a command line prints, run by `sh -c`.
+    /// The output of a shell command.
     Command(String),
-    /// What a file holds.
+    /// The content of a file.
     File(String),
 }
 
 impl SecretEnv {
-    /// Returns whether it is a variable of the driver's environment that is handed through.
+    /// Returns true if the value is the driver's own variable of this name.
     pub fn is_from_environment(&self, name: &str) -> bool {
         self.source == SecretSource::Environment && self.name == name
     }
@@ -58,7 +58,7 @@ impl Read<Vec<SecretEnv>> for Secrets {
             (Some(line), _) if !line.trim().is_empty() => SecretSource::Command(line.to_owned()),
             (_, Some(file)) if !file.is_empty() => SecretSource::File(file.to_owned()),
             _ => {
-                // What stands behind it may be the secret, and is never repeated.
+                // The rest may be the secret itself, so it is never shown.
                 let shown = if is_name(name) { format!("{name}=...") } else { "...".to_owned() };
                 let shown = Setting { origin: setting.origin.clone(), key: setting.key.clone(), value: shown };
                 return Err(Error::bad(

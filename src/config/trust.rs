@@ -1,30 +1,31 @@
-//! What a file inside the work tree has a say in: a commit changes it, so it decides about nobody's trust and loosens nothing.
+//! Settings in files inside the work tree. A commit can change these files, so they decide nothing
+//! about trust and can only make limits stricter.
 
 use super::entry::{Given, Key};
 use super::{Config, Error, Executor, Setting};
 use crate::model::confinement::{Asked, Network};
 use crate::model::plan::DISPATCH;
 
-/// Where a setting counts.
+/// Where a setting takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// Wherever it stands.
+    /// In every file.
     Anywhere,
-    /// Inside the work tree only where it asks for no less than what holds without it.
+    /// Inside the work tree only if its value is at least as strict as the value without it.
     WhereStricter,
-    /// Nowhere inside the work tree.
+    /// Only outside the work tree.
     Outside,
 }
 
 impl Counts {
-    /// Returns where a setting of this key counts.
+    /// Returns where a setting with this key takes effect.
     pub(super) fn of(key: &str) -> Self {
         const OF_GIT: [&str; 4] = ["user.signingkey", "gpg.ssh.allowedsignersfile", "gpg.ssh.program", "gpg.format"];
         if OF_GIT.contains(&key) {
             return Self::Outside;
         }
         let Some(key) = Key::parse(key) else { return Self::Anywhere };
-        // One of an anchor's that nobody knows decides no more than the others.
+        // An unknown setting of an anchor is treated like a known one.
         if key.section == Some("anchor") {
             return Self::Outside;
         }
@@ -37,18 +38,19 @@ impl Counts {
 }
 
 impl Config {
-    /// Says that a setting does not count, and why.
+    /// Records a warning that a setting is ignored.
     pub(super) fn ignore(&mut self, setting: &Setting) {
         self.warnings.push(format!(
-            "`{}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust",
+            "`{}` is ignored: a file inside the work tree sets it, and a commit can change that file",
             setting.key
         ));
     }
 
-    /// Takes in those settings of files inside the work tree that ask for no less than what all others come to, and says of the rest
-    /// that they are ignored.
+    /// Applies settings from files inside the work tree that are at least as strict as the settings
+    /// outside it, and warns about the others.
     ///
-    /// Each is held against what stands outside alone, wherever git lists it: what one tracked file says excuses no other.
+    /// Each is compared with the settings outside alone, so that no tracked file can excuse
+    /// another.
     pub(super) fn take_stricter(&mut self, tracked: &[Setting]) -> Vec<Error> {
         let asks_no_less = |setting: &&Setting| {
             Key::parse(&setting.key).is_some_and(|key| {
@@ -61,17 +63,17 @@ impl Config {
         counting.into_iter().filter_map(|setting| self.take(setting, true).err()).collect()
     }
 
-    /// Returns how much confines the workers that a setting is about.
+    /// Returns the confinement that applies without this setting.
     pub(super) fn sandbox_of(&self, given: &Given<'_>) -> Asked {
         self.holding(given).and_then(|executor| executor.sandbox).unwrap_or(self.sandbox)
     }
 
-    /// Returns whom the workers may speak to that a setting is about.
+    /// Returns the network access that applies without this setting.
     pub(super) fn network_of(&self, given: &Given<'_>) -> Network {
         self.holding(given).and_then(|executor| executor.network).unwrap_or(self.network)
     }
 
-    /// Returns what holds for the executor or subagent that a setting is about; for a subagent, with the settings of `dispatch`.
+    /// Returns the effective settings of the executor or subagent that a setting names.
     fn holding(&self, given: &Given<'_>) -> Option<Executor> {
         let name = given.key.name?;
         match given.key.section? {
@@ -81,7 +83,7 @@ impl Config {
     }
 }
 
-/// Returns true if a setting of git's own says how others are reached, or what of theirs git's check lets through.
+/// Returns true for git's settings about reaching remotes and about checking fetched objects.
 pub(super) fn is_of_reaching(key: &str) -> bool {
     const SECTIONS: [&str; 7] = ["url.", "http.", "credential.", "protocol.", "ssh.", "safe.", "fetch.fsck."];
     let name = key.rsplit_once('.').map_or(key, |(_, name)| name);

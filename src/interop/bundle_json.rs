@@ -1,8 +1,8 @@
-//! The audit bundle of another orchestrator, written from our entries in its shape and with its algorithm.
+//! The audit bundle of another orchestrator, with its structure and hash algorithm.
 //!
-//! Its entry hash is `SHA-256(canonical array || previous hash in hex)`, its tree has RFC 6962 leaves and nodes over the raw
-//! entry hashes, and its signature is plain ed25519 over the root. References are in its pinned form: what its own verifier does
-//! not take for pinned, it does not check. `docs/export.md` has the whole of it.
+//! The hash of an entry is `SHA-256(canonical array || previous hash in hex)`. The tree has RFC
+//! 6962 leaves and nodes over the raw entry hashes. The signature is plain ed25519 over the root.
+//! References have its pinned form, because its verifier checks no others. See `docs/export.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -24,7 +24,7 @@ use crate::run::{Vetted, View};
 
 use super::Error;
 
-/// Returns a sealed run as such a bundle, with the root signed by `signer`.
+/// Exports a sealed run as a bundle, with the root signed by `signer`.
 pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {
     let view: &View = run;
     if !view.state.sealed {
@@ -48,7 +48,7 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
     for link in &view.links {
         match &link.entry.event {
             Event::DocumentWritten(e) => return Err(Error::Written(e.author.clone(), e.name.clone())),
-            // Left out, a run that came to nothing would look like one that is done.
+            // Without it, a failed run would look like a finished one.
             Event::RunConcluded(e) => return Err(Error::Said(e.outcome.clone())),
             Event::ItemReconciled(e) => {
                 if let Some(reused) = &e.reused {
@@ -90,20 +90,22 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
     }))
 }
 
-/// Returns a reference in the format's pinned form: `pangolin://<namespace>/<type>/<name>/<content hash>`.
+/// Returns a reference in the pinned form
+/// `pangolin://<namespace>/<type>/<name>/<content hash>`.
 ///
-/// The run is the namespace, so references are equal exactly where run, type, name and bytes are. No part holds a bare `/`.
+/// The namespace is the run, so references are equal only if run, type, name and bytes are. Parts
+/// have no bare `/`.
 fn reference(run: &RunId, kind: &str, name: impl Display, digest: &Digest) -> String {
     format!("pangolin://{}/{kind}/{name}/{digest}", run.encoded())
 }
 
-/// Returns the reference of a product. The `:` between the two encoded names stands in neither.
+/// Returns the reference of a product. The encoded names contain no `:`, so it separates them.
 fn product_reference(run: &RunId, item: &ItemId, key: &ProductKey, digest: &Digest) -> String {
     let key = crate::model::name::encode_segment(&key.to_string());
     reference(run, "artifact", format_args!("{}:{key}", item.encoded()), digest)
 }
 
-/// Returns the manifest of a dispatch, and the hash that it is known by.
+/// Returns the manifest of a dispatch and its hash.
 fn manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<(Value, Digest), Error> {
     let ours = super::read_manifest(store, view, link, fired)?;
     let mut manifest = Map::new();
@@ -158,7 +160,7 @@ fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), String>)
         if let Some((key, patch)) = e.products.get_key_value(&ProductKey::Patch) {
             entry.insert("resultRef".into(), reference(key, patch));
         }
-        // A document that an item hands over is there as its output.
+        // A document that an item produces is listed as its output.
         let outputs = e.products.iter();
         let outputs: Map<String, Value> =
             outputs.filter_map(|(key, product)| Some((key.output()?.to_string(), reference(key, product)))).collect();
@@ -169,7 +171,7 @@ fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), String>)
     entry
 }
 
-/// Returns the nearest kind that the format has: it knows no requeue, and calls the seal a completion.
+/// Returns the nearest event kind of the format: it has no requeue, and a seal is a completion.
 fn kind(event: &Event) -> &'static str {
     match event {
         Event::ItemRequeued(_) => "item.retried",
@@ -179,7 +181,8 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// Returns the bytes that an entry's hash is over: a JSON array in a fixed order, absent fields as null.
+/// Returns the bytes that an entry's hash covers: a JSON array in fixed order, absent fields as
+/// null.
 fn canonical_entry(entry: &Map<String, Value>) -> Vec<u8> {
     const FIELDS: [&str; 9] = ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
     let mut array: Vec<Value> = FIELDS.iter().map(|key| entry.get(*key).cloned().unwrap_or(Value::Null)).collect();
@@ -189,7 +192,8 @@ fn canonical_entry(entry: &Map<String, Value>) -> Vec<u8> {
     serde_json::to_vec(&array).expect("a JSON array serialises")
 }
 
-/// Returns the items as the format displays them, each with the references of its latest entries; no part of its evidence.
+/// Returns the items for display, each with the references of its latest entries; not part of the
+/// evidence.
 fn items(view: &View, entries: &[Value]) -> Vec<Value> {
     let mut told: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for entry in entries {
@@ -207,7 +211,7 @@ fn items(view: &View, entries: &[Value]) -> Vec<Value> {
         shown.insert("status".into(), view.state.status(at).into());
         shown.insert("attempts".into(), view.state.items[at].attempts.into());
         if view.state.items[at].red {
-            // The format has a word for it in what it displays, and none in its evidence.
+            // The format can display this, but has no evidence for it.
             shown.insert("verify".into(), json!({ "passed": false }));
         }
         Value::Object(shown)

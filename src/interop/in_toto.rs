@@ -1,4 +1,5 @@
-//! in-toto attestations: a Statement v1 with SLSA provenance v1 for each product, in a DSSE envelope.
+//! in-toto attestations: for each product a Statement v1 with SLSA provenance v1 in a DSSE
+//! envelope.
 //!
 //! Formats: <https://github.com/in-toto/attestation/blob/main/spec/v1>, <https://slsa.dev/spec/v1.0/provenance>,
 //! <https://github.com/secure-systems-lab/dsse>.
@@ -20,10 +21,10 @@ use super::{Done, Error};
 /// The media type of an in-toto statement in an envelope.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// The kind of build that one item is, by the format that its record has.
+/// The SLSA build type of an item.
 const BUILD_TYPE: &str = "urn:git-handoff:item:1";
 
-/// Returns an envelope for each product of the done items, or of one of them, in plan order.
+/// Returns an envelope for each product of the done items, or of one item, in plan order.
 pub fn export(store: &Store, run: &Vetted, only: Option<&ItemId>, signer: &Signer) -> Result<Vec<Value>, Error> {
     let view: &View = run;
     if !view.state.sealed {
@@ -53,12 +54,12 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
         json!({ "name": "entry item.fired", "digest": sha256(&done.fired.0.hash) }),
         json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
     ];
-    // Only where there is one: who reads the statement alone is to know what the run says of the item.
+    // A reader of the statement alone must see what the run states about the item.
     if done.reconciled.1.is_red() {
         byproducts[1]["annotations"]["red"] = true.into();
         byproducts[1]["annotations"]["verify"] = json!(done.reconciled.1.verify);
     }
-    // Nothing was run then: what the statement says of a build is what that of the other run would say.
+    // Nothing was executed: the statement about the build is the other run's.
     if let Some(reused) = &done.reconciled.1.reused {
         byproducts[1]["annotations"]["reused"] = json!(reused);
     }
@@ -101,7 +102,7 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
     })
 }
 
-/// Signs a payload as DSSE does: over the pre-authentication encoding, with the bare key.
+/// Signs a payload as in DSSE: over the pre-authentication encoding, with the bare key.
 fn envelope(payload: &[u8], signer: &Signer) -> Result<Value, Error> {
     let signature = signer.sign_raw(&pre_authentication_encoding(PAYLOAD_TYPE, payload))?;
     Ok(json!({
@@ -111,7 +112,7 @@ fn envelope(payload: &[u8], signer: &Signer) -> Result<Value, Error> {
     }))
 }
 
-/// Returns what a DSSE signature is over.
+/// Returns the pre-authentication encoding, which a DSSE signature covers.
 pub fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     bytes.extend_from_slice(payload);

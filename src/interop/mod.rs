@@ -1,7 +1,7 @@
-//! A run's evidence in the formats of other people's verifiers.
+//! Exports of a run's evidence in the formats of other verifiers.
 //!
-//! Both are made anew from a run that verifies, and signed by the exporting key: they say what that key's holder found in
-//! the chain, and the chain stays the proof.
+//! Each export is created from a verified run and signed by the exporting key. It states what the
+//! holder of that key found in the chain; the chain stays the proof.
 
 pub mod bundle_json;
 pub mod in_toto;
@@ -16,7 +16,7 @@ use crate::model::manifest::{self, Manifest};
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::run::View;
 
-/// A done item with the entries and the manifest of the attempt that counts.
+/// A done item, with the entries and manifest of the attempt that counts.
 struct Done<'a> {
     at: usize,
     fired: (&'a Link, &'a ItemFired),
@@ -44,7 +44,7 @@ fn done<'a>(store: &Store, view: &'a View) -> Result<Vec<Done<'a>>, Error> {
     Ok(done)
 }
 
-/// Reads the manifest that a dispatch sealed.
+/// Reads the manifest that a dispatch recorded.
 fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> Result<Manifest, Error> {
     let path = view.state.layout().manifest(&fired.item);
     let oid = store.blob_at(link.tree, &path)?.ok_or_else(|| Error::NoManifest(fired.item.clone()))?;
@@ -55,7 +55,7 @@ fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> 
     Ok(Manifest::parse(&bytes)?)
 }
 
-/// Why a run cannot be exported.
+/// An error while exporting a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

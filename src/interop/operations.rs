@@ -1,4 +1,4 @@
-//! What is exported.
+//! Exports of runs.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::run::{Target, target};
 
 use super::{bundle_json, in_toto};
 
-/// A format of other people's verifiers.
+/// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// DSSE envelopes, each an in-toto Statement v1 with SLSA provenance v1 of one product.
@@ -18,9 +18,9 @@ pub enum Format {
 }
 
 impl Repository {
-    /// Exports a sealed run, or for in-toto one item of it, once it was verified; what is returned is signed by our own key.
+    /// Verifies a sealed run and exports it, or one item of it for in-toto, signed by our own key.
     ///
-    /// `warn` is told what a reader of the run should know of it.
+    /// Calls `warn` with what a reader of the run should know.
     pub fn export(
         &self,
         text: &str,
@@ -41,7 +41,7 @@ impl Repository {
     }
 }
 
-/// Why nothing is exported.
+/// An error while exporting.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! The line by which others know who signs here.
+//! The allowed-signers line for this repository's signing key.
 
 use serde::Serialize;
 
@@ -6,21 +6,22 @@ use crate::ledger::sign;
 
 use super::{Error, Repository};
 
-/// The key that signs here: what `key --json` prints.
+/// The output of `key --json`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyLine {
     schema: &'static str,
     /// `SHA256:<base64>` of the key.
     pub fingerprint: String,
-    /// The name that the key is to be known by.
+    /// The principal.
     pub principal: String,
-    /// The line for a file of allowed signers.
+    /// The line for an allowed-signers file.
     pub allowed_signers: String,
 }
 
 impl Repository {
-    /// Returns the line by which others know our signatures, under a name; without one, under the email address of `git config`.
+    /// Returns the allowed-signers line for our key, with a given name or the email address of `git
+    /// config`.
     pub fn key_line(&self, principal: Option<&str>) -> Result<KeyLine, Error> {
         let signer = self.signer()?;
         let email = self.config.user.as_ref().map(|(_, email)| email.as_str());

@@ -1,7 +1,7 @@
-//! The front door: a repository, its configuration, and who is asking.
+//! A repository with its configuration and the acting user: the entry point of the library.
 //!
-//! Everything that is done with runs, threads and documents starts from a [`Repository`]. What the environment says comes in
-//! as a value, so that a program that embeds this decides about all of it.
+//! Operations on runs, threads and documents start from a [`Repository`]. The caller passes the
+//! environment in as a value, so that an embedding program controls all of it.
 
 pub mod key;
 pub mod pipelines;
@@ -38,52 +38,53 @@ use crate::model::registered::Registered;
 use crate::plan::MAX_PLAN_BYTES;
 use crate::plan::schemas::Schemas;
 
-/// Names the actor where nobody else does.
+/// The variable that names the actor by default.
 const ACTOR: &str = "HANDOFF_ACTOR";
 
-/// Which transports git may use, as git reads it.
+/// git's variable for the allowed transports.
 const PROTOCOL_VARIABLE: &str = "GIT_ALLOW_PROTOCOL";
 
-/// The most bytes of the name of an actor.
+/// The maximum length of an actor's name, in bytes.
 const MAX_ACTOR: usize = 256;
 
-/// What is there before any repository. The library looks none of it up.
+/// Process-level inputs: clock, directory, environment. The caller supplies them; the library never
+/// reads them itself.
 #[derive(Clone)]
 pub struct Environment {
-    /// Where moments come from.
+    /// The clock.
     pub clock: Clock,
-    /// The directory whose repository is meant.
+    /// The directory to look for a repository in.
     pub directory: PathBuf,
-    /// In whose name everything is done; without one, as `HANDOFF_ACTOR`, the configuration and the login say.
+    /// The actor. If it is `None`, `HANDOFF_ACTOR`, the configuration or the login name decides.
     pub actor: Option<String>,
-    /// The variables of the environment, of which executors see a part.
+    /// The environment. Executors see a part of it.
     pub variables: Arc<BTreeMap<String, OsString>>,
-    /// The `PATH` without folders that are relative to where a program runs.
+    /// `PATH` without its relative folders.
     pub path: Option<OsString>,
-    /// The file of a program that serves as `git-handoff` does, for what is better done in a process of its own: holding values
-    /// against schemas, and supervising commands. Without one, nothing that has a schema is accepted.
+    /// An executable that provides the helper processes of `git-handoff`: schema validation and the
+    /// supervision of commands. Without one, nothing that has a schema is accepted.
     pub program: Option<PathBuf>,
-    /// Whether a person is there who can be asked for a password.
+    /// Whether git may ask for a password.
     pub may_ask: bool,
-    /// The time zone in which people write times.
+    /// The time zone for times that people enter.
     pub zone: TimeZone,
 }
 
 impl Environment {
-    /// Returns a variable that is set to something.
+    /// Returns a variable, or `None` if it is unset or empty.
     pub fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name)?.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// Settles in whose name everything is done: the actor that is named, else `HANDOFF_ACTOR`, else this.
+    /// Sets the actor unless one is given explicitly or by `HANDOFF_ACTOR`.
     #[must_use]
     pub fn with_actor(self, otherwise: &str) -> Self {
         let actor = self.actor.clone().or_else(|| self.variable(ACTOR)).unwrap_or_else(|| otherwise.to_owned());
         Self { actor: Some(actor), ..self }
     }
 
-    /// Returns the repository around the directory; none where none can be opened, for what can do without. One of somebody else's is
-    /// an error.
+    /// Opens the repository that contains the directory, or returns `None`. A repository that
+    /// belongs to another user is an error.
     pub fn store(&self) -> Result<Option<Store>, store::Error> {
         match Store::discover(&self.directory) {
             Err(foreign @ store::Error::Foreign(_)) => Err(foreign),
@@ -91,7 +92,7 @@ impl Environment {
         }
     }
 
-    /// Returns a path with `~/` resolved, as git does for settings that are paths.
+    /// Expands `~/` as git does in path settings.
     pub fn expand(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), self.variable("HOME")) {
             (Ok(rest), Some(home)) => Path::new(&home).join(rest),
@@ -100,29 +101,28 @@ impl Environment {
     }
 }
 
-/// A repository that is open, with its configuration and who is asking.
+/// An open repository with its configuration and the acting user.
 pub struct Repository {
-    /// Its objects and refs; outside of one, those of an empty throw-away one.
+    /// Objects and refs. Outside a repository, those of an empty temporary one.
     pub store: Store,
-    /// What `git config` says.
+    /// The configuration.
     pub config: Arc<Config>,
-    /// What was there before it.
+    /// Process-level inputs.
     pub environment: Environment,
-    /// The throw-away one, where there is no repository around the directory.
+    /// The temporary repository, if the directory is not in one.
     outside: Option<Scratch>,
-    /// What was saved and may not be named by any ref before this is over.
+    /// Keeps saved objects from being pruned before a ref names them.
     kept: Mutex<Kept>,
 }
 
 impl Repository {
-    /// Opens the repository around the directory.
+    /// Opens the repository that contains the directory.
     pub fn open(environment: Environment) -> Result<Self, Error> {
         let store = Store::discover(&environment.directory)?;
         Self::of(store, None, environment)
     }
 
-    /// Opens it, or, where there is none, an empty one to throw away: what is read there is the user's own configuration and
-    /// nothing else.
+    /// Opens it, or an empty temporary one to read the user's own configuration.
     pub fn open_anywhere(environment: Environment) -> Result<Self, Error> {
         match Store::discover(&environment.directory) {
             Err(store::Error::Nowhere(_) | store::Error::Open(..)) => {
@@ -139,12 +139,12 @@ impl Repository {
         Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
     }
 
-    /// Returns whether there is no repository around the directory.
+    /// Returns true if the directory is not in a repository.
     pub fn is_outside(&self) -> bool {
         self.outside.is_some()
     }
 
-    /// Returns who acts: the actor that is named, else `HANDOFF_ACTOR`, else the person at the keyboard.
+    /// Returns the actor: the given one, else `HANDOFF_ACTOR`, else the user.
     pub fn actor(&self) -> Result<String, Error> {
         let named = self.environment.actor.clone().or_else(|| self.environment.variable(ACTOR));
         let actor = named.unwrap_or_else(|| {
@@ -158,14 +158,14 @@ impl Repository {
         Ok(actor)
     }
 
-    /// Returns what appending takes, making the repository's key on first use.
+    /// Returns what appending needs; creates the repository's key on first use.
     pub fn writer(&self) -> Result<Writer, Error> {
         let (clock, actor) = (self.environment.clock, self.actor()?);
         self.free_of_secrets("actor", &actor)?;
         Ok(Writer { store: self.store.clone(), signer: self.signer()?, clock, actor })
     }
 
-    /// Returns who writes logs here, or `None` where there is no key yet, and so nothing to tell.
+    /// Returns the writer of logs, or `None` if there is no key yet and so nothing to log.
     pub fn log_writer(&self) -> Result<Option<Writer>, Error> {
         self.own_key().map(|_| self.writer()).transpose()
     }
@@ -184,7 +184,7 @@ impl Repository {
         Ok(signer.through(program.as_ref()))
     }
 
-    /// Returns the public half of the signing key, without making one.
+    /// Returns the public half of the signing key without creating one.
     pub fn own_key(&self) -> Option<PublicKey> {
         let has_key = self.config.signing_key.is_some() || self.store.common_dir().join("handoff/signing_key").exists();
         if has_key { self.signer().ok().map(|signer| signer.public().clone()) } else { None }
@@ -195,7 +195,8 @@ impl Repository {
         self.own_key().as_ref().map(sign::fingerprint)
     }
 
-    /// Returns how remotes may be reached: as git is allowed to, and never by a transport that runs what a URL says.
+    /// Returns how to reach remotes: as git is allowed to, but never by a transport that runs a
+    /// command from the URL.
     pub fn reach(&self) -> Reach {
         let allowed = self.environment.variables.get(PROTOCOL_VARIABLE).map(|list| list.to_string_lossy().into_owned());
         let is_allowed =
@@ -214,7 +215,7 @@ impl Repository {
         }
     }
 
-    /// Returns what plans may refer to here that are to be placed on a queue.
+    /// Returns what plans for a queue may refer to.
     pub fn catalog(&self, queue: &str, reserved_in_base: Vec<String>) -> Result<Catalog, Error> {
         let rules = self.config.queues.get(queue).and_then(|settings| settings.rules.as_deref());
         let mut catalog = Catalog {
@@ -236,7 +237,7 @@ impl Repository {
         Ok(catalog)
     }
 
-    /// Returns what may not be stored: named shapes, and the values of secrets that our environment holds.
+    /// Returns the check for credentials: known kinds, and the secrets in our environment.
     pub fn gate(&self) -> Gate {
         let executors = self.config.executors.values().chain(self.config.subagents.values());
         let ours = executors.flat_map(|executor| &executor.secret_env);
@@ -247,12 +248,12 @@ impl Repository {
         self.config.gate().with(&values)
     }
 
-    /// Refuses a text with a credential in it that somebody gives to be recorded; `what` is what people call it.
+    /// Refuses to record a text that contains a credential; `what` names the text in messages.
     pub fn free_of_secrets(&self, what: &str, text: &str) -> Result<(), Error> {
         Ok(self.gate().check(what, text.as_bytes())?)
     }
 
-    /// Writes a file into the repository and keeps it until this is over; `name` is what people call the file.
+    /// Stores a file and keeps it for the life of this value; `name` names it in messages.
     pub fn save(&self, name: &Path, file: File) -> Result<Product, Error> {
         let shown = name.display().to_string();
         let check = |file: &mut File| Ok(self.gate().check_reader(&shown, file).map_err(save::Error::Read)??);
@@ -265,7 +266,7 @@ impl Repository {
         Ok(product)
     }
 
-    /// Writes bytes into the repository and keeps them until this is over; `name` is what people call them.
+    /// Stores bytes and keeps them for the life of this value; `name` names them in messages.
     pub fn save_bytes(&self, name: &str, bytes: &[u8]) -> Result<Product, Error> {
         let (limit, size) = (self.config.max_product_size, bytes.len() as u64);
         if size > limit {
@@ -278,17 +279,17 @@ impl Repository {
         Ok(Product { sha256: Digest::of(bytes), oid, size })
     }
 
-    /// Keeps objects until this is over.
+    /// Keeps objects for the life of this value.
     pub fn keep(&self, kept: Kept) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
     }
 
-    /// Returns the schemas of documents that are registered, of which none is read before it is needed.
+    /// Returns the registered schemas. Each file is read on first use.
     pub fn schemas(&self) -> Schemas {
         Schemas { known: self.all_registered(&self.config.schemas, Ok), checker: self.environment.program.clone() }
     }
 
-    /// Returns the shapes that are registered, of which none is read before it is needed.
+    /// Returns the registered shapes. Each file is read on first use.
     pub fn shapes(&self) -> Registered<String, Shape> {
         self.all_registered(&self.config.shapes, |value| {
             Shape::from_json(&value).map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())
@@ -315,27 +316,27 @@ impl Repository {
         all
     }
 
-    /// Reads the file of rules of a queue.
+    /// Reads a queue's file of rules.
     fn queue_rules(&self, queue: &str, path: &Path) -> Result<Vec<u8>, Error> {
         let read = read_up_to(&self.below_top(path), MAX_PLAN_BYTES as u64);
         let unreadable = |source| Error::Rules { queue: queue.to_owned(), path: path.to_owned(), source };
         read.map(|bytes| json::unmarked(&bytes).to_vec()).map_err(unreadable)
     }
 
-    /// Returns a path that a setting names; a relative one starts from the top of the work tree, wherever one stands.
+    /// Resolves a path from a setting; a relative one starts from the top of the work tree.
     pub(crate) fn below_top(&self, path: &Path) -> PathBuf {
         self.store.work_dir().unwrap_or_else(|| self.store.git_dir()).join(self.environment.expand(path))
     }
 }
 
-/// Reads a file up to a limit.
+/// Reads a file up to a size limit.
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Why a repository, or what hangs off it, cannot be had.
+/// An error while opening a repository or reading what belongs to it.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,7 +1,8 @@
-//! The pipelines of a repository: added by their bytes, listed, shown.
+//! A repository's registered pipelines.
 //!
-//! What is added is copied to `handoff/pipelines/<hex>.json` below the common git directory, and a setting names the copy: nobody
-//! changes it by editing the file that it was made of, and what was added once can be had by its digest for good.
+//! `pipeline add` copies the file to `handoff/pipelines/<hex>.json` below the common git directory
+//! and registers the copy. Later edits of the original have no effect, and every added version
+//! stays available by its digest.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,23 +19,23 @@ use crate::model::pipeline::{MAX_BYTES, Pipelines, Spec, Unusable};
 use crate::model::problems::Problems;
 use crate::model::registered::{Registered, RegisteredBy};
 
-/// Whether the bytes of a pipeline are one: what `pipeline validate --json` prints.
+/// The output of `pipeline validate --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineVerdict<'a> {
     schema: &'static str,
-    /// Whether they are.
+    /// Whether the bytes are a valid pipeline.
     pub valid: bool,
-    /// Its id, if they are.
+    /// The id, if valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
-    /// The digest of the bytes, if they are.
+    /// The digest of the bytes, if valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
-    /// How many blocks it has, if they are.
+    /// The number of blocks, if valid.
     pub blocks: usize,
-    /// The problems that are told.
+    /// The first problems.
     pub problems: &'a Problems,
-    /// How many more there are.
+    /// The number of further problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
 }
@@ -42,85 +43,85 @@ pub struct PipelineVerdict<'a> {
 impl<'a> PipelineVerdict<'a> {
     const SCHEMA: &'static str = "git-handoff.pipeline-validate/1";
 
-    /// Answers what is wrong with the bytes.
+    /// Returns the answer for an invalid pipeline.
     pub fn refused(problems: &'a Problems) -> Self {
         let more = Some(problems.more()).filter(|more| *more > 0);
         Self { schema: Self::SCHEMA, valid: false, id: None, hash: None, blocks: 0, problems, more }
     }
 
-    /// Answers what a pipeline is; `none` are no problems.
+    /// Returns the answer for a valid pipeline; `none` is an empty list of problems.
     pub fn valid(spec: &'a Spec, none: &'a Problems) -> Self {
         let (id, hash, blocks) = (Some(spec.id.as_str()), Some(spec.digest()), spec.blocks.len());
         Self { schema: Self::SCHEMA, valid: true, id, hash, blocks, problems: none, more: None }
     }
 }
 
-/// A pipeline that plans can name now: what `pipeline add --json` prints.
+/// The output of `pipeline add --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineAdded {
     schema: &'static str,
-    /// What plans call it.
+    /// The name that plans refer to.
     pub id: String,
     /// The digest of its bytes.
     pub hash: Digest,
-    /// What plans call just these bytes.
+    /// The reference that pins these bytes.
     pub pinned: String,
-    /// Whether it was not what is registered under this id already.
+    /// Whether the registration changed.
     pub added: bool,
-    /// The digest of what was registered under this id before, if that was another.
+    /// The digest that was registered under this id before, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Digest>,
 }
 
-/// What plans can name: what `pipeline list --json` prints.
+/// The output of `pipeline list --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineList {
     schema: &'static str,
-    /// In the order of their ids.
+    /// The pipelines, in order of their ids.
     pub pipelines: Vec<PipelineListed>,
 }
 
-/// One of them.
+/// A listed pipeline.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineListed {
-    /// What plans call it.
+    /// The name that plans refer to.
     pub id: String,
-    /// The digest of its bytes, where they can be used.
+    /// The digest of its bytes, if usable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
-    /// What plans call just these bytes.
+    /// The reference that pins these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<String>,
-    /// Its blocks in words.
+    /// A description of its blocks.
     pub blocks: Vec<String>,
-    /// The file that holds it, as the setting names it.
+    /// The file, as the setting names it.
     pub file: String,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// A pipeline: what `pipeline show --json` prints.
+/// The output of `pipeline show --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineShown {
     schema: &'static str,
-    /// What plans call it.
+    /// The name that plans refer to.
     pub id: String,
     /// The digest of its bytes.
     pub hash: Digest,
-    /// What plans call just these bytes.
+    /// The reference that pins these bytes.
     pub pinned: String,
-    /// Whether its id alone names these bytes.
+    /// Whether the id alone refers to these bytes.
     pub registered: bool,
-    /// Its blocks in words.
+    /// A description of its blocks.
     #[serde(skip)]
     pub blocks: Vec<String>,
-    /// What its file says.
+    /// The content of the file.
     pub spec: Value,
 }
 
 impl Repository {
-    /// Returns the pipelines that plans can name, of which none is read before it is needed.
+    /// Returns the pipelines that plans can refer to. Each file is read on first use.
     pub fn pipelines(&self) -> Pipelines {
         let mut known = Registered::default();
         for (id, registration) in &self.config.pipelines {
@@ -136,7 +137,7 @@ impl Repository {
         Pipelines { known, stored: self.stored_pipelines(), ..Pipelines::default() }
     }
 
-    /// Returns all that were ever added here; a folder that cannot be read holds none.
+    /// Returns every pipeline that was ever added here; an unreadable folder counts as empty.
     fn stored_pipelines(&self) -> Registered<Digest, Spec> {
         let mut stored = Registered::default();
         let folder = self.pipelines_folder();
@@ -156,9 +157,9 @@ impl Repository {
         stored
     }
 
-    /// Registers a pipeline by its bytes; problems of these are an answer, not a failure.
+    /// Registers a pipeline. Invalid bytes are reported in the answer, not as an error.
     ///
-    /// Another one that is registered under its id stays to be had by its digest. A failure registers nothing.
+    /// An earlier pipeline of this id stays available by its digest. An error registers nothing.
     pub fn add_pipeline(&self, bytes: &[u8]) -> Result<Result<PipelineAdded, Problems>, AddError> {
         let spec = match Spec::parse(json::unmarked(bytes)) {
             Ok(spec) => spec,
@@ -183,7 +184,7 @@ impl Repository {
         }))
     }
 
-    /// Lists what plans can name, with what of it cannot be used.
+    /// Lists the pipelines that plans can refer to, including unusable ones.
     pub fn list_pipelines(&self) -> PipelineList {
         let all = self.pipelines().known;
         let listed = |id: &String| {
@@ -203,7 +204,7 @@ impl Repository {
         PipelineList { schema: "git-handoff.pipelines/1", pipelines: all.names().filter_map(listed).collect() }
     }
 
-    /// Shows the pipeline of an id, of a digest, or of both.
+    /// Shows the pipeline with an id, a digest, or both.
     pub fn show_pipeline(&self, name: &str) -> Result<PipelineShown, Unusable> {
         let all = self.pipelines();
         let by_digest = name.parse::<Digest>().ok();
@@ -237,7 +238,7 @@ fn in_words(spec: &Spec) -> Vec<String> {
     spec.blocks.iter().map(ToString::to_string).collect()
 }
 
-/// Reads the file of a pipeline; `file` is what people call it.
+/// Reads a pipeline file; `file` names it in messages.
 fn read(path: &Path, file: &str) -> Result<Spec, String> {
     let bytes = read_up_to(path, MAX_BYTES + 1).map_err(|e| format!("could not be read from {file}: {e}"))?;
     Spec::parse(json::unmarked(&bytes)).map_err(|problems| {
@@ -246,7 +247,7 @@ fn read(path: &Path, file: &str) -> Result<Spec, String> {
     })
 }
 
-/// Puts a file in place whole; one that is there has the same bytes, unless somebody changed it.
+/// Writes a file atomically. An existing file is kept: its name is the digest of its bytes.
 fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|there| there == bytes) {
         return Ok(());
@@ -260,7 +261,7 @@ fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Why a pipeline was not registered.
+/// An error while registering a pipeline.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum AddError {

@@ -1,7 +1,8 @@
-//! What each remote has shown of runs, threads and logs: whoever saw one there knows that it was there, also when it is gone.
+//! Records which runs, threads and logs each remote has shown, to notice when one disappears.
 //!
-//! There is a mark of ours for each remote. It proves nothing to others, and no ref is made or deleted by it. What two fetches of one
-//! remote see at once, the next one sees again. A name alone says nothing: what counts as seen was fetched, and sound, or a sound log names it.
+//! There is one local file for each remote. It proves nothing to others and changes no ref.
+//! Concurrent fetches are harmless: the next fetch completes the record. A name alone does not
+//! count: the object was fetched and valid, or a valid log names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,47 +20,48 @@ use crate::model::name::encode_segment;
 use crate::model::place::{MOST_REFS, Place};
 use crate::verify::Logs;
 
-/// A file that is larger than this is none of ours: 50,000 names are a tenth of it.
+/// The maximum size of a record, in bytes: ten times the size for 50,000 names.
 const LARGEST: u64 = 256 << 20;
 
-/// What one remote has shown.
+/// The record of one remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shown {
     /// The name of the remote.
     remote: String,
-    /// What it showed when it was last looked at, each with how far it is known to have gone.
+    /// Shown at the last fetch, with the latest known commit.
     there: BTreeMap<String, Oid>,
-    /// What it showed before, and not then.
+    /// Shown before, but not at the last fetch.
     gone: BTreeMap<String, Oid>,
-    /// What it never showed, and a log that was fetched from it names: each with the ref of the log.
+    /// Never shown, but named by a log fetched from it, with the ref of the log.
     named: BTreeMap<String, String>,
 }
 
-/// A run, thread or log that a remote does not show, although it did before or a log of its names it.
+/// A run, thread or log that a remote lacks although it showed it before or a log of its names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vanished {
     /// The remote.
     pub remote: String,
-    /// What it is.
+    /// The missing run, thread or log.
     pub place: Place,
     /// Whether the remote showed it before. Otherwise it may never have been pushed.
     pub seen: bool,
-    /// The ref here that holds it, as far as it is known to have gone: what was fetched from there, else ours, else what another has.
+    /// A local ref that still has it, up to its latest known commit: fetched from this remote, else
+    /// our own, else fetched from another.
     pub kept: Option<String>,
-    /// Our ref for it, whether it is there or not.
+    /// The name of our own ref for it; the ref may not exist.
     pub reference: String,
-    /// The log that names it, fetched from there.
+    /// The log, fetched from the remote, that names it.
     pub log: Option<String>,
 }
 
 impl Vanished {
-    /// Returns whether evidence that was there is nowhere that is known: what is here, or perhaps never was there, is only told of.
+    /// Returns true if the remote showed it and no local ref still has it.
     pub fn is_missed(&self) -> bool {
         self.seen && self.kept.is_none()
     }
 
-    /// Says of what a remote does not show where it is, if anywhere, and who knows of it.
+    /// Formats what is missing, where a copy is, and which log names it.
     pub fn sentence(&self) -> String {
         let remote = &self.remote;
         let what = format!("{} {:?}", self.place.kind.word(), self.place.name);
@@ -78,7 +80,7 @@ impl Vanished {
     }
 }
 
-/// Says in one line how many runs and threads a log of a remote names that the remote does not show and was never seen to show.
+/// Summarizes how many runs and threads a remote's log names that the remote never showed.
 pub fn unpushed(remote: &str, count: usize) -> String {
     match count {
         1 => format!(
@@ -91,21 +93,21 @@ pub fn unpushed(remote: &str, count: usize) -> String {
 }
 
 impl Shown {
-    /// Reads what was seen on one remote; nothing, where it was never looked at.
+    /// Reads the record of a remote; empty if it was never fetched from.
     pub fn read(store: &Store, remote: &str) -> Result<Self, Error> {
         let path = path(store, remote);
         if path.exists() { parse(path) } else { Ok(Self { remote: remote.to_owned(), ..Self::default() }) }
     }
 
-    /// Reads what was seen on all remotes, in order of their names; one that cannot be read hides no other.
+    /// Reads the records of all remotes, by name. An unreadable one does not hide the others.
     pub fn all(store: &Store) -> Vec<Result<Self, Error>> {
         marks::all(store, marks::REMOTES).into_iter().map(parse).collect()
     }
 
-    /// Takes in what the remote shows now, what was fetched from it, and what its logs name.
+    /// Updates the record with what the remote shows now, what was fetched and what its logs name.
     ///
-    /// What is known to have been there is forgotten for nothing that comes before it, and what is gone from there only comes back with
-    /// what goes on from it: another thing of its name, or one of which nothing is taken, takes no place of its.
+    /// A recorded item is replaced only by its own continuation. Another run of the same name, or
+    /// one that was not accepted, does not replace it.
     pub fn look(&mut self, store: &Store, seen: &Seen, named: &BTreeMap<Place, String>) {
         let below = |place: &Place| place.below("");
         let mut here: BTreeMap<String, Oid> = seen.fetched.iter().map(|(place, oid)| (below(place), *oid)).collect();
@@ -123,13 +125,13 @@ impl Shown {
                 Some(before) if here.get(&below).is_some_and(|ours| history::goes_on(store, before, *ours)) => {
                     self.there.insert(below, before);
                 }
-                // It was not asked for, so it may well go on.
+                // It was not part of this fetch, so it may have moved on.
                 Some(before) if was_there.contains(&below) && !is_of_another() => _ = self.there.insert(below, before),
                 None if named.contains_key(place) && !is_refused => _ = self.there.insert(below, *oid),
                 _ => {}
             }
         }
-        // A branch stands for what was pushed as one, and is named as anybody likes: only one that holds just that does.
+        // Branch names are free, so a branch counts only if it has exactly this commit.
         for (place, oid) in &seen.branches {
             let below = below(place);
             if let Some(before) = known.get(&below).copied().filter(|before| history::goes_on(store, *before, *oid)) {
@@ -146,14 +148,14 @@ impl Shown {
         self.named = unseen.take(MOST_REFS).collect();
     }
 
-    /// Takes out what is known to have been there, each as far as it is known to have gone.
+    /// Returns everything the remote is known to have had, with the latest known commit.
     fn known(&mut self, store: &Store, here: &BTreeMap<String, Oid>) -> BTreeMap<String, Oid> {
         let (mut there, mut gone) = (std::mem::take(&mut self.there), std::mem::take(&mut self.gone));
         for (below, oid) in here {
             if let Some(before) = gone.get_mut(below) {
                 *before = if history::goes_on(store, *before, *oid) { *oid } else { *before };
             } else {
-                // Whoever deleted what was fetched, and fetched what the remote has in its place, took that.
+                // A user who deleted the fetched ref and fetched the new one has accepted it.
                 let known = there.entry(below.clone()).or_insert(*oid);
                 *known = if history::goes_on(store, *oid, *known) { *known } else { *oid };
             }
@@ -162,13 +164,14 @@ impl Shown {
         there
     }
 
-    /// Writes it down.
+    /// Writes the record.
     pub fn keep(&self, store: &Store) -> Result<(), Error> {
         marks::put(store, marks::REMOTES, &encode_segment(&self.remote), &format::canonical(self))
             .map_err(|e| Error::Write(path(store, &self.remote), e))
     }
 
-    /// Returns what the remote does not show. What it never did, and is ours, was not pushed, and is left out.
+    /// Returns what the remote lacks. Our own runs that it never had are not pushed yet and left
+    /// out.
     pub fn vanished(&self, store: &Store, logs: &BTreeMap<Place, String>) -> Result<Vec<Vanished>, refs::Error> {
         let folder = format::fetched_refs(&self.remote);
         let gone = self.gone.iter().map(|(below, oid)| (below, Some(*oid)));
@@ -181,10 +184,11 @@ impl Shown {
             let mut kept = None;
             for name in [&reference, &place.below(REFS)].into_iter().chain(elsewhere.get(&place).into_iter().flatten())
             {
-                // What only has its name is another.
+                // A local ref of this name with other content is something else.
                 let is_it = |held: &Oid| was.is_none_or(|was| history::goes_on(store, was, *held));
                 let held = match refs::read(store, name) {
-                    // An archive that cannot be read keeps nothing, and is no reason to say nothing of other runs.
+                    // An unreadable archive has no copy of it, but must not hide other missing
+                    // runs.
                     Err(refs::Error::Archive(_)) => None,
                     other => other?,
                 };
@@ -201,22 +205,22 @@ impl Shown {
     }
 }
 
-/// What one look at a remote comes to.
+/// The result of one fetch.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The runs, threads, logs and archives that it shows where they are pushed to, or has in archives.
+    /// The runs, threads, logs and archives that it shows at their refs or in archives.
     pub listed: BTreeMap<Place, Oid>,
-    /// Its branches that are called as if they held such a one.
+    /// Its branches whose names could be pushed runs, threads, logs or archives.
     pub branches: Vec<(Place, Oid)>,
-    /// What was fetched from it, and is here.
+    /// Objects fetched from it.
     pub fetched: BTreeMap<Place, Oid>,
-    /// What it lists, and what was not taken for what it is.
+    /// Listed, but not accepted.
     pub refused: BTreeSet<Place>,
-    /// The logs that it lists no more because another one there says all that they say.
+    /// Logs that it no longer lists, because a newer log there contains them.
     pub folded: BTreeSet<Place>,
 }
 
-/// Returns the refs of what was fetched, by what it is.
+/// Returns the refs of what was fetched, by run, thread, log or archive.
 fn copies(store: &Store) -> Result<BTreeMap<Place, Vec<String>>, refs::Error> {
     let mut copies = BTreeMap::<Place, Vec<String>>::new();
     for (name, _) in refs::list_with_archived(store, FETCHED_REFS)? {
@@ -227,7 +231,7 @@ fn copies(store: &Store) -> Result<BTreeMap<Place, Vec<String>>, refs::Error> {
     Ok(copies)
 }
 
-/// Keeps no more than may be written down: what is here first.
+/// Truncates to the maximum number of names; those with a local copy come first.
 fn bound(some: &mut BTreeMap<String, Oid>, here: &BTreeMap<String, Oid>) {
     let mut room = MOST_REFS.saturating_sub(some.keys().filter(|below| here.contains_key(*below)).count());
     some.retain(|below, _| {
@@ -237,13 +241,13 @@ fn bound(some: &mut BTreeMap<String, Oid>, here: &BTreeMap<String, Oid>) {
     });
 }
 
-/// Returns what the remotes do not show, as it was when each was last looked at.
+/// Returns what the remotes lacked at their last fetch.
 pub fn vanished(store: &Store, logs: &Logs) -> Result<Vec<Vanished>, Error> {
     let all: Vec<Vec<Vanished>> = vanished_by_remote(store, logs).into_iter().collect::<Result<_, _>>()?;
     Ok(all.concat())
 }
 
-/// Returns the same for each remote, or why it is not known.
+/// Returns the same for each remote, or why its record is unreadable.
 pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished>, Error>> {
     let of = |shown: Shown| {
         let named = logs.named(&format::fetched_refs(&shown.remote));
@@ -252,7 +256,7 @@ pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished
     Shown::all(store).into_iter().map(|shown| shown.and_then(of)).collect()
 }
 
-/// Returns the file that keeps what was seen on a remote.
+/// Returns the path of a remote's record.
 fn path(store: &Store, remote: &str) -> PathBuf {
     marks::path(store, marks::REMOTES, &encode_segment(remote))
 }
@@ -267,7 +271,7 @@ fn parse(path: PathBuf) -> Result<Shown, Error> {
     Err(Error::Bad(path, another))
 }
 
-/// Why it is not known what a remote has shown.
+/// An error while reading or writing a record.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -282,7 +286,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the file that it is about.
+    /// Returns the path of the record.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Read(path, _) | Self::Bad(path, _) | Self::Write(path, _) => Some(path),

@@ -1,4 +1,4 @@
-//! Whom a reader trusts: what is asked for, else what the configuration says.
+//! The trust that verification starts from: given explicitly, else by the configuration.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use crate::verify::{Now, Options, Revoked, Signers, revoked};
 
 use super::{Repository, read_up_to};
 
-/// The largest file of signers or of revoked keys, in bytes.
+/// The maximum size of a file of signers or revoked keys, in bytes.
 const SIGNERS_LIMIT: u64 = 16 << 20;
 
-/// Whom somebody says to trust, before the configuration is asked.
+/// Explicitly given trust; the configuration completes it.
 #[derive(Clone, Copy, Default)]
 pub struct Trust<'a> {
     /// The allowed-signers file.
     pub signers: Option<&'a Path>,
     /// The file of revoked keys.
     pub revoked: Option<&'a Path>,
-    /// Whether every signature must be by a key that the signers name.
+    /// Whether every signature must be by a key in the allowed-signers file.
     pub require: bool,
-    /// The only principal whose keys count, if not all of them do.
+    /// The only principal to trust, or `None` for all.
     pub signer: Option<&'a str>,
 }
 
 impl Repository {
-    /// Returns whom the verifier knows: from the files that were named, else as the configuration says.
+    /// Returns the keys that the verifier knows, from the given files or the configuration.
     ///
-    /// `warn` is told of a file that is ignored.
+    /// Calls `warn` for an ignored file.
     pub fn options(&self, wanted: &Trust<'_>, warn: &mut dyn FnMut(&str)) -> Result<Options, Error> {
         let config = &self.config;
         let configured = |key: &str, path: Option<&Path>| path.map(|path| self.outside_of(key, path)).transpose();
@@ -42,7 +42,8 @@ impl Repository {
         if file.is_none()
             && let Some(path) = &config.allowed_signers
         {
-            // This file informs and does not restrict, so a missing one is no error. It would explain unknown keys, though.
+            // This file only names keys, so it may be missing. It could explain unknown keys,
+            // though.
             match self.outside_of("gpg.ssh.allowedSignersFile", path) {
                 Ok(path) if path.exists() => file = Some(path),
                 Ok(path) => warn(&format!("gpg.ssh.allowedSignersFile names {}, which is not there", path.display())),
@@ -80,7 +81,8 @@ impl Repository {
         })
     }
 
-    /// Returns where a setting points, unless that is inside the work tree: what a commit can change decides about nobody's trust.
+    /// Returns the path of a setting, or `None` if it lies inside the work tree, where a commit
+    /// could change it.
     pub fn outside_of(&self, key: &str, path: &Path) -> Result<PathBuf, Error> {
         let path = self.below_top(path);
         if is_in_work_tree(&self.store, &path) {
@@ -98,11 +100,11 @@ fn text(path: &Path) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Why it cannot be told whom to trust.
+/// An error while reading what to trust.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("nobody says which keys are the signer's")]
+    #[error("no allowed-signers file names the signer's keys")]
     NoSigners,
     #[error("`{key}` names {}, which lies inside the work tree", path.display())]
     Inside { key: String, path: PathBuf },

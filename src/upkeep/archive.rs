@@ -1,7 +1,7 @@
-//! Puts sealed runs away: into the archive of one's key, out of the list of refs, and back.
+//! Moves sealed runs from refs of their own into the archive of the caller's key, and back.
 //!
-//! The archive holds all that is evidence before any ref goes, and what else is kept of a run moves with it. A crash in between leaves
-//! runs that are in both places, which are read by their refs as before; the same command again takes it from there.
+//! The archive contains the evidence before any ref is deleted. A crash in between leaves runs in
+//! both places; they are then read by their refs, and the same command finishes the move.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,35 +29,35 @@ use crate::verify::{self, Chain};
 
 use super::replaced::{self, By, Replaced};
 
-/// Which runs are to be put away.
+/// A selection of runs to archive.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// These: each must be one of ours, sealed, and sound.
+    /// Named runs: each must be ours, sealed and valid.
     Named(Vec<String>),
-    /// Those that were sealed longer ago than this. One that is not sound is left where it is.
+    /// Runs sealed before this age. Invalid ones are skipped.
     OlderThan(Span),
 }
 
-/// What was put away: what `archive --json` prints.
+/// The output of `archive --json`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArchiveAnswer {
     schema: &'static str,
-    /// Whether nothing was to be changed.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// The ref of the archive; none where nothing is put away, or where there is none yet.
+    /// The ref of the archive, or `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
-    /// The runs, in order of name.
+    /// The archived runs, in order of name.
     pub runs: Vec<PutAway>,
-    /// Those that stay where they are, and why.
+    /// The skipped runs and the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<LeftThere>,
-    /// How many refs there were below `refs/handoff/`, and how many there are, or would be.
+    /// The number of refs below `refs/handoff/`, before and after.
     pub refs: Counted,
 }
 
-/// A run that is put away.
+/// An archived run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PutAway {
@@ -65,26 +65,26 @@ pub struct PutAway {
     pub run: RunId,
     /// The commit of its seal.
     pub commit: Oid,
-    /// When it was sealed.
+    /// The time of the seal.
     pub sealed_at: Moment,
-    /// Whether it has no ref of its own any more already.
+    /// Whether it had been archived before.
     pub already: bool,
-    /// How its items came out: what is put away need not be done and green.
+    /// The results of its items; an archived run need not be done and green.
     pub outcome: Outcomes,
     #[serde(skip)]
     held: ArchivedRun,
 }
 
-/// A run that is not put away.
+/// A skipped run.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftThere {
     /// The run.
     pub run: RunId,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }
 
-/// How many refs there are.
+/// The number of refs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Counted {
     /// Before.
@@ -93,18 +93,18 @@ pub struct Counted {
     pub after: usize,
 }
 
-/// What was brought back: what `unarchive --json` prints.
+/// The output of `unarchive --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnarchiveAnswer {
     schema: &'static str,
-    /// The runs, in the order in which they were named; each has its own ref again.
+    /// The restored runs, in the given order.
     pub runs: Vec<RunId>,
-    /// How many refs there were below `refs/handoff/`, and how many there are.
+    /// The number of refs below `refs/handoff/`, before and after.
     pub refs: Counted,
 }
 
 impl Repository {
-    /// Puts runs into the archive of the caller's key, and takes their own refs away; with `dry_run`, only says which.
+    /// Archives runs under the caller's key and deletes their refs. With `dry_run`, only reports.
     pub fn archive(&self, request: &Request, dry_run: bool) -> Result<ArchiveAnswer, Error> {
         let (runs, left) = match request {
             Request::Named(names) => (self.named_for_archive(names)?, Vec::new()),
@@ -134,7 +134,7 @@ impl Repository {
         Ok(answer)
     }
 
-    /// Gives archived runs refs of their own again; they stay in the archive as well.
+    /// Restores the refs of archived runs. The archive keeps them as well.
     pub fn unarchive(&self, names: &[String]) -> Result<UnarchiveAnswer, Error> {
         let mut runs = Vec::new();
         for name in names {
@@ -173,7 +173,7 @@ impl Repository {
                     Err(reason) => left.push(LeftThere { run, reason }),
                 },
                 Ok(_) => {}
-                // One that cannot be read keeps no other from its place.
+                // An unreadable archive does not prevent the others from being used.
                 Err(error) => left.push(LeftThere { run, reason: in_words(&error) }),
             }
         }
@@ -187,12 +187,11 @@ impl ArchiveAnswer {
     }
 }
 
-/// Returns the run, if it is ours.
 fn own(target: Target) -> Result<RunId, Error> {
     if target.is_own() { Ok(target.run) } else { Err(Error::Foreign(target.name())) }
 }
 
-/// Returns the moment that lies so far back.
+/// Returns the moment of this age ago.
 fn before(now: Moment, age: Span) -> Option<Moment> {
     if !age.is_positive() {
         return None;
@@ -201,7 +200,7 @@ fn before(now: Moment, age: Span) -> Option<Moment> {
     Some(Moment::from_millis(now.checked_sub(age).ok()?.timestamp().as_millisecond()))
 }
 
-/// Returns what an archive would hold of a run, of which it is not known yet how it came out; none where it is not sealed.
+/// Returns the archive's record of a run without its results, or `None` if it is not sealed.
 fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
     let reference = format::run_ref(run);
     let Some(commit) = refs::read(store, &reference)? else { return Ok(None) };
@@ -216,19 +215,19 @@ fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
     Ok(Some(PutAway { run: run.clone(), commit, sealed_at: decoded.entry.at, already, outcome, held }))
 }
 
-/// Finds out how a run came out; says why nobody who fetches the archive would take it with this run in it.
+/// Adds the results of a run. Fails if a reader of the archive would reject the run.
 fn sound(store: &Store, put: PutAway) -> Result<PutAway, String> {
     verify::received(store, Chain::Run(&put.run), None, put.commit)?;
     let view = Target::own(put.run.clone()).view(store).map_err(|error| in_words(&error))?;
     Ok(PutAway { outcome: view.state.outcomes(), ..put })
 }
 
-/// Puts runs into the archive, then what is kept besides, and then takes their refs away.
+/// Archives runs, then keeps their other refs, then deletes the refs.
 fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, Error> {
     let store = &writer.store;
     let contents: Contents = runs.iter().map(|put| (put.run.clone(), put.held)).collect();
     let reference = archive::add(writer, &contents)?;
-    // Only what the archive is seen to hold is taken away.
+    // Deletes only what a read of the archive confirms.
     let tip = refs::read(store, &reference)?.ok_or_else(|| refs::Error::LostRace(reference.clone()))?;
     let has = archives::contents(store, tip)?;
     let ids: BTreeSet<RunId> = contents.keys().filter(|run| has.get(*run) == contents.get(*run)).cloned().collect();
@@ -236,7 +235,7 @@ fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, Error> {
     replaced::keep(writer, &replaced)?;
     let is_held = |one: &&Replaced| {
         let held = has[&one.run];
-        // Time stamps that came meanwhile keep their ref.
+        // Time stamps that arrived in the meantime keep their ref.
         one.by != By::Archive || one.oid == held.commit || Some(one.oid) == held.stamps
     };
     let gone: Vec<(String, Oid)> = replaced.iter().filter(is_held).map(|one| (one.name.clone(), one.oid)).collect();
@@ -244,7 +243,7 @@ fn put_away(writer: &Writer, runs: &[PutAway]) -> Result<String, Error> {
     Ok(reference)
 }
 
-/// Why runs could not be put away or brought back.
+/// An error while archiving or restoring runs.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

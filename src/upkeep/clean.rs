@@ -1,6 +1,6 @@
-//! Frees what runs left on the disk: worktrees of dead drivers, and, when asked for, transcripts and salvaged work.
+//! Frees disk space: worktrees of dead drivers and, on request, transcripts and salvaged work.
 //!
-//! No run, and nothing that a run's evidence needs, is ever removed.
+//! Never removes a run or anything that is evidence of one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,37 +20,38 @@ use crate::worker::workspace::{self, Workspace};
 
 use super::replaced;
 
-/// What to look for, and whether to remove it.
+/// Options for cleaning.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Request {
-    /// Transcripts of sealed runs as well.
+    /// Include transcripts of sealed runs.
     pub transcripts: bool,
-    /// Work saved from interrupted attempts of sealed runs as well.
+    /// Include work saved from interrupted attempts of sealed runs.
     pub salvage: bool,
-    /// Remove worktrees without saving their work first, and work that could not be saved before: for a disk that is full.
+    /// Remove worktrees without saving their work, and unsaved work of earlier attempts; for a full
+    /// disk.
     pub discard: bool,
-    /// Remove it; otherwise it is only listed.
+    /// Remove; otherwise only list.
     pub remove: bool,
 }
 
-/// One thing that can go.
+/// Something that can be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The run that it belongs to.
     pub run: RunId,
-    /// What it is.
+    /// Its kind.
     pub what: What,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Whether it is gone.
+    /// Whether it was removed.
     pub removed: bool,
 }
 
-/// What can go.
+/// A kind of removable thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The worktree of an attempt that nobody runs any more; its work is saved to the salvage ref first.
+    /// The worktree of an attempt that no longer runs. Its work is saved to the salvage ref first.
     Worktree {
         /// The item.
         item: ItemId,
@@ -59,25 +60,25 @@ pub enum What {
         /// The folder.
         path: PathBuf,
     },
-    /// The transcripts of a run, by their ref, which an archived run need not have.
+    /// The transcripts of a run, by their ref; an archived run may lack the ref.
     Transcripts(String),
-    /// Work saved from interrupted attempts, by its ref, likewise.
+    /// Work saved from interrupted attempts, by its ref; an archived run may lack the ref.
     Salvage(String),
 }
 
-/// What was found in one run.
+/// The result for one run.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaned {
-    /// What can go, or is gone.
+    /// Removed or removable things.
     pub pieces: Vec<Piece>,
-    /// What happened on the way, in sentences.
+    /// Messages about what happened.
     pub notes: Vec<String>,
 }
 
-/// Looks at one run and removes what was asked for; a run that somebody drives is left alone.
+/// Cleans one run; skips it if it has a running driver.
 ///
-/// After an error, everything that is not gone is as it was. `filters` says where those run that a saved file of an item's may go
-/// through.
+/// After an error, everything not yet removed is unchanged. `filters` configures the filters that
+/// saved files pass through.
 pub fn clean(
     writer: &Writer,
     host: &Host,
@@ -96,7 +97,7 @@ pub fn clean(
         Err(other) => return Err(other.into()),
     };
     let view = run::view(store, run, &format::run_ref(run))?.ok_or_else(|| run::Error::Unknown(run.clone()))?;
-    // Salvage goes before worktrees: what is saved from them now was never offered for removal.
+    // Removes salvaged work before worktrees, so that work saved from them now is kept.
     for what in asked_for(run, request) {
         cleaned.pieces.extend(delete(writer, &view, what, request.remove)?);
     }
@@ -138,7 +139,7 @@ fn asked_for(run: &RunId, request: Request) -> Vec<What> {
     asked
 }
 
-/// Deletes what a sealed run can do without: its ref, and what is kept in the place of that since the run was archived.
+/// Deletes a ref that a sealed run does not need, or its replacement after archiving.
 fn delete(writer: &Writer, view: &View, what: What, remove: bool) -> Result<Option<Piece>, Error> {
     let store = &writer.store;
     let (reference, folder) = match &what {
@@ -160,14 +161,14 @@ fn delete(writer: &Writer, view: &View, what: What, remove: bool) -> Result<Opti
     Ok(Some(Piece { run: view.run.clone(), what, bytes, removed: remove }))
 }
 
-/// Tells of work that could not be saved, which is for a person to look at.
+/// Reports work that could not be saved.
 fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
     let entries = fs::read_dir(host.root.join(run.encoded())).into_iter().flatten().flatten();
     let unsaved = entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with("-unsaved"));
     unsaved.map(|path| format!("{} holds work that could not be saved; it is left alone", path.display())).collect()
 }
 
-/// What can go wrong with cleaning up.
+/// An error while cleaning.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

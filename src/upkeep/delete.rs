@@ -1,6 +1,6 @@
-//! Removes runs for good: their refs, what archives hold of them, their worktrees and locks.
+//! Deletes runs: their refs, their copies in archives, their worktrees and locks.
 //!
-//! Logs only grow, so they go on naming a run that is deleted; so does whatever was pushed, anchored or exported.
+//! Logs are append-only and keep naming a deleted run; so do pushed, anchored and exported copies.
 
 use std::fs;
 use std::io;
@@ -27,49 +27,51 @@ use crate::worker::workspace::{self, Workspace};
 
 use super::replaced;
 
-/// The most bytes of a record of a deletion that are read.
+/// The maximum size of a deletion record, in bytes.
 const LONGEST: u64 = 4096;
 
-/// What a repository has of a run, all of which a deletion removes but the logs and the copies of others.
+/// Everything a repository has of a run. A deletion removes all of it except logs and fetched
+/// copies.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deletion {
     /// The run.
     pub run: RunId,
     /// Its refs.
     pub refs: Vec<String>,
-    /// The archives that hold it, which are replaced by ones without it.
+    /// The archives that contain it; they are rewritten without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archives: Vec<String>,
-    /// How many of its worktrees are on the disk.
+    /// The number of its worktrees.
     pub worktrees: usize,
-    /// How many bytes they take.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// The log that names it and stays as it is.
+    /// The log that names it; it stays unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// The copies that were fetched from remotes, `REMOTE/RUN`, which stay.
+    /// Copies fetched from remotes, `REMOTE/RUN`; they stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<String>,
     #[serde(skip)]
     tips: Vec<(String, Oid)>,
 }
 
-/// The runs that were deleted: what `delete --json` prints.
+/// The output of `delete --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeleteAnswer {
     schema: &'static str,
-    /// The runs, in the order in which they were named.
+    /// The deleted runs, in the given order.
     pub runs: Vec<Deletion>,
 }
 
-/// The record that a run was deleted here on purpose, so that it is not taken for lost.
+/// The record of a deliberate deletion, so that the run does not count as lost.
 ///
-/// It is signed: a run that is gone is missed unless the key whose log names it says that it was deleted.
+/// The record is signed. A missing run is reported unless the key whose log names it signed such a
+/// record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Deleted {
     at: Moment,
     by: String,
-    /// The commit at which the run ended here, if its ref was still there.
+    /// The last commit of the run, if its ref still existed.
     #[serde(skip_serializing_if = "Option::is_none")]
     tip: Option<Oid>,
     /// The armoured signature over [`Self::payload`].
@@ -78,7 +80,7 @@ pub struct Deleted {
 }
 
 impl Deleted {
-    /// Signs that a run is deleted.
+    /// Signs the record of a deletion.
     fn signed(writer: &Writer, run: &RunId, at: Moment, tip: Option<Oid>) -> Result<Self, sign::Error> {
         let record = Self { at, by: writer.actor.clone(), tip, signature: String::new() };
         let signature = writer.signer.sign(&record.payload(run))?;
@@ -91,50 +93,51 @@ impl Deleted {
         format::canonical(&json!({ "deleted": run, "at": at, "by": by, "tip": tip }))
     }
 
-    /// Returns true if the key says so that all logs of this repository are by which name the run, or the key that this repository
-    /// has now, where the verifier's signers have it; and if the run ended there as the logs say.
+    /// Returns true if the signer may excuse the missing run: the key of every log here that names
+    /// it, or this repository's present key if the configured signers contain it. The run must have
+    /// ended where the logs record it.
     pub fn is_proven(&self, logs: &Logs, run: &RunId, options: &Options) -> bool {
         let is_its_end = logs.own_seal(run).is_none_or(|seal| self.tip == Some(seal));
         let key = sign::signer(&self.payload(run), Some(&self.signature));
         is_its_end && key.is_ok_and(|key| logs.are_all_by(run, &key) || is_known_own(&key, options))
     }
 
-    /// Says when a run was deleted and by whom.
+    /// Formats when a run was deleted and by whom.
     pub fn sentence(&self, run: &RunId) -> String {
         format!("the run {:?} was deleted at {} by {}", run.as_str(), self.at, self.by)
     }
 }
 
-/// Returns true if a key is this repository's, and somebody's in the signers.
+/// Returns true if a key is this repository's own and among the signers.
 fn is_known_own(key: &str, options: &Options) -> bool {
     let signers = options.signers.as_ref();
     options.own_key.as_deref() == Some(key) && signers.is_some_and(|signers| signers.principal(key).is_some())
 }
 
-/// Returns the record of the deletion of a run, or `None` if it was not deleted here.
+/// Returns the deletion record of a run, or `None` if it was not deleted here.
 pub fn recorded(store: &store::Store, run: &RunId) -> Option<Deleted> {
     let bytes = marks::read(&marks::path(store, marks::DELETED, &run.encoded()), LONGEST).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
 impl Repository {
-    /// Finds all that is here of a run, ours and not fetched; nothing changes.
+    /// Finds everything of our run that is here; changes nothing.
     pub fn deletion(&self, name: &str) -> Result<Deletion, Error> {
         let run = self.deletable(name)?;
         let (store, mut archives) = (&self.store, Vec::new());
         for (reference, tip) in refs::list(store, format::ARCHIVE_REFS)? {
-            // An archive that cannot be read keeps no run from being deleted that does not lie in it.
+            // An unreadable archive does not prevent the deletion of runs that are not in it.
             if archives::contents(store, tip).is_ok_and(|held| held.contains_key(&run)) {
                 archives.push(reference);
             }
         }
         let (mut worktrees, mut bytes) = (0, 0);
-        // Without a place for worktrees there are none.
+        // Without a folder for worktrees there are none.
         if let Ok(host) = host(self) {
             let left = [Workspace::leftovers(&host, &run)?, Workspace::unsaved(&host, &run)?].concat();
             (worktrees, bytes) = (left.len(), left.iter().map(|left| left.bytes(&host)).sum());
         }
-        // A run of the same id that goes neither way from ours is another person's, and no copy.
+        // A run with this id that diverges from ours is another run, not a copy.
         let own = refs::read(store, &format::run_ref(&run)).ok().flatten();
         let is_copy =
             |tip: Oid| own.is_none_or(|own| history::goes_on(store, own, tip) || history::goes_on(store, tip, own));
@@ -146,9 +149,9 @@ impl Repository {
         Ok(Deletion { run, refs, archives, worktrees, bytes, log, copies, tips })
     }
 
-    /// Deletes runs for good. Nobody may be driving one.
+    /// Deletes runs. None of them may have a running driver.
     ///
-    /// A failure leaves the rest of the run, which can be deleted again.
+    /// After an error, the deletion can be repeated.
     pub fn delete(&self, runs: Vec<Deletion>) -> Result<DeleteAnswer, Error> {
         for found in &runs {
             self.delete_one(found)?;
@@ -167,7 +170,7 @@ impl Repository {
         let base = replaced::base_of(store, run);
         let tip = refs::read(store, &format::run_ref(run)).ok().flatten();
         let record = match recorded(store, run) {
-            // An interrupted deletion saw where the run ended.
+            // An interrupted deletion has recorded the last commit.
             Some(before) if tip.is_none() => before,
             _ => Deleted::signed(&writer, run, self.environment.clock.now(), tip).map_err(Error::Sign)?,
         };
@@ -184,14 +187,14 @@ impl Repository {
         Ok(())
     }
 
-    /// Returns true if an archived run that is left starts from this commit.
+    /// Returns true if a remaining archived run has this base.
     fn is_base_of_archived(&self, base: Oid) -> bool {
         let runs = target::own_runs(&self.store).unwrap_or_default();
         let archived = |run: &RunId| refs::is_stored(&self.store, &format::run_ref(run)).is_ok_and(|stored| !stored);
         runs.iter().any(|run| archived(run) && replaced::base_of(&self.store, run) == Some(base))
     }
 
-    /// Returns the run of ours that a name means. What an interrupted deletion left of one can be deleted as well.
+    /// Returns our run with this name, including the remains of an interrupted deletion.
     fn deletable(&self, name: &str) -> Result<RunId, Error> {
         let refused = match Target::find(&self.store, name) {
             Ok(target) if target.is_own() => return Ok(target.run),
@@ -204,7 +207,7 @@ impl Repository {
         }
     }
 
-    /// Returns the refs of a run that there are, with what they point at.
+    /// Returns the existing refs of a run, with their targets.
     fn refs_of(&self, run: &RunId) -> Result<Vec<(String, Oid)>, Error> {
         let names = [
             format::run_ref(run),
@@ -230,7 +233,7 @@ fn forget(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Why a run could not be deleted.
+/// An error while deleting a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

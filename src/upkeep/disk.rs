@@ -1,4 +1,4 @@
-//! What lies in the folder of worktrees, how much it takes, and why what stays does.
+//! The content of the folder of worktrees: size, and why something is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,32 @@ use crate::model::name::RunId;
 use crate::worker::host::Host;
 use crate::worker::workspace::{self, UNSAVED};
 
-/// Something that is on the disk and is not to be removed, or not now.
+/// Something on the disk that is not removed now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// What it is.
+    /// The reason.
     pub kind: Kind,
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// Why something stays.
+/// The reason why something is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A worktree of a run that is being driven.
+    /// A worktree of a running driver.
     Live,
-    /// The spent worktrees of a driver that lives, which it uses again.
+    /// Used worktrees that a running driver will reuse.
     Pool,
-    /// Work that could not be saved, for a person to look at.
+    /// Work that could not be saved and needs a person.
     Unsaved,
-    /// A worktree of a run that this repository does not know.
+    /// A worktree of a run that is not in this repository.
     Stranger,
 }
 
 impl Kind {
-    /// Returns the word for it.
+    /// Returns the word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Says why it stays.
+    /// Returns a sentence for people.
     pub fn why(self) -> &'static str {
         match self {
             Self::Live => "its run is being driven",
@@ -54,20 +54,20 @@ impl Kind {
     }
 }
 
-/// What the folder of worktrees comes to.
+/// The content of the folder of worktrees.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// The folder; none where there is none yet.
+    /// The folder, or `None` if it does not exist.
     pub root: Option<PathBuf>,
-    /// How many bytes all of it takes.
+    /// The total size in bytes.
     pub used: u64,
-    /// What stays, by path.
+    /// Kept things, by path.
     pub stays: Vec<Stay>,
-    /// Pools whose driver is dead, which go.
+    /// Pools of dead drivers, which are removed.
     pub dead: Vec<(PathBuf, u64)>,
 }
 
-/// Looks at all that is in the folder of worktrees, of whatever run; `known` says which runs there are.
+/// Reads the whole folder of worktrees; `known` lists the runs of this repository.
 pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Error> {
     let mut survey = Survey { root: host.root.is_dir().then(|| host.root.clone()), ..Survey::default() };
     for pool in workspace::pools(&host.root).map_err(|e| Error(host.root.clone(), e))? {
@@ -86,7 +86,7 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
                 () if path.to_string_lossy().ends_with(UNSAVED) => Kind::Unsaved,
                 () if held => Kind::Live,
                 () if !known(&run) => Kind::Stranger,
-                // It goes, and is told of where its run is cleaned.
+                // It is removed and reported with its run.
                 () => continue,
             };
             survey.stays.push(Stay { kind, bytes: workspace::size(&path), path });
@@ -106,7 +106,7 @@ fn is_held(host: &Host, run: &RunId) -> bool {
     matches!(Hold::take(&host.store.common_dir(), run), Err(hold::Error::Held { .. }))
 }
 
-/// The folder of worktrees could not be looked at.
+/// The folder of worktrees cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the worktrees in {} could not be looked at", .0.display())]
 pub struct Error(PathBuf, #[source] std::io::Error);

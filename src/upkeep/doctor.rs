@@ -1,4 +1,4 @@
-//! What is half-done, missing or dangerous in a repository, and the mending of what can be mended safely.
+//! Checks of a repository for unfinished, missing and dangerous things, and safe repairs.
 
 mod archives;
 mod gone;
@@ -29,43 +29,42 @@ use crate::run;
 use crate::verify::{self, Options};
 use crate::worker::{host::Host, workspace};
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Something is to be done about it.
+    /// It needs action.
     Problem,
-    /// Worth knowing.
+    /// Information.
     Note,
 }
 
-/// Everything that was found: what `doctor --json` prints.
+/// The output of `doctor --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnosis {
     schema: &'static str,
-    /// In the order in which it was looked for.
+    /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
 }
 
 impl Diagnosis {
-    /// Answers what was found.
     pub(super) fn of(findings: Vec<Finding>) -> Self {
         Self { schema: "git-handoff.doctor/1", findings }
     }
 }
 
-/// One thing that was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// A stable word for programs.
     pub code: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What was found, and where.
+    /// The finding and its place, in words.
     pub message: String,
-    /// The command that mends it.
+    /// The command that repairs it.
     pub hint: Option<Hint>,
-    /// Whether it was mended now.
+    /// Whether it was repaired now.
     pub fixed: bool,
 }
 
@@ -88,42 +87,42 @@ impl Finding {
         self
     }
 
-    /// Returns whether something remains to be done about it.
+    /// Returns true if an unrepaired problem remains.
     pub fn needs_attention(&self) -> bool {
         self.severity == Severity::Problem && !self.fixed
     }
 }
 
-/// What the doctor looks at.
+/// The input of the checks.
 pub struct Patient {
     /// The repository.
     pub store: Store,
-    /// Our key, if there is one yet; without it no run here is ours.
+    /// Our key, if any; without one no run is ours.
     pub writer: Option<Writer>,
-    /// The file of the key, if it is one.
+    /// The key's file, if any.
     pub key_file: Option<PathBuf>,
-    /// Where worktrees are made.
+    /// The folder of worktrees.
     pub host: Host,
-    /// The schemas of documents that are registered.
+    /// The registered schemas.
     pub schemas: Schemas,
-    /// The shapes that are registered.
+    /// The registered shapes.
     pub shapes: Registered<String, Shape>,
-    /// The pipelines that are registered.
+    /// The registered pipelines.
     pub pipelines: Registered<String, Spec>,
-    /// Settings of executors and subagents that nothing registers.
+    /// Settings whose executor or subagent is not registered.
     pub unregistered: Vec<Unregistered>,
-    /// Whom the repository's owner trusts; nobody where that cannot be read, which is a finding of its own.
+    /// The configured trust; empty if it cannot be read, which is a finding of its own.
     pub options: Options,
 }
 
-/// Looks at everything; with `fix`, mends what cannot lose anything.
+/// Runs all checks; with `fix`, makes the safe repairs.
 ///
-/// One unreadable thing does not hide the others. Nothing is ever deleted but what dead processes left: lock files, and packs
-/// and objects that they did not finish.
+/// One unreadable thing does not hide the others. Repairs delete only the remains of dead
+/// processes: lock files, and unfinished packs and objects.
 pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let mut findings = repository::examine(patient, fix)?;
     findings.extend(registered::examine(patient));
-    // A lock that was left would keep everything else from being mended.
+    // A stale lock would prevent every other repair.
     findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);
     findings.extend(gone::examine(patient)?);
@@ -131,7 +130,7 @@ pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Restricts a file to its owner.
+/// Makes a file accessible to its owner only.
 fn restrict(path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -145,7 +144,7 @@ fn restrict(path: &Path) -> bool {
     }
 }
 
-/// What can go wrong with looking or mending.
+/// An error during a check or repair.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

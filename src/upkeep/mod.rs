@@ -1,4 +1,4 @@
-//! Looking after a repository: what crashes left half-done, and what they left on the disk.
+//! Maintenance: recovery from crashes, and disk space.
 
 pub mod archive;
 pub mod clean;

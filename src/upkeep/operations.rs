@@ -1,4 +1,4 @@
-//! What is done to look after a repository.
+//! Maintenance operations.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -20,73 +20,73 @@ use super::clean::{self, Piece, Request, What};
 use super::disk;
 use super::doctor::{self, Diagnosis, Patient, examine};
 
-/// What runs left on the disk: what `clean --json` prints.
+/// The output of `clean --json`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CleanAnswer {
     schema: &'static str,
-    /// Whether it was only looked for.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// What can go, or is gone.
+    /// Removed or removable things.
     pub pieces: Vec<PieceShown>,
-    /// How many bytes that frees, or freed.
+    /// The freed bytes.
     pub bytes: u64,
-    /// What stays, and why; none where nothing does.
+    /// Kept things, with reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<StayShown>,
-    /// The folder of all worktrees; none where there is none.
+    /// The folder of worktrees, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktrees: Option<WorktreesShown>,
-    /// What happened on the way, in sentences.
+    /// Messages about what happened.
     pub notes: Vec<String>,
 }
 
-/// Something that stays on the disk.
+/// Something that is kept on the disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct StayShown {
     /// `live`, `pool`, `unsaved` or `unknown`.
     pub kind: &'static str,
     /// The folder.
     pub path: String,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Why it stays, in words.
+    /// The reason, in words.
     pub why: &'static str,
 }
 
-/// The folder of all worktrees of this repository.
+/// The folder of this repository's worktrees.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorktreesShown {
     /// The folder.
     pub path: String,
-    /// How many bytes are in it when all is done.
+    /// Its size at the end, in bytes.
     pub bytes: u64,
-    /// How many there may be before spent worktrees are not kept any more.
+    /// The limit above which used worktrees are removed.
     pub cap: u64,
 }
 
-/// One thing that can go.
+/// Something that can be removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct PieceShown {
     /// `worktree`, `transcripts`, `salvage` or `pool`.
     pub kind: &'static str,
-    /// The run; none of a pool.
+    /// The run; `None` for a pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// How many bytes it takes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Whether it is gone.
+    /// Whether it was removed.
     pub removed: bool,
-    /// Of a worktree: the item.
+    /// The item of a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
-    /// Of a worktree: the attempt.
+    /// The attempt of a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Of a worktree: the folder.
+    /// The folder of a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Of all else: the ref.
+    /// The ref of anything else.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
@@ -109,14 +109,14 @@ impl PieceShown {
         }
     }
 
-    /// Spent worktrees whose driver is dead.
+    /// Used worktrees of a dead driver.
     fn of_pool(path: &Path, bytes: u64) -> Self {
         let removed = !path.exists();
         let path = Some(path.display().to_string());
         Self { kind: "pool", run: None, bytes, removed, item: None, attempt: None, path, reference: None }
     }
 
-    /// Returns where it is: a folder, or a ref.
+    /// Returns the folder or ref.
     pub fn place(&self) -> &str {
         self.path.as_deref().or(self.reference.as_deref()).unwrap_or_default()
     }
@@ -130,9 +130,10 @@ impl StayShown {
 }
 
 impl Repository {
-    /// Finds what is half-done, missing or dangerous here; with `fix`, mends what cannot lose anything.
+    /// Finds unfinished, missing and dangerous things; with `fix`, repairs those that are safe to
+    /// repair.
     pub fn diagnose(&self, fix: bool) -> Result<Diagnosis, Error> {
-        // A key is made by those who write, not by those who look.
+        // A check must not create a key.
         let writer = self.own_fingerprint().map(|_| self.writer()).transpose()?;
         let key_file = match &self.config.signing_key {
             Some(key) if sign::literal(key).is_some() || is_public(key) => None,
@@ -147,7 +148,7 @@ impl Repository {
         Ok(Diagnosis::of(examine(&patient, fix)?))
     }
 
-    /// Frees what some runs left on the disk, or all where none is named.
+    /// Frees the disk space of some runs, or of all if none is named.
     pub fn clean(&self, named: &[String], request: Request) -> Result<CleanAnswer, Error> {
         let mut runs = Vec::new();
         for named in named {
@@ -159,7 +160,7 @@ impl Repository {
         }
         let all = runs.is_empty();
         if all {
-            // Of archived runs nothing else is left here than what is asked for by name.
+            // Archived runs have only what is asked for by name.
             let archived = request.transcripts || request.salvage;
             runs = if archived { own_runs(&self.store)? } else { unarchived_runs(&self.store)? };
         }
@@ -168,7 +169,7 @@ impl Repository {
             let (writer, host) = (self.writer()?, host(self)?);
             let machine = OnceCell::new();
             let filters = |item: &Item| {
-                // What confines workers takes a while to be found out, and is seldom needed.
+                // Determined on first use, because it is slow and seldom needed.
                 let machine: &Option<Machine> = machine.get_or_init(|| Machine::of(self, false).ok());
                 machine.as_ref().map_or(Filters::Nowhere, |machine| machine.filters(item))
             };
@@ -178,14 +179,14 @@ impl Repository {
                         pieces.extend(cleaned.pieces.into_iter().map(PieceShown::of));
                         notes.extend(cleaned.notes);
                     }
-                    // One run that cannot be read does not keep the others' worktrees on the disk.
+                    // An unreadable run does not prevent cleaning the others.
                     Err(clean::Error::Run(error)) if all => notes.push(format!("{run}: {error}")),
                     Err(error) => return Err(error.into()),
                 }
             }
         }
         let (mut stays, mut worktrees) = (Vec::new(), None);
-        // Without a place for worktrees there are none.
+        // Without a folder for worktrees there are none.
         if let (true, Ok(host)) = (all, host(self)) {
             let survey = disk::survey(&host, &|run| runs.contains(run))?;
             if request.remove && !survey.dead.is_empty() {
@@ -204,7 +205,7 @@ impl Repository {
         Ok(CleanAnswer { schema: "git-handoff.clean/1", dry_run, pieces, bytes, stays, worktrees, notes })
     }
 
-    /// Lets git have the packs that dead processes kept from it; returns what to tell.
+    /// Removes the keep marks of dead processes from packs; returns messages.
     fn forsaken(&self, remove: bool) -> Result<Vec<String>, Error> {
         let found = kept::forsaken(&self.store).map_err(store::Error::Pack)?;
         let freed = found.iter().filter(|path| !remove || kept::release(path)).count();
@@ -214,12 +215,12 @@ impl Repository {
     }
 }
 
-/// Returns whether the key is a public one, which anybody may read; its private half is with an agent.
+/// Returns true if the file is a public key, which anyone may read.
 fn is_public(key: &str) -> bool {
     Path::new(key).extension().is_some_and(|extension| extension == "pub")
 }
 
-/// Why a repository could not be looked after.
+/// An error during maintenance.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

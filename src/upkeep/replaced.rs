@@ -1,4 +1,4 @@
-//! The refs that a run no longer needs once it is archived, and what stands for them then.
+//! The refs that an archived run no longer needs, and their replacements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::model::name::RunId;
 
 use super::archive::Error;
 
-/// What the commits at [`KEPT_REF`] say.
+/// The message of the commits at [`KEPT_REF`].
 const MESSAGE: &str = "What is kept of archived runs\n";
 
-/// A ref of a run that is put away.
+/// A ref of an archived run.
 pub(super) struct Replaced {
     pub(super) name: String,
     pub(super) oid: Oid,
@@ -25,18 +25,18 @@ pub(super) struct Replaced {
     pub(super) by: By,
 }
 
-/// What stands for a ref that is gone.
+/// The replacement of a deleted ref.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The archive: the run, and its time stamps.
+    /// The archive, for the run and its time stamps.
     Archive,
-    /// A parent of a commit that [`KEPT_REF`] reaches: what the run starts from.
+    /// A parent of a commit at [`KEPT_REF`], for the run's base.
     Parent,
-    /// A folder of that ref's tree: transcripts and salvaged work.
+    /// A folder in the tree of [`KEPT_REF`], for transcripts and salvaged work.
     Folder(&'static str),
 }
 
-/// Returns the refs that there are of some runs.
+/// Returns the existing refs of some runs.
 pub(super) fn replaced(store: &Store, runs: &BTreeSet<RunId>) -> Result<Vec<Replaced>, refs::Error> {
     let there: BTreeMap<String, Oid> = refs::list(store, REFS)?.into_iter().collect();
     let of = |run: &RunId| {
@@ -52,7 +52,7 @@ pub(super) fn replaced(store: &Store, runs: &BTreeSet<RunId>) -> Result<Vec<Repl
     Ok(runs.iter().flat_map(of).flatten().collect())
 }
 
-/// Returns whether [`keep`] makes a ref that is not there.
+/// Returns true if [`keep`] creates a missing ref.
 pub(super) fn begins(store: &Store, replaced: &[Replaced]) -> Result<bool, refs::Error> {
     Ok(!is_all_evidence(replaced) && !refs::is_stored(store, KEPT_REF)?)
 }
@@ -61,7 +61,7 @@ fn is_all_evidence(replaced: &[Replaced]) -> bool {
     replaced.iter().all(|one| one.by == By::Archive)
 }
 
-/// Keeps what is no evidence, and stays here: a ref of ours reaches all of it.
+/// Keeps reachable, from a local ref, what is not evidence.
 pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> {
     let store = &writer.store;
     if is_all_evidence(replaced) {
@@ -87,7 +87,7 @@ pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Forgets what is kept at a path, if anything is: no commit from which that could be reached is reached any more.
+/// Removes what is kept at a path, and drops the history that could still reach it.
 pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
     let store = &writer.store;
     race::run(|| {
@@ -104,8 +104,8 @@ pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
     })
 }
 
-/// Forgets all that is kept of an archived run: its transcripts, its salvaged work, and the base that it starts from if no other
-/// archived run starts there.
+/// Removes everything kept of an archived run: transcripts, salvaged work, and its base if no other
+/// archived run has the same one.
 pub(super) fn forget_run(writer: &Writer, run: &RunId, base: Option<Oid>) -> Result<(), Error> {
     let store = &writer.store;
     let paths = ["transcripts", "salvage"].map(|folder| format::kept_path(folder, run));
@@ -129,7 +129,7 @@ pub(super) fn forget_run(writer: &Writer, run: &RunId, base: Option<Oid>) -> Res
     })
 }
 
-/// Returns the commit that a run starts from, if its chain can be read.
+/// Returns the base commit of a run, if its chain can be read.
 pub(super) fn base_of(store: &Store, run: &RunId) -> Option<Oid> {
     let (_, links) = chain::read(store, &format::run_ref(run)).ok()??;
     match &links.first()?.entry.event {
@@ -138,7 +138,7 @@ pub(super) fn base_of(store: &Store, run: &RunId) -> Option<Oid> {
     }
 }
 
-/// Returns what the commits of [`KEPT_REF`] keep besides their trees and each other.
+/// Returns the commits that [`KEPT_REF`] keeps besides its own.
 fn bases(store: &Store, tip: Oid) -> Result<BTreeSet<Oid>, Error> {
     let (mut bases, mut next) = (BTreeSet::new(), Some(tip));
     while let Some(commit) = next.take() {
@@ -153,7 +153,7 @@ fn bases(store: &Store, tip: Oid) -> Result<BTreeSet<Oid>, Error> {
     Ok(bases)
 }
 
-/// Returns whether a commit is one of those that [`commit`] makes.
+/// Returns true if [`commit`] wrote this commit.
 fn is_kept(bytes: &[u8]) -> bool {
     let author = format!("author {COMMITTER} <{EMAIL}> ");
     let text = String::from_utf8_lossy(bytes);
@@ -161,7 +161,7 @@ fn is_kept(bytes: &[u8]) -> bool {
     message == MESSAGE && head.lines().any(|line| line.starts_with(&author))
 }
 
-/// Gives a run refs of its own again, which stand for just what they stood for without being there.
+/// Restores the refs of a run with their former targets.
 pub(super) fn restore(store: &Store, run: &RunId) -> Result<(), Error> {
     let names = [format::stamps_ref(run), format::transcripts_ref(run), format::salvage_ref(run), format::run_ref(run)];
     for name in names {
@@ -185,7 +185,7 @@ impl Replaced {
     }
 }
 
-/// Returns the bytes of a commit that nobody is asked to believe.
+/// Returns the bytes of an unsigned commit.
 fn commit(writer: &Writer, tree: Oid, parents: impl Iterator<Item = Oid>) -> Vec<u8> {
     let time = gix::date::Time { seconds: writer.clock.now().seconds(), offset: 0 };
     let by = gix::actor::Signature { name: COMMITTER.into(), email: EMAIL.into(), time };

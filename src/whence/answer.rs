@@ -1,4 +1,4 @@
-//! What `whence` and `verify --commits` answer, as JSON has it.
+//! JSON output of `whence` and `verify --commits`.
 
 mod lines;
 
@@ -25,128 +25,129 @@ use super::lines::Line;
 
 pub use lines::{LinesBy, LinesShown};
 
-/// The most letters of a prompt that are repeated.
+/// The maximum number of characters of a prompt to show.
 const PROMPT: usize = 200;
 
-/// Whence something comes: what `whence --json` prints.
+/// The output of `whence --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Whence {
     schema: &'static str,
-    /// What was asked about.
+    /// The question.
     pub asked: String,
-    /// Whether all of it is found, and proven.
+    /// Whether the origin of everything is proven.
     pub proven: bool,
-    /// The commits, the oldest first; of lines, those that brought them, in the order of the lines.
+    /// The commits, oldest first; for lines, the commits that introduced them, in order of lines.
     pub commits: Vec<CommitShown>,
-    /// The lines, where a file was asked about.
+    /// The lines, if the question was about a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<Vec<LinesShown>>,
 }
 
-/// What the commits of a range are: what `verify --commits --json` prints.
+/// The output of `verify --commits --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommitsVerified {
     schema: &'static str,
     /// The range.
     pub range: String,
-    /// Whether every commit is exactly what items handed over, or a person's.
+    /// Whether every commit is exactly the product of items, or a person's.
     pub passed: bool,
-    /// Whether an item of such a commit is red: it is done, and its check did not pass.
+    /// Whether one of these items is red: done, but its check failed.
     pub red: bool,
-    /// The commits, the oldest first.
+    /// The commits, oldest first.
     pub commits: Vec<CommitShown>,
 }
 
-/// A commit, and what it is.
+/// A commit and its origin.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommitShown {
     /// The commit.
     pub commit: Oid,
     /// The first line of its message.
     pub subject: String,
-    /// Its author, which is a claim.
+    /// The author: a claim.
     pub author: String,
-    /// What it is.
+    /// The verdict.
     pub verdict: Verdict,
-    /// By what that was found; none where it is no item's.
+    /// The kind of match; `None` if no item made it.
     pub by: Option<How>,
-    /// Why, in a line.
+    /// The reason, in one line.
     pub detail: String,
-    /// The items that handed over what it is made of, in order; of one that was changed, those that it names.
+    /// The items whose products the commit consists of, in order; for an altered commit, the items
+    /// that it names.
     pub items: Vec<ItemShown>,
-    /// Other items, each of which handed over the same by itself.
+    /// Other items that made the same change.
     pub others: Vec<Named>,
 }
 
-/// An item, by name.
+/// A reference to an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
     /// The run.
     pub run: RunId,
-    /// The ref that holds it.
+    /// The ref of the run.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The item.
     pub item: ItemId,
 }
 
-/// An item, with what its run says of how its patch was made.
+/// An item with the record of how its patch was made.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ItemShown {
     /// The run.
     pub run: RunId,
-    /// The ref that holds it.
+    /// The ref of the run.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The item.
     pub item: ItemId,
     /// The digest of its patch.
     pub product: Digest,
-    /// What the run's word is worth.
+    /// The trust in the run.
     pub standing: Standing,
-    /// How it was made; none where the run does not verify.
+    /// How it was made; `None` if the run does not verify.
     pub made: Option<Made>,
 }
 
-/// How a patch was made, as its run recorded it.
+/// How a patch was made, as recorded by its run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Made {
-    /// The attempt that made it.
+    /// The attempt.
     pub attempt: u32,
-    /// When it was recorded.
+    /// The time of the record.
     pub at: Moment,
-    /// By whom: a claim.
+    /// The actor: a claim.
     pub actor: String,
-    /// What ran it.
+    /// The executor.
     pub executor: String,
-    /// Which subagent, where the executor hands the item to one.
+    /// The subagent, for the executor `dispatch`.
     pub subagent: Option<String>,
-    /// The command; none where the manifest is elsewhere.
+    /// The command; `None` if the manifest is missing.
     pub argv: Option<Vec<String>>,
-    /// What confined it; none where the manifest is elsewhere.
+    /// The confinement; `None` if the manifest is missing.
     pub sandbox: Option<String>,
-    /// What it was asked to do.
+    /// The task.
     pub prompt: Prompt,
-    /// What a check of the result came to; none where there was none.
+    /// The result of the check, if there was one.
     pub check: Option<Verified>,
     /// Whether the run is sealed.
     pub sealed: bool,
-    /// The item that took its place in the run since.
+    /// The item that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<ItemId>,
-    /// The item of another run whose products these are, where nothing was run.
+    /// The item of another run whose products were reused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
 }
 
-/// What an item was asked to do.
+/// The task of an item.
 #[derive(Clone, Debug, Serialize)]
 pub struct Prompt {
-    /// The digest of the item's inputs in canonical form, as the manifest names it.
+    /// The digest of the inputs in canonical form, as in the manifest.
     pub digest: Digest,
-    /// Their beginning.
+    /// The start of the inputs.
     pub text: String,
 }
 
@@ -168,7 +169,7 @@ impl Whence {
                 if !commits.iter().any(|commit: &CommitShown| commit.commit == finding.commit.oid) {
                     commits.push(CommitShown::of(finding, judge)?);
                 }
-                // An item whose patch came in with another's is told of as well.
+                // Includes items whose patches came with another's.
                 let at = commits.iter().position(|commit| commit.commit == finding.commit.oid).unwrap_or_default();
                 for maker in &line.makers {
                     let named = Named::of(maker);
@@ -214,14 +215,14 @@ impl CommitShown {
 }
 
 impl CommitShown {
-    /// Returns whether an item that it is made of is red.
+    /// Returns true if one of its items is red.
     pub fn is_red(&self) -> bool {
         self.items.iter().any(ItemShown::is_red)
     }
 }
 
 impl Named {
-    /// Returns what commands call the run.
+    /// Returns the name of the run for commands.
     pub fn place(&self) -> String {
         Place::fetched(&self.reference)
             .map_or_else(|| self.run.to_string(), |(remote, _)| format!("{remote}/{}", self.run))
@@ -245,12 +246,11 @@ impl ItemShown {
         Ok(Self { run, reference, item, product: maker.patch.product.sha256, standing: standing.clone(), made })
     }
 
-    /// Returns whether the item is red: it is done, and its check did not pass.
+    /// Returns true if the item is red: done, but its check failed.
     pub fn is_red(&self) -> bool {
         self.made.as_ref().and_then(|made| made.check).is_some_and(|check| !check.passed)
     }
 
-    /// Returns the item by its name.
     pub fn named(&self) -> Named {
         Named { run: self.run.clone(), reference: self.reference.clone(), item: self.item.clone() }
     }
@@ -265,7 +265,7 @@ impl Made {
         let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return Ok(None) };
         let item = run.state.graph.item(at);
         let blob = run.file(judge.store, &run.state.layout().manifest(id))?;
-        // In a partial clone it may be elsewhere.
+        // In a partial clone it may be missing.
         let bytes = blob.and_then(|blob| blob.read(judge.store).ok());
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
         Ok(Some(Self {
@@ -298,12 +298,12 @@ impl Prompt {
 }
 
 impl Verdict {
-    /// Returns whether such a commit is what it says: an item's, or a person's who says nothing else.
+    /// Returns true if such a commit is what it claims: an item's, or a person's without a claim.
     pub fn passes(self) -> bool {
         matches!(self, Self::Product | Self::Person)
     }
 
-    /// Returns the word for it.
+    /// Returns the word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Product => "product",

@@ -1,4 +1,4 @@
-//! What people ask about: a commit, lines of a file, or the commits between two.
+//! Parses questions: a commit, a range of commits, or lines of a file.
 
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
@@ -12,18 +12,19 @@ use crate::repository::Repository;
 
 use super::Error;
 
-/// What is asked about.
+/// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// One commit.
     Commit(Oid),
-    /// Commits, the oldest first.
+    /// Commits, oldest first.
     Range(Vec<Oid>),
-    /// Lines of a file: as it stands in the work tree, or in a commit.
+    /// Lines of a file in the work tree or in a commit.
     Lines { commit: Option<Oid>, path: BString, lines: Option<RangeInclusive<u64>> },
 }
 
-/// Reads what is asked about. What names a commit is one; a path that does too is told apart by `./` before it.
+/// Parses a question. A name that is both a commit and a path means the commit; `./` selects the
+/// path.
 pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error> {
     let store = &repository.store;
     if text.contains("..") && !text.starts_with("./") && !text.starts_with("../") {
@@ -39,7 +40,7 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error>
     let head = commit(store, "HEAD")?;
     let place = Place { store, commit: head, folder: below.as_deref() };
     if let Some(Asked::Lines { commit, path, lines }) = place.lines(text)? {
-        // Line numbers are those of the file that people see, where there is one.
+        // Line numbers refer to the file in the work tree, if there is one.
         let seen = |top: PathBuf| top.join(path.to_os_str_lossy()).symlink_metadata().is_ok();
         let commit = commit.filter(|_| !store.work_dir().is_some_and(seen));
         return Ok(Asked::Lines { commit, path, lines });
@@ -53,7 +54,7 @@ pub(super) fn asked(repository: &Repository, text: &str) -> Result<Asked, Error>
     Err(Error::Nothing(text.to_owned()))
 }
 
-/// Returns the commits of `A..B`, the oldest first; a side that is left out is `HEAD`.
+/// Returns the commits of `A..B`, oldest first. A missing side means `HEAD`.
 pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, Error> {
     let no_commit = |named: &str| Error::NoCommit(named.to_owned());
     let (from, to) = text.split_once("..").ok_or_else(|| Error::NoRange(text.to_owned()))?;
@@ -70,7 +71,7 @@ pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, Error> {
     Ok(String::from_utf8_lossy(&listed).lines().filter_map(|line| line.parse().ok()).collect())
 }
 
-/// Returns the commit that a revision names, if it names one.
+/// Resolves a revision to a commit, or returns `None`.
 fn commit(store: &Store, named: &str) -> Result<Option<Oid>, Error> {
     if named.is_empty() {
         return Ok(None);
@@ -78,26 +79,26 @@ fn commit(store: &Store, named: &str) -> Result<Option<Oid>, Error> {
     let call =
         pure(store).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{named}^{{commit}}")]);
     match call.line() {
-        // Before git 2.30 it repeats what ends the options.
+        // git before 2.30 repeats the end-of-options marker.
         Ok(line) => Ok(line.lines().last().and_then(|line| line.parse().ok())),
         Err(program::Error::Failed { .. }) => Ok(None),
         Err(other) => Err(other.into()),
     }
 }
 
-/// Returns a call of git that walks along what is stored: nothing stands in for it.
+/// Returns a git command that ignores replacement refs.
 fn pure(store: &Store) -> program::Git {
     store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null")
 }
 
-/// Returns the folder that people are in, below the top of the work tree; none outside of it.
+/// Returns the current folder below the top of the work tree, or `None` outside it.
 fn below(repository: &Repository) -> Option<PathBuf> {
     let top = repository.store.work_dir()?;
     let here = repository.environment.directory.canonicalize().ok()?;
     here.strip_prefix(top).ok().map(Path::to_owned)
 }
 
-/// Where files are looked for: in a commit, below a folder.
+/// The commit and folder to look for files in.
 struct Place<'a> {
     store: &'a Store,
     commit: Option<Oid>,
@@ -105,7 +106,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Reads `path` or `path:line`; the name of a file may itself end like that, and then is one.
+    /// Parses `path` or `path:line`. If a file has the whole text as its name, that file is meant.
     fn lines(&self, text: &str) -> Result<Option<Asked>, Error> {
         if let Some(path) = self.file(text)? {
             return Ok(Some(Asked::Lines { commit: self.commit, path, lines: None }));
@@ -116,7 +117,7 @@ impl Place<'_> {
         Ok(path.map(|path| Asked::Lines { commit: self.commit, path, lines: Some(line..=line) }))
     }
 
-    /// Returns the path of a file of the commit, from the top.
+    /// Returns the path of a file from the top of the commit.
     fn file(&self, text: &str) -> Result<Option<BString>, Error> {
         let (Some(commit), Some(path)) = (self.commit, self.path_at_top(text)) else { return Ok(None) };
         let tree = super::commit::Commit::read(self.store, commit)?.tree;
@@ -124,7 +125,7 @@ impl Place<'_> {
         Ok(found.map(|_| path.into()))
     }
 
-    /// Returns a path as it is from the top of the work tree; none where it leads out of it.
+    /// Returns a path from the top of the work tree, or `None` if it leads outside.
     fn path_at_top(&self, text: &str) -> Option<String> {
         let top = self.store.work_dir();
         let text = Path::new(text);

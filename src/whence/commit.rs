@@ -1,4 +1,4 @@
-//! A commit of the user's, and what it says of itself.
+//! A commit and the claims in its message.
 
 use gix::objs::{CommitRef, Kind};
 
@@ -6,7 +6,7 @@ use crate::apply;
 use crate::git::store::{self, Store};
 use crate::model::digest::Oid;
 
-/// A commit as it is stored: nothing stands in for it.
+/// A commit as it is stored, without replacement refs.
 #[derive(Clone, Debug)]
 pub(super) struct Commit {
     /// Its name.
@@ -15,24 +15,25 @@ pub(super) struct Commit {
     pub(super) tree: Oid,
     /// Its parents.
     pub(super) parents: Vec<Oid>,
-    /// Its author, by name and address: a claim.
+    /// The author's name and address: a claim.
     pub(super) author: String,
     /// The first line of its message.
     pub(super) subject: String,
-    /// What its message says it was made of: a hint, and never evidence.
+    /// The items that its message names: hints, not evidence.
     pub(super) claims: Vec<Claim>,
-    /// The items whose conflicts its author resolved, as its message says: no claim that it is what they handed over.
+    /// The items whose conflicts the author resolved, according to the message. It does not claim
+    /// to be their products.
     pub(super) resolved: Vec<String>,
 }
 
-/// One item that a message names, as `apply` writes it.
+/// An item named in a message, as `apply` writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Claim {
     /// The run.
     pub(super) run: String,
-    /// The item, where one is named.
+    /// The item, if named.
     pub(super) item: Option<String>,
-    /// The digest of the product, where one is named.
+    /// The product's digest, if named.
     pub(super) product: Option<String>,
 }
 
@@ -46,7 +47,7 @@ impl Commit {
         let commit =
             CommitRef::from_bytes(&bytes, store.hash_kind()).map_err(|e| store::Error::Find(oid, Box::new(e)))?;
         let message = commit.message.to_string();
-        // What follows the address is when.
+        // The time follows the address.
         let author = commit.author.to_string();
         let author = author.rsplit_once('>').map_or_else(|| author.clone(), |(who, _)| format!("{who}>"));
         Ok(Self {
@@ -61,7 +62,7 @@ impl Commit {
     }
 }
 
-/// Reads what a message names: anywhere in it, because those of several commits are often put into one.
+/// Parses the trailers anywhere in a message, because squashing joins several messages.
 fn claims(message: &str) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for line in message.lines() {
@@ -93,7 +94,7 @@ fn claims(message: &str) -> Vec<Claim> {
     once
 }
 
-/// Reads which items a message says conflicts were resolved of: `<run>/<item>`, without the digest of the patch.
+/// Parses the items `<run>/<item>` whose conflicts were resolved; they have no digest.
 fn resolved(message: &str) -> Vec<String> {
     let lines = message.lines().filter_map(|line| line.trim().split_once(':'));
     let named = lines.filter(|(key, _)| key.trim_end().eq_ignore_ascii_case(apply::RESOLVED));

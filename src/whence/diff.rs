@@ -1,4 +1,4 @@
-//! A patch as data: which lines it adds to and takes from which files. Pure.
+//! Parses a patch into added and removed lines by file. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,34 +7,35 @@ use gix::bstr::{BString, ByteSlice as _};
 use crate::git::quoted_path;
 use crate::model::digest::{Digest, Hasher};
 
-/// What a patch does to one file.
+/// A patch's changes to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileDiff {
-    /// The lines that it adds, each once.
+    /// The distinct added lines.
     pub(super) added: BTreeSet<Vec<u8>>,
-    /// The numbers of the added lines in the file that it makes.
+    /// The numbers of the added lines in the new file.
     pub(super) places: Vec<u64>,
-    /// The lines that it takes away, each once.
+    /// The distinct removed lines.
     pub(super) removed: BTreeSet<Vec<u8>>,
-    /// The name that git gives what it makes of a binary file.
+    /// The new blob of a binary file.
     pub(super) binary: Option<String>,
-    /// Whether it takes the file away.
+    /// Whether it deletes the file.
     pub(super) gone: bool,
-    /// Whether it makes the file.
+    /// Whether it creates the file.
     pub(super) new: bool,
 }
 
-/// What a patch does.
+/// A patch's changes.
 #[derive(Clone, Debug)]
 pub(super) struct Diff {
-    /// What it does to each file.
+    /// The changes by file.
     pub(super) files: BTreeMap<BString, FileDiff>,
-    /// The digest of it without what only says where: the numbers of lines, the headings of hunks, and the names of text files' blobs.
+    /// The digest of the patch without positions: line numbers, hunk headings and names of text
+    /// blobs.
     pub(super) verbatim: Digest,
 }
 
 impl Diff {
-    /// Reads a patch as `git diff-tree -p --binary --full-index --no-renames` writes it.
+    /// Parses the output of `git diff-tree -p --binary --full-index --no-renames`.
     pub(super) fn read(patch: &[u8]) -> Self {
         let mut reader = Reader::default();
         for line in patch.lines_with_terminator() {
@@ -49,11 +50,11 @@ impl Diff {
 struct Reader {
     files: BTreeMap<BString, FileDiff>,
     now: Option<(BString, FileDiff)>,
-    /// The names of the blobs of the file, until it is known whether they count.
+    /// The blob names of the file, until it is known whether the file is binary.
     blobs: Vec<u8>,
-    /// How many old and new lines of the hunk are still to come.
+    /// The remaining old and new lines of the hunk.
     left: (u64, u64),
-    /// The number of the next new line.
+    /// The next new line number.
     next: u64,
     hasher: Hasher,
 }
@@ -91,7 +92,7 @@ impl Reader {
         }
     }
 
-    /// Takes a line of a hunk.
+    /// Reads a line of a hunk.
     fn content(&mut self, line: &[u8]) {
         self.hasher.update(line);
         let Some((first, text)) = line.split_first() else { return };
@@ -124,17 +125,17 @@ impl Reader {
     }
 }
 
-/// Returns the path of `a/<path> b/<path>`, either of which may be in quotes.
+/// Parses the path of `a/<path> b/<path>`; either may be quoted.
 fn path(names: &[u8]) -> BString {
     let named = match quoted_path::read(names) {
         Some((path, _)) => path,
-        // Both names are the same, so that each takes half of what a space leaves.
+        // Both paths are equal, so each has half of the text beside the space.
         None => names[..names.len().saturating_sub(1) / 2].into(),
     };
     named.strip_prefix(b"a/").map(BString::from).unwrap_or(named)
 }
 
-/// Reads `7,2 +9,3 @@ …`: how many old and new lines a hunk has, and the number of the first new one.
+/// Parses `7,2 +9,3 @@ …` into the numbers of old and new lines and the first new line number.
 fn ranges(hunk: &[u8]) -> (u64, u64, u64) {
     let text = hunk.to_str_lossy();
     let count = |range: &str| range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0));

@@ -1,6 +1,6 @@
-//! What the runs of this repository say that their items handed over, theirs and those that were fetched.
+//! An index of the patches that local and fetched runs record.
 //!
-//! Nothing of it is believed: it says where to look.
+//! The index only says where to look; its content is not trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -19,70 +19,70 @@ use crate::model::plan::ProductKey;
 use super::Error;
 use super::diff::Diff;
 
-/// The largest patch that is looked for by what it does, and not only by its name.
+/// The maximum size of a patch to index by patch id; larger ones are found by digest only.
 const LARGEST: usize = 64 << 20;
 
-/// The largest patch of which every line is remembered.
+/// The maximum size of a patch whose lines are indexed.
 const REMEMBERED: usize = 1 << 20;
 
-/// The most bytes of patches of which every line is remembered, all together.
+/// The maximum total size of patches whose lines are indexed, in bytes.
 const REMEMBERED_IN_ALL: usize = 128 << 20;
 
-/// The most bytes of patches that git is given at once.
+/// The maximum input of one git process, in bytes.
 const AT_ONCE: usize = 32 << 20;
 
-/// A run as it lies here, at one ref.
+/// A run at one ref.
 #[derive(Clone, Debug)]
 pub(super) struct Lying {
     /// The run.
     pub(super) run: RunId,
     /// The ref.
     pub(super) reference: String,
-    /// The remote that it was fetched from.
+    /// The remote that it was fetched from, if any.
     pub(super) remote: Option<String>,
 }
 
-/// What a run says of itself.
+/// The record of a run, not yet verified.
 pub(super) struct Told {
-    /// Where it lies.
+    /// The place of the run.
     pub(super) at: Lying,
-    /// The hash of its first entry: the same in every copy.
+    /// The hash of its first entry, equal in every copy.
     pub(super) first: Option<Digest>,
-    /// The patches of its items that are done.
+    /// The patches of its done items.
     pub(super) patches: BTreeMap<ItemId, Product>,
-    /// Why nothing more is known of it.
+    /// The reason why the run cannot be read.
     pub(super) unreadable: Option<String>,
 }
 
-/// A patch that some item is said to have handed over.
+/// A patch that a run records for an item.
 #[derive(Clone)]
 pub(super) struct Patch {
     /// The run.
     pub(super) told: Rc<Told>,
     /// The item.
     pub(super) item: ItemId,
-    /// What it is.
+    /// The product.
     pub(super) product: Product,
 }
 
-/// All that there is, of which each run is read when it is first asked about.
+/// All runs; each is read on first use.
 pub(super) struct Index {
     refs: Vec<Lying>,
     told: BTreeMap<usize, Rc<Told>>,
     contents: Option<Rc<Contents>>,
 }
 
-/// All patches by what they do.
+/// All patches, by content.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// By their patch ids.
+    /// Patches by patch id.
     pub(super) by_id: BTreeMap<String, Vec<Patch>>,
-    /// What those do that are not too large to remember.
+    /// The changes of patches within the size limit.
     pub(super) known: Vec<(Patch, Rc<Diff>)>,
 }
 
 impl Index {
-    /// Looks which runs there are.
+    /// Lists the runs.
     pub(super) fn new(store: &Store) -> Result<Self, refs::Error> {
         let own = refs::list_with_archived(store, format::RUN_REFS)?;
         let own = own.into_iter().filter_map(|(reference, tip)| {
@@ -96,20 +96,20 @@ impl Index {
             let remote = Some(remote.to_owned());
             Some((Lying { run, reference, remote }, tip))
         });
-        // A copy that is no different is not looked at a second time.
+        // Skips identical copies.
         let mut seen = BTreeSet::new();
         let all = own.chain(fetched).filter(|(lying, tip)| seen.insert((lying.run.clone(), *tip)));
         Ok(Self { refs: all.map(|(lying, _)| lying).collect(), told: BTreeMap::new(), contents: None })
     }
 
-    /// Returns the runs of a name, ours before those of others.
+    /// Returns the runs with a name, ours first.
     pub(super) fn named(&mut self, store: &Store, run: &str) -> Vec<Rc<Told>> {
         let places = 0..self.refs.len();
         let named: Vec<usize> = places.filter(|at| self.refs[*at].run.as_str() == run).collect();
         named.into_iter().map(|at| self.told(store, at)).collect()
     }
 
-    /// Returns what is to be said of the runs that were looked at and could not be read.
+    /// Returns messages about unreadable runs that were needed.
     pub(super) fn complaints(&self) -> impl Iterator<Item = String> {
         self.told.values().filter_map(|told| {
             let why = told.unreadable.as_ref()?;
@@ -122,7 +122,7 @@ impl Index {
         Rc::clone(self.told.entry(at).or_insert_with(|| Rc::new(tell(store, lying.clone()))))
     }
 
-    /// Returns all patches by what they do.
+    /// Returns all patches, by content.
     pub(super) fn contents(&mut self, store: &Store, aside: &Aside) -> Result<Rc<Contents>, Error> {
         if let Some(contents) = &self.contents {
             return Ok(Rc::clone(contents));
@@ -147,7 +147,7 @@ fn read(store: &Store, aside: &Aside, users: &BTreeMap<Oid, Vec<Patch>>) -> Resu
     let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);
     let mut remembered = 0;
     for (oid, users) in users {
-        // One that is elsewhere, or is no patch of a size to look at, is found by its name alone.
+        // A missing or oversized patch is found by its digest only.
         let Ok(patch) = store.read_blob_of(*oid, LARGEST as u64) else { continue };
         if patch.len() <= REMEMBERED && remembered + patch.len() <= REMEMBERED_IN_ALL {
             remembered += patch.len();

@@ -1,7 +1,7 @@
-//! What one commit is: what an item handed over, something else that says it were, or a person's.
+//! The origin of one commit: items, a false claim, or a person.
 //!
-//! A commit is held against what its message names first, because that is where to look; nothing is believed of it. What decides
-//! is its tree and that of its parent.
+//! The items that the message names are checked first, because they are the likeliest; they are not
+//! trusted. The commit's tree and its parent's decide.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,61 +19,61 @@ use super::index::{Index, Patch};
 use super::known::{Fit, Placed, Runs, Standing};
 use super::words;
 
-/// The largest change of a commit that is looked at line by line.
+/// The maximum size of a commit's change to compare line by line.
 const LARGEST: usize = 64 << 20;
 
-/// What a commit is.
+/// The verdict on a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Exactly what one or more items handed over, proven.
+    /// Exactly the product of items; proven.
     Product,
-    /// That, by a run which does not verify, or is signed by a key that is not known here.
+    /// The product of items, but the run does not verify or an unknown key signed it.
     Unproven,
-    /// It says that it is what an item handed over, and is not, or is not quite what one did.
+    /// It claims to be the product of an item and is not, or not exactly.
     Changed,
-    /// It names a run that is not here.
+    /// It names a run that is not in this repository.
     UnknownRun,
-    /// It says nothing of the kind, and no item of a run that is here handed it over.
+    /// It makes no claim, and no known item made it.
     Person,
-    /// It cannot be told.
+    /// Unknown.
     Unclear,
 }
 
-/// By what a commit was found to be what items handed over.
+/// The kind of match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Putting their patches onto its parent makes exactly its tree.
+    /// The patches, applied to the commit's parent, make exactly its tree.
     Tree,
-    /// It has the patch id of the item's patch, and its very lines: perhaps elsewhere in the files.
+    /// It has the patch's id and lines, possibly at other places of the files.
     PatchId,
 }
 
-/// What was found of a commit.
+/// The result for a commit.
 pub(super) struct Finding {
     /// The commit.
     pub(super) commit: Commit,
-    /// What it is.
+    /// The verdict.
     pub(super) verdict: Verdict,
-    /// By what that was found.
+    /// The kind of match.
     pub(super) how: Option<How>,
-    /// Why, in a line.
+    /// The reason, in one line.
     pub(super) detail: String,
-    /// The items whose patches it is made of, in order.
+    /// The items whose patches it consists of, in order.
     pub(super) makers: Vec<Maker>,
-    /// Other items of which each alone handed over the same.
+    /// Other items that each made the same change.
     pub(super) others: Vec<Maker>,
-    /// The trees after each of the items that changed something, where they were put onto its parent.
+    /// The trees after each item with an effect, if the patches were applied to its parent.
     pub(super) steps: Vec<(Maker, Oid)>,
 }
 
-/// An item that handed over a patch, and what its run's word is worth.
+/// The item that made a patch, and the trust in its run.
 #[derive(Clone)]
 pub(super) struct Maker {
     pub(super) patch: Patch,
     pub(super) standing: Standing,
 }
 
-/// What commits are held against.
+/// The evidence to compare commits with.
 pub(super) struct Judge<'a> {
     pub(super) store: &'a Store,
     pub(super) aside: Aside,
@@ -82,14 +82,14 @@ pub(super) struct Judge<'a> {
     found: BTreeMap<Oid, Rc<Finding>>,
 }
 
-/// A commit on the table, with its parent's tree.
+/// A commit and its parent's tree.
 pub(super) struct Case {
     pub(super) commit: Commit,
     pub(super) before: Oid,
     pub(super) change: Option<Rc<Change>>,
 }
 
-/// What a commit changes.
+/// A commit's changes.
 pub(super) struct Change {
     pub(super) id: Option<String>,
     pub(super) diff: Diff,
@@ -101,24 +101,24 @@ impl<'a> Judge<'a> {
         Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
     }
 
-    /// Returns what a reader should know of what was looked at.
+    /// Returns notes about the runs that were used.
     pub(super) fn cautions(&self) -> impl Iterator<Item = String> {
         self.index.complaints().chain(self.runs.cautions().map(str::to_owned))
     }
 
-    /// Says what some commits are.
+    /// Attributes several commits.
     pub(super) fn all(&mut self, commits: &[Oid]) -> Result<Vec<Rc<Finding>>, Error> {
         commits.iter().map(|commit| self.judge(*commit)).collect()
     }
 
-    /// Says what a commit is.
+    /// Attributes a commit.
     pub(super) fn judge(&mut self, oid: Oid) -> Result<Rc<Finding>, Error> {
         if let Some(found) = self.found.get(&oid) {
             return Ok(Rc::clone(found));
         }
         let commit = Commit::read(self.store, oid)?;
         let found = match self.look(commit.clone()) {
-            // Whatever git says of it, in a partial clone that is for want of objects.
+            // In a partial clone, any failure of git is due to missing objects.
             Err(Error::Git(_)) if history::is_partial(self.store) => {
                 Finding::plain(commit, Verdict::Unclear, "what it changes is not in this partial clone")
             }
@@ -159,7 +159,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Holds a commit against what its message names.
+    /// Checks a commit against the items that its message names.
     fn claimed(&mut self, case: &mut Case) -> Result<Finding, Error> {
         let mut makers: Vec<Maker> = Vec::new();
         for claim in case.commit.claims.clone() {
@@ -212,7 +212,7 @@ impl<'a> Judge<'a> {
         Ok(Finding { makers, ..found })
     }
 
-    /// Says of a commit that claims what cannot be that it is changed, and what it is, if anything.
+    /// Reports that a commit's claim is false, with its actual origin if any.
     fn otherwise(&mut self, case: &mut Case, why: &str) -> Result<Finding, Error> {
         let found = if case.commit.tree == case.before { None } else { self.search(case)? };
         let is = found.filter(|found| found.how.is_some()).map(|found| {
@@ -223,7 +223,7 @@ impl<'a> Judge<'a> {
         Ok(Finding::plain(case.commit.clone(), Verdict::Changed, &detail))
     }
 
-    /// Finds the patch that a message names; of the copies of its run the one whose word is worth most.
+    /// Finds the patch that a message names, in the copy of the run with the most trust.
     fn resolve(&mut self, claim: &Claim) -> Result<Maker, (Verdict, String)> {
         let runs = self.index.named(self.store, &claim.run);
         if runs.is_empty() {
@@ -254,13 +254,13 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns who handed over a patch, with what its run's word is worth.
+    /// Returns the maker of a patch, with the trust in its run.
     pub(super) fn maker(&mut self, patch: Patch) -> Maker {
         let standing = self.runs.known(&patch.told.at).standing.clone();
         Maker { patch, standing }
     }
 
-    /// Returns what a commit changes; none where that is too much to look at.
+    /// Returns a commit's changes, or `None` if they are too large.
     pub(super) fn change(&mut self, case: &mut Case) -> Result<Option<Rc<Change>>, Error> {
         if case.change.is_none() {
             let (oid, tree) = (case.commit.oid, case.commit.tree);
@@ -272,12 +272,12 @@ impl<'a> Judge<'a> {
         Ok(case.change.clone())
     }
 
-    /// Returns whether a commit has the patch id of a patch: true if it has its very lines too, none if it has another.
+    /// Compares patch ids: `Some(true)` if the lines are equal too, `None` if the ids differ.
     pub(super) fn is_like(&mut self, case: &mut Case, patch: &Patch) -> Result<Option<bool>, Error> {
         let Some(change) = self.change(case)? else { return Ok(None) };
         let bytes = match self.runs.bytes(patch) {
             Some(bytes) => bytes,
-            // What a run says that is not let through may be looked at, and is not believed.
+            // A rejected run may be compared, but is not trusted.
             None => match self.store.read_blob_of(patch.product.oid, LARGEST as u64) {
                 Ok(bytes) => bytes,
                 Err(_) => return Ok(None),
@@ -287,7 +287,7 @@ impl<'a> Judge<'a> {
         Ok((id.is_some() && id == change.id).then(|| Diff::read(&bytes).verbatim == change.diff.verbatim))
     }
 
-    /// Says in which files and lines a commit differs from what patches make of its parent.
+    /// Formats the files and lines in which a commit differs from its parent with some patches.
     fn differing(&self, made: Oid, is: Oid) -> Result<String, Error> {
         Ok(match self.aside.patch(made, is, LARGEST)? {
             Some(patch) => format!("differs from it in {}", words::changed(&Diff::read(&patch))),
@@ -302,7 +302,7 @@ impl Finding {
         Self { commit, verdict, how: None, detail: detail.to_owned(), makers, others, steps }
     }
 
-    /// Says of a commit that patches which were put onto its parent make its tree; those that change nothing are left out.
+    /// Reports that some patches make the commit's tree, without those that have no effect.
     pub(super) fn made(case: &Case, makers: &[Maker], placed: Vec<Placed>) -> Self {
         let mut steps = Vec::new();
         for Placed { known, step } in placed.into_iter().filter(|placed| placed.step.changed) {
@@ -317,7 +317,7 @@ impl Finding {
         Self { steps, ..found }
     }
 
-    /// Says of a commit that it has the very lines of a patch.
+    /// Reports that a commit has the lines of a patch.
     pub(super) fn like(case: &Case, makers: Vec<Maker>) -> Self {
         let names: Vec<String> = makers.iter().map(Maker::name).collect();
         let detail = format!("it has the patch id of {}, and its very lines", words::patches(&names));
@@ -342,7 +342,7 @@ impl Finding {
 }
 
 impl Maker {
-    /// Returns the item as people name it.
+    /// Formats the item for messages.
     pub(super) fn name(&self) -> String {
         let at = &self.patch.told.at;
         let remote = at.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
@@ -351,7 +351,7 @@ impl Maker {
 }
 
 impl Patch {
-    /// Returns whether two are one item's of one run, perhaps of two copies of it.
+    /// Returns true if both are the same item, possibly in two copies of the run.
     pub(super) fn is(&self, other: &Self) -> bool {
         let run = |patch: &Self| (patch.told.first, patch.told.at.run.clone());
         run(self) == run(other) && self.item == other.item && self.product.sha256 == other.product.sha256

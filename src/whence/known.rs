@@ -1,4 +1,4 @@
-//! What verification says of the runs that somebody's commits may come from. Each is asked about once.
+//! Verification results of the runs that commits may come from; each is computed once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -15,30 +15,30 @@ use crate::verify::Gate;
 use super::Error;
 use super::index::{Lying, Patch};
 
-/// What can be said on the word of a run.
+/// The trust in a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It verifies, and whoever asks knows every key that signed it.
+    /// It verifies, and all its keys are known.
     Proven,
-    /// It verifies, and is signed by a key that is not known here: by anybody.
+    /// It verifies, but an unknown key signed it.
     Stranger(String),
-    /// It does not verify, or is not trusted.
+    /// It does not verify, or is distrusted.
     Barred(String),
 }
 
-/// A run that was held against all that is known.
+/// A run after verification.
 pub(super) struct Known {
-    /// Where it lies.
+    /// The place of the run.
     pub(super) at: Lying,
-    /// What its word is worth.
+    /// The trust in it.
     pub(super) standing: Standing,
-    /// The run, unless it is barred.
+    /// The run, unless it was rejected.
     pub(super) run: Option<Rc<Vetted>>,
-    /// What a reader should know of it.
+    /// Notes for the reader.
     cautions: Vec<String>,
 }
 
-/// All of them.
+/// All verified runs.
 pub(super) struct Runs<'g> {
     gate: &'g Gate<'g>,
     known: BTreeMap<String, Rc<Known>>,
@@ -50,14 +50,14 @@ impl<'g> Runs<'g> {
         Self { gate, known: BTreeMap::new(), composers: BTreeMap::new() }
     }
 
-    /// Takes a run through the gate.
+    /// Verifies a run.
     pub(super) fn known(&mut self, lying: &Lying) -> Rc<Known> {
         let gate = self.gate;
         let ask = || Rc::new(judged(gate, lying).unwrap_or_else(|why| Known::barred(lying, why)));
         Rc::clone(self.known.entry(lying.reference.clone()).or_insert_with(ask))
     }
 
-    /// Puts patches onto a tree, run by run in the order in which they are named.
+    /// Applies patches to a tree, run by run in the given order.
     pub(super) fn onto(&mut self, aside: &Aside, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
         let mut groups: Vec<(&Lying, BTreeSet<usize>)> = Vec::new();
         for patch in patches {
@@ -87,7 +87,7 @@ impl<'g> Runs<'g> {
         Ok(Fit::Placed(placed))
     }
 
-    /// Returns what puts the items of a run onto trees, or why nothing can.
+    /// Returns an applier for the items of a run, or the reason why there is none.
     pub(super) fn composer(&mut self, aside: &Aside, lying: &Lying) -> Result<Result<&mut Composer, String>, Error> {
         if !self.composers.contains_key(&lying.reference) {
             let composer = match self.known(lying).run.clone() {
@@ -103,7 +103,8 @@ impl<'g> Runs<'g> {
         Ok(composer.as_mut().map_err(|why| why.clone()))
     }
 
-    /// What is not here is nothing to hold a commit against; a run whose bytes are not those that it recorded is barred.
+    /// Missing bytes prove nothing against a commit. A run whose bytes differ from its record is
+    /// rejected.
     fn failed(&mut self, lying: &Lying, error: apply::Error) -> Result<Fit, Error> {
         let partial = history::is_partial(self.gate.store);
         match error {
@@ -120,18 +121,18 @@ impl<'g> Runs<'g> {
         }
     }
 
-    /// Takes back what was said for a run.
+    /// Revokes the trust in a run.
     fn bar(&mut self, lying: &Lying, why: String) {
         self.known.insert(lying.reference.clone(), Rc::new(Known::barred(lying, why)));
     }
 
-    /// Returns what a reader should know of the runs on whose word something is said.
+    /// Returns the notes about the runs that were used.
     pub(super) fn cautions(&self) -> impl Iterator<Item = &str> {
         let proven = self.known.values().filter(|known| known.standing == Standing::Proven);
         proven.flat_map(|known| &known.cautions).map(String::as_str)
     }
 
-    /// Returns the bytes of a patch, as the run that is let through recorded them; none where they are not here.
+    /// Returns the recorded bytes of a patch, or `None` if they are missing.
     pub(super) fn bytes(&mut self, patch: &Patch) -> Option<Vec<u8>> {
         let lying = &patch.told.at;
         let run = self.known(lying).run.clone()?;
@@ -146,18 +147,18 @@ impl<'g> Runs<'g> {
     }
 }
 
-/// Whether patches fit onto a tree.
+/// The result of applying patches.
 pub(super) enum Fit {
-    /// What came of each, in order.
+    /// They fit; the steps, in order.
     Placed(Vec<Placed>),
     /// They do not fit.
     Not,
-    /// It cannot be told, because something is not here.
+    /// Unknown, because an object is missing.
     Unable(String),
 }
 
 impl Fit {
-    /// Returns the tree in the end.
+    /// Returns the resulting tree.
     pub(super) fn tree(&self) -> Option<Oid> {
         match self {
             Self::Placed(placed) => placed.last().map(|last| last.step.tree),
@@ -165,7 +166,7 @@ impl Fit {
         }
     }
 
-    /// Returns what came of each patch; nothing where they do not fit.
+    /// Returns the steps; empty if the patches do not fit.
     pub(super) fn placed(self) -> Vec<Placed> {
         match self {
             Self::Placed(placed) => placed,
@@ -181,11 +182,11 @@ impl Fit {
     }
 }
 
-/// An item whose patch was put onto a tree.
+/// An applied item.
 pub(super) struct Placed {
     /// Its run.
     pub(super) known: Rc<Known>,
-    /// What came of it.
+    /// The result.
     pub(super) step: Step,
 }
 

@@ -1,4 +1,4 @@
-//! Whose the lines of a file are: of the commits that brought them, and of the items that these are made of.
+//! Attributes the lines of a file to commits and their items.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -17,37 +17,37 @@ use super::judge::{Finding, Judge, Maker};
 use super::known::{Placed, Standing};
 use super::words;
 
-/// Lines that stand together and are of one origin.
+/// Consecutive lines of one origin.
 pub(super) struct Line {
-    /// Their numbers in the file that was asked about.
+    /// Their line numbers in the file.
     pub(super) lines: RangeInclusive<u64>,
-    /// What was found of the commit that brought them; none of lines that are not committed yet.
+    /// The commit that introduced them and its origin; `None` if they are not committed.
     pub(super) finding: Option<Rc<Finding>>,
-    /// The items that made them, of those that the commit is made of.
+    /// The items of the commit that made them.
     pub(super) makers: Vec<Maker>,
-    /// Whether the commit holds changes of a person besides what items made.
+    /// Whether the commit also contains a person's changes.
     pub(super) mixed: bool,
-    /// The commit that changed them since and was passed over, as `blame.ignoreRevsFile` asks.
+    /// The later commit that `blame.ignoreRevsFile` skips.
     pub(super) passed: Option<Oid>,
 }
 
-/// One file of a commit that is made of several items.
+/// A file of a commit that several items made.
 struct Squash {
     path: BString,
-    /// The tree that the items were put onto.
+    /// The tree before the items.
     before: Oid,
-    /// The lines of the file after all of them.
+    /// The lines of the file after all items.
     now: Vec<Vec<u8>>,
-    /// The items, in the order in which they were put there.
+    /// The items, in order of application.
     makers: Vec<Maker>,
-    /// The lines that each adds to the file, by its own patch.
+    /// The lines that each item's own patch adds.
     added: Vec<BTreeSet<Vec<u8>>>,
-    /// The lines of the file without one of them; none where the others do not fit then.
+    /// The lines of the file without one item; `None` if the others do not fit then.
     without: BTreeMap<usize, Option<Vec<Vec<u8>>>>,
 }
 
 impl Line {
-    /// Says in a line whose they are, what shows that, and what was passed over.
+    /// Describes origin, evidence and skipped commits in one line.
     pub(super) fn detail(&self) -> String {
         let detail = self.origin();
         let Some(passed) = self.passed.map(|passed| passed.to_string()) else { return detail };
@@ -81,7 +81,7 @@ impl Line {
 }
 
 impl Judge<'_> {
-    /// Says whose the lines of a file are, all of them or some.
+    /// Attributes all or some lines of a file.
     pub(super) fn lines(
         &mut self,
         commit: Option<Oid>,
@@ -119,7 +119,7 @@ impl Judge<'_> {
         Ok(found)
     }
 
-    /// Asks git which commits brought the lines of a file.
+    /// Runs `git blame` on a file.
     fn blamed(
         &self,
         commit: Option<Oid>,
@@ -130,21 +130,21 @@ impl Judge<'_> {
             (Err(program::Error::Failed { .. }), Some(lines)) => lines,
             (blamed, _) => return Ok(blamed?),
         };
-        // Most often there is no such line; whatever else it is fails here as well.
+        // Usually the line does not exist; any other cause fails below as well.
         let all = aside::lines(self.store, commit, path.as_ref(), None)?;
         let (lines, asked) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
         Err(Error::NoLine { path: path.to_string(), lines, asked })
     }
 
-    /// Tells the lines of a file that a commit brought apart by the items that it is made of; in one that holds more, those
-    /// that come on top have no item.
+    /// Attributes a commit's lines in a file to its items. Lines beyond those of the items have
+    /// none.
     fn within(
         &mut self,
         finding: &Rc<Finding>,
         steps: Vec<(Maker, Oid)>,
         (path, blamed): (&BString, &[Blamed]),
     ) -> Result<Vec<Line>, Error> {
-        // A commit for each step, and git says which of them a line comes from.
+        // Creates a commit for each step, so that `git blame` attributes the lines.
         let parent = finding.commit.parents.first().copied();
         let mut commits: Vec<Oid> = Vec::new();
         for (_, tree) in &steps {
@@ -185,7 +185,7 @@ impl Judge<'_> {
         Ok(parts)
     }
 
-    /// Gets ready to tell apart the lines of one file of a commit.
+    /// Prepares the attribution of one file of a commit.
     fn squash(&mut self, finding: &Finding, steps: Vec<(Maker, Oid)>, path: &BString) -> Result<Squash, Error> {
         let before = self.before(&finding.commit)?;
         let mut added = Vec::new();
@@ -199,7 +199,7 @@ impl Judge<'_> {
         Ok(Squash { path: path.clone(), before, now, makers, added, without: BTreeMap::new() })
     }
 
-    /// Returns the item that brought a line, and those that would have brought it as well.
+    /// Returns the item that introduced a line, and those that would have introduced it as well.
     fn made(&mut self, squash: &mut Squash, at: usize, number: u64) -> Result<Vec<Maker>, Error> {
         let named = squash.makers[at].clone();
         let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
@@ -222,7 +222,7 @@ impl Judge<'_> {
             squash.without.insert(at, text.map(Option::unwrap_or_default));
         }
         let count = |text: &[Vec<u8>]| text.iter().filter(|line| **line == wanted).count();
-        // Where there are fewer of it without the one that is named, this one is its.
+        // If the line occurs less often without the named item, it is that item's.
         match squash.without.get(&at).and_then(Option::as_ref) {
             Some(others) if count(others) < count(&squash.now) => Ok(vec![named]),
             _ => Ok(makers),
@@ -236,7 +236,7 @@ impl Judge<'_> {
         Ok(Some(store.read_blob(blob)?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()))
     }
 
-    /// Returns whether an item was given the patch of another of its run, directly or by others.
+    /// Returns true if an item consumed another's patch, directly or indirectly.
     fn builds_on(&mut self, item: &Maker, other: &Maker) -> Result<bool, Error> {
         let at = &item.patch.told.at;
         if at.reference != other.patch.told.at.reference {
@@ -250,7 +250,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Returns the trees after each item that a commit is made of, those whose patches these were given included.
+    /// Returns the trees after each item of a commit, including items whose patches were consumed.
     fn expanded(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
         let patches: Vec<Patch> = finding.steps.iter().map(|(maker, _)| maker.patch.clone()).collect();
         let all = self.with_given(&patches)?;
@@ -265,7 +265,7 @@ impl Judge<'_> {
         Ok(self.stepped(&all, fit.placed()))
     }
 
-    /// Adds to some patches those that their items were given.
+    /// Adds the patches that the items of some patches consumed.
     pub(super) fn with_given(&mut self, patches: &[Patch]) -> Result<Vec<Patch>, Error> {
         let mut more = Vec::new();
         for patch in patches {
@@ -283,7 +283,7 @@ impl Judge<'_> {
         Ok(patches.iter().cloned().chain(more).collect())
     }
 
-    /// Returns the trees after each patch that changed something.
+    /// Returns the trees after each patch with an effect.
     pub(super) fn stepped(&mut self, patches: &[Patch], placed: Vec<Placed>) -> Vec<(Maker, Oid)> {
         let mut steps = Vec::new();
         for placed in placed.into_iter().filter(|placed| placed.step.changed) {

@@ -1,8 +1,8 @@
-//! From a commit, a line or a range of commits back to the items that made them, as far as that is proven.
+//! Traces a commit, a line or a range of commits back to the items that made them.
 //!
-//! A message may name a run, an item and a product: that says where to look and is never believed. What is believed is a run that came
-//! through the gate of `verify`, the bytes that it recorded, and that these make of the commit's parent exactly the commit's tree,
-//! or are its very lines. What is not found like that is unknown.
+//! The message of a commit may name a run, an item and a product: a hint where to look, never
+//! evidence. Evidence is a verified run whose recorded bytes, applied to the commit's parent, make
+//! exactly the commit's tree or its very lines. Anything else has an unknown origin.
 
 pub mod answer;
 
@@ -31,9 +31,9 @@ use asked::Asked;
 use judge::Judge;
 
 impl Repository {
-    /// Says whence a commit, the lines of a file, or the commits of a range come.
+    /// Traces a commit, the lines of a file, or a range of commits.
     ///
-    /// `warn` is told what a reader of the runs should know.
+    /// Calls `warn` with what a reader of the runs should know.
     pub fn whence(&self, text: &str, with: &Verification<'_>, warn: &mut dyn FnMut(&str)) -> Result<Whence, Error> {
         let asked = asked::asked(self, text)?;
         with.open(|gate| {
@@ -54,9 +54,10 @@ impl Repository {
         })?
     }
 
-    /// Verifies the commits of `A..B`: that each is exactly what items handed over, or a person's who says nothing else.
+    /// Verifies that each commit of `A..B` is exactly the product of items, or a person's without a
+    /// claim.
     ///
-    /// `warn` is told what a reader of the runs should know.
+    /// Calls `warn` with what a reader of the runs should know.
     pub fn verify_commits(
         &self,
         range: &str,
@@ -78,7 +79,7 @@ fn counted(lines: u64) -> String {
     if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
 }
 
-/// Why it cannot be said whence something comes.
+/// An error while tracing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,7 +1,7 @@
-//! Commits that hold what items handed over and changes of a person as well, such as a squash with a fix-up in it.
+//! Commits that mix the products of items with a person's changes, such as a squashed fix-up.
 //!
-//! The patches of the items are put onto the commit's parent, and the commit itself comes on top. A line that is still as
-//! a patch made it is that item's; a line that the last step brought is the person's.
+//! The patches of the items are applied to the commit's parent, then the commit itself. A line
+//! unchanged since a patch is that item's; a line from the last step is the person's.
 
 use gix::bstr::BString;
 
@@ -15,17 +15,17 @@ use super::judge::{Case, Finding, Judge, Maker, Verdict};
 use super::known::Standing;
 use super::search::{TOGETHER, sets};
 
-/// The fewest traces of a patch by which it is looked for in a commit that names no item.
+/// The minimum number of matching lines to find a patch in a commit that names no item.
 const FEWEST: usize = 2;
 
-/// The fewest letters and digits of a line that tells anything: everybody writes `}`.
+/// The minimum number of letters and digits of a significant line; `}` is everywhere.
 const TELLING: usize = 3;
 
 impl Judge<'_> {
-    /// Returns the trees after each item whose patch a commit holds in part; nothing where it holds none, or is made of
-    /// nothing else.
+    /// Returns the trees after each item that a commit contains in part; empty if it contains none,
+    /// or nothing else.
     ///
-    /// Where its message names items, these are looked for, and otherwise those of which three quarters are in the commit.
+    /// Tries the items that its message names, else those of which it contains three quarters.
     pub(super) fn parts(&mut self, finding: &Finding) -> Result<Vec<(Maker, Oid)>, Error> {
         let commit = &finding.commit;
         let may_be = matches!(finding.verdict, Verdict::Changed | Verdict::Person);
@@ -40,7 +40,7 @@ impl Judge<'_> {
             return Ok(Vec::new());
         }
         let mut case = Case { commit: commit.clone(), before, change: None };
-        // The more of them fit, the more lines they explain.
+        // More fitting items explain more lines.
         for makers in sets(self.traced(&mut case)?).into_iter().rev() {
             let steps = self.steps(&makers, before)?;
             if !steps.is_empty() {
@@ -58,7 +58,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Returns the trees after each of some items and of those whose patches they were given, or nothing where they do
+    /// Returns the trees after each of some items and the items they consumed, or empty if they do
     /// not fit.
     fn steps(&mut self, makers: &[Maker], before: Oid) -> Result<Vec<(Maker, Oid)>, Error> {
         let patches: Vec<Patch> = makers.iter().map(|maker| maker.patch.clone()).collect();
@@ -72,7 +72,7 @@ impl Judge<'_> {
         Ok(Vec::new())
     }
 
-    /// Returns the items of whose patches a commit holds at least three quarters.
+    /// Returns the items of whose patches a commit contains at least three quarters.
     fn traced(&mut self, case: &mut Case) -> Result<Vec<Maker>, Error> {
         let Some(change) = self.change(case)? else { return Ok(Vec::new()) };
         let contents = self.index.contents(self.store, &self.aside)?;
@@ -89,19 +89,19 @@ impl Judge<'_> {
     }
 }
 
-/// How much of a patch a commit holds.
+/// The part of a patch that a commit contains.
 #[derive(Default)]
 struct Traces {
-    /// How many lines the patch adds or takes away.
+    /// The number of lines that the patch adds or removes.
     all: usize,
-    /// How many of these the commit adds or takes away too.
+    /// The number of these that the commit adds or removes too.
     lines: usize,
-    /// How many files both make.
+    /// The number of files that both create.
     files: usize,
 }
 
 impl Traces {
-    /// Counts the lines that tell anything; those of which nothing but signs and a letter or two is left do not.
+    /// Counts the significant lines: those with enough letters and digits.
     fn count(patch: &Diff, change: &Diff) -> Self {
         let mut traces = Self::default();
         let nothing = FileDiff::default();
@@ -117,7 +117,7 @@ impl Traces {
         traces
     }
 
-    /// Returns true if the commit can hold the patch, changed in part by a person.
+    /// Returns true if the commit may contain the patch with a person's changes.
     fn suffice(&self) -> bool {
         self.lines > 0 && self.lines + self.files >= FEWEST && self.lines * 4 >= self.all * 3
     }

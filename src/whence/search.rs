@@ -1,7 +1,8 @@
-//! Finds what a commit holds by what it does, whatever its message says.
+//! Finds the items of a commit by content, whatever its message says.
 //!
-//! By its patch id first. Where several items were put into one commit, or what stands around their lines has changed, it has none of
-//! theirs: then those items are tried whose every line is in the commit's files, alone and together. How much is tried is bounded.
+//! Tries the patch id first. If several items share one commit, or nearby lines changed, no patch
+//! id matches. Then items are tried, alone and together, all of whose lines are in the commit. The
+//! number of attempts is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -17,20 +18,20 @@ use super::index::Patch;
 use super::judge::{Case, Change, Finding, Judge, Maker, Verdict};
 use super::known::Standing;
 
-/// The most patches of one patch id that are looked at.
+/// The maximum number of patches to check for one patch id.
 const ALIKE: usize = 32;
 
-/// The most patches that are tried alone.
+/// The maximum number of patches to try alone.
 const ALONE: usize = 8;
 
-/// The most runs whose patches are tried together.
+/// The maximum number of runs whose patches are tried together.
 const RUNS: usize = 8;
 
-/// The most patches that are tried together.
+/// The maximum number of patches to try together.
 pub(super) const TOGETHER: usize = 64;
 
 impl Judge<'_> {
-    /// Finds the items that handed over what a commit changes; none where there are none, or it changes too much to be looked through.
+    /// Finds the items that made a commit's changes; empty if none did or the commit is too large.
     pub(super) fn search(&mut self, case: &mut Case) -> Result<Option<Finding>, Error> {
         let Some(change) = self.change(case)? else { return Ok(None) };
         match self.by_id(case, &change)? {
@@ -52,12 +53,12 @@ impl Judge<'_> {
             }
             match self.is_like(case, &maker.patch)? {
                 Some(true) => exact.push(Finding::like(case, vec![maker])),
-                // On the word of somebody unknown, nothing is said against a person's commit.
+                // A run by an unknown key cannot contradict a person's commit.
                 Some(false) if maker.standing == Standing::Proven => nearly = nearly.or(Some(maker)),
                 _ => {}
             }
         }
-        // What is proven comes before what is only said.
+        // Proven matches first.
         exact.sort_by_key(|found| found.verdict != Verdict::Product);
         let mut exact = exact.into_iter();
         if let Some(first) = exact.next() {
@@ -71,7 +72,7 @@ impl Judge<'_> {
         }))
     }
 
-    /// Returns who handed over patches, those first whose word is worth most, and of the copies of one run only one.
+    /// Returns the makers of patches, best proven first, with one copy of each run.
     pub(super) fn makers(&mut self, patches: impl Iterator<Item = Patch>) -> Vec<Maker> {
         let mut makers: Vec<Maker> = patches.map(|patch| self.maker(patch)).collect();
         makers.sort_by(|a, b| a.standing.cmp(&b.standing));
@@ -107,7 +108,7 @@ impl Judge<'_> {
         Ok(None)
     }
 
-    /// Returns whether every line that a patch adds stands in the files of a tree, and nothing that it takes away.
+    /// Returns true if a tree has every line that a patch adds and none that it removes.
     fn is_in(&self, after: &mut After, diff: &Diff) -> Result<bool, Error> {
         for (path, file) in &diff.files {
             let now = after.file(self.store, path)?;
@@ -124,7 +125,7 @@ impl Judge<'_> {
     }
 }
 
-/// Returns whether a patch and a commit have anything in common.
+/// Returns true if a patch and a commit have a changed line or file in common.
 fn touches(patch: &Diff, change: &Diff) -> bool {
     let common = |(path, file): (&BString, &FileDiff)| {
         change.files.get(path).is_some_and(|changed| {
@@ -135,7 +136,7 @@ fn touches(patch: &Diff, change: &Diff) -> bool {
     patch.files.iter().any(common)
 }
 
-/// Returns which patches are tried together: each alone, then those of each run, then all.
+/// Returns the combinations of patches to try: each alone, those of each run, then all.
 pub(super) fn sets(makers: Vec<Maker>) -> Vec<Vec<Maker>> {
     let mut sets: Vec<Vec<Maker>> = makers.iter().take(ALONE).map(|maker| vec![maker.clone()]).collect();
     let mut runs: Vec<Vec<Maker>> = Vec::new();
@@ -152,7 +153,7 @@ pub(super) fn sets(makers: Vec<Maker>) -> Vec<Vec<Maker>> {
     sets
 }
 
-/// The files of a tree that were looked at.
+/// A cache of the files of a tree.
 struct After {
     tree: Oid,
     files: BTreeMap<BString, Option<Text>>,
@@ -165,7 +166,7 @@ struct Text {
 }
 
 impl After {
-    /// Returns the blob and the lines of a file; none where there is no such file, or none that can be read.
+    /// Returns the blob and lines of a file, or `None` if it is missing or unreadable.
     fn file(&mut self, store: &store::Store, path: &BString) -> Result<Option<&Text>, Error> {
         if !self.files.contains_key(path) {
             let blob = match path.to_str() {

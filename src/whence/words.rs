@@ -4,7 +4,7 @@ use gix::bstr::BString;
 
 use super::diff::{Diff, FileDiff};
 
-/// The most items, files or stretches of lines that a sentence names.
+/// The maximum number of items, files or line ranges in a sentence.
 const NAMED: usize = 4;
 
 /// Returns `the patch of r/a`, or `the patches of r/a and r/b`.
@@ -12,13 +12,13 @@ pub(super) fn patches(names: &[String]) -> String {
     format!("the {} of {}", if names.len() == 1 { "patch" } else { "patches" }, listed(names))
 }
 
-/// Says that the patches of some items make exactly a commit.
+/// Formats that the patches of some items make exactly a commit.
 pub(super) fn make_exactly(names: &[String]) -> String {
     let verb = if names.len() == 1 { "makes" } else { "make" };
     format!("{} {verb} exactly this tree of its parent", patches(names))
 }
 
-/// Returns the files that a patch changes, with the numbers of the lines that it adds.
+/// Formats the files that a patch changes, with the numbers of added lines.
 pub(super) fn changed(diff: &Diff) -> String {
     let files: Vec<String> = diff.files.iter().map(|(path, file)| changed_file(path, file)).collect();
     listed(&files)

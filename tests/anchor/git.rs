@@ -267,7 +267,7 @@ fn a_tracked_file_redirects_no_anchor() {
         assert_eq!(seen, env.git(["ls-remote", evil]).success());
         let said = env.handoff(["verify", "--json", RUN]).exit(3);
         assert_eq!(json(&said)["anchors"][1]["standing"], "differs", "{said}");
-        assert!(said.stderr.contains("has no say in how anchors are reached"), "{said}");
+        assert!(said.stderr.contains("is ignored when an anchor is reached"), "{said}");
         env.handoff(["anchor", "push"]).ends(3);
         // A remote that only a tracked file knows is none.
         env.handoff(["anchor", "add", "second", "git", "place"]).ends(1);

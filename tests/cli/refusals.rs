@@ -210,7 +210,7 @@ fn trust_is_never_taken_from_a_tracked_file() {
     env.write("repo/.handoff/config", "[handoff]\n\tsigners = /etc/passwd\n");
     assert_output!(env.handoff(["runs"]).exit(0), @r"
     ------- stderr -------
-    warning: `handoff.signers` is ignored: it stands in a file inside the work tree, which decides about nobody's trust
+    warning: `handoff.signers` is ignored: a file inside the work tree sets it, and a commit can change that file
     there are no runs here
     ");
 }

@@ -137,7 +137,7 @@ fn a_tracked_file_makes_built_in_executors_stricter_and_never_looser() {
     let ignored = ["command.home", "dispatch.readable", "dispatch.secretenv", "command.sandbox"];
     let ignored = ignored.map(|key| format!("handoff.executor.{key}")).into_iter();
     let ignored = ignored.chain(["handoff.subagent.s.network".to_owned()]).map(|key| {
-        format!("`{key}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust")
+        format!("`{key}` is ignored: a file inside the work tree sets it, and a commit can change that file")
     });
     assert_eq!(config.warnings, ignored.collect::<Vec<_>>());
 }

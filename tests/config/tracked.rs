@@ -79,7 +79,7 @@ fn each<T: Copy + PartialEq + std::fmt::Debug>(cases: &[Case<T>], held: fn(&Conf
                 .iter()
                 .map(|key| {
                     format!(
-                        "`{key}` is ignored: it stands in a file inside the work tree, which decides about nobody's trust"
+                        "`{key}` is ignored: a file inside the work tree sets it, and a commit can change that file"
                     )
                 })
                 .collect();

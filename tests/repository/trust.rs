@@ -25,7 +25,12 @@ fn signers_decide_whom_verify_trusts() {
     );
     assert!(verify(&["--signers", "../others"]).exit(3).stdout.contains("✗ UNTRUSTED"));
     assert!(verify(&["--require-trusted"]).exit(3).stdout.contains("✗ UNTRUSTED"));
-    assert!(verify(&["--signer", "ci@example.com"]).exit(1).stderr.contains("nobody says which keys"));
+    assert!(
+        verify(&["--signer", "ci@example.com"])
+            .exit(1)
+            .stderr
+            .contains("no allowed-signers file names the signer's keys")
+    );
     env.git(["config", "handoff.signers", "../signers"]).success();
     let _ = verify(&["--require-trusted"]).success();
     let claim = verify(&["--require", "tamper-evident"]).exit(3);

@@ -1,6 +1,7 @@
-//! Archives that are not what nobody but their key can have made, and runs of which two places say different things.
+//! Archives that are invalid, and runs with different content in two places.
 //!
-//! A run that is found in an archive is verified, and the archive itself only where it was fetched, and here.
+//! A run from an archive is verified when it is read; the archive itself when it is fetched, and
+//! here.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::verify::{self, Chain};
 
 use super::{Error, Finding, Patient};
 
-/// What a run is by the first ref that says so, by the name of the ref that it would have.
+/// The content of each run by the first ref that names it.
 type Said = BTreeMap<String, (String, Oid)>;
 
 pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
@@ -36,7 +37,8 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Says which runs of a sound archive are others by their own refs, or by an archive of the same folder that was looked at before.
+/// Reports the runs of a valid archive that differ from their own ref, or from an archive of the
+/// same folder that was checked before.
 fn differences(patient: &Patient, reference: &str, tip: Oid, said: &mut Said) -> Result<Vec<String>, Error> {
     let store = &patient.store;
     let (Some(folder), Ok(contents)) = (archives::folder_of(reference), archives::contents(store, tip)) else {
@@ -50,7 +52,7 @@ fn differences(patient: &Patient, reference: &str, tip: Oid, said: &mut Said) ->
             said.extend(there.map(|there| (own.clone(), (own.clone(), there))));
         }
         let (other, there) = said.entry(own).or_insert_with(|| (reference.to_owned(), held.commit));
-        // What an archive holds is sealed: a ref may be at an earlier part of it and no further.
+        // Archived runs are sealed: a ref may be at an earlier entry, but not beyond.
         if !history::goes_on(store, *there, held.commit) {
             let run = run.as_str();
             messages.push(format!("{reference} holds {} of the run {run:?}, and {other} is at {there}", held.commit));

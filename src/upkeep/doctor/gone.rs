@@ -1,5 +1,5 @@
-//! What our logs hold and is not here any more: refs of runs and threads that are gone, and threads that were set back. And what
-//! remotes showed, or logs from there name, and what is not there.
+//! Runs and threads that our logs name and that are gone or shortened, and what remotes no longer
+//! show.
 
 use crate::git::refs;
 use crate::ledger::chain;
@@ -34,7 +34,7 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Says that it is not known what a remote has shown.
+/// Reports an unreadable record of a remote.
 fn unknown(error: &shown::Error) -> Finding {
     let finding = Finding::problem("remote-record", in_words(error));
     match error.path() {
@@ -43,7 +43,7 @@ fn unknown(error: &shown::Error) -> Finding {
     }
 }
 
-/// Reports what one remote does not show: each loss by itself, and how many it was never seen to show.
+/// Reports what a remote lacks: each loss separately, and the number of those never seen there.
 fn of_remote(all: &[Vanished]) -> Vec<Finding> {
     let (lost, unpushed): (Vec<_>, Vec<_>) = all.iter().partition(|vanished| vanished.seen);
     let mut findings: Vec<Finding> = lost.into_iter().map(vanished).collect();
@@ -54,7 +54,8 @@ fn of_remote(all: &[Vanished]) -> Vec<Finding> {
     findings
 }
 
-/// Says what a remote does not show: a problem only where it did, and it is not here either.
+/// Reports what a remote lacks. It is a problem only if the remote had it and there is no copy
+/// here.
 fn vanished(vanished: &Vanished) -> Finding {
     let finding = if vanished.is_missed() { Finding::problem } else { Finding::note };
     let hint = match &vanished.kept {
@@ -67,7 +68,7 @@ fn vanished(vanished: &Vanished) -> Finding {
 fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Option<Finding>, Error> {
     let (store, name) = (&patient.store, format::run_ref(run));
     let is_here = match refs::read(store, &name) {
-        // That an archive cannot be read is a finding of its own.
+        // An unreadable archive is a finding of its own.
         Err(refs::Error::Archive(_)) => true,
         other => other?.is_some(),
     };
@@ -78,7 +79,7 @@ fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Opti
     {
         return Ok(Some(Finding::note("run-deleted", format!("{}; a log still names it", deleted.sentence(run)))));
     }
-    // The log says where a sealed one ended, and that stays here until git prunes it.
+    // The log names the last commit of a sealed run, which stays here until git prunes it.
     let seal = logs.own_seal(run);
     let found = match seal.filter(|commit| store.contains(*commit)) {
         None => refs::fetched_at(store, &Place::of_run(run))?.into_iter().map(|(_, tip)| tip).next(),
@@ -90,7 +91,7 @@ fn of_run(patient: &Patient, logs: &Logs, run: &RunId, log: &str) -> Result<Opti
 
 fn of_thread(patient: &Patient, thread: &ThreadId, entries: u64, log: &str) -> Result<Option<Finding>, Error> {
     let (store, name) = (&patient.store, format::thread_ref(thread));
-    // None where there is no ref: a thread has at least one entry.
+    // A missing ref has no entries; an existing thread has at least one.
     let has = chain::tip(store, &name)?.entries;
     if has >= entries {
         return Ok(None);
@@ -105,7 +106,7 @@ fn of_thread(patient: &Patient, thread: &ThreadId, entries: u64, log: &str) -> R
     Ok(Some(back(code, message, &name, found.map(|(_, tip)| tip))))
 }
 
-/// Says what is gone, and how it comes back: from a commit that is here, else from those that no ref reaches any more.
+/// Reports a loss and how to recover it: from a commit that is still here, if any.
 fn back(code: &'static str, message: String, name: &str, found: Option<Oid>) -> Finding {
     let hint = found.map_or_else(hints::find_lost, |commit| hints::restore_ref(name, commit));
     Finding::problem(code, message).hint(hint)

@@ -1,5 +1,5 @@
-//! Files that a killed process left inside the repository: locks that nobody holds, packs, objects and marks that nobody
-//! finishes, refs of a push that is over.
+//! Files that a killed process left in the repository: stale locks, unfinished packs and objects,
+//! keep marks, refs of an interrupted push.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -13,23 +13,24 @@ use crate::model::packet::Age;
 
 use super::{Error, Finding, Patient};
 
-/// What no process holds open is taken for left behind once it is so old: git closes lock files that it goes on holding.
+/// The age at which a file that no process holds open counts as left behind. git closes lock files
+/// that it still holds.
 const OLD: Duration = Duration::from_secs(3600);
 
-/// One that is younger than this is somebody's at work.
+/// A younger lock belongs to a running command.
 const YOUNG: Duration = Duration::from_secs(2);
 
-/// What a file stands in the way of, or only takes up.
+/// The effect of a leftover file.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// A lock that is never held for long.
+    /// A lock that is only ever held briefly.
     Lock,
-    /// A lock that git may hold for as long as an editor is open, with no process that has the file open.
+    /// A lock that git may hold, without an open file, as long as an editor is open.
     OfGit,
     Temporary,
 }
 
-/// Finds them; with `fix`, removes those that are old and that no process holds open.
+/// Finds leftover files. With `fix`, removes old ones that no process holds open.
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let common = patient.store.common_dir();
     let objects = patient.store.objects_dir();
@@ -85,7 +86,7 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
     )
 }
 
-/// Finds packs that a dead process of ours kept from git.
+/// Finds packs with the keep mark of a dead process.
 fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let forsaken = kept::forsaken(&patient.store).map_err(crate::git::store::Error::Pack)?;
     let found = forsaken.into_iter().map(|path| {
@@ -95,7 +96,7 @@ fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     Ok(found.collect())
 }
 
-/// Finds a multi-pack-index that was written while packs went away.
+/// Finds a multi-pack-index that refers to removed packs.
 fn stale_index(patient: &Patient, fix: bool) -> Option<Finding> {
     let path = midx::stale(&patient.store)?;
     let message = format!("{} names packs that are gone, and `git fsck` finds fault with it", path.display());
@@ -103,7 +104,7 @@ fn stale_index(patient: &Patient, fix: bool) -> Option<Finding> {
     Some(Finding::problem("multi-pack-index-stale", message).hint(hints::mend()).fixed(removed))
 }
 
-/// Returns the lock files of refs and of `packed-refs`, and what git writes the latter to.
+/// Returns the lock files of refs and of `packed-refs`, and git's temporary file for the latter.
 fn locks(common: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = ["packed-refs.lock", "packed-refs.new"]
         .iter()
@@ -125,8 +126,8 @@ fn locks(common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the lock files of the index, of `HEAD`, of the configuration and of what else git keeps outside `refs`, also those of
-/// linked work trees.
+/// Returns the lock files of the index, `HEAD`, the configuration and other files of git outside
+/// `refs`, including those of linked work trees.
 fn locks_of_git(common: &Path) -> Vec<PathBuf> {
     let mut folders = vec![common.to_owned(), common.join("objects/info"), common.join("objects/pack")];
     folders.push(common.join("objects/info/commit-graphs"));
@@ -137,12 +138,13 @@ fn locks_of_git(common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether the runs' own look finds it: whose run is not held by anybody need not get old.
+/// Returns true if the check of runs reports this lock, at any age, because it knows that no driver
+/// holds the run.
 fn is_held(common: &Path, path: &Path) -> bool {
     super::runs::HELD.iter().any(|folder| path.starts_with(common.join(REFS).join(folder)))
 }
 
-/// Returns objects and packs under the names that git, gix and we give to those that are not finished.
+/// Returns the temporary objects and packs of git, gix and this program.
 fn temporaries(objects: &Path) -> Vec<PathBuf> {
     let holds_objects =
         |name: &str| name == "pack" || (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -156,14 +158,13 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with("tmp_") || name.starts_with(".tmp")
 }
 
-/// Returns how long nothing was changed there; none where it is gone.
+/// Returns the age of the last change, or `None` if the path is gone.
 fn age(path: &Path) -> Option<Duration> {
     let meta = fs::symlink_metadata(path).ok()?;
-    // What is from the future is not being written now.
+    // A time in the future counts as old.
     Some(meta.modified().ok()?.elapsed().unwrap_or(OLD))
 }
 
-/// A file, whatever its name.
 type Id = (u64, u64);
 
 fn id(meta: &Metadata) -> Id {
@@ -179,7 +180,7 @@ fn id(meta: &Metadata) -> Id {
     }
 }
 
-/// Returns a file, or a folder with all that is in it.
+/// Returns a file, or all files in a folder.
 fn identities(path: &Path) -> Vec<Id> {
     let mut found = Vec::new();
     let mut paths = vec![path.to_owned()];
@@ -193,7 +194,8 @@ fn identities(path: &Path) -> Vec<Id> {
     found
 }
 
-/// Returns the files that processes hold open, as far as we may look; none where the system does not list them.
+/// Returns the files that processes hold open, as far as they are visible, or `None` if the system
+/// does not list them.
 fn open_files() -> Option<HashSet<Id>> {
     let mut open = HashSet::new();
     for process in fs::read_dir("/proc").ok()?.flatten() {

@@ -1,12 +1,11 @@
-//! Files of another user in the git directory: a container, `sudo` or a job that runs as root
-//! leaves them there, and then the owner of the repository can no longer write.
+//! Files of another user in the git directory. A container, `sudo` or a job that runs as root
+//! leaves them there, and the owner of the repository can no longer write.
 
 use crate::git::store::Store;
 
 use super::Finding;
 
-/// Finds them for the user who runs this; for root, finds what root left in the repository of
-/// another user.
+/// Finds them for the current user; for root, finds root's files in a repository of another user.
 #[cfg(unix)]
 pub(super) fn examine(store: &Store) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt as _;
@@ -44,17 +43,16 @@ mod unix {
     use std::os::unix::fs::MetadataExt as _;
     use std::path::{Path, PathBuf};
 
-    /// The folders of the git directory that are searched, besides what lies in it directly.
+    /// The folders of the git directory to search, besides its top level.
     const FOLDERS: [&str; 6] = ["handoff", "logs", "objects", "refs", "worktrees", "info"];
 
-    /// So many files and folders are looked at.
+    /// The maximum number of files and folders to inspect.
     const MOST_FILES: usize = 20_000;
 
-    /// So many are named or counted: a few show what happened.
+    /// The maximum number of files to report.
     const MOST_FOUND: usize = 1_000;
 
-    /// Returns the files and folders of others that `owner` cannot use, each with the user that it
-    /// belongs to.
+    /// Returns the files and folders that `owner` cannot use, each with its user.
     pub(super) fn in_the_way(dir: &Path, owner: u32, group: u32) -> Vec<(PathBuf, u32)> {
         let entries = |path: &Path| {
             let mut found: Vec<PathBuf> =
@@ -81,8 +79,8 @@ mod unix {
         found
     }
 
-    /// Returns true if its owner shares it, as `core.sharedRepository` asks for: a folder to write
-    /// in, a file to read.
+    /// Returns true if the file is shared, as `core.sharedRepository` requires: a folder must be
+    /// writable, a file readable.
     ///
     /// Objects and refs are replaced, never written to.
     fn is_shared(meta: &Metadata, group: u32) -> bool {

@@ -1,4 +1,4 @@
-//! What is registered and cannot be used: it is in the way only of who needs it, so nobody else would tell.
+//! Unusable registrations: a schema, shape or pipeline fails only when it is needed.
 
 use super::{Finding, Patient};
 use crate::config::Unregistered;
@@ -26,8 +26,8 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).chain(without_effect).collect()
 }
 
-/// Reports settings that have no effect. Only those whose name is like a registered one are a problem: a command may stand in the
-/// configuration of another repository.
+/// Reports settings without effect. They are a problem only if their name resembles a registered
+/// one; otherwise the command may be registered for another repository.
 fn without_effect(unregistered: &Unregistered) -> Finding {
     let found = match unregistered.nearest {
         Some(_) => Finding::problem("setting-without-effect", unregistered.to_string()),

@@ -1,4 +1,4 @@
-//! How remotes are set up here: what of it lets plain git delete what was handed over, there or here.
+//! Settings of remotes that let plain git delete shared runs, here or there.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ pub(super) fn examine(store: &Store) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Finds remotes to which a plain `git push` deletes every ref that is not here, what others handed over among them.
+/// Finds remotes on which a plain `git push` deletes every ref that is missing here.
 fn mirrors(store: &Store) -> Result<Vec<Finding>, Error> {
     let settings = settings(store, &["--type=bool"], r"^remote\..*\.mirror$")?;
     let mirrors = settings.iter().filter(|(_, value)| value == "true");
     let findings = mirrors.filter_map(|(key, _)| {
         let remote = key.strip_prefix("remote.")?.strip_suffix(".mirror")?;
         let message = format!(
-            "`{key}`: a plain `git push` to {remote:?} deletes the runs, threads and logs there that are not here, whoever handed them over"
+            "`{key}`: a plain `git push` to {remote:?} deletes all runs, threads and logs there that are not here"
         );
         Some(Finding::problem("mirror", message).hint(hints::no_mirror(remote)))
     });
     Ok(findings.collect())
 }
 
-/// Finds remotes from which a plain `git fetch` deletes what is here of ours and the remote shows no more.
+/// Finds remotes for which a plain `git fetch` deletes our refs that the remote lacks.
 fn prunes(store: &Store) -> Result<Vec<Finding>, Error> {
     let switches: BTreeMap<_, _> =
         settings(store, &["--type=bool"], r"^(fetch|remote\..*)\.prune$")?.into_iter().collect();
@@ -38,7 +38,7 @@ fn prunes(store: &Store) -> Result<Vec<Finding>, Error> {
     let findings = refspecs.iter().filter_map(|(key, refspec)| {
         let remote = key.strip_prefix("remote.")?.strip_suffix(".fetch")?;
         let own = format!("remote.{remote}.prune");
-        // The switch of a remote outdoes that of all.
+        // The remote's own setting takes precedence.
         let (switch, on) = is_on(&own).map_or_else(|| ("fetch.prune", is_on("fetch.prune")), |on| (&*own, Some(on)));
         if on != Some(true) || !reaches_ours(refspec) {
             return None;
@@ -51,7 +51,7 @@ fn prunes(store: &Store) -> Result<Vec<Finding>, Error> {
     Ok(findings.collect())
 }
 
-/// Returns whether refs of ours are among those that a refspec writes, and so among those that a prune by it deletes.
+/// Returns true if a refspec writes our refs, so that pruning it deletes them.
 fn reaches_ours(refspec: &str) -> bool {
     let Some((_, written)) = refspec.split_once(':') else { return false };
     match written.split_once('*') {
@@ -60,7 +60,7 @@ fn reaches_ours(refspec: &str) -> bool {
     }
 }
 
-/// Returns what is set of keys like this, in the order in which git reads them.
+/// Returns the values of matching keys, in git's order.
 fn settings(store: &Store, options: &[&str], keys: &str) -> Result<Vec<(String, String)>, Error> {
     let call = store.git().arg("config").args(options).args(["-z", "--get-regexp", keys]);
     let listed = match call.run() {

@@ -1,4 +1,4 @@
-//! The repository, the machine and the configuration.
+//! Checks of the repository, the machine and the configuration.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,13 +13,14 @@ use crate::model::hints;
 
 use super::{Error, Finding, Patient, owners, remotes, restrict};
 
-/// The first git that merges trees without a work tree.
+/// The first version of git that merges trees without a work tree.
 const OLDEST_GIT: (u32, u32) = (2, 38);
-/// Less free space than this is trouble soon, in bytes.
+/// Free space below which to warn, in bytes.
 const LITTLE_SPACE: u64 = 256 << 20;
-/// Transcripts larger than this are worth a word, in bytes.
+/// The size of transcripts above which to mention them, in bytes.
 const MANY_TRANSCRIPTS: u64 = 256 << 20;
-/// Objects younger than this must survive a prune, in seconds: those of a commit stand for moments before its branch does.
+/// The minimum age before a prune may delete objects, in seconds: new objects are unreferenced for
+/// a moment.
 const PRUNE_AFTER: i64 = 3600;
 
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
@@ -80,7 +81,7 @@ fn prune(store: &Store) -> Result<Option<Finding>, Error> {
         Err(other) => return Err(other.into()),
     };
     let oldest = Clock::System.now().seconds() - PRUNE_AFTER;
-    // `now` is written as the end of time.
+    // git stores `now` as the maximum time.
     let soon = expires.parse::<u64>().is_ok_and(|at| i64::try_from(at).unwrap_or(i64::MAX) > oldest);
     Ok(soon.then(|| {
         let message = "`gc.pruneExpire` lets `git gc` delete objects at once, also those that a commit is about to use";
@@ -92,7 +93,7 @@ fn space(places: &[&Path]) -> Vec<Finding> {
     let mut findings = Vec::new();
     #[cfg(unix)]
     {
-        // The cache and the repository are usually on one disk.
+        // The cache and the repository are usually on the same disk.
         let mut seen = HashSet::new();
         for place in places {
             let Some(place) = place.ancestors().find(|path| path.exists()) else { continue };
@@ -108,7 +109,7 @@ fn space(places: &[&Path]) -> Vec<Finding> {
     findings
 }
 
-/// Finds `git replace` refs that make stock git show something else than what is signed.
+/// Finds `git replace` refs, which make git show other objects than the signed ones.
 fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
     let prefix = "refs/replace/";
     let replaced = refs::list(store, prefix)?;
@@ -116,7 +117,7 @@ fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
         return Ok(Vec::new());
     }
     let call = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").args(["rev-list", "--objects", "--no-object-names"]);
-    // Promised objects of a partial clone are not worth a fetch.
+    // Not worth fetching promised objects of a partial clone.
     let call = call.args(["--missing=allow-any", "--exclude=refs/handoff/bases/*", "--glob=refs/handoff/*"]);
     let listed = call.run()?;
     let ours: HashSet<&[u8]> = listed.split(|byte| *byte == b'\n').collect();
@@ -139,7 +140,7 @@ fn replacements(store: &Store) -> Result<Vec<Finding>, Error> {
     Ok(findings.chain(note).collect())
 }
 
-/// Finds a repository that also has names of the other hash for its objects (`extensions.compatObjectFormat`).
+/// Finds `extensions.compatObjectFormat`: a second hash for object names.
 fn compatible_format(store: &Store) -> Result<Option<Finding>, Error> {
     let call = store.git().args(["config", "--get", "extensions.compatObjectFormat"]);
     let other = match call.line() {
@@ -155,7 +156,7 @@ fn compatible_format(store: &Store) -> Result<Option<Finding>, Error> {
     Ok(Some(Finding::note("compat-object-format", message).hint(hints::unset_compatible_format())))
 }
 
-/// Finds objects that are gone from below our refs; in a partial clone they are elsewhere.
+/// Finds objects that are missing below our refs. In a partial clone they are elsewhere.
 fn missing(store: &Store) -> Result<Option<Finding>, Error> {
     if history::is_partial(store) {
         return Ok(None);
@@ -164,7 +165,7 @@ fn missing(store: &Store) -> Result<Option<Finding>, Error> {
     let call = call.args(["--missing=print", "--exclude=refs/handoff/bases/*", "--glob=refs/handoff/*"]);
     let listed = match call.run() {
         Ok(listed) => String::from_utf8_lossy(&listed).into_owned(),
-        // Without a commit git goes no further: whoever looks at that run or log tells of it.
+        // git stops at a missing commit; the check of that run or log reports it.
         Err(program::Error::Failed { .. }) => return Ok(None),
         Err(other) => return Err(other.into()),
     };

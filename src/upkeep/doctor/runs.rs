@@ -1,4 +1,4 @@
-//! The runs of the repository, and what belongs to them beside their refs.
+//! Checks of runs and of what belongs to them besides their refs.
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ use crate::worker::workspace::Workspace;
 
 use super::{Error, Finding, Patient};
 
-/// The folders below `refs/handoff/` whose refs only the holder of a run writes.
+/// The folders below `refs/handoff/` whose refs only the driver of a run writes.
 pub(super) const HELD: [&str; 4] = ["runs", "bases", "salvage", "transcripts"];
 
 pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
-    // A lock left on a ref would keep everything else from being mended.
+    // A stale lock on a ref would prevent every other repair.
     let mut findings = stale_locks(patient, fix)?;
     for (name, _) in refs::list(&patient.store, RUN_REFS)? {
         let Some(run) = name.strip_prefix(RUN_REFS).and_then(RunId::decode) else {
@@ -47,7 +47,7 @@ fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error>
         findings.push(finding);
     }
     let state = &view.state;
-    // One that is open-ended may wait for more as long as it likes.
+    // An open-ended run may wait indefinitely.
     let waits = state.is_done() && state.submitted.open_ended;
     if state.is_settled() && !state.sealed && !waits {
         let (code, message, hint) = if state.is_done() {
@@ -60,7 +60,7 @@ fn one(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error>
     Ok(findings)
 }
 
-/// Finds what a crash right after submit or seal left out.
+/// Finds log entries that are missing because of a crash right after submit or seal.
 fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Error> {
     let (store, run) = (&patient.store, &view.run);
     let base = view.state.submitted.base;
@@ -92,7 +92,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     if missing.is_empty() {
         return Ok(missing);
     }
-    // A log is a witness: it must not be made to witness a run that was tampered with.
+    // A log must not attest to a run that was tampered with.
     let open = match continuable(store, run, &format::run_ref(run), &own) {
         Ok(proven) => fix.then(|| OpenRun::of(writer, proven)).transpose()?,
         Err(Refusal::Sealed(_)) => fix.then(|| OpenRun::open(writer, run)).transpose()?,
@@ -108,12 +108,12 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     Ok(missing.into_iter().map(|finding| finding.hint(hints::mend()).fixed(fix)).collect())
 }
 
-/// Finds attempts and worktrees that no driver looks after.
+/// Finds attempts and worktrees without a driver.
 fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> {
     let run = &view.run;
     let running = view.state.items.iter().filter(|item| item.phase == Phase::Running).count();
     let left = Workspace::leftovers(&patient.host, run)?.len();
-    // A run that somebody drives is in the best of hands; to ask takes the hold for a moment, so it is not asked in vain.
+    // A driven run needs no check. The check takes the lock briefly, so it is made only if needed.
     if (running == 0 && left == 0) || is_held(patient, run)? {
         return Ok(None);
     }
@@ -133,7 +133,7 @@ fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
     }
 }
 
-/// Finds worktrees of runs that are not here, whose work cannot be saved under anything.
+/// Finds worktrees of unknown runs, whose work cannot be saved under any name.
 fn leftovers_of_nothing(patient: &Patient) -> Vec<Finding> {
     let entries = std::fs::read_dir(&patient.host.root).into_iter().flatten().flatten();
     let mut orphans: Vec<PathBuf> = entries
@@ -160,7 +160,7 @@ fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
             let finding = Finding::problem("stale-lock", message).hint(hints::mend());
             let hold = match Hold::take(&common, &run) {
                 Ok(hold) => hold,
-                // Whoever has the run has the lock as well.
+                // The repository that has the run has its lock file as well.
                 Err(hold::Error::Held { .. }) => continue,
                 Err(other) => return Err(other.into()),
             };
@@ -172,7 +172,7 @@ fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Returns the refs below one folder that have a lock file, with their runs.
+/// Returns the refs below a folder that have a lock file, with their runs.
 fn locked(common: &Path, kind: &str) -> Vec<(String, RunId)> {
     let entries = std::fs::read_dir(common.join(REFS).join(kind)).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries

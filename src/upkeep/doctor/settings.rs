@@ -1,4 +1,4 @@
-//! Settings that make no sense: nothing else can be looked at before they do.
+//! Invalid settings. Nothing else can be checked before they are corrected.
 
 use super::{Diagnosis, Error, Finding};
 use crate::config::{self, Config};
@@ -7,7 +7,8 @@ use crate::model::causes::in_words;
 use crate::repository::Environment;
 
 impl Environment {
-    /// Returns what is wrong with the settings of the repository around the directory, all of it; none where it can be opened with them.
+    /// Returns all invalid settings of the repository that contains the directory; empty if it
+    /// opens.
     pub fn diagnose_settings(&self) -> Result<Option<Diagnosis>, Error> {
         let faults = Config::faults(&Store::discover(&self.directory)?)?;
         if faults.is_empty() {

@@ -1,4 +1,4 @@
-//! What `whence` answers about the lines of a file.
+//! JSON output of `whence` for lines of a file.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::whence::judge::Verdict;
 use crate::whence::known::Standing;
 use crate::whence::lines::Line;
 
-/// Lines that stand together and are of one origin.
+/// Consecutive lines of one origin.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinesShown {
     /// The file, from the top of the repository.
@@ -17,26 +17,25 @@ pub struct LinesShown {
     pub from: u64,
     /// The last line.
     pub to: u64,
-    /// The commit that brought them; none of what is not committed yet.
+    /// The commit that introduced them; `None` if not committed.
     pub commit: Option<Oid>,
-    /// The items that made them: more than one where each of them added the line.
+    /// The items that made them; several if each of them added the line.
     pub items: Vec<Named>,
     /// Whether that is proven.
     pub proven: bool,
-    /// Who made them: items, or a person where the commit is one's or holds changes of one besides. `None` where neither
-    /// can be said.
+    /// The kind of author: items or a person. `None` if unknown.
     pub by: Option<LinesBy>,
-    /// Why, in a line.
+    /// The reason, in one line.
     pub detail: String,
-    /// The commit that changed them since, if `blame.ignoreRevsFile` passes over it.
+    /// The later commit that `blame.ignoreRevsFile` skips.
     #[serde(rename = "passedOver", skip_serializing_if = "Option::is_none")]
     pub passed_over: Option<Oid>,
-    /// Whether the commit holds changes of a person besides what items made.
+    /// Whether the commit also contains a person's changes.
     #[serde(skip)]
     pub mixed: bool,
 }
 
-/// Who made lines.
+/// The kind of author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinesBy {
@@ -73,7 +72,7 @@ impl LinesShown {
 }
 
 impl LinesShown {
-    /// Returns whether an item made them.
+    /// Returns true if an item made them.
     pub fn by_item(&self, item: &ItemShown) -> bool {
         self.items.contains(&item.named())
     }
