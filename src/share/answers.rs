@@ -1,4 +1,4 @@
-//! What `push` and `fetch` answer, as JSON has it.
+//! JSON output of `push` and `fetch`.
 
 use serde::Serialize;
 
@@ -13,69 +13,70 @@ use super::push::{Moved, Pushed};
 use super::rival::Rival;
 use super::{Kind, fetch, push};
 
-/// What was fetched: what `fetch --json` prints.
+/// The output of `fetch --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct FetchAnswer<'a> {
     schema: &'static str,
     /// The remote's name.
     pub remote: &'a str,
-    /// Every ref that was looked at.
+    /// Every examined ref.
     pub refs: Vec<RefShown<'a>>,
-    /// Names of the remote's that are none of ours.
+    /// Names on the remote that are not valid.
     pub skipped: &'a [String],
-    /// How many blobs were brought besides.
+    /// The number of blobs fetched in addition.
     pub blobs: usize,
-    /// What others said of runs of ours, and what became of it; absent where nobody said anything new.
+    /// Statements of others about our runs, and their effect; absent if there are none.
     #[serde(rename = "takenIn", skip_serializing_if = "<[_]>::is_empty")]
     pub taken_in: &'a [TakenIn],
-    /// What the remote does not show, although it did or a log of its names it; absent where there is nothing of the kind.
+    /// Names that the remote lacks although it had them or a log of its names them; absent if there
+    /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<VanishedShown<'a>>,
-    /// The runs that had refs here and lie in archives alone now; absent where there are none.
+    /// Runs whose fetched refs were replaced by archives; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<&'a str>,
 }
 
-/// A run, thread or log that a remote does not show.
+/// A run, thread or log that a remote lacks.
 #[derive(Clone, Debug, Serialize)]
 pub struct VanishedShown<'a> {
-    /// What it is.
+    /// The kind.
     pub kind: &'static str,
     /// Its name.
     pub name: &'a str,
-    /// Whether the remote showed it before. Otherwise it may never have been pushed.
+    /// Whether the remote had it before. Otherwise it may never have been pushed.
     pub seen: bool,
-    /// The ref here that holds it: what was fetched from there, else ours; absent where there is none.
+    /// A ref here that still has it: fetched, else ours; absent if there is none.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub kept: Option<&'a str>,
-    /// The log that names it, fetched from there.
+    /// The log, fetched from the remote, that names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<&'a str>,
 }
 
-/// A ref, and what was made of it, or how what we have stands to what the remote has.
+/// A ref with its result, or with its relation to the remote's.
 #[derive(Clone, Debug, Serialize)]
 pub struct RefShown<'a> {
-    /// What it holds.
+    /// The kind.
     pub kind: &'static str,
     /// Its name.
     pub name: &'a str,
-    /// Of what was fetched, our ref for it; of what was pushed, the remote's.
+    /// For a fetch, our ref; for a push, the remote's.
     #[serde(rename = "ref")]
     pub reference: &'a str,
-    /// What stood there before.
+    /// The object before.
     pub old: Option<Oid>,
-    /// What stands there after.
+    /// The object after.
     pub new: Oid,
-    /// What that means, in a word.
+    /// The status.
     pub status: &'static str,
-    /// Why it was not fetched, if it was not sound.
+    /// The reason why it was not fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
 }
 
 impl<'a> FetchAnswer<'a> {
-    /// Answers what was fetched from a remote of this name.
+    /// Returns the answer for a fetch from this remote.
     pub fn of(remote: &'a str, fetched: &'a Fetched, taken_in: &'a [TakenIn]) -> Self {
         let taken = |taken: &'a Taken| RefShown {
             kind: taken.place.kind.word(),
@@ -105,42 +106,43 @@ impl<'a> FetchAnswer<'a> {
     }
 }
 
-/// What was pushed: what `push --json` prints.
+/// The output of `push --json`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PushAnswer<'a> {
     schema: &'static str,
-    /// The remote, as it was named, without a password.
+    /// The remote as given, without a password.
     pub remote: String,
-    /// Whether nothing was to be moved.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// Every ref that was looked at.
+    /// Every examined ref.
     pub refs: Vec<RefShown<'a>>,
-    /// What lies on the remote in the place of a chain of ours, and is no such chain.
+    /// Objects on the remote that are not valid chains although they have the name of one of ours.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsound: Vec<UnsoundRef<'a>>,
-    /// What was not pushed, because the remote has another run or thread of that name; absent where there is none.
+    /// Runs and threads that were not pushed, because the remote has others of the same name;
+    /// absent if there are none.
     #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut<'a>>,
-    /// Refs of archived runs that the remote would not let go; absent where there are none.
+    /// Refs of archived runs that the remote refused to delete; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<StaysThere<'a>>,
 }
 
-/// A ref of an archived run that a remote keeps.
+/// A ref of an archived run that a remote refused to delete.
 #[derive(Clone, Debug, Serialize)]
 pub struct StaysThere<'a> {
     /// The remote's ref.
     #[serde(rename = "ref")]
     pub reference: &'a str,
-    /// Why, in the remote's words.
+    /// The remote's reason.
     pub reason: &'a str,
 }
 
-/// A run or thread of ours that was not pushed, because the remote has another one under the name.
+/// A run or thread that was not pushed, because the remote has another of the same name.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut<'a> {
-    /// What it is.
+    /// The kind.
     pub kind: &'static str,
     /// Its name.
     pub name: &'a str,
@@ -156,23 +158,23 @@ impl<'a> LeftOut<'a> {
     }
 }
 
-/// What lies in the place of a chain of ours.
+/// An invalid object on the remote under the name of one of our chains.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnsoundRef<'a> {
-    /// What ours is.
+    /// The kind of our chain.
     pub kind: &'static str,
     /// Its name.
     pub name: &'a str,
-    /// What lies there.
+    /// The object.
     pub head: Oid,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub reason: &'a str,
-    /// The name beside it that our log takes; none where ours is left out.
+    /// The alternative name of our log; `None` if ours was not pushed.
     pub instead: Option<String>,
 }
 
 impl<'a> PushAnswer<'a> {
-    /// Answers what was pushed.
+    /// Returns the answer for a push.
     pub fn of(request: &push::Request, pushed: &'a Pushed) -> Self {
         let moved = |moved: &'a Moved| RefShown {
             kind: moved.place.kind.word(),

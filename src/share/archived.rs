@@ -1,4 +1,4 @@
-//! Runs that lie in archives: they travel with those, and their own refs go where an archive has taken their place.
+//! Archived runs: pushed and fetched within archives, which replace their refs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::diverged;
 use super::push::{self, Pushed, Request, Status};
 use super::{Kind, Place};
 
-/// Returns the runs that an archive holds at `new` and not at `old`.
+/// Returns the runs that an archive contains at `new` but not at `old`.
 pub(super) fn added(store: &Store, old: Option<Oid>, new: Oid) -> Result<Vec<(RunId, ArchivedRun)>, Fault> {
     let before = old.map(|old| archives::contents(store, old)).transpose()?.unwrap_or_default();
     let now = archives::contents(store, new)?;
@@ -23,7 +23,7 @@ pub(super) fn added(store: &Store, old: Option<Oid>, new: Oid) -> Result<Vec<(Ru
     Ok(now.iter().filter(is_new).map(|(run, held)| (run.clone(), *held)).collect())
 }
 
-/// Returns what archives hold that end at these commits, in the places that it had; of several the first counts.
+/// Returns the content of the archives that end at these commits; the first of several counts.
 fn held(store: &Store, tips: impl Iterator<Item = Oid>) -> BTreeMap<Place, Oid> {
     let mut held = BTreeMap::new();
     for contents in tips.filter_map(|tip| archives::contents(store, tip).ok()) {
@@ -37,7 +37,7 @@ fn held(store: &Store, tips: impl Iterator<Item = Oid>) -> BTreeMap<Place, Oid> 
     held
 }
 
-/// Returns what the archives hold that were fetched from a remote, and taken, and that it shows.
+/// Returns the content of a remote's archives that were fetched and accepted.
 pub(super) fn fetched(
     store: &Store,
     folder: &str,
@@ -50,7 +50,7 @@ pub(super) fn fetched(
     Ok(held(store, archives.map(|(_, tip)| *tip)))
 }
 
-/// Returns what the archives hold that lie on a remote and are known here for sound: ours, and those that were fetched from anywhere.
+/// Returns the content of a remote's archives that are known here: ours and fetched ones.
 pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTreeMap<Place, Oid>, refs::Error> {
     let listed = refs::list(store, REFS)?;
     let known: Vec<(Place, Oid)> = listed.iter().filter_map(|(name, tip)| Some((Place::of_ref(name)?, *tip))).collect();
@@ -61,12 +61,12 @@ pub(super) fn on_remote(store: &Store, has: &BTreeMap<Place, Oid>) -> Result<BTr
     Ok(held(store, tips.map(|(_, tip)| *tip)))
 }
 
-/// Says which run of an archive is not what was fetched under the name of that run before, from the same remote.
+/// Returns the first archived run that differs from the fetched run of its name.
 pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> Result<Option<String>, Error> {
     for (run, archived) in added(store, old, new)? {
         let reference = Place::of_run(&run).below(folder);
         let Some(here) = refs::read(store, &reference)? else { continue };
-        // Two people took one id: neither is the other's run told anew.
+        // Two people chose the same id; neither run is a forgery of the other.
         if !history::goes_on(store, here, archived.commit) && !diverged::are_by_two(store, here, archived.commit) {
             let name = run.as_str();
             return Ok(Some(format!(
@@ -77,9 +77,9 @@ pub(super) fn clash(store: &Store, folder: &str, old: Option<Oid>, new: Oid) -> 
     Ok(None)
 }
 
-/// Takes away the refs that were fetched of runs which a remote has only in archives now; returns what lay there.
+/// Deletes fetched refs of runs that a remote now has only in archives; returns their places.
 ///
-/// Nothing is lost by that: an archive that was fetched holds just that run, to its end.
+/// Nothing is lost: the fetched archive contains exactly that run.
 pub(super) fn give_way(
     store: &Store,
     folder: &str,
@@ -100,8 +100,7 @@ pub(super) fn give_way(
     Ok(places)
 }
 
-/// Takes away the remote's refs of what it has in an archive of ours by now, each only where it still is what was seen there; what the
-/// remote will not let go stays.
+/// Deletes the remote's refs of archived runs, each only if unchanged. Reports refused ones.
 pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &mut Pushed) -> Result<(), push::Error> {
     let archives = pushed.moved.iter().filter(|moved| moved.place.kind == Kind::Archive);
     let there = held(store, archives.map(|moved| moved.new));
@@ -119,7 +118,7 @@ pub(super) fn retire(store: &Store, reach: &Reach, request: &Request, pushed: &m
     Ok(())
 }
 
-/// Why it is not known how an archive stands to what is here.
+/// An error while comparing archives.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Brings objects from a remote: the history of what it shows, then the evidence that a partial clone's filter kept back.
+//! Fetches objects from a remote: history, then the evidence that a partial clone's filter omits.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,11 @@ use super::archived;
 use super::evidence;
 use super::fetch::{Error, Request, Taken};
 
-/// How often a remote is asked for less where not all of what it shows is sound.
+/// The number of attempts with fewer refs, if some of a remote's refs are invalid.
 const MOST_TRIES: usize = 100;
 
-/// Brings what is not here, in one batch; returns why where git would not take it. What else there is comes all the same.
+/// Fetches the missing objects in one request. Returns the reason if git rejects some; the others
+/// are fetched all the same.
 pub(super) fn history(
     store: &Store,
     reach: &Reach,
@@ -30,7 +31,7 @@ pub(super) fn history(
         tries += 1;
         match remote::fetch(store, reach, &request.remote.given, &batch, Depth::History) {
             Ok(brought) => kept.join(brought),
-            // Whose fault it is can only be found out by asking for less.
+            // Only smaller requests show which ref is at fault.
             Err(remote::Error::Unsound(..)) if batch.len() > 1 && tries < MOST_TRIES => {
                 let (one, other) = batch.split_at(batch.len() / 2);
                 batches.extend([other.to_vec(), one.to_vec()]);
@@ -44,9 +45,9 @@ pub(super) fn history(
     Ok(unsound)
 }
 
-/// Brings the trees of what is shown where a partial clone's filter kept them back (`--filter=tree:0`), in one batch.
+/// Fetches, in one request, the trees that a partial clone's filter omits (`--filter=tree:0`).
 ///
-/// Only a walk tells: plain git may have brought the commits alone, now or long ago.
+/// This needs a walk, because plain git may have fetched only commits at any time.
 pub(super) fn trees(
     store: &Store,
     reach: &Reach,
@@ -70,7 +71,7 @@ pub(super) fn trees(
     Ok(())
 }
 
-/// Brings what verify needs besides commits and trees, where a partial clone's filter kept it back; returns how many blobs.
+/// Fetches the blobs that verify needs and a partial clone's filter omits; returns their number.
 pub(super) fn evidence(
     store: &Store,
     reach: &Reach,
@@ -100,7 +101,7 @@ pub(super) fn evidence(
         }
     }
     let first = blobs(store, reach, request, wanted, kept)?;
-    // Which documents the rules look into stands in what just came.
+    // The rules that name the documents have only just been fetched.
     let mut wanted = Vec::new();
     for run in runs {
         wanted.extend(evidence::looked_into(store, run)?);
@@ -108,7 +109,7 @@ pub(super) fn evidence(
     Ok(first + blobs(store, reach, request, wanted, kept)?)
 }
 
-/// Brings blobs, each once, in one batch; returns how many.
+/// Fetches distinct blobs in one request; returns their number.
 fn blobs(
     store: &Store,
     reach: &Reach,

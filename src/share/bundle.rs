@@ -1,4 +1,4 @@
-//! Runs and threads in one file, for where there is no remote, with the logs that anchor them. `verify` opens it again.
+//! Writes runs, threads and their logs into one file, for use without a remote.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,11 +12,11 @@ use crate::model::format::REFS;
 use crate::model::log_name::LogName;
 use crate::model::place::{Kind, Place};
 
-/// Writes a bundle of runs and threads, each by the ref that holds it, and of the logs that lie beside those refs.
+/// Writes a bundle of runs and threads, given by their refs, and of the logs beside those refs.
 ///
-/// Fetched ones stand in it under the names that they have where they come from. What a run starts from is not part of it.
+/// Fetched ones get the names they have at their origin. The base of a run is not included.
 ///
-/// Of this repository's logs, those go along that `outbound` chooses.
+/// Includes those logs of this repository that `outbound` selects.
 pub(super) fn write(
     store: &Store,
     chains: &[(Place, String)],
@@ -63,7 +63,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Why a bundle could not be written.
+/// An error while writing a bundle.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! Which runs and threads are written into a bundle, and where to.
+//! Selects runs and threads for a bundle and writes the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -21,17 +21,18 @@ use crate::thread::target::{self as thread_target, ThreadTarget};
 use super::outbound::{self, Outbound};
 use super::{bundle, wanted};
 
-/// What was written into a bundle.
+/// The content of a written bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bundled {
-    /// How many runs.
+    /// The number of runs.
     pub runs: usize,
-    /// How many threads.
+    /// The number of threads.
     pub threads: usize,
 }
 
 impl Repository {
-    /// Writes runs and threads into a bundle, with the logs that anchor them: those of some names, or all of this repository.
+    /// Writes the named runs and threads, or all of this repository, into a bundle, with their
+    /// logs.
     pub fn bundle(&self, names: Option<&[String]>, out: &mut dyn Write) -> Result<Bundled, Error> {
         let chains = chains(&self.store, names)?;
         bundle::write(&self.store, &chains, &self.logs_of(&chains, names.is_none())?, out)?;
@@ -39,7 +40,8 @@ impl Repository {
         Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread) })
     }
 
-    /// Returns the logs that tell of runs and threads of this repository among these, and, unless they are `all`, of no others.
+    /// Returns the logs that name runs and threads among these and, unless they are `all`, no
+    /// others.
     fn logs_of(&self, chains: &[(Place, String)], all: bool) -> Result<Vec<(LogName, Oid)>, Error> {
         let own = chains.iter().filter(|(place, reference)| *reference == place.below(format::REFS));
         let handed: BTreeSet<Subject> = own.filter_map(|(place, _)| outbound::subject_of(place)).collect();
@@ -60,7 +62,7 @@ impl Repository {
         })?)
     }
 
-    /// Writes a bundle into a file; one of that name is replaced by a whole bundle or not at all.
+    /// Writes a bundle file. An existing file is replaced atomically.
     pub fn bundle_into(&self, names: Option<&[String]>, path: &Path) -> Result<Bundled, Error> {
         let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -73,7 +75,7 @@ impl Repository {
     }
 }
 
-/// Returns what is to be written, each with the ref that holds it; a name that a run and a thread have means both.
+/// Returns what to write, each with its ref. A name that a run and a thread share means both.
 fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)>, Error> {
     let mut chains: Vec<(Place, String)> = Vec::new();
     if names.is_none() {
@@ -93,7 +95,7 @@ fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)
     if chains.is_empty() { Err(Error::Nothing) } else { Ok(chains) }
 }
 
-/// Gives a file that was made for its owner alone the mode of any other new one.
+/// Gives a private temporary file the default mode of a new file.
 fn readable(file: &std::fs::File) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -103,7 +105,7 @@ fn readable(file: &std::fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Why there is no bundle.
+/// An error while writing a bundle.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! Chains of which a remote has another continuation, or that are not the same chain at all.
+//! Chains that differ from the remote's chain of the same name.
 
 use std::fmt;
 
@@ -8,32 +8,32 @@ use crate::ledger::{chain, sign};
 use crate::model::digest::Oid;
 use crate::model::place::{Kind, Place};
 
-/// A chain that the remote has another continuation of.
+/// A chain that diverges from the remote's.
 #[derive(Clone, Debug)]
 pub struct Diverged {
-    /// What it holds.
+    /// The kind and name.
     pub place: Place,
     /// Our head.
     pub ours: Oid,
     /// The remote's.
     pub theirs: Oid,
-    /// How the two belong together.
+    /// The relation of the two.
     pub how: How,
 }
 
-/// How two chains in one place belong together.
+/// The relation of two chains of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// The remote's head is not here, so that nobody can tell.
+    /// Unknown, because the remote's head is not in this repository.
     Unknown,
-    /// They begin with the same entry.
+    /// They share the first entry.
     Forked,
-    /// They begin with different entries: they are two runs or threads with one name.
+    /// They differ in the first entry: two runs or threads of the same name.
     Another,
 }
 
 impl Diverged {
-    /// Puts the head that a remote has in a place beside ours.
+    /// Compares our head with the remote's.
     pub(super) fn of(store: &Store, place: Place, ours: Oid, theirs: Oid) -> Self {
         let how = match (history::first(store, ours), history::first(store, theirs)) {
             _ if !store.contains(theirs) => How::Unknown,
@@ -43,13 +43,13 @@ impl Diverged {
         Self { place, ours, theirs, how }
     }
 
-    /// Says of each chain what the remote has in its place.
+    /// Formats the divergence of each chain.
     pub(super) fn sentence(diverged: &[Self]) -> String {
         diverged.iter().map(Self::to_string).collect::<Vec<_>>().join("; ")
     }
 }
 
-/// Returns true if two chains begin with different entries, each signed by another key.
+/// Returns true if the first entries differ and are signed by different keys.
 pub(super) fn are_by_two(store: &Store, one: Oid, other: Oid) -> bool {
     let begun = |head: Oid| {
         let first = history::first(store, head)?;

@@ -1,8 +1,7 @@
-//! Which blobs of a chain verify needs, found in its trees without reading a blob: those that are not here, and those that are too
-//! large.
+//! Finds missing and oversized blobs that verify needs, by walking trees only.
 //!
-//! A partial clone has commits and trees. Everything verify reads besides, but for the products themselves, is named here, so
-//! that it can be brought in one batch.
+//! A partial clone has commits and trees. Everything else that verify reads, except products, is
+//! listed here, so that it can be fetched in one request.
 
 use std::collections::BTreeSet;
 
@@ -20,34 +19,34 @@ use crate::plan;
 
 use super::Kind;
 
-/// Deeper folders than this hold nothing of ours: a path of 1,024 bytes has fewer segments.
+/// The maximum depth of our folders: a path of 1,024 bytes has fewer segments.
 const DEEPEST: usize = 600;
 
-/// How many spots there are.
+/// The number of spots.
 const SPOTS: usize = Spot::Content as usize + 1;
 
-/// Where in a chain's tree a folder lies.
+/// The role of a folder in a chain's tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spot {
     Root,
     /// `items/`.
     Items,
-    /// `items/<2 hex>/`: an item, or a folder of the fan-out. Read as both.
+    /// `items/<2 hex>/`: an item or a fan-out folder. Handled as both.
     Fan,
     /// The folder of an item.
     Item,
-    /// All of it is evidence.
+    /// Everything is evidence.
     All,
-    /// `imports/` and each folder in it: what shows where a product comes from stands beside the product.
+    /// `imports/` and its folders: evidence stands beside each product.
     Import,
-    /// Products and what was given.
+    /// Products and given files.
     Content,
 }
 
-/// Collects the blobs of a chain that are not here, from its head back to one that was fetched before.
+/// Collects the missing blobs of a chain, from its head back to one that was fetched before.
 ///
-/// `content` asks for products as well. Of a head that was fetched before, one look at its own tree shows whether its
-/// evidence came along; it may have been brought by plain git.
+/// With `content`, includes products. The tree of an earlier fetched head is checked too, because
+/// plain git may have fetched it without evidence.
 pub(super) fn missing(
     store: &Store,
     kind: Kind,
@@ -71,16 +70,16 @@ pub(super) fn missing(
     Ok(walk.absent())
 }
 
-/// Says which object of a chain is larger than what is read in its place, from the head back to one that was looked at before.
+/// Returns the first object above its size limit, from the head back to one checked before.
 ///
-/// What is not here is not too large; products may be of any size.
+/// Skips missing objects, and products, which have no limit here.
 pub(super) fn oversized(
     store: &Store,
     kind: Kind,
     old: Option<Oid>,
     head: Oid,
 ) -> Result<Option<String>, store::Error> {
-    // The files that a thread holds are products; its folders are read whole all the same.
+    // A thread's files are products, but its trees have a limit.
     let search = if kind == Kind::Thread { Search::Folders } else { Search::Large };
     let mut walk = Walk { search, ..Walk::new(store, false) };
     let root = if kind == Kind::Run { Spot::Root } else { Spot::All };
@@ -94,12 +93,12 @@ pub(super) fn oversized(
     Ok(None)
 }
 
-/// Collects the documents that the rules of a run look into and that are not here; its plan and its rules are by now.
+/// Collects the missing documents that a run's rules evaluate. Its plan and rules are here.
 ///
-/// What cannot be read holds nothing that is asked for here: it is for verify to find.
+/// Ignores unreadable data; verify reports it.
 pub(super) fn looked_into(store: &Store, head: Oid) -> Result<Vec<Oid>, store::Error> {
     let tree = |commit: Oid| Ok::<_, store::Error>(tree_of(&store.read(commit)?.1));
-    // Neither changes after entry 0, so that the latest tree has them as well.
+    // Plan and rules never change after entry 0, so the latest tree has them.
     let Some(latest) = tree(head)? else { return Ok(Vec::new()) };
     let read = |path| Ok::<_, store::Error>(store.blob_at(latest, path)?.and_then(|blob| store.read_blob(blob).ok()));
     let own = read(format::PLAN)?.and_then(|bytes| plan::parse(&bytes).ok()).map(|plan| plan.rules);
@@ -120,20 +119,20 @@ pub(super) fn looked_into(store: &Store, head: Oid) -> Result<Vec<Oid>, store::E
     Ok(wanted.into_iter().filter(|blob| !store.contains(*blob)).collect())
 }
 
-/// Finds the tree in the bytes of a commit.
+/// Parses the tree from the bytes of a commit.
 fn tree_of(commit: &[u8]) -> Option<Oid> {
     let first = commit.split(|b| *b == b'\n').next().unwrap_or_default();
     first.strip_prefix(b"tree ").and_then(|id| std::str::from_utf8(id).ok()?.parse().ok())
 }
 
-/// What a walk looks for.
+/// The target of a walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// Blobs that are not here.
+    /// Missing blobs.
     Absent,
-    /// Folders and blobs that are too large.
+    /// Oversized trees and blobs.
     Large,
-    /// Folders that are too large.
+    /// Oversized trees.
     Folders,
 }
 
@@ -141,7 +140,7 @@ struct Walk {
     repo: gix::Repository,
     content: bool,
     search: Search,
-    /// What was seen at each spot; every tree names all of its folders again, so that most of the walk is to ask this.
+    /// Visited trees by spot. Every tree repeats most folders, so most of the walk is this lookup.
     seen: [HashSet; SPOTS],
     wanted: Vec<Oid>,
 }
@@ -168,7 +167,7 @@ impl Walk {
             let bytes = self.read(oid)?;
             let hash = self.repo.object_hash();
             for entry in gix::objs::TreeRefIter::from_bytes(&bytes, hash) {
-                // A malformed tree is for verify to find.
+                // Ignores a malformed tree; verify reports it.
                 let Ok(entry) = entry else { break };
                 let (below, name) = (Oid(entry.oid.to_owned()), entry.filename);
                 if entry.mode.is_tree() {
@@ -190,7 +189,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Refuses a blob that is larger than what is read in its place.
+    /// Fails if a blob is above its size limit.
     fn bound(&self, oid: Oid, name: &[u8]) -> Result<(), store::Error> {
         let most = match name {
             b"plan.json" | b"rules.json" | b"item.json" => bounds::PLAN,
@@ -203,7 +202,7 @@ impl Walk {
         }
     }
 
-    /// Returns where a folder leads; none where nothing below it is asked for.
+    /// Returns the role of a folder, or `None` if nothing below it is needed.
     fn inside(&self, spot: Spot, name: &[u8]) -> Option<Spot> {
         let next = match spot {
             Spot::Root if name == b"items" => Spot::Items,
@@ -215,7 +214,7 @@ impl Walk {
             Spot::All => Spot::All,
             Spot::Root | Spot::Item | Spot::Content => Spot::Content,
         };
-        // Every folder is read whole by verify.
+        // Verify reads whole trees, so each must be within the limit.
         (next != Spot::Content || self.content || self.search != Search::Absent).then_some(next)
     }
 
@@ -229,10 +228,11 @@ impl Walk {
         evidence || self.content
     }
 
-    /// Returns what was found so far and is not here.
+    /// Returns the missing blobs so far.
     fn absent(&mut self) -> Vec<Oid> {
         let mut repo = self.repo.clone();
-        // What the walk read is known by now; a look at the disk for each blob that is not there would cost more than all of it.
+        // Objects that the walk read are known. Looking on the disk for each missing blob would
+        // cost more than the whole walk.
         repo.objects.refresh_never();
         self.wanted.retain(|blob| !repo.has_object(blob.0));
         self.wanted.clone()

@@ -1,7 +1,8 @@
-//! Takes in what a remote holds: objects first, checked as they come; then one ref after the other, each only forward.
+//! Fetches from a remote: objects first, checked on arrival, then each ref, forward only.
 //!
-//! Nothing is written but objects, refs below `refs/handoff/remotes/<remote>/`, and what the remote has shown. A crash leaves objects
-//! that git will prune, or some of the refs moved; the next fetch moves the rest. So does what is refused: no ref comes to hold it.
+//! Writes only objects, refs below `refs/handoff/remotes/<remote>/`, and the record of what the
+//! remote has shown. After a crash or a refusal no ref points at the unreferenced objects, and the
+//! next fetch completes the rest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,25 +20,25 @@ use crate::verify::{self, Logs};
 use super::place::{goes_with_threads, is_asked, refuses, unknown};
 use super::{Kind, Place, Space, archived, bring, evidence, folded, stamps};
 
-/// What to take in.
+/// A fetch request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// From whom.
+    /// The remote.
     pub remote: Remote,
-    /// The names of runs and threads; none means every one.
+    /// The names of runs and threads; empty means all.
     pub names: Vec<String>,
-    /// Threads and logs only, whatever else has one of the names, and what was fetched before and the logs speak of.
+    /// Fetch only threads and logs of these names, and what earlier fetched logs name.
     pub threads_only: bool,
-    /// The runs' transcripts as well.
+    /// Include transcripts.
     pub transcripts: bool,
-    /// In a partial clone, products as well.
+    /// In a partial clone, include products.
     pub content: bool,
-    /// Where the remote keeps them.
+    /// The folder of the remote's refs.
     pub space: Space,
 }
 
 impl Request {
-    /// Returns the names, if not every one is asked for.
+    /// Returns the names, or `None` for all.
     fn named(&self) -> Option<&[String]> {
         Some(self.names.as_slice()).filter(|names| !names.is_empty())
     }
@@ -47,40 +48,41 @@ impl Request {
     }
 }
 
-/// What became of one ref of the remote.
+/// The result for one ref of the remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// What it holds.
+    /// The kind and name.
     pub place: Place,
     /// Our ref for it.
     pub reference: String,
-    /// What we had from this remote.
+    /// The object fetched before.
     pub old: Option<Oid>,
-    /// What the remote has; of time stamps that were taken, what our ref has then, which is those and what was here.
+    /// The remote's object. For fetched time stamps, the union with those that were here.
     pub new: Oid,
-    /// What was made of it.
+    /// The status.
     pub status: Status,
 }
 
-/// What was made of a ref of the remote.
+/// The result of fetching a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It was not here before.
+    /// Not here before.
     New,
-    /// It goes on from what was here.
+    /// Fast-forwarded.
     Updated,
-    /// It is what was here.
+    /// Unchanged.
     UpToDate,
-    /// It does not go on from what was fetched before; that is kept.
+    /// Not a fast-forward; the earlier object is kept.
     Rewritten,
-    /// It points at something that its kind of ref cannot hold; nothing was taken.
+    /// Not an object that this kind of ref may have; rejected.
     Unfit(&'static str),
-    /// Its objects or entries are not what they must be, or not by who may write them: why. What was here before is kept.
+    /// Invalid objects or entries, or written by an unauthorized key, with the reason. The earlier
+    /// object is kept.
     Unsound(String),
 }
 
 impl Status {
-    /// Returns the word for it.
+    /// Returns the word in JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::New => "new",
@@ -92,24 +94,25 @@ impl Status {
         }
     }
 
-    /// Returns whether the remote's word was not taken.
+    /// Returns true if the remote's object was rejected.
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::Rewritten | Self::Unfit(_) | Self::Unsound(_))
     }
 }
 
-/// What a fetch did.
+/// The result of a fetch.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {
-    /// Every ref that was looked at.
+    /// Every examined ref.
     pub taken: Vec<Taken>,
-    /// Names of the remote's that are none of ours.
+    /// Names on the remote that are not valid.
     pub skipped: Vec<String>,
-    /// How many blobs were brought besides, in one batch.
+    /// The number of blobs fetched in addition.
     pub blobs: usize,
-    /// What the remote does not show, although it did or a log of its names it. Whatever was fetched of it stays here.
+    /// Names that the remote lacks although it had them or a log of its names them. Fetched copies
+    /// stay here.
     pub vanished: Vec<Vanished>,
-    /// What had a ref here, fetched before, and lies in an archive of the remote alone now.
+    /// Runs whose fetched refs were replaced by an archive of the remote.
     pub archived: Vec<Place>,
 }
 
@@ -120,7 +123,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let mut listing = Listing::read(store, reach, request)?;
     let here = |place: &Place| have.contains_key(&place.below(&folder));
     let offered = || listing.places.iter().map(|(place, _)| place).filter(|place| request.takes(place));
-    // What is not shown may lie in an archive.
+    // A missing ref may be in an archive.
     let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
     if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
         return Err(missed(store, (request, name), &listing, &have)?);
@@ -147,12 +150,12 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     let mut batch = store.batch();
     fetched.taken.iter_mut().try_for_each(|taken| unite(store, taken, &mut batch))?;
     kept.join(batch.keep()?);
-    // From here on what was fetched is seen, ref by ref.
+    // The fetched refs become visible from here on.
     for taken in &mut fetched.taken {
         race::run(|| show(store, taken, &mut kept))?;
     }
     let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
-    // Only what was taken stands for anything.
+    // Only accepted objects count.
     let held = archived::fetched(store, &folder, &shown)?;
     let in_archives = held.iter().filter(|(place, _)| place.kind == Kind::Run);
     in_archives.for_each(|(place, tip)| _ = listing.seen.listed.entry(place.clone()).or_insert(*tip));
@@ -172,7 +175,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     Ok(fetched)
 }
 
-/// Holds what a remote shows against what it showed before, what was fetched from it, and what its logs name.
+/// Compares the remote's refs with what it showed before, what was fetched and what its logs name.
 fn look(
     store: &Store,
     request: &Request,
@@ -188,7 +191,7 @@ fn look(
     Ok((shown, named))
 }
 
-/// Says of a name that the remote does not show whether it is known to have been there.
+/// Returns whether the remote is known to have had a missing name.
 fn missed(
     store: &Store,
     (request, name): (&Request, &str),
@@ -204,7 +207,7 @@ fn missed(
     })
 }
 
-/// Moves our ref to what was fetched. Where another fetch was quicker, what it left is what that is judged by the next time.
+/// Moves our ref. After a lost race, compares with the winner's object.
 fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
     // The runs of this fetch are here by now.
     if taken.place.kind == Kind::Archive && !taken.status.is_refused() {
@@ -230,16 +233,16 @@ fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> 
     Ok(moved?)
 }
 
-/// What is wanted of a remote, each with what it points at: one object, from a remote that means well.
+/// The objects to fetch; an honest remote has one for each place.
 type Wanted = BTreeMap<Place, Vec<Oid>>;
 
-/// What a remote shows.
+/// The refs of a remote.
 struct Listing {
-    /// What lies where it is asked for.
+    /// The refs in the requested folder.
     places: Vec<(Place, Oid)>,
-    /// Names there that make no sense.
+    /// Invalid names there.
     skipped: Vec<String>,
-    /// The chains that it shows, there or where else they may be pushed to.
+    /// The chains in that folder or in the other folders that runs may be pushed to.
     seen: Seen,
 }
 
@@ -254,7 +257,7 @@ impl Listing {
                 Some((_, place)) => listing.seen.branches.push((place, oid)),
                 None => {}
             }
-            // The pattern of ls-remote is found anywhere in a name.
+            // A pattern of `ls-remote` matches at any slash in a name.
             let Some(below) = name.strip_prefix(folder) else { continue };
             match Place::parse(below) {
                 Some(place) => listing.places.push((place, oid)),
@@ -265,10 +268,11 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Returns what to take, runs before the logs that speak of them; archives too, where `unshown` says that some of what is asked for
-    /// has no ref.
+    /// Returns what to fetch, runs before the logs that name them. Includes archives if `unshown`,
+    /// that is, if something requested has no ref.
     fn wanted(&self, request: &Request, was_fetched: impl Fn(&Place) -> bool, unshown: bool) -> Result<Wanted, Error> {
-        // Logs come whole. The chains that were fetched before come with them, lest they speak of more than is here.
+        // Logs are fetched whole, with the chains fetched before, so that they do not name more
+        // than is here.
         let is_wanted = |place: &Place| {
             let is_asked = request.takes(place) && is_asked(place, request.named(), request.transcripts);
             let is_searched = unshown && place.kind == Kind::Archive && request.takes(place);
@@ -289,8 +293,7 @@ impl Listing {
     }
 }
 
-/// Returns what a ref of a remote holds, with the folder of refs, where it lies in a place that runs are pushed to: that of ours, or
-/// branches.
+/// Parses a ref in one of the folders that runs are pushed to: ours, or branches.
 fn travelled(name: &str) -> Option<(&str, Place)> {
     let (at, _) = name.rmatch_indices('/').nth(1)?;
     let (folder, below) = name.split_at(at + 1);
@@ -298,7 +301,7 @@ fn travelled(name: &str) -> Option<(&str, Place)> {
     Some((folder, Place::parse(below).filter(|_| is_one)?))
 }
 
-/// Refs that a mirror or a shared repository has beside those that travel.
+/// Refs that a mirror or shared repository has and that are not shared.
 fn is_kept_private(below: &str) -> bool {
     ["bases/", "salvage/", "remotes/"].iter().any(|folder| below.starts_with(folder))
 }
@@ -333,7 +336,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
     Ok(if old.is_some() { Status::Updated } else { Status::New })
 }
 
-/// Says what of a chain, or of the runs in an archive, is larger than what is read in its place.
+/// Returns the first object of a chain or archive above its size limit.
 fn oversized(store: &Store, kind: Kind, old: Option<Oid>, new: Oid) -> Result<Option<String>, Error> {
     if kind == Kind::Archive {
         for (run, held) in archived::added(store, old, new).map_err(archived::Error::from)? {
@@ -345,7 +348,7 @@ fn oversized(store: &Store, kind: Kind, old: Option<Oid>, new: Oid) -> Result<Op
     Ok(evidence::oversized(store, kind, old, new)?)
 }
 
-/// Makes of a remote's time stamps those and what was here: a remote cannot take any back.
+/// Merges the remote's time stamps with ours, so that the remote cannot remove any.
 fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Error> {
     if taken.place.kind != Kind::Stamps || taken.status == Status::UpToDate || taken.status.is_refused() {
         return Ok(());
@@ -360,7 +363,7 @@ fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Erro
     Ok(())
 }
 
-/// Why nothing was taken in.
+/// An error while fetching.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

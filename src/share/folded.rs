@@ -1,4 +1,4 @@
-//! Logs that a remote does not show any more because another log of the same key there says all that they say.
+//! Logs that a remote lacks because another log of the same key contains their statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use crate::model::log_name::LogName;
 use super::travelling::Travelling;
 use super::{Kind, Place};
 
-/// Takes away the refs that were fetched of such logs; returns their places.
+/// Deletes the fetched refs of such logs; returns their places.
 ///
-/// Nothing is lost by that: every word of such a log stands in one that was fetched and that the remote shows.
+/// Nothing is lost: a fetched log that the remote shows contains every statement.
 pub(super) fn give_way(store: &Store, folder: &str, shown: &BTreeSet<Place>) -> Result<BTreeSet<Place>, refs::Error> {
     let (mut there, mut gone) = (BTreeMap::<String, Vec<(LogName, Oid)>>::new(), Vec::new());
     for (name, head) in refs::list(store, &format!("{folder}logs/"))? {
@@ -39,7 +39,7 @@ pub(super) fn give_way(store: &Store, folder: &str, shown: &BTreeSet<Place>) -> 
     Ok(folded)
 }
 
-/// Reads a log, or returns `None` if it cannot be read: such a log says nothing in the place of another.
+/// Reads a log, or returns `None` if it is unreadable and so cannot replace another.
 fn read(store: &Store, log: &LogName, head: Oid) -> Option<Travelling> {
     let (_, links) = chain::read_at(store, &log.reference(), head).ok()?;
     Some(Travelling::new(log.clone(), head, &links))

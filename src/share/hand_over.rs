@@ -1,4 +1,4 @@
-//! Moves the refs of a remote, and reads them back.
+//! Updates the remote's refs and reads them back.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use super::push::{Error, Moved, Request, held};
 use super::rival::Remotely;
 use super::{Kind, Place};
 
-/// Moves the remote's refs, and reads them back; returns what the remote has then, or `None` if nothing was to be moved.
+/// Updates the remote's refs and reads them back. Returns the refs after it, or `None` if there was
+/// nothing to update.
 pub(super) fn hand_over(
     there: &Remotely<'_>,
     request: &Request,
@@ -47,7 +48,7 @@ pub(super) fn hand_over(
             continue;
         }
         let error = Error::ReadBack { name: moved.to.clone(), pushed: moved.new, found };
-        // Another push may have folded the log into another one.
+        // Another push may have folded the log into another.
         let is_ours = key.is_some_and(|key| own_logs::is_log_of(&moved.place, key));
         return Err(if is_ours { Error::Overtaken(Box::new(error), Overtaken::Busy) } else { error });
     }

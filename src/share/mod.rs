@@ -1,7 +1,8 @@
-//! Sharing: runs, threads and logs go to remotes, come from them, and travel in bundles.
+//! Shares runs, threads and logs: push, fetch and bundles.
 //!
-//! Chains are only ever fast-forwarded, on the remote and in what was fetched from it: a head that does not go on from the
-//! one before is refused and both are named. What comes from elsewhere is hostile until verify has looked at it.
+//! Refs of chains are only fast-forwarded, both on the remote and in what was fetched from it. A
+//! diverging head is refused and both heads are named. Data from elsewhere is untrusted until it is
+//! verified.
 
 pub mod answers;
 mod archived;

@@ -1,9 +1,9 @@
-//! The logs that go to one place, which say there of what is handed over and of nothing else.
+//! Selects or writes the logs to push to one remote, so that they reveal only what is pushed.
 //!
-//! A log that travels is read by everybody at the places that have it. So it goes to a place only if all that the place would
-//! learn from it is about what is handed over, or lies there already. A log of the key that the place has is gone on from, also
-//! if another clone began it. Where there is none, another one begins: of two places that get different runs, each has a log
-//! of its own.
+//! Everyone with access to a remote can read the logs there. So a log is pushed only if every new
+//! statement is about something that is pushed too, or that the remote has. A log of our key on the
+//! remote is continued, even if another clone began it. If there is none, a new log begins: two
+//! remotes that get different runs get different logs.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,62 +21,64 @@ use crate::model::place::{Kind, Place};
 
 use super::travelling::Travelling;
 
-/// What goes to a place, and what the place has.
+/// The pushed chains and the state of the remote.
 pub(crate) struct Outbound<'a> {
     pub(crate) store: &'a Store,
-    /// Who signs logs here, if there is a key.
+    /// The writer of logs, if there is a key.
     pub(crate) writer: Option<&'a Writer>,
-    /// The runs and threads that are handed over; `None` means everything, and that all may be told.
+    /// The pushed runs and threads. `None` means all, and that everything may be revealed.
     pub(crate) handed: Option<BTreeSet<Subject>>,
     /// The runs and threads of this repository.
     pub(crate) ours: &'a BTreeMap<Place, Oid>,
-    /// What the place shows, with the runs in its archives.
+    /// The remote's refs, including the runs in its archives.
     pub(crate) there: &'a BTreeMap<Place, Oid>,
-    /// The heads of logs of our key at the place that ours goes on from: sound, and here.
+    /// Valid heads of our key's logs on the remote that are here and can be continued.
     pub(crate) theirs: &'a BTreeMap<LogName, Oid>,
-    /// Whether the logs of our key at the place become one.
+    /// Whether to fold our key's logs on the remote into one.
     pub(crate) folds: bool,
-    /// The leaf hashes of the first entries of chains, by their heads, as far as they were looked for.
+    /// A cache of the leaf hashes of first entries, by head of the chain.
     pub(crate) firsts: RefCell<BTreeMap<Oid, Option<Digest>>>,
 }
 
-/// The logs that go.
+/// The selected logs.
 #[derive(Default)]
 pub(crate) struct Logs {
-    /// Each log with its head.
+    /// The logs to push, with their heads.
     pub(crate) heads: Vec<(LogName, Oid)>,
-    /// Logs of our key that may go from the place, each with its head there, because another one says all that they say.
+    /// Logs of our key that can be deleted on the remote, with their heads, because another log
+    /// contains all their statements.
     pub(crate) folded: Vec<(LogName, Oid)>,
-    /// The log that has new entries.
+    /// The log with new entries.
     grown: Option<Extension>,
-    /// Whether that log goes on from what another clone may have said.
+    /// Whether that log continues one that another clone may have written.
     is_adopted: bool,
 }
 
 impl Logs {
-    /// Gives the log that has new entries another name.
+    /// Renames the log with new entries.
     pub(crate) fn rename(&mut self, from: &LogName, to: &LogName) {
         if let Some(grown) = self.grown.as_mut().filter(|grown| grown.name == *from) {
             grown.name = to.clone();
         }
     }
 
-    /// Moves the ref of the log that has new entries, if it is a log of this repository.
+    /// Moves the ref of the log with new entries, if it is a log of this repository.
     ///
-    /// A log of this repository names runs that are, or were, here. So no ref holds a log in which other clones speak.
+    /// A log of this repository names only runs that are or were here, so no local ref gets a log
+    /// with statements of other clones.
     pub(crate) fn publish(self, store: &Store) -> Result<(), Error> {
         self.grown.filter(|_| !self.is_adopted).map_or(Ok(()), |grown| grown.publish(store))
     }
 }
 
 impl Outbound<'_> {
-    /// Writes what the logs lack of what is handed over, and returns those that go. No ref moves.
+    /// Writes the missing log entries about what is pushed; returns the logs to push. Moves no ref.
     pub(crate) fn logs(&self) -> Result<Logs, Error> {
         let key = self.writer.map(|writer| writer.signer.fingerprint());
         let lacking = key.as_deref().map_or_else(|| Ok(BTreeMap::new()), |key| self.to_say(key))?;
         let (mut usable, others): (Vec<_>, Vec<_>) =
             self.fitting()?.into_iter().partition(|log| log.is_read && Some(log.name.key()) == key.as_deref());
-        // Two clones that tell two stories have two logs, so that both are heard.
+        // Clones with contradicting statements keep separate logs.
         let contradicts =
             |log: &Travelling| lacking.iter().any(|(about, events)| log.contradicts(self.store, about, events));
         usable.retain(|log| !log.is_adopted || !contradicts(log));
@@ -89,7 +91,8 @@ impl Outbound<'_> {
         Ok(logs)
     }
 
-    /// Writes onto one of the key's logs, or onto a new one, what is to be said and none says, and returns the others that go.
+    /// Appends the missing statements to one of the key's logs, or to a new one; returns the others
+    /// to push.
     fn grow(
         &self,
         writer: &Writer,
@@ -98,7 +101,7 @@ impl Outbound<'_> {
         logs: &mut Logs,
     ) -> Result<Vec<Travelling>, Error> {
         own.sort_by(|one, other| (!one.is_there, &one.name).cmp(&(!other.is_there, &other.name)));
-        // What the place has goes on; a further log only where it has none.
+        // Continues a log on the remote if there is one.
         let is_any_there = own.first().is_some_and(|log| log.is_there);
         let (mut going, mut spare) = (Vec::new(), Vec::new());
         for log in own.into_iter().filter(|log| log.is_there == is_any_there) {
@@ -125,7 +128,7 @@ impl Outbound<'_> {
             }
         }
         if !new.is_empty() {
-            // Moments of a log never go back.
+            // The times in a log never decrease.
             new.sort_by_key(|(_, dated)| dated.at);
             let extension = log::extend(writer, grown.as_ref().map(|log| (&log.name, log.head)), new)?;
             logs.heads.push((extension.name.clone(), extension.head));
@@ -137,7 +140,7 @@ impl Outbound<'_> {
         Ok(going)
     }
 
-    /// Folds logs that the place has into one that it has; returns what that one says besides.
+    /// Folds logs on the remote into one of them; returns the additional statements.
     fn fold(&self, into: &mut Travelling, going: &mut Vec<Travelling>, logs: &mut Logs) -> Vec<(Subject, Dated)> {
         let mut new = Vec::new();
         going.retain(|log| {
@@ -151,9 +154,9 @@ impl Outbound<'_> {
         new
     }
 
-    /// Returns the logs of which the place may learn everything that it does not have.
+    /// Returns the logs whose new statements may all be revealed to the remote.
     ///
-    /// A log that cannot be read is one of which nobody knows what it says: it goes only where everything may be told.
+    /// An unreadable log qualifies only if everything may be revealed.
     fn fitting(&self) -> Result<Vec<Travelling>, Error> {
         let names: BTreeSet<LogName> =
             log::travelling(self.store)?.into_iter().chain(self.theirs.keys().cloned()).collect();
@@ -173,7 +176,7 @@ impl Outbound<'_> {
         Ok(fitting)
     }
 
-    /// Returns a log of this repository, if it goes on from what the place has and the place may learn the rest.
+    /// Returns a log of this repository, if it continues the remote's and the rest may be revealed.
     fn local(&self, name: &LogName, head: Oid) -> Option<Travelling> {
         let links = match chain::read_at(self.store, &name.reference(), head) {
             Ok((_, links)) => links,
@@ -192,7 +195,8 @@ impl Outbound<'_> {
         fits.then_some(log)
     }
 
-    /// Returns true if the place may learn what a log says: it is handed over, or lies there just as it is here.
+    /// Returns true if a log's statements are about what is pushed, or what the remote has in the
+    /// same state.
     fn may_tell(&self, about: &Subject, event: &Event) -> bool {
         let Some(place) = place_of(about) else { return self.handed.is_none() };
         let Some(handed) = &self.handed else { return !self.is_taken(&place, event) };
@@ -203,15 +207,15 @@ impl Outbound<'_> {
         handed.contains(about) || (there.is_some() && there == self.ours.get(&place))
     }
 
-    /// Returns true if a log names the beginning of a run and the place has another one of that id: whoever reads both there
-    /// reads of a conflict.
+    /// Returns true if a log names a run and the remote has a different run with that id: a reader
+    /// would report a conflict.
     fn is_taken(&self, place: &Place, event: &Event) -> bool {
         let Event::LogSubmitted(LogSubmitted { first, .. }) = event else { return false };
         self.there.get(place).and_then(|tip| self.first_of(*tip)).is_some_and(|there| there != *first)
     }
 
-    /// Returns true if a statement is about the run that the place has, or that is handed over, and not about another one of
-    /// that id.
+    /// Returns true if a statement is about the pushed run or the remote's, and not about another
+    /// run with that id.
     fn is_of_run_at(&self, place: &Place, event: &Event, is_handed: bool) -> bool {
         let (Event::LogDecided(LogDecided { first, .. }) | Event::LogWritten(LogWritten { first, .. })) = event else {
             return false;
@@ -220,7 +224,7 @@ impl Outbound<'_> {
         self.there.get(place).into_iter().chain(ours).any(|tip| self.first_of(*tip) == Some(*first))
     }
 
-    /// Returns the leaf hash of the first entry of a chain that ends at a commit, if it is here.
+    /// Returns the leaf hash of a chain's first entry, if the chain is here.
     fn first_of(&self, tip: Oid) -> Option<Digest> {
         *self.firsts.borrow_mut().entry(tip).or_insert_with(|| {
             let first = history::first(self.store, tip)?;
@@ -228,9 +232,9 @@ impl Outbound<'_> {
         })
     }
 
-    /// Returns what the private log of a key says of what is handed over, as a log that travels says it.
+    /// Returns the statements of our private log about what is pushed, as a shared log has them.
     ///
-    /// Statements about runs of others go wherever the run is.
+    /// Statements about others' runs are pushed wherever the run is.
     fn to_say(&self, key: &str) -> Result<BTreeMap<Subject, Vec<Dated>>, Error> {
         let mut say: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in log::private(self.store, key)? {
@@ -251,7 +255,7 @@ impl Outbound<'_> {
             if matches!(event, Event::LogThread(_)) {
                 events.clear();
             }
-            // A crash may have left out a submission, and the private log says some things twice.
+            // After a crash the private log may lack a submission or repeat a statement.
             if let (Event::LogSealed(sealed), true) = (&event, !events.iter().any(|dated| is_submission(&dated.event)))
                 && let Some(first) = self.first_entry(&place)?
             {
@@ -265,7 +269,7 @@ impl Outbound<'_> {
         Ok(say)
     }
 
-    /// Returns the leaf hash of the first entry of a run of this repository.
+    /// Returns the leaf hash of the first entry of a run in this repository.
     fn first_entry(&self, place: &Place) -> Result<Option<Digest>, Error> {
         let read = chain::read(self.store, &place.below(format::REFS))?;
         Ok(read.and_then(|(_, links)| Some(links.first()?.hash)))
@@ -276,7 +280,7 @@ fn is_submission(event: &Event) -> bool {
     matches!(event, Event::LogSubmitted(_))
 }
 
-/// Returns the place of a run or a thread.
+/// Returns the place of a run or thread.
 pub(crate) fn place_of(about: &Subject) -> Option<Place> {
     match about {
         Subject::Run(run) => Some(Place::of_run(run)),
@@ -285,7 +289,7 @@ pub(crate) fn place_of(about: &Subject) -> Option<Place> {
     }
 }
 
-/// Returns the run or thread that lies in a place.
+/// Returns the run or thread of a place.
 pub(crate) fn subject_of(place: &Place) -> Option<Subject> {
     match place.kind {
         Kind::Run => RunId::parse(&place.name).ok().map(Subject::Run),

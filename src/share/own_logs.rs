@@ -1,4 +1,4 @@
-//! The logs of our key that a place has, from whatever clone they are: found, gone on from, and folded into one.
+//! Logs of our key on a remote, from any clone: found, continued and folded into one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use super::push::{Delivered, Error, Moved, Pushed, Request, Status};
 use super::rival::Remotely;
 use super::{Kind, Place};
 
-/// What a host says of a ref that another push is about to move.
+/// A host's message for a ref that another push is about to move.
 const BUSY: [&str; 3] = ["failed to lock", "cannot lock", "failed to update ref"];
 
-/// Returns the heads at the place that the logs of our key go on from; what is brought for that is kept.
+/// Returns the heads on the remote that our logs continue; fetches and keeps them.
 ///
-/// Without `folds` it is one at most, and none if a log of this repository goes on from what the place has anyway. A log that
-/// is not sound is none of them.
+/// Without `folds`, returns at most one, and none if a log of this repository already continues the
+/// remote's. Ignores invalid logs.
 pub(super) fn heads(
     there: &Remotely<'_>,
     key: &str,
@@ -56,14 +56,14 @@ pub(super) fn heads(
     Ok(heads)
 }
 
-/// Returns the logs of a key that travel among what a place has.
+/// Returns a key's shared logs among a remote's refs.
 fn logs_of(has: &BTreeMap<Place, Oid>, key: &str) -> Vec<(LogName, Oid)> {
     let logs = has.iter().filter(|(place, _)| place.kind == Kind::Log);
     let named = logs.filter_map(|(place, head)| Some((LogName::parse(&place.name)?, *head)));
     named.filter(|(log, _)| log.is_further() && log.key() == key).collect()
 }
 
-/// Says how another push may have been in the way of one, if it was about a log of a key.
+/// Returns how another push may have interfered, if it concerned a log of our key.
 pub(super) fn overtaken(
     key: &str,
     moves: &[Moved],
@@ -85,35 +85,36 @@ pub(super) fn overtaken(
     answers.iter().any(is_busy).then_some(Overtaken::Busy)
 }
 
-/// How another push was in the way of ours.
+/// The interference of another push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overtaken {
-    /// It moved the log.
+    /// It moved our log.
     Moved,
-    /// The log's ref was locked.
+    /// It had locked the log's ref.
     Busy,
 }
 
-/// Returns true if a log of a key lies in a place.
+/// Returns true if a place is a log of a key.
 pub(super) fn is_log_of(place: &Place, key: &str) -> bool {
     place.kind == Kind::Log && LogName::parse(&place.name).is_some_and(|log| log.key() == key)
 }
 
-/// Returns true if a place shows a later head of a log than was pushed to it: another push with the same key went on from ours.
+/// Returns true if the remote shows a later head than the pushed one: another push with the same
+/// key continued our log.
 pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, Error> {
     let Some(found) = found.filter(|_| moved.place.kind == Kind::Log) else { return Ok(false) };
     let fault = there.bring(&moved.place, found, &mut Kept::default())?;
     Ok(fault.is_none() && history::goes_on(there.store, moved.new, found))
 }
 
-/// Returns true if a push began a log of a key while another push began one as well.
+/// Returns true if another push began a log of the same key at the same time.
 pub(super) fn began_beside(key: &str, Delivered { pushed, before, after }: &Delivered) -> bool {
     let began = pushed.moved.iter().any(|moved| is_log_of(&moved.place, key) && moved.status == Status::New);
     let seen: BTreeSet<LogName> = logs_of(before, key).into_iter().map(|(log, _)| log).collect();
     began && logs_of(after, key).into_iter().filter(|(log, _)| !seen.contains(log)).count() > 1
 }
 
-/// Replaces what a push says of logs by what became of them when they were folded.
+/// Replaces the status of logs that were folded.
 pub(super) fn replace(pushed: &mut Pushed, folded: Pushed) {
     let is_log = |moved: &Moved| moved.place.kind == Kind::Log;
     let began: BTreeSet<Place> =
@@ -123,7 +124,7 @@ pub(super) fn replace(pushed: &mut Pushed, folded: Pushed) {
     pushed.moved.extend(folded.moved.into_iter().filter(is_told));
 }
 
-/// Returns what becomes of the logs that are folded.
+/// Returns the status of folded logs.
 pub(super) fn retired(logs: &Logs, request: &Request) -> Vec<Moved> {
     let moved = |(log, head): &(LogName, Oid)| {
         let place = Place::of_log(log);
@@ -132,8 +133,8 @@ pub(super) fn retired(logs: &Logs, request: &Request) -> Vec<Moved> {
     logs.folded.iter().map(moved).collect()
 }
 
-/// Takes logs away from a place that another log there says everything of, and their refs here; one that was moved meanwhile,
-/// or that the place does not let go, stays.
+/// Deletes folded logs on the remote, and their refs here. Keeps one that moved in the meantime or
+/// that the remote refuses to delete.
 pub(super) fn retire(
     store: &Store,
     reach: &Reach,

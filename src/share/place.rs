@@ -1,4 +1,4 @@
-//! Which refs travel, and where they come to lie, here and on a remote.
+//! Which refs are shared, and their names here and on a remote.
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -8,9 +8,10 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 use crate::verify::{self, Chain};
 
-/// Says why the chain that ends at `tip` must not come to stand in a place; signatures up to `known` were checked before.
+/// Returns why the chain ending at `tip` must not be stored in a place. Signatures up to `known`
+/// are already verified.
 ///
-/// What is no chain is not looked at.
+/// Does not examine other objects.
 pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid) -> Result<(), String> {
     let check = |chain: Chain<'_>| verify::received(store, chain, known, tip);
     let named = match place.kind {
@@ -23,16 +24,16 @@ pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid
     named.unwrap_or_else(|| Err("its name is none of a chain's".into()))
 }
 
-/// Returns whether a place is that of a run or thread, or of the transcripts of a run, with this name.
+/// Returns true for a run, a thread or the transcripts of a run with this name.
 fn is_called(place: &Place, name: &str) -> bool {
     !place.kind.is_of_key() && place.name == name
 }
 
-/// Returns whether what lies in a place is to travel where these names alone were asked for, or else all: logs always do.
+/// Returns true if a place is shared when these names, or all, are asked for. Logs always are.
 pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: bool) -> bool {
     let named = names.is_none_or(|names| names.iter().any(|name| is_called(place, name)));
     match place.kind {
-        // It holds runs that nobody named.
+        // An archive also contains runs that were not named.
         Kind::Archive => names.is_none(),
         Kind::Run | Kind::Thread | Kind::Stamps => named,
         Kind::Log => true,
@@ -40,23 +41,23 @@ pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: boo
     }
 }
 
-/// Returns the first of the names that no run or thread among these has.
+/// Returns the first name that is not the name of one of these runs and threads.
 pub(super) fn unknown<'n>(names: &'n [String], among: &[&Place]) -> Option<&'n String> {
     let is_chain = |place: &Place, name: &str| is_called(place, name) && place.kind.is_chain();
     names.iter().find(|name| !among.iter().any(|place| is_chain(place, name)))
 }
 
-/// Returns whether what lies in a place travels where only threads do: those, and the logs that speak of them.
+/// Returns true for threads, and for the logs that name them.
 pub(super) fn goes_with_threads(place: &Place) -> bool {
     matches!(place.kind, Kind::Thread | Kind::Log)
 }
 
-/// The folder of refs in which a remote keeps what is handed to it.
+/// The folder of the remote's refs for shared data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space(String);
 
 impl Space {
-    /// Returns `refs/handoff/`, or the branches below a prefix, for a host that takes nothing but branches.
+    /// Returns `refs/handoff/`, or branches below a prefix for a host that accepts branches only.
     pub fn new(branches: Option<&str>) -> Option<Self> {
         let Some(prefix) = branches else { return Some(Self(REFS.into())) };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
@@ -67,12 +68,12 @@ impl Space {
         good.then(|| Self(format!("refs/heads/{prefix}/")))
     }
 
-    /// Returns the folder, which ends with a slash.
+    /// Returns the folder, with a slash at the end.
     pub fn folder(&self) -> &str {
         &self.0
     }
 
-    /// Returns the pattern of its refs for `git ls-remote`.
+    /// Returns the pattern for `git ls-remote`.
     pub fn pattern(&self) -> String {
         format!("{}*", self.0)
     }

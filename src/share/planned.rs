@@ -1,4 +1,4 @@
-//! What a push is about to do to each ref of the remote.
+//! Plans the changes to a remote's refs.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use super::push::{Error, Moved, Pushed, Status};
 use super::rival::{Found, Remotely};
 use super::{Diverged, Place};
 
-/// What a push is about to do.
+/// The planned changes.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
-    /// The folder of refs on the remote.
+    /// The folder of the remote's refs.
     folder: &'a str,
     pub(super) pushed: Pushed,
     diverged: Vec<Diverged>,
-    /// Logs that make way for another's, each with its new name.
+    /// Logs of ours to rename, with their new names.
     pub(super) renamed: Vec<(LogName, LogName)>,
-    /// The places of the logs that go.
+    /// The places of the logs to push.
     pub(super) logs: BTreeSet<Place>,
 }
 
 impl<'a> Plan<'a> {
-    /// Plans nothing yet, for a remote that keeps runs and logs in this folder.
+    /// Creates an empty plan for a remote with this folder of refs.
     pub(super) fn new(folder: &'a str) -> Self {
         Self { folder, ..Self::default() }
     }
@@ -35,7 +35,7 @@ impl<'a> Plan<'a> {
         self.pushed.moved.push(Moved { to: place.below(self.folder), place, old, new, status });
     }
 
-    /// Holds something of ours against what the remote has in its place. `held` says that it goes within an archive.
+    /// Compares our object with the remote's. `held` means that a pushed archive contains it.
     pub(super) fn take(
         &mut self,
         there: &Remotely<'_>,
@@ -59,7 +59,7 @@ impl<'a> Plan<'a> {
             Found::Beside(to, status) => {
                 self.renamed.extend(LogName::parse(&place.name).map(|from| (from, to.clone())));
                 let place = Place::of_log(&to);
-                // It has both names after a crash, and goes under the one that is written.
+                // After a crash it has both names and keeps the written one.
                 if !self.logs.contains(&place) {
                     let old = there.has.get(&place).copied();
                     self.add(place, old, new, status);
@@ -69,7 +69,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Returns true, and notes it, if a run is another one than that which lies under its name in an archive of the remote.
+    /// Returns true, and records it, if the remote has a different run of this name in an archive.
     pub(super) fn is_another(&mut self, store: &Store, place: &Place, ours: Oid, theirs: Oid) -> bool {
         let diverged = Diverged::of(store, place.clone(), ours, theirs);
         let is_another = diverged.how == How::Another;
@@ -77,15 +77,16 @@ impl<'a> Plan<'a> {
         is_another
     }
 
-    /// Leaves out what the remote has another run or thread for, and what belongs to it; returns whether there is any.
+    /// Removes runs and threads of whose names the remote has others, with their related refs;
+    /// returns true if there were any.
     ///
-    /// Of one that lies in an archive of ours nothing can be left out: it is refused, with all else.
+    /// A run in an archive of ours cannot be left out; then the whole push is refused.
     pub(super) fn leave_out_others(&mut self, archived: &BTreeSet<Place>) -> bool {
         let diverged = std::mem::take(&mut self.diverged);
         let is_other = |one: &Diverged| one.how == How::Another && !archived.contains(&one.place);
         let (others, refused) = diverged.into_iter().partition(is_other);
         (self.pushed.others, self.diverged) = (others, refused);
-        // Transcripts and time stamps belong to the run.
+        // Transcripts and time stamps are left out with their run.
         let others = &self.pushed.others;
         let stays = |place: &Place| !place.kind.is_chain() && others.iter().any(|other| other.place.name == place.name);
         self.pushed.moved.retain(|moved| !stays(&moved.place));

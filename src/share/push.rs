@@ -1,7 +1,7 @@
-//! Hands runs and threads to a remote, with the repository logs that anchor them.
+//! Pushes runs and threads to a remote, with the logs that name them.
 //!
-//! Nothing is pushed unless everything that was asked for goes on from what the remote has; afterwards the remote is read
-//! back, since only what it shows is handed over.
+//! Pushes nothing unless everything requested is a fast-forward. Reads the remote's refs
+//! afterwards, because only what it then shows has been pushed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,20 +27,20 @@ use super::screened::screened;
 use super::wanted::{self, Wanted};
 use super::{Place, Space};
 
-/// How often a push is tried again because a log of the remote is locked, or does not show what was pushed.
+/// The number of retries if a log is locked or does not show the pushed head.
 const MOST_BUSY: u32 = 5;
 
-/// Which runs and threads to hand over, with logs that tell of them.
+/// The runs and threads to push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Every one.
+    /// All.
     All,
-    /// Those with one of these names; no names are no runs and threads.
+    /// Those with these names; an empty list means none.
     Named(Vec<String>),
 }
 
 impl Asked {
-    /// Returns the names that everything is held against, if not everything was asked for.
+    /// Returns the names, or `None` for all.
     pub fn names(&self) -> Option<&[String]> {
         match self {
             Self::All => None,
@@ -49,59 +49,59 @@ impl Asked {
     }
 }
 
-/// What to hand over.
+/// A push request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// To whom.
+    /// The remote.
     pub remote: Remote,
-    /// Which runs and threads.
+    /// The runs and threads.
     pub asked: Asked,
-    /// Threads and logs only, whatever else has one of the names.
+    /// Push only threads and logs of these names.
     pub threads_only: bool,
-    /// The runs' transcripts as well.
+    /// Include transcripts.
     pub transcripts: bool,
-    /// Where the remote keeps them.
+    /// The folder of the remote's refs.
     pub space: Space,
-    /// Only say what would be done.
+    /// Dry run.
     pub dry_run: bool,
-    /// What may not be handed over.
+    /// The check for credentials.
     pub gate: Gate,
 }
 
-/// What a push does, or did, to one ref of the remote.
+/// The result, or planned result, for one ref of the remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// What it holds.
+    /// The kind and name.
     pub place: Place,
     /// The remote's ref.
     pub to: String,
-    /// What the remote had.
+    /// The remote's object before.
     pub old: Option<Oid>,
-    /// What we have.
+    /// Our object.
     pub new: Oid,
-    /// What that means.
+    /// The status.
     pub status: Status,
 }
 
-/// How what we have stands to what the remote has.
+/// The relation of our object to the remote's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The remote does not have it.
+    /// The remote lacks it.
     New,
-    /// The remote has an older head.
+    /// The remote has an earlier head.
     Updated,
-    /// The remote has the same.
+    /// Equal.
     UpToDate,
-    /// The remote has a newer head; nothing is pushed.
+    /// The remote has a later head; nothing is pushed.
     Behind,
-    /// The remote has it in an archive of ours, and its own ref goes.
+    /// The remote has it in an archive of ours; its own ref is deleted.
     Archived,
-    /// Another log of our key on the remote says all that it says, and its ref goes.
+    /// Another log of our key on the remote contains all its statements; its ref is deleted.
     Folded,
 }
 
 impl Status {
-    /// Returns the word for it.
+    /// Returns the word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -113,40 +113,40 @@ impl Status {
         }
     }
 
-    /// Returns whether something is to be pushed.
+    /// Returns true if something is to be pushed.
     pub fn moves(self) -> bool {
         matches!(self, Self::New | Self::Updated)
     }
 }
 
-/// What a push did.
+/// The result of a push.
 #[derive(Clone, Debug, Default)]
 pub struct Pushed {
-    /// Every ref that was looked at, but for those that are left out.
+    /// Every examined ref, except those left out.
     pub moved: Vec<Moved>,
-    /// What the remote has in the place of a chain of ours, and is no such chain.
+    /// Invalid objects on the remote under the names of our chains.
     pub rivals: Vec<Rival>,
-    /// Refs of archived runs that the remote would not let go, each with why.
+    /// Refs of archived runs that the remote refused to delete, with the reasons.
     pub stays: Vec<(String, String)>,
-    /// Runs and threads of ours that are left out, because the remote has another one under the name.
+    /// Runs and threads that were left out, because the remote has others of the same name.
     pub others: Vec<Diverged>,
 }
 
 impl Pushed {
-    /// Returns what was not handed over, because something that is no such chain lies in its place.
+    /// Returns what was not pushed because of an invalid object on the remote.
     pub fn left_out(&self) -> impl Iterator<Item = &Rival> {
         self.rivals.iter().filter(|rival| rival.instead.is_none())
     }
 
-    /// Returns true if something that was to be handed over was not.
+    /// Returns true if something requested was not pushed.
     pub fn is_partial(&self) -> bool {
         self.left_out().next().is_some() || !self.others.is_empty()
     }
 }
 
-/// Pushes; what is left out of it is said.
+/// Pushes, and reports what was left out.
 ///
-/// A log goes along that says of the runs and threads what `writer`, if there is one, knows of them, and of no others.
+/// Includes a log with the statements of `writer` about what is pushed, and no others.
 pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Writer>) -> Result<Pushed, Error> {
     let here = wanted::here(store)?;
     let wanted = Wanted::all(store, request, &here)?;
@@ -156,7 +156,7 @@ pub fn push(store: &Store, reach: &Reach, request: &Request, writer: Option<&Wri
     Delivery { store, reach, request, writer, here, wanted, handed }.deliver()
 }
 
-/// Pushes logs alone, which tell of some runs and threads and so anchor them.
+/// Pushes only logs, which anchor some runs and threads.
 pub fn push_logs(
     store: &Store,
     reach: &Reach,
@@ -168,7 +168,7 @@ pub fn push_logs(
     Delivery { store, reach, request, writer, here, wanted: Vec::new(), handed }.deliver()
 }
 
-/// One push, with what is here.
+/// A push in progress.
 struct Delivery<'a> {
     store: &'a Store,
     reach: &'a Reach,
@@ -176,12 +176,12 @@ struct Delivery<'a> {
     writer: Option<&'a Writer>,
     here: BTreeMap<Place, Oid>,
     wanted: Vec<Wanted>,
-    /// The runs and threads that the logs may tell of; `None` means all.
+    /// The runs and threads that the logs may reveal; `None` means all.
     handed: Option<BTreeSet<Subject>>,
 }
 
 impl Delivery<'_> {
-    /// Hands over what is wanted, and logs that tell of what is handed over.
+    /// Pushes the requested chains and the logs that name them.
     fn deliver(&self) -> Result<Pushed, Error> {
         let key = self.writer.map(|writer| writer.signer.fingerprint());
         let all = self.handed.is_none();
@@ -190,7 +190,7 @@ impl Delivery<'_> {
         if all || !is_one_of_two {
             return Ok(done.pushed);
         }
-        // Everything was handed over. Two logs are as good as one, so nothing is lost if they stay two.
+        // Everything is pushed. It is harmless if two logs stay unfolded.
         let mut pushed = done.pushed;
         if let Ok(folded) = self.deliver_in_turn(true) {
             own_logs::replace(&mut pushed, folded.pushed);
@@ -198,7 +198,7 @@ impl Delivery<'_> {
         Ok(pushed)
     }
 
-    /// Tries again as often as another push with the same key moves the log first.
+    /// Retries while other pushes with the same key move the log first.
     fn deliver_in_turn(&self, folds: bool) -> Result<Delivered, Error> {
         let (mut race, mut busy) = (Race::default(), 0);
         loop {
@@ -243,7 +243,7 @@ impl Delivery<'_> {
         }
         let mut handed = self.handed.clone();
         if handed.is_none() && plan.leave_out_others(&archived) {
-            // What the logs say of the other runs is told, and nothing of those that stay here.
+            // Reveals the logs' statements about other pushed runs, not about those that stay here.
             let rest = here.keys().filter(|place| plan.pushed.others.iter().all(|other| other.place != **place));
             handed = Some(rest.filter_map(outbound::subject_of).collect());
         }
@@ -280,15 +280,15 @@ impl Delivery<'_> {
     }
 }
 
-/// A push, with what the remote had before and after.
+/// A push attempt with the remote's refs before and after.
 pub(super) struct Delivered {
     pub(super) pushed: Pushed,
     pub(super) before: BTreeMap<Place, Oid>,
-    /// Empty if nothing was moved.
+    /// The refs after the push; empty if nothing was moved.
     pub(super) after: BTreeMap<Place, Oid>,
 }
 
-/// Returns what a remote has in its space; names that are none of ours are no concern of a push.
+/// Returns the remote's refs in its folder, without invalid names.
 pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Result<BTreeMap<Place, Oid>, Error> {
     let listed = remote::list(store, reach, url, &space.pattern())?;
     Ok(listed
@@ -297,7 +297,7 @@ pub(super) fn held(store: &Store, reach: &Reach, url: &str, space: &Space) -> Re
         .collect())
 }
 
-/// Why nothing, or not everything, was handed over.
+/// An error while pushing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

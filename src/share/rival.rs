@@ -1,7 +1,7 @@
-//! What a remote has in the place of a chain of ours, and what becomes of ours there.
+//! Compares a chain of ours with the remote's ref of the same name.
 //!
-//! Whoever may write a remote can put anything there. What is no such chain says nothing about ours, and is no reason to hand
-//! over less than can be: a log of ours takes a further name beside it.
+//! Anyone with write access can put anything on a remote. An invalid object there says nothing
+//! about our chain and must not prevent a push: our log then takes an alternative name.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ use super::place::refuses;
 use super::push::{Error, Status};
 use super::{Kind, Place};
 
-/// Something that lies in the place of a chain of ours on a remote and is no such chain.
+/// An invalid object on a remote under the name of one of our chains.
 #[derive(Clone, Debug)]
 pub struct Rival {
-    /// Where it lies.
+    /// The place.
     pub place: Place,
-    /// What it is.
+    /// The object.
     pub theirs: Oid,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub why: String,
-    /// The name beside it that our log takes; none where ours is left out.
+    /// The alternative name of our log; `None` if ours was not pushed.
     pub instead: Option<LogName>,
 }
 
-/// How what we have stands to what the remote has.
+/// The relation of our object to the remote's.
 pub(super) enum Found {
-    /// Like this.
+    /// Comparable.
     Stands(Status),
-    /// It goes under another name, under which it stands like this.
+    /// Comparable under an alternative name.
     Beside(LogName, Status),
-    /// Neither goes on from the other, as far as can be told here.
+    /// Diverged, as far as can be determined here.
     Apart,
-    /// Something else lies in its place.
+    /// The remote has an invalid object.
     Blocked,
 }
 
-/// What a remote has.
+/// The remote's refs.
 pub(super) struct Remotely<'a> {
     pub(super) store: &'a Store,
     pub(super) reach: &'a Reach,
@@ -51,7 +51,8 @@ pub(super) struct Remotely<'a> {
 }
 
 impl Remotely<'_> {
-    /// Holds what we have in a place against what lies there; what is brought for that is kept as long as `kept`.
+    /// Compares our object with the remote's. Fetches what the comparison needs and keeps it as
+    /// long as `kept`.
     pub(super) fn look(&self, place: &Place, ours: Oid, kept: &mut Kept) -> Result<(Found, Option<Rival>), Error> {
         let Some(theirs) = self.has.get(place).copied() else { return Ok((Found::Stands(Status::New), None)) };
         let (status, fault) = match self.bring(place, theirs, kept)? {
@@ -70,7 +71,7 @@ impl Remotely<'_> {
         Ok((beside.map_or(Found::Blocked, |(name, status)| Found::Beside(name, status)), Some(rival)))
     }
 
-    /// Says what becomes of ours where what lies there is what it should be.
+    /// Compares two valid objects.
     fn honest(
         &self,
         place: &Place,
@@ -81,14 +82,14 @@ impl Remotely<'_> {
         if let Some(status) = status {
             return Ok(Found::Stands(status));
         }
-        // The same key writes in another clone, and was there first.
+        // Another clone with the same key pushed first.
         let Some(log) = log.filter(|_| self.store.contains(theirs)) else { return Ok(Found::Apart) };
         let Some(to) = log::apart(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
         let status = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
         Ok(status.map_or(Found::Apart, |status| Found::Beside(to, status)))
     }
 
-    /// Brings the log that lies in the place of ours, so that the two can be compared; returns why that cannot be, if it is its fault.
+    /// Fetches the remote's log for comparison; returns a reason if the log is invalid.
     pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut Kept) -> Result<Option<String>, Error> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
@@ -104,14 +105,14 @@ impl Remotely<'_> {
         }
     }
 
-    /// Compares two heads; says besides what is wrong with the remote's, unless it is what ours goes on from.
+    /// Compares two heads; also returns why the remote's is invalid, unless ours continues it.
     fn compare(&self, place: &Place, theirs: Oid, ours: Oid) -> (Option<Status>, Option<String>) {
         if ours == theirs {
             return (Some(Status::UpToDate), None);
         }
         let here = self.store.contains(theirs);
         if !place.kind.is_chain() {
-            // Somebody else's time stamps are not thrown away unseen.
+            // Keeps time stamps of others that are not here.
             let unseen = place.kind == Kind::Stamps && !here;
             return (Some(if unseen { Status::Behind } else { Status::Updated }), None);
         }
@@ -122,20 +123,22 @@ impl Remotely<'_> {
         match (goes_on(theirs, ours), goes_on(ours, theirs)) {
             (Ok(true), _) => (Some(Status::Updated), None),
             (_, Ok(true)) => (Some(Status::Behind), refuses(place, self.store, Some(ours), theirs).err()),
-            // Two runs or threads of one name are for people to look at, whatever the other is; a log can stand beside another.
+            // Two runs or threads of one name need a person's decision, even if the other is
+            // invalid. A log can have an alternative name.
             _ if place.kind != Kind::Log => (None, None),
             (_, Ok(_)) => (None, refuses(place, self.store, None, theirs).err()),
             (_, Err(error)) => (None, Some(in_words(&error))),
         }
     }
 
-    /// Returns the first further name of our log that is free on the remote, or that ours can go on under.
+    /// Returns the first alternative name for our log that is free or that ours continues.
     fn free(&self, log: &LogName, theirs: Oid, ours: Oid) -> Result<Option<(LogName, Status)>, Error> {
         let names = log::further_names(self.store, log, ours, theirs)?.into_iter();
         Ok(names.filter_map(|name| Some((self.stand(&Place::of_log(&name), ours)?, name))).map(|(s, n)| (n, s)).next())
     }
 
-    /// Returns how ours would stand in another place; none where it cannot be there.
+    /// Compares our log with the remote's ref of an alternative name; `None` if ours cannot be
+    /// there.
     fn stand(&self, place: &Place, ours: Oid) -> Option<Status> {
         let Some(theirs) = self.has.get(place).copied() else { return Some(Status::New) };
         self.compare(place, theirs, ours).0.filter(|status| *status != Status::Behind)

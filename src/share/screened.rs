@@ -1,4 +1,4 @@
-//! The look for secrets in what is about to be pushed.
+//! Checks for secrets before a push.
 
 use crate::git::screen::{self, Range};
 use crate::git::store::Store;
@@ -7,14 +7,13 @@ use crate::model::format;
 
 use super::push::{Error, Moved, Request, Status};
 
-/// Refuses to hand over what has a secret in it, of what the remote does not have. What is in
-/// commits of the user's own is theirs to push.
+/// Refuses to push new objects that contain a secret. The user's own commits are not checked.
 pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Result<(), Error> {
     let moving = || moves.iter().filter(|moved| moved.status.moves());
     if moving().next().is_none() {
         return Ok(());
     }
-    // What goes into an archive there was there before.
+    // An archived run was on the remote before.
     let known = moves.iter().filter(|moved| moved.status != Status::UpToDate);
     let known = known.filter_map(|moved| moved.old).filter(|old| store.contains(*old)).map(|old| old.to_string());
     let mut range = Range { tips: moving().map(|moved| moved.new).collect(), known: known.collect() };

@@ -1,4 +1,4 @@
-//! Time stamps of a run as two places have them: together they are all that either has.
+//! Merges the time stamps of a run from two places.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,16 +7,17 @@ use crate::git::store::{self, Batch, Edit, Store};
 use crate::git::tree;
 use crate::model::digest::Oid;
 
-/// Returns the tree of time stamps that is `ours`, all of it, and those of `theirs` that are what their names say.
+/// Returns the union of the trees `ours` and `theirs`, without files of `theirs` that do not match
+/// their names.
 ///
-/// A name is the hash of what it holds, so that nothing can stand in the place of a time stamp that is still to come.
+/// A file's name is its hash, so a false file cannot take the name of a time stamp.
 pub(super) fn united(store: &Store, ours: Option<Oid>, theirs: Oid, batch: &mut Batch) -> Result<Oid, store::Error> {
     let mut more = tree::files(store, theirs)?;
     more.retain(|(name, blob)| is_named(store, name, *blob));
     together(store, ours.unwrap_or(store.empty_tree()), more, batch)
 }
 
-/// Returns the tree that is `base` and these files; where that is more than `base`, it is in the batch.
+/// Returns the tree `base` with these files added; a new tree is written to the batch.
 pub(super) fn together(
     store: &Store,
     base: Oid,
@@ -32,7 +33,7 @@ pub(super) fn together(
     batch.edit_tree(Some(base), &more)
 }
 
-/// Returns whether a blob is here and is called what its bytes are.
+/// Returns true if a blob is here and matches its name.
 fn is_named(store: &Store, name: &str, blob: Oid) -> bool {
     let read = store.copy_blob(blob, &mut io::sink());
     read.is_ok_and(|(digest, _)| name.strip_suffix(".tst") == Some(digest.hex().as_str()))

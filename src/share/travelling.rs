@@ -1,4 +1,4 @@
-//! One log that travels, and what it says of each run and thread.
+//! A shared log and its statements about each run and thread.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use crate::model::log_name::LogName;
 
 use super::outbound::place_of;
 
-/// A log that may go to a place.
+/// A log that can be pushed.
 pub(super) struct Travelling {
     pub(super) name: LogName,
-    /// The head that it has now and that it goes on from.
+    /// The present head to continue.
     pub(super) head: Oid,
-    /// False for a log whose entries cannot be read.
+    /// False if its entries cannot be read.
     pub(super) is_read: bool,
-    /// Whether the place has it, perhaps as it was before.
+    /// Whether the remote has it, possibly an earlier state.
     pub(super) is_there: bool,
-    /// Whether it goes on from a head that another clone may have made.
+    /// Whether it continues a head that another clone may have written.
     pub(super) is_adopted: bool,
     said: BTreeMap<Subject, Vec<Dated>>,
 }
 
 impl Travelling {
-    /// Takes a log of these entries that ends at `head`.
+    /// Creates a log from the entries up to `head`.
     pub(super) fn new(name: LogName, head: Oid, links: &[Link]) -> Self {
         let mut said: BTreeMap<Subject, Vec<Dated>> = BTreeMap::new();
         for Link { entry, .. } in links {
@@ -36,27 +36,27 @@ impl Travelling {
         Self { name, head, is_read: !links.is_empty(), is_there: false, is_adopted: false, said }
     }
 
-    /// Returns the events about a run or a thread.
+    /// Returns the statements about a run or thread.
     fn said_of(&self, about: &Subject) -> &[Dated] {
         self.said.get(about).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds events that are appended to the log.
+    /// Adds appended statements.
     pub(super) fn say(&mut self, events: &[(Subject, Dated)]) {
         for (about, event) in events {
             self.said.entry(about.clone()).or_default().push(event.clone());
         }
     }
 
-    /// Returns what of some events about a run or a thread the log does not say, in their order.
+    /// Returns those statements about a run or thread that the log lacks, in order.
     pub(super) fn lacks(&self, about: &Subject, events: &[Dated]) -> Vec<Dated> {
         let said = self.said_of(about);
         let (known, all) = (statements(said), statements(events));
         let records = events.iter().filter(|dated| !log::is_statement(&dated.event) && !says(said, &dated.event));
-        // The last of several statements counts, so that they follow one another in the same order.
+        // The last statement counts, so the order must be kept.
         let is_prefix = known.len() <= all.len() && known.iter().zip(&all).all(|(one, other)| one.event == other.event);
         let more = if is_prefix { &all[known.len()..] } else { &all[..] };
-        // What the key said later of the same thing, in another clone, stands.
+        // A later statement of the key, from another clone, stands.
         let is_own = |dated: &Dated| all.iter().any(|own| own.event == dated.event);
         let later: Vec<_> = known.iter().filter(|dated| !is_own(dated)).collect();
         let is_overtaken =
@@ -64,8 +64,8 @@ impl Travelling {
         records.chain(more.iter().copied().filter(|new| !is_overtaken(&new))).cloned().collect()
     }
 
-    /// Returns true if the log says another thing of a run or a thread than what is to be said of it here, or if that
-    /// cannot be told because the thread here cannot be read.
+    /// Returns true if the log contradicts the statements to push, or if the thread here is
+    /// unreadable, so that they cannot be compared.
     pub(super) fn contradicts(&self, store: &Store, about: &Subject, events: &[Dated]) -> bool {
         let said = self.said_of(about);
         let differs = said.iter().any(|known| {
@@ -89,7 +89,8 @@ impl Travelling {
         differs || other
     }
 
-    /// Returns what another log of the key says and this one does not; `None` if this one cannot say it as well.
+    /// Returns the statements of another log of the key that this one lacks, or `None` if this one
+    /// cannot contain them.
     pub(super) fn folded(&self, other: &Self) -> Option<Vec<(Subject, Dated)>> {
         let mut lacking = Vec::new();
         for (about, events) in &other.said {
@@ -113,7 +114,7 @@ impl Travelling {
         Some(lacking)
     }
 
-    /// Returns true if the log says everything that another log of its key says.
+    /// Returns true if the log contains every statement of another log of its key.
     pub(super) fn covers(&self, other: &Self) -> bool {
         self.folded(other).is_some_and(|lacking| lacking.is_empty())
     }
@@ -123,7 +124,7 @@ fn statements(events: &[Dated]) -> Vec<&Dated> {
     events.iter().filter(|dated| log::is_statement(&dated.event)).collect()
 }
 
-/// Returns true if two statements are about the same item, or the same document, of a run.
+/// Returns true if two statements are about the same item or document of a run.
 fn is_of_same(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::LogDecided(one), Event::LogDecided(other)) => one.item == other.item,
@@ -132,7 +133,7 @@ fn is_of_same(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Returns true if nothing is left to say by a record after what was said of the same run or thread.
+/// Returns true if a record is redundant after earlier statements about its run or thread.
 fn says(said: &[Dated], event: &Event) -> bool {
     said.iter().any(|known| match (&known.event, event) {
         (Event::LogThread(known), Event::LogThread(new)) => known.entries >= new.entries,

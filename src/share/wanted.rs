@@ -1,4 +1,4 @@
-//! The runs, threads and archives that are handed over, with what belongs to them.
+//! The runs, threads and archives to push, with their related refs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::place::{goes_with_threads, is_asked, unknown};
 use super::push::{Asked, Error, Request};
 use super::{Kind, Place, stamps};
 
-/// Returns everything of ours that travels, with the runs in archives.
+/// Returns everything of ours that can be pushed, including the runs in archives.
 pub(super) fn here(store: &Store) -> Result<BTreeMap<Place, Oid>, refs::Error> {
     Ok(refs::list_with_archived(store, REFS)?.into_iter().filter_map(own).collect())
 }
@@ -22,24 +22,25 @@ fn own((name, oid): (String, Oid)) -> Option<(Place, Oid)> {
     Some((Place::parse(name.strip_prefix(REFS)?)?, oid))
 }
 
-/// Returns true if a run of this name was fetched: only what the log of our key says of it is handed over.
+/// Returns true if a run of this name was fetched. Then only our log's statements about it are
+/// pushed.
 fn is_fetched(store: &Store, name: &str) -> Result<bool, refs::Error> {
     let Ok(run) = RunId::parse(name) else { return Ok(false) };
     Ok(!refs::fetched_at(store, &Place::of_run(&run))?.is_empty())
 }
 
-/// Something of ours that is handed over.
+/// Something to push.
 #[derive(Clone)]
 pub(super) struct Wanted {
     pub(super) place: Place,
     pub(super) ours: Oid,
-    /// Whether it goes within an archive that goes as well, so that the remote needs no ref of it.
+    /// Whether it is in an archive that is pushed too, so that the remote needs no ref for it.
     pub(super) held: bool,
 }
 
 impl Wanted {
-    /// Returns what is to be handed over of what lies here; the logs that speak of it are for [`super::outbound`]. What is archived and
-    /// named goes by a ref of its own.
+    /// Returns the refs to push, without the logs, which [`super::outbound`] selects. An archived
+    /// run that is named gets a ref of its own.
     pub(super) fn all(store: &Store, request: &Request, here: &BTreeMap<Place, Oid>) -> Result<Vec<Self>, Error> {
         let stored: BTreeMap<Place, Oid> = refs::list(store, REFS)?.into_iter().filter_map(own).collect();
         let mut ours = here.clone();
@@ -57,7 +58,8 @@ impl Wanted {
         Ok(ours.into_iter().map(|(place, ours)| Self { held: held(&place), place, ours }).collect())
     }
 
-    /// Returns what is to be there: of time stamps, what the remote has stays, as far as it is here; no ref of ours holds that.
+    /// Returns the object to push. For time stamps, it includes those that the remote already has,
+    /// as far as they are here.
     pub(super) fn united(&self, store: &Store, theirs: Option<Oid>, batch: &mut Batch) -> Result<Oid, Error> {
         let theirs = theirs.filter(|theirs| self.place.kind == Kind::Stamps && *theirs != self.ours);
         match theirs {

@@ -1,7 +1,7 @@
-//! Adopts a checkpoint that was offered: checks everything about it, then begins a new thread with it.
+//! Adopts an offered checkpoint: verifies everything, then creates a thread from it.
 //!
-//! The descriptor, and whatever answers where it says, is hostile. Nothing is written to the repository, and no nonce is used,
-//! before every check has passed; then the objects, the thread and the nonce follow in one critical section.
+//! The descriptor and its source are untrusted. Nothing is written and no nonce used before every
+//! check has passed; then objects, thread and nonce follow in one critical section.
 
 mod source;
 
@@ -24,49 +24,50 @@ use super::submodules::Behind;
 use super::used::{self, Used};
 use super::{Made, draft, gate, publish, taken, vacant};
 
-/// What is to be adopted, and on which terms.
+/// A request to adopt.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The descriptor as it came in.
+    /// The descriptor as received.
     pub descriptor: Vec<u8>,
-    /// The thread to begin.
+    /// The thread to create.
     pub new: ThreadId,
-    /// Who adopts, by the name that offers are addressed to.
+    /// The adopter's name, to compare with the recipient.
     pub me: Option<String>,
-    /// Where to fetch from: a remote, a URL, a path or a bundle. By default what is here, then the remotes.
+    /// The source: a remote, URL, path or bundle. By default this repository, then its remotes.
     pub from: Option<String>,
-    /// How remotes may be reached, and how much they may send.
+    /// How to reach remotes, and size limits.
     pub reach: Reach,
-    /// Whom the adopter knows.
+    /// The keys that the adopter knows.
     pub options: Options,
-    /// Whether a key that the adopter does not know will do.
+    /// Whether to accept an unknown key.
     pub accept_unknown: bool,
-    /// How bad the attached packet may be.
+    /// The worst accepted classification of the packet.
     pub accept_packet: Option<Unclean>,
-    /// Whether to put the saved working tree back as well.
+    /// Whether to restore the saved working tree.
     pub checkout: bool,
 }
 
-/// What was adopted.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Adopted {
     /// `<thread>:<checkpoint>` of the source.
     pub from: String,
-    /// The key that signed it.
+    /// The key that signed the descriptor.
     pub signer: String,
-    /// Whether the adopter did not know that key, or one that the thread goes back to, or somebody before him did not.
+    /// Whether a key was unknown: this one, or one of the lineage, to the adopter or to an earlier
+    /// one.
     pub accepted_unknown: bool,
-    /// The threads that the new one goes back to, the nearest first.
+    /// The lineage, nearest first.
     pub lineage: Vec<Ancestor>,
-    /// What the attached packet is, if there is one.
+    /// The classification of the attached packet, if any.
     pub packet: Option<Classification>,
-    /// The submodules that are not at the commit of the saved working tree that was put back.
+    /// Submodules that are not at the saved commit.
     pub behind: Vec<Behind>,
     /// The new thread.
     pub made: Made,
 }
 
-/// A descriptor whose own words, signature and recipient are in order.
+/// A descriptor with valid content, signature and recipient.
 struct Accepted {
     received: Received,
     signer: String,
@@ -86,11 +87,11 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;
-    // The chains are the record; the files tell of a thread that is gone.
+    // The chains are the record; the files also cover deleted threads.
     if nonces.is_used(&descriptor.nonce)? || Used::read(&writer.store)?.has_nonce(&descriptor.nonce) {
         return Err(Error::Used);
     }
-    // Nobody else can adopt now, so a thread that is not there yet can only be made by a checkpoint or a fork.
+    // The lock excludes other adoptions, so only a checkpoint or fork can create the thread now.
     vacant(writer, &request.new)?;
     let promote = || found.quarantine.promote(descriptor.commit, None);
     let _kept = found.fetched.then(promote).transpose()?;
@@ -100,7 +101,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let event = Event::ThreadAdopted(ThreadAdopted::new(origin, Content::clone(content)));
     let appended = draft(writer, &request.new, None, event, content)?;
     nonces.intend(&descriptor.nonce, &request.new, appended.links()[0].commit)?;
-    // A crash before the swap in here leaves an intent that comes to nothing; one after it, an intent that is found fulfilled.
+    // After a crash before the ref moves, the intent is void; after it, the intent is fulfilled.
     let made = match publish(writer, &request.new, appended, content) {
         Ok(made) => made,
         Err(error) => {
@@ -131,7 +132,7 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     })
 }
 
-/// Checks all that can be said without a look at the source.
+/// Makes the checks that need no source.
 fn accept(writer: &Writer, request: &Request) -> Result<Accepted, Error> {
     let received = Received::parse(&request.descriptor)?;
     let descriptor = &received.descriptor;
@@ -176,7 +177,7 @@ impl Accepted {
     }
 }
 
-/// Why nothing was adopted.
+/// The reason for refusing to adopt.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -184,7 +185,7 @@ pub enum Error {
     Descriptor(#[from] descriptor::Error),
     #[error("the descriptor is not what was signed")]
     Signature(#[source] sign::Error),
-    #[error("the checkpoint is offered to {to:?}, not to {}", me.as_ref().map_or("whoever asks".to_owned(), |me| format!("{me:?}")))]
+    #[error("the checkpoint is offered to {to:?}, not to {}", me.as_ref().map_or("an unnamed agent".to_owned(), |me| format!("{me:?}")))]
     Recipient { to: String, me: Option<String> },
     #[error("the offer expired at {0}")]
     Expired(crate::model::time::Moment),

@@ -1,4 +1,4 @@
-//! What operations on threads answer, as JSON has it. Names are those that clients of other systems know.
+//! JSON output of operations on threads. Field names are those that clients of other systems use.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,11 +15,11 @@ use super::Made;
 use super::adopt::Adopted;
 use super::submodules::Behind;
 
-/// The threads of a repository: what `thread list` prints.
+/// The output of `thread list`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Threads {
     pub(super) schema: &'static str,
-    /// In order of name.
+    /// The threads, in order of name.
     pub threads: Vec<ThreadSummary>,
 }
 
@@ -28,23 +28,23 @@ pub struct Threads {
 pub struct ThreadSummary {
     /// The thread.
     pub thread_id: ThreadId,
-    /// How many checkpoints it has; none where it cannot be read.
+    /// The number of checkpoints; `None` if unreadable.
     pub checkpoints: Option<usize>,
-    /// What is known of it where it can be read.
+    /// The details of a readable thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_id: Option<CheckpointId>,
-    /// When that was recorded.
+    /// The time of the last entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Moment>,
-    /// The line that was said about it, or none was.
+    /// The summary of the last checkpoint, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Option<String>>,
-    /// Why it cannot be read.
+    /// The reason why it is unreadable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A checkpoint that was made: what `checkpoint`, `fork` and `rollback` print.
+/// The output of `checkpoint`, `fork` and `rollback`.
 #[derive(Clone, Debug, Serialize)]
 pub struct MadeCheckpoint {
     schema: &'static str,
@@ -52,26 +52,26 @@ pub struct MadeCheckpoint {
     pub thread_id: ThreadId,
     /// The checkpoint.
     pub checkpoint_id: CheckpointId,
-    /// The blob that holds the state.
+    /// The blob of the state.
     pub blob_id: Oid,
     /// Its SHA-256 in hexadecimal.
     pub blob_sha256: String,
     /// The commit of the entry.
     pub commit: Oid,
-    /// The other worktrees of the repository below the working tree, which the checkpoint does not hold.
+    /// Nested worktrees of the repository, which the checkpoint does not include.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
 impl MadeCheckpoint {
-    /// What `checkpoint` answers with.
+    /// The schema of `checkpoint`.
     pub(super) const SAVED: &str = "git-handoff.checkpoint/1";
-    /// What `fork` answers with.
+    /// The schema of `fork`.
     pub(super) const FORKED: &str = "git-handoff.fork/1";
-    /// What `rollback` answers with.
+    /// The schema of `rollback`.
     pub(super) const ROLLED_BACK: &str = "git-handoff.rollback/1";
 
-    /// Answers with what was made.
+    /// Returns the answer for a new checkpoint.
     pub(super) fn of(made: &Made, schema: &'static str) -> Self {
         Self {
             schema,
@@ -85,17 +85,17 @@ impl MadeCheckpoint {
     }
 }
 
-/// A checkpoint that was adopted: what `adopt` prints.
+/// The output of `adopt`.
 #[derive(Clone, Debug, Serialize)]
 pub struct AdoptedCheckpoint {
     schema: &'static str,
     /// `<thread>:<checkpoint>` of the source.
     pub adopted_from: String,
-    /// The thread that begins with it.
+    /// The new thread.
     pub new_thread_id: ThreadId,
     /// Its first checkpoint.
     pub checkpoint_id: CheckpointId,
-    /// The blob that holds the state.
+    /// The blob of the state.
     pub blob_id: Oid,
     /// Its SHA-256 in hexadecimal.
     pub blob_sha256: String,
@@ -103,23 +103,23 @@ pub struct AdoptedCheckpoint {
     pub commit: Oid,
     /// The key that signed the descriptor.
     pub signer: String,
-    /// Whether that key, or one that the thread goes back to, is not known.
+    /// Whether that key, or a key of the lineage, is unknown.
     pub accepted_unknown_signer: bool,
-    /// The threads that it goes back to, the nearest first.
+    /// The lineage, nearest first.
     pub lineage: Vec<Value>,
-    /// What the attached packet is, if there is one.
+    /// The classification of the attached packet, if any.
     pub packet: Option<&'static str>,
-    /// Whether the saved working tree was put back.
+    /// Whether the saved working tree was restored.
     pub checked_out: bool,
-    /// The submodules that are not at the commit that it names.
+    /// Submodules that are not at the saved commit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submodules: Vec<Behind>,
-    /// That everything was verified, without which there is no answer.
+    /// Always true: an unverified checkpoint is an error.
     pub verified: bool,
 }
 
 impl AdoptedCheckpoint {
-    /// Answers what was adopted.
+    /// Returns the answer for an adopted checkpoint.
     pub(super) fn of(adopted: &Adopted, checked_out: bool) -> Self {
         let made = &adopted.made;
         Self {
@@ -141,7 +141,7 @@ impl AdoptedCheckpoint {
     }
 }
 
-/// A checkpoint with its entry, and what it holds where the entry only points at it: a line of `thread log --json`.
+/// A checkpoint with its entry and content: a line of `thread log --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckpointShown {
     /// The thread.
@@ -150,13 +150,13 @@ pub struct CheckpointShown {
     pub checkpoint_id: CheckpointId,
     /// The kind of its entry.
     pub kind: &'static str,
-    /// When it was recorded.
+    /// The time of the entry.
     pub at: Moment,
-    /// By whom.
+    /// The actor.
     pub actor: String,
-    /// The line that was said about it.
+    /// The summary.
     pub summary: Option<String>,
-    /// The blob that holds the state.
+    /// The blob of the state.
     pub blob_id: Oid,
     /// Its SHA-256 in hexadecimal.
     pub blob_sha256: String,
@@ -166,28 +166,28 @@ pub struct CheckpointShown {
     pub packet: Option<Product>,
     /// The saved working tree.
     pub worktree: Option<Worktree>,
-    /// The commit that the work stood on.
+    /// The commit that the work was based on.
     pub base: Option<Oid>,
-    /// When it was handed out to go on from.
+    /// The time at which it was resumed.
     pub resumed: Vec<Moment>,
     /// The hash of the entry.
     pub hash: crate::model::digest::Digest,
     /// Its commit.
     pub commit: Oid,
-    /// The entry as it is signed.
+    /// The signed entry.
     pub entry: Value,
-    /// What only `thread show --json` has.
+    /// Fields of `thread show --json` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<&'static str>,
     /// The key of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
-    /// The threads that it goes back to, the nearest first, without a judgement of keys: that is for `thread verify`.
+    /// The lineage, nearest first, without a judgement of keys; see `thread verify`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Vec<AncestorShown>>,
 }
 
-/// A checkpoint of another thread that a thread goes back to.
+/// A checkpoint of another thread in the lineage.
 #[derive(Clone, Debug, Serialize)]
 pub struct AncestorShown {
     /// The thread.
@@ -198,12 +198,12 @@ pub struct AncestorShown {
     pub commit: Oid,
     /// The key of the thread.
     pub signer: String,
-    /// Whether it was adopted although its key was not known.
+    /// Whether it was adopted with an unknown key.
     pub accepted_unknown_signer: bool,
 }
 
 impl CheckpointShown {
-    /// Answers what is recorded about a checkpoint.
+    /// Returns the record of a checkpoint.
     pub fn of(checkpoint: &Checkpoint) -> Self {
         let content = &checkpoint.content;
         Self {
@@ -229,7 +229,7 @@ impl CheckpointShown {
         }
     }
 
-    /// Answers everything: with the thread's key, and what it goes back to.
+    /// Returns the record with the thread's key and lineage.
     pub fn whole(checkpoint: &Checkpoint, sound: &Sound) -> Self {
         let one = |ancestor: &Ancestor| AncestorShown {
             thread_id: ancestor.thread.clone(),

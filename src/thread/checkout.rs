@@ -1,4 +1,4 @@
-//! Puts a saved working tree back, and never onto anybody's own changes.
+//! Restores a saved working tree without overwriting local changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::path_of;
 use super::submodules::{self, Behind};
 use super::worktree::{self, Snapshot, records};
 
-/// What has to be written and removed, found out before anything is changed.
+/// The changes to make, computed before anything is changed.
 pub struct Plan<'q> {
     snapshot: Snapshot<'q>,
     tree: Oid,
@@ -25,10 +25,10 @@ pub struct Plan<'q> {
 }
 
 impl<'q> Plan<'q> {
-    /// Compares the saved working tree, whose objects are in the quarantine or in the repository, with the one here.
+    /// Compares the saved working tree, in the quarantine or the repository, with the current one.
     ///
-    /// It fits only onto the commit that it was saved on. Files that are changed here stay as they are where the saved tree has
-    /// them as that commit has, or not at all; anything else in the way refuses the whole.
+    /// `HEAD` must be the commit it was saved on. Locally changed files are kept if the saved tree
+    /// does not change or contain them; otherwise everything is refused.
     pub fn new(store: &Store, quarantine: &'q Quarantine, content: &Content) -> Result<Self, Error> {
         let saved = content.worktree.as_ref().ok_or(Error::NoWorktree)?;
         let head = work_tree::head(store)?.map(|(commit, _)| commit);
@@ -45,7 +45,7 @@ impl<'q> Plan<'q> {
         Err(Error::LocalChanges { paths: conflicts, marks })
     }
 
-    /// Sorts every path that differs into those to write, those to remove and those in conflict.
+    /// Sorts differing paths into those to write, to remove and in conflict.
     fn sort_out(&mut self, store: &Store, head: Option<Oid>) -> Result<Vec<PathBuf>, Error> {
         let local = local_changes(store, &self.snapshot)?;
         let differing = |old: String| -> Result<BTreeMap<Vec<u8>, u8>, program::Error> {
@@ -81,7 +81,7 @@ impl<'q> Plan<'q> {
                 let here = fs::symlink_metadata(self.snapshot.root().join(folder));
                 here.is_ok_and(|meta| !meta.is_dir()) && !going.contains(folder)
             };
-            // What git ignores is in no tree, but it is somebody's all the same.
+            // Ignored files are in no tree, but belong to the user.
             let taken = added && self.is_taken(&path, &going);
             if taken || folders.into_iter().any(blocked) {
                 conflicts.push(path);
@@ -98,21 +98,21 @@ impl<'q> Plan<'q> {
         }
     }
 
-    /// Writes and removes, and returns the submodules that could not be checked out. A failure leaves what was done so far; doing
-    /// it again does the rest.
+    /// Makes the changes; returns submodules that could not be checked out. After an error, a
+    /// repeated call completes the rest.
     pub fn apply(&self) -> Result<Vec<Behind>, Error> {
         let root = self.snapshot.root();
         for path in &self.removals {
             let path = path_of(path);
             let at = root.join(&path);
             match fs::remove_file(&at) {
-                // A sparse checkout left it out.
+                // Omitted by a sparse checkout.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::Io(at, error)),
                 Ok(()) => {}
             }
             for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
-                // Ends at the first that holds something else.
+                // Stops at the first folder with other content.
                 if fs::remove_dir(root.join(folder)).is_err() {
                     break;
                 }
@@ -130,7 +130,7 @@ impl<'q> Plan<'q> {
     }
 }
 
-/// Whether a folder holds nothing but files that are about to go.
+/// Returns true if a folder contains only files to remove.
 fn only_holds(root: &Path, folder: &Path, going: &BTreeSet<PathBuf>) -> bool {
     let Ok(entries) = fs::read_dir(root.join(folder)) else { return false };
     entries.into_iter().all(|entry| {
@@ -142,16 +142,17 @@ fn only_holds(root: &Path, folder: &Path, going: &BTreeSet<PathBuf>) -> bool {
     })
 }
 
-/// What somebody changed here.
+/// A local change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Local {
-    /// A file that the commit does not have.
+    /// A file that is not in the commit.
     New,
-    /// A file that the commit has in another form.
+    /// A file that differs from the commit.
     Changed,
 }
 
-/// Returns the paths that differ from the commit, in the index or on the disk, whatever marks the index has.
+/// Returns the paths that differ from the commit, in the index or on the disk, regardless of flags
+/// in the index.
 fn local_changes(store: &Store, snapshot: &Snapshot) -> Result<BTreeMap<Vec<u8>, Local>, Error> {
     let index = work_tree::copy_of_index(store, snapshot.folder()).map_err(work_tree::Error::Index)?;
     let git = || {
@@ -166,14 +167,14 @@ fn local_changes(store: &Store, snapshot: &Snapshot) -> Result<BTreeMap<Vec<u8>,
     }
     let listed = git().args(["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"]).run()?;
     let changes = records(&listed).filter(|record| record.len() > 3).map(|record| {
-        // Untracked, added, or to be added (`git add --intent-to-add`).
+        // Untracked, added, or intended to be added (`git add --intent-to-add`).
         let is_new = matches!(record[..2], [b'?' | b'A', _] | [_, b'A']);
         (record[3..].to_vec(), if is_new { Local::New } else { Local::Changed })
     });
     Ok(changes.collect())
 }
 
-/// Why a saved working tree was not put back.
+/// An error while restoring a working tree.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! Saves a state as the next checkpoint of a thread, or as the first of a new one.
+//! Saves a state as the next checkpoint of a thread, or the first of a new one.
 
 use super::{Error, Made, OpenThread, begin};
 use crate::git::race;
@@ -7,10 +7,10 @@ use crate::model::entry::{Content, Event, RunTie, ThreadCheckpointed};
 use crate::model::name::ThreadId;
 use crate::verify::{self, Logs, Options};
 
-/// Saves `content`, whose objects are in the repository.
+/// Saves `content`; its objects must be in the repository.
 ///
-/// Of many who save at the same time all do, one after the other. A run that does not verify is not tied. Objects, then a sync, then one swap of the ref: a failure leaves at most objects that
-/// git will prune.
+/// Concurrent checkpoints are appended one after the other. A run must verify to be tied. Objects
+/// are flushed before the ref moves, so a failure leaves only unreferenced objects.
 pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Option<RunTie>) -> Result<Made, Error> {
     if let Some(tie) = &run {
         let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };

@@ -1,4 +1,4 @@
-//! How two checkpoints differ.
+//! Compares two checkpoints.
 
 use crate::git::program::Git;
 use crate::git::store::Store;
@@ -11,16 +11,16 @@ use super::operations::Error;
 use super::steps;
 use super::target::ThreadTarget;
 
-/// Two checkpoints of threads that were vouched for, to be held against each other.
+/// Two checkpoints of verified threads.
 pub struct Comparison {
     store: Store,
-    /// The first; none where the second is the beginning of its thread.
+    /// The first; `None` if the second is the beginning of its thread.
     old: Option<Checkpoint>,
     new: Checkpoint,
 }
 
 impl Comparison {
-    /// Returns how their states differ field by field; none where not both are JSON.
+    /// Compares their states by field; `None` unless both are JSON.
     pub fn fields(&self) -> Result<Option<Changes>, Error> {
         let Some(old) = &self.old else { return Ok(None) };
         let sizes = [old, &self.new].map(|checkpoint| checkpoint.content.state.size);
@@ -30,12 +30,12 @@ impl Comparison {
         Ok(Changes::between(&self.state(old)?, &self.state(&self.new)?))
     }
 
-    /// Returns whether their states are the same, byte for byte.
+    /// Returns true if their states are equal bytes.
     pub fn is_same_state(&self) -> bool {
         self.old.as_ref().is_some_and(|old| old.content.state == self.new.content.state)
     }
 
-    /// Returns the call of git that prints the patch from the first to the second, of all that they hold or of all but the states.
+    /// Returns the git command that prints their difference, with or without the states.
     pub fn patch(&self, with_state: bool) -> Git {
         let empty = self.store.empty_tree();
         let tree =
@@ -54,7 +54,7 @@ impl Comparison {
 }
 
 impl Repository {
-    /// Holds a checkpoint against another, or the one before it against it.
+    /// Compares a checkpoint with another, or with its predecessor.
     pub fn thread_diff(
         &self,
         (old, new): (&str, Option<&str>),

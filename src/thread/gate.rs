@@ -1,7 +1,8 @@
-//! The check that an attached packet must pass before its checkpoint changes hands or is gone on from.
+//! The check of an attached packet before its checkpoint is offered, adopted or resumed.
 //!
-//! It is the check of [`crate::packet`], with two differences: a resume token that any thread at hand was resumed with is used, and
-//! of a run that is not here nothing can be said. A checkpoint without a packet passes.
+//! It is the check of [`crate::packet`] with two differences: a resume token counts as used if any
+//! local thread was resumed with it, and facts about a missing run are unknown. A checkpoint
+//! without a packet passes.
 
 use std::io::{self, Write};
 
@@ -15,21 +16,21 @@ use crate::verify::{self, AtHand, Gate, Logs, Options};
 
 use super::used::{self, Used};
 
-/// What let a checkpoint pass.
+/// A passed check.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
-    /// What its packet is; nothing where none is attached.
+    /// The classification of the packet; `None` without a packet.
     pub found: Option<Classification>,
-    /// How bad the packet is that was accepted; nothing where it is clean.
+    /// The accepted classification; `None` if the packet is clean.
     pub accepted: Option<Unclean>,
-    /// The resume token, if it may be written down.
+    /// The resume token, if it may be recorded.
     pub(super) token: Option<String>,
 }
 
-/// Checks the packet of a checkpoint, and refuses one that is worse than what is accepted.
+/// Checks the packet of a checkpoint, and fails if it is worse than accepted.
 ///
-/// `objects` holds its bytes; `here` is the repository that its facts are looked up in, of runs by keys that are not distrusted
-/// by whoever reads there. Nothing is written.
+/// `objects` has its bytes; `here` is the repository to look facts up in, with the reader's trust.
+/// Writes nothing.
 pub(super) fn pass(
     objects: &Store,
     (here, reader): (&Store, &Options),
@@ -50,12 +51,12 @@ pub(super) fn pass(
     Ok(Passed { found: Some(found), accepted, token })
 }
 
-/// Returns what is known to whoever writes here, where nobody says whom else they know.
+/// Returns the default trust of a writer.
 pub(super) fn own(writer: &Writer) -> Options {
     Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() }
 }
 
-/// Checks a packet that belongs to a checkpoint of a thread; tokens that any thread at hand consumed are used.
+/// Checks the packet of a thread's checkpoint; tokens used by any local thread count as used.
 pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, terms: Terms) -> Result<Report, Error> {
     let consumed = trail.consumed.union(Used::read(gate.store)?.tokens()).cloned().collect();
     let facts = match read {
@@ -65,7 +66,7 @@ pub fn report(read: &Result<Packet, Unusable>, gate: &Gate<'_>, trail: &Trail, t
     Ok(packet::check(read, facts, &Terms { consumed, ..terms }))
 }
 
-/// Reads the packet of a checkpoint; none where none is attached.
+/// Reads the packet of a checkpoint, or returns `None` if there is none.
 pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Packet, Unusable>>, Error> {
     let Some(product) = checkpoint.content.packet else { return Ok(None) };
     let mut head = Head(Vec::new());
@@ -75,7 +76,7 @@ pub fn read(objects: &Store, checkpoint: &Checkpoint) -> Result<Option<Result<Pa
     Ok(Some(packet::read(&head.0)))
 }
 
-/// Keeps the beginning of what is written: one byte more than a packet may have, so that a larger one is told.
+/// Keeps one byte more than the maximum size, so that a larger packet is noticed.
 struct Head(Vec<u8>);
 
 impl Write for Head {
@@ -90,7 +91,7 @@ impl Write for Head {
     }
 }
 
-/// Why a checkpoint did not pass.
+/// The reason for refusing a checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

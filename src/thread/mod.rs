@@ -1,9 +1,10 @@
-//! Threads: chains of saved states that agents hand over to one another.
+//! Threads: chains of saved states that agents pass on.
 //!
-//! [`checkpoint`] saves a state; [`steps`] goes back, branches off and hands out; [`offer`] signs a descriptor of a checkpoint, and
-//! [`adopt`] begins a thread with what a descriptor offers. [`vouch`] verifies a thread before any of its bytes are taken out, [`gate`] checks
-//! the packet, [`used`] says what was used up, [`comparison`] how two checkpoints differ. [`worktree`] saves a working tree and [`checkout`] puts it back. Every change is one
-//! entry, appended only to what [`crate::verify`] has just found sound.
+//! [`checkpoint`] saves a state. [`steps`] rolls back, forks and resumes. [`offer`] signs a
+//! descriptor of a checkpoint, and [`adopt`] creates a thread from one. [`vouch`] verifies a thread
+//! before use, [`gate`] checks the packet, [`used`] finds used nonces and tokens, and
+//! [`comparison`] compares checkpoints. [`worktree`] saves a working tree and [`checkout`] restores
+//! it. Every change appends one entry to a thread that [`crate::verify`] has just found valid.
 
 pub mod adopt;
 pub mod answers;
@@ -38,34 +39,34 @@ use crate::model::place::{Kind, Place};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
 use crate::verify::{self, Options, Proven, Sound, Unsound};
 
-/// A thread of ours that may be continued: it is sound and belongs to our key.
+/// A valid thread of ours that can be continued.
 pub struct OpenThread {
     writer: Writer,
     sound: Proven<Sound>,
 }
 
-/// What an append made.
+/// The result of an append.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The thread.
     pub thread: ThreadId,
     /// The checkpoint.
     pub checkpoint: CheckpointId,
-    /// The entry with its commit.
+    /// The entry and its commit.
     pub link: Link,
-    /// What it holds.
+    /// The content.
     pub content: Content,
 }
 
 impl OpenThread {
-    /// Opens a thread of this repository; none where it does not exist.
+    /// Opens a thread of this repository, or returns `None` if it does not exist.
     pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, Error> {
         let Some(tip) = tip(writer, thread)? else { return Ok(None) };
         let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };
         Self::ours(writer, verify::sound_thread(&writer.store, thread, tip, &options)?).map(Some)
     }
 
-    /// Opens a thread of this repository that was vouched for; what is appended goes onto the very entry that was.
+    /// Opens a verified thread of this repository; appends go onto exactly the verified entry.
     pub fn of(writer: &Writer, vouched: &Vouched) -> Result<Self, Error> {
         if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
             return Err(Error::Unknown(vouched.sound().thread.clone()));
@@ -81,34 +82,36 @@ impl OpenThread {
         let known = log::find(&writer.store, &key, thread.clone())?;
         if matches!(known, Some(Record::Thread { entries, .. }) if entries > sound.entries) {
             let name = format::thread_ref(thread);
-            // The log is written after the ref: it knows more than was read here also where somebody appended meanwhile.
+            // The log is written after the ref, so a concurrent append can make it name more
+            // entries than were read.
             let has_moved = refs::read(&writer.store, &name)?.is_some_and(|tip| tip != sound.commit);
             return Err(if has_moved { chain::Error::LostRace(name).into() } else { Error::Shortened(thread.clone()) });
         }
         Ok(Self { writer: writer.clone(), sound })
     }
 
-    /// Returns the thread as it was found.
+    /// Returns the thread as opened.
     pub fn sound(&self) -> &Sound {
         &self.sound
     }
 
-    /// Appends an entry after which the thread holds `content`.
+    /// Appends an entry with this content.
     pub(crate) fn append(&self, event: Event, content: &Content) -> Result<Made, Error> {
         let appended = draft(&self.writer, &self.sound.thread, Some(&self.sound), event, content)?;
         publish(&self.writer, &self.sound.thread, appended, content)
     }
 }
 
-/// Returns what a thread of this repository is at; none where there is none, and never where the log says that there was.
+/// Returns the head of a thread, or `None` if it does not exist. A thread that only the log names
+/// is an error.
 pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, Error> {
-    // The log is written after the ref, so it is read before it: what it knows of must be there by then.
+    // The log is written after the ref, so it is read first: what it names must then exist.
     let known = log::find(&writer.store, &writer.signer.fingerprint(), thread.clone())?;
     let tip = refs::read(&writer.store, &format::thread_ref(thread))?;
     if tip.is_none() && known.is_some() { Err(Error::Gone(thread.clone())) } else { Ok(tip) }
 }
 
-/// Does something to a thread that was vouched for; where others were quicker, to what they made of it.
+/// Runs an operation on a verified thread; after a lost race, repeats it on the new state.
 pub(crate) fn in_turn<T>(
     writer: &Writer,
     mut thread: Vouched,
@@ -123,29 +126,29 @@ pub(crate) fn in_turn<T>(
     }
 }
 
-/// Creates a thread that must not exist; `event` is its first entry.
+/// Creates a thread with `event` as its first entry; it must not exist.
 pub(crate) fn create(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
     vacant(writer, thread)?;
     begin(writer, thread, event, content)
 }
 
-/// Makes the first entry of a thread that was not there when it was looked for; the race is lost where it is by now.
+/// Creates the first entry of a thread; fails with a lost race if the thread exists by now.
 fn begin(writer: &Writer, thread: &ThreadId, event: Event, content: &Content) -> Result<Made, Error> {
     let appended = draft(writer, thread, None, event, content)?;
     publish(writer, thread, appended, content)
 }
 
-/// Refuses a name that a thread here has or had. What cannot be read is an error, never a vacant name.
+/// Refuses a name that a thread has or had. An unreadable ref is an error.
 pub(crate) fn vacant(writer: &Writer, thread: &ThreadId) -> Result<(), Error> {
     if tip(writer, thread)?.is_some() { Err(Error::Exists(thread.clone())) } else { Ok(()) }
 }
 
-/// Makes of a name that somebody else took first one that is taken.
+/// Turns a lost race for a name into the error for an existing thread.
 pub(crate) fn taken(thread: &ThreadId, error: Error) -> Error {
     if error.is_lost() { Error::Exists(thread.clone()) } else { error }
 }
 
-/// Writes an entry without making it visible: onto what was found sound of the thread, or the first one.
+/// Writes an entry without moving the ref: after the verified head, or as the first one.
 pub(crate) fn draft(
     writer: &Writer,
     thread: &ThreadId,
@@ -173,9 +176,9 @@ pub(crate) fn draft(
     Ok(writer.append(&head, vec![Draft { about: thread.clone().into(), event, edits }])?)
 }
 
-/// Swaps the ref, then notes in the writer's log how far the thread goes.
+/// Moves the ref, then records the length of the thread in the writer's log.
 ///
-/// A crash in between leaves a log that knows of fewer entries than there are; the next append makes up for it.
+/// After a crash in between, the log names fewer entries; the next append corrects it.
 pub(crate) fn publish(
     writer: &Writer,
     thread: &ThreadId,
@@ -189,7 +192,7 @@ pub(crate) fn publish(
     Ok(Made { thread: thread.clone(), checkpoint, link, content: content.clone() })
 }
 
-/// Returns a path as git names it.
+/// Formats a path as git does.
 fn path_of(bytes: &[u8]) -> std::path::PathBuf {
     #[cfg(unix)]
     let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
@@ -204,7 +207,7 @@ pub fn own_threads(store: &Store) -> Result<Vec<ThreadId>, Error> {
     Ok(names.iter().filter_map(|(name, _)| ThreadId::decode(name.strip_prefix(format::THREAD_REFS)?)).collect())
 }
 
-/// Returns the threads that were fetched, each with its ref.
+/// Returns the fetched threads with their refs.
 pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, Error> {
     let thread = |(reference, _): (String, Oid)| {
         let place = Place::fetched_of(&reference, Kind::Thread)?;
@@ -213,7 +216,7 @@ pub fn fetched_threads(store: &Store) -> Result<Vec<(ThreadId, String)>, Error> 
     Ok(refs::list(store, format::FETCHED_REFS)?.into_iter().filter_map(thread).collect())
 }
 
-/// What can go wrong with a thread.
+/// An error of a thread.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,8 +1,9 @@
-//! The nonces that were used in this repository: a descriptor is worth one adoption.
+//! The used nonces of this repository: a descriptor can be adopted once.
 //!
-//! All of it happens under one lock of the operating system's. A nonce is noted as intended, with the commit that is about to
-//! become a thread, before the thread's ref is created, and as used afterwards. After a crash in between, whoever holds the lock
-//! next looks whether that thread begins with that commit: if it does, the nonce is used; if not, nothing happened.
+//! Everything happens under one file lock. A nonce is recorded as intended, with the commit of the
+//! new thread, before the thread's ref is created, and as used afterwards. After a crash in
+//! between, the next holder of the lock checks whether the thread begins with that commit; if so,
+//! the nonce is used.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,14 +17,14 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::ThreadId;
 
-/// The lock on this repository's nonces; released when dropped, or when the process dies in whatever way.
+/// The lock on this repository's nonces, released on drop or when the process ends.
 pub(super) struct Nonces {
     store: Store,
     dir: PathBuf,
     _lock: File,
 }
 
-/// What a nonce is about to be used for.
+/// The intended use of a nonce.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Intent {
@@ -32,7 +33,7 @@ struct Intent {
 }
 
 impl Nonces {
-    /// Waits for the lock.
+    /// Acquires the lock; blocks.
     pub(super) fn lock(store: &Store) -> Result<Self, Error> {
         let folder = store.common_dir().join("handoff");
         let (locks, dir) = (folder.join("locks"), folder.join("nonces"));
@@ -48,7 +49,7 @@ impl Nonces {
         Ok(Self { store: store.clone(), dir, _lock: lock })
     }
 
-    /// Returns whether a nonce was used, and settles what a crash left open.
+    /// Returns true if a nonce was used; completes what a crash interrupted.
     pub(super) fn is_used(&self, nonce: &str) -> Result<bool, Error> {
         if exists(&self.used(nonce))? {
             return Ok(true);
@@ -60,7 +61,7 @@ impl Nonces {
         };
         let began = match serde_json::from_slice::<Intent>(&bytes) {
             Ok(intent) => self.begins_with(&intent)?,
-            // The crash came while the intent was written, so before the ref.
+            // The crash happened before the ref was created.
             Err(_) => false,
         };
         if began {
@@ -71,7 +72,7 @@ impl Nonces {
         Ok(began)
     }
 
-    /// Notes that a thread is about to begin with a commit.
+    /// Records the intent to begin a thread with a commit.
     pub(super) fn intend(&self, nonce: &str, thread: &ThreadId, commit: Oid) -> Result<(), Error> {
         let path = self.intended(nonce);
         let intent = Intent { thread: thread.clone(), commit };
@@ -85,7 +86,7 @@ impl Nonces {
         write().map_err(|e| Error::Io(path.clone(), e))
     }
 
-    /// Notes that the thread has begun.
+    /// Records the nonce as used.
     pub(super) fn consume(&self, nonce: &str) -> Result<(), Error> {
         let path = self.used(nonce);
         let rename = || fs::rename(self.intended(nonce), &path).and_then(|()| File::open(&self.dir)?.sync_all());
@@ -110,7 +111,7 @@ fn exists(path: &Path) -> Result<bool, Error> {
     path.try_exists().map_err(|e| Error::Io(path.to_owned(), e))
 }
 
-/// Why nothing could be said or noted of a nonce.
+/// An error while reading or recording nonces.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

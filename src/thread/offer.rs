@@ -1,4 +1,4 @@
-//! Offers a checkpoint: a signed descriptor, small enough to be pasted.
+//! Creates offers: signed descriptors of checkpoints, small enough to paste.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ use crate::packet;
 use super::vouch::Vouched;
 use super::{Error, gate, steps};
 
-/// How long a remote may take to say whether it holds what is offered.
+/// The time limit for asking a remote whether it has the checkpoint.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// To whom a checkpoint is offered, and for how long.
+/// The recipient and lifetime of an offer.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Whom it is for; anybody, where that is not said.
+    /// The recipient, or `None` for anyone.
     pub to_agent: Option<String>,
-    /// The moment after which the offer is worth nothing.
+    /// The time at which the offer expires.
     pub expires: Moment,
-    /// How bad its packet may be.
+    /// The worst accepted classification of the packet.
     pub accept: Option<Unclean>,
 }
 
-/// Returns the descriptor of a checkpoint of ours; nothing is written.
+/// Returns the descriptor of a checkpoint of ours; writes nothing.
 pub fn offer(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, terms: Terms) -> Result<Value, Error> {
     let source = source.sound();
     let key = writer.signer.fingerprint();
@@ -65,7 +65,7 @@ pub fn offer(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, terms
     Ok(descriptor.signed(&signature))
 }
 
-/// Reads how long an offer stands: `90m`, `48h`, `7d`.
+/// Parses the lifetime of an offer: `90m`, `48h`, `7d`.
 pub fn milliseconds(text: &str) -> Result<u64, String> {
     let unit = match text.chars().last() {
         Some('s') => 1_000,
@@ -80,18 +80,18 @@ pub fn milliseconds(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "at least 1s, and at most 3650d".to_owned())
 }
 
-/// Whether those who are offered a checkpoint find it at a remote of the repository.
+/// Whether the recipient can find the checkpoint on a remote of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AtRemotes {
-    /// A remote holds it, or there is no remote that could.
+    /// A remote has it, or there is no remote.
     Held,
-    /// No remote holds it; this is one that could.
+    /// No remote has it; this one could.
     Nowhere(String),
-    /// No remote that could be asked holds it, and this one could not be asked.
+    /// No reachable remote has it, and this one was unreachable.
     Unknown(String),
 }
 
-/// Asks the repository's remotes for an offered checkpoint; the first that holds it is enough.
+/// Asks the remotes for an offered checkpoint, until one has it.
 pub fn at_remotes(
     store: &Store,
     reach: &Reach,
@@ -109,7 +109,7 @@ pub fn at_remotes(
             continue;
         };
         let tip = listed.into_iter().find(|(_, listed)| *listed == reference).map(|(tip, _)| tip);
-        // What is not here yet was put there by somebody else: it goes on from what they had.
+        // An unknown head was pushed by another writer and continues ours.
         if tip.is_some_and(|tip| history::continues(store, checkpoint.commit, tip).unwrap_or(true)) {
             return Ok(AtRemotes::Held);
         }

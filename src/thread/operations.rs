@@ -1,6 +1,7 @@
-//! What is done with threads: each operation takes what is asked for and answers what came of it.
+//! Operations on threads.
 //!
-//! A thread is verified before anything is appended to it or taken from it. `warn` is told what a reader should know of it.
+//! A thread is verified before anything is appended to it or read from it. `warn` receives notes
+//! for the reader.
 
 use serde_json::Value;
 
@@ -20,55 +21,55 @@ use super::offer::{self, AtRemotes, Terms};
 use super::target::{self, ThreadTarget};
 use super::{Made, own_threads, steps, worktree};
 
-/// The most bytes of an agent's name.
+/// The maximum length of an agent's name, in bytes.
 const MAX_AGENT: usize = 256;
 
-/// What a checkpoint has besides its state and packet.
+/// Options of a checkpoint besides state and packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Besides<'a> {
-    /// One line about the state.
+    /// A summary of one line.
     pub summary: Option<&'a str>,
-    /// The run that it is tied to.
+    /// The run to tie it to.
     pub run: Option<&'a str>,
-    /// Whether the working tree is saved.
+    /// Whether to save the working tree.
     pub worktree: bool,
 }
 
-/// What people are told of a name that cannot be recorded.
+/// The message for a name that cannot be recorded.
 const THREAD: &str = "thread name";
 
-/// How a thread is gone on from.
+/// Options for resuming a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GoingOn {
-    /// Whether the saved working tree is put back as well.
+    /// Whether to restore the saved working tree.
     pub checkout: bool,
-    /// How bad the attached packet may be, which is recorded.
+    /// The worst accepted classification of the packet; recorded.
     pub accept: Option<Unclean>,
-    /// Whether the thread may rest on a key that is not to be trusted.
+    /// Whether to accept untrusted keys.
     pub accept_untrusted: bool,
-    /// The most bytes that the state may have to be handed out; nothing is recorded of a larger one.
+    /// The maximum size of the state in bytes; a larger one is an error and not recorded.
     pub at_most: Option<u64>,
 }
 
-/// A descriptor, and where what it offers is not found yet.
+/// A descriptor, and whether its checkpoint can be found.
 #[derive(Clone, Debug)]
 pub struct Offered {
-    /// What to pass on, as it is.
+    /// The descriptor to pass on unchanged.
     pub descriptor: Value,
     /// The thread.
     pub thread: ThreadId,
-    /// Whether those who are offered it find it.
+    /// Whether the recipient can find it.
     pub at_remotes: AtRemotes,
 }
 
 impl Offered {
-    /// Returns what is to be said where nobody may find it, and the remote that it should be pushed to.
+    /// Returns a warning if the recipient may not find it, with the remote to push to.
     pub fn caution(&self) -> Option<(String, &str)> {
         let thread = &self.thread;
         match &self.at_remotes {
             AtRemotes::Held => None,
             AtRemotes::Nowhere(remote) => {
-                Some((format!("{thread} is not at {remote:?} yet: nobody can adopt it from there"), remote))
+                Some((format!("{thread} is not on {remote:?} yet, so it cannot be adopted from there"), remote))
             }
             AtRemotes::Unknown(remote) => {
                 Some((format!("{remote:?} could not be asked whether it holds {thread}"), remote))
@@ -77,19 +78,19 @@ impl Offered {
     }
 }
 
-/// Whose threads may be forked.
+/// The threads that may be forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Those whose keys, and the keys that they go back to, are known: as for an adoption.
+    /// Those with known keys, including the lineage, as for adopting.
     Known,
-    /// Those that are not distrusted.
+    /// Those without distrusted keys.
     Vouched,
-    /// Any that is sound.
+    /// Any valid thread.
     Any,
 }
 
 impl Repository {
-    /// Records that the latest state of a thread of ours is gone on from, and returns its checkpoint.
+    /// Resumes a thread of ours at its latest checkpoint, and records that.
     pub fn resume(&self, thread: ThreadId, how: GoingOn, warn: &mut dyn FnMut(&str)) -> Result<Checkpoint, Error> {
         let vouched = ThreadTarget::own(self, thread.clone())?.vouched(self, how.accept_untrusted, warn)?;
         let size = steps::find(vouched.sound(), None)?.content.state.size;
@@ -101,7 +102,7 @@ impl Repository {
         Ok(checkpoint)
     }
 
-    /// Lists the threads of this repository. One that cannot be read does not hide the others.
+    /// Lists the threads of this repository. An unreadable one does not hide the others.
     pub fn threads(&self) -> Result<Threads, Error> {
         let mut threads = Vec::new();
         for thread in own_threads(&self.store)? {
@@ -139,7 +140,7 @@ impl Repository {
         Ok(sound.trail.checkpoints.iter().rev().map(CheckpointShown::of).collect())
     }
 
-    /// Saves a checkpoint; `bytes` writes its state and packet into the repository, once everything else is in order.
+    /// Saves a checkpoint; `bytes` stores its state and packet after all checks have passed.
     pub fn checkpoint<E: From<Error>>(
         &self,
         thread: &ThreadId,
@@ -180,14 +181,14 @@ impl Repository {
         Ok(RunTie { id: target.run, commit })
     }
 
-    /// Saves the working tree, and returns it with the paths that it does not hold.
+    /// Saves the working tree; returns it with the paths that it does not include.
     fn save_worktree(&self) -> Result<(Worktree, Vec<String>), Error> {
         let saved = worktree::save(&self.store, self.config.max_product_size, &self.gate())?;
         self.keep(saved.kept);
         Ok((saved.worktree, saved.left_out.iter().map(|path| path.to_string_lossy().into_owned()).collect()))
     }
 
-    /// Begins a new thread with a checkpoint of another.
+    /// Creates a thread from a checkpoint of another.
     pub fn fork(
         &self,
         source: &str,
@@ -215,7 +216,7 @@ impl Repository {
         Ok(MadeCheckpoint::of(&made, MadeCheckpoint::FORKED))
     }
 
-    /// Makes an earlier checkpoint of a thread of ours its latest again; nothing is removed.
+    /// Appends an earlier checkpoint of our thread as its latest.
     pub fn rollback(
         &self,
         thread: ThreadId,
@@ -231,7 +232,7 @@ impl Repository {
     /// Returns the signed descriptor of a checkpoint.
     pub fn offer(&self, target: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Offered, Error> {
         let target = ThreadTarget::find(&self.store, target)?;
-        // Whom it rests on is for those to judge who are offered it.
+        // Whether to trust its lineage is the recipient's decision.
         let source = target.vouched(self, true, warn)?;
         let bad = |to: &str| to.is_empty() || to.len() > MAX_AGENT || to.chars().any(char::is_control);
         if terms.to_agent.as_deref().is_some_and(bad) {
@@ -243,9 +244,9 @@ impl Repository {
         Ok(Offered { descriptor, thread: target.thread, at_remotes })
     }
 
-    /// Adopts a checkpoint that was offered, as the beginning of a new thread.
+    /// Adopts an offered checkpoint as the beginning of a new thread.
     pub fn adopt(&self, request: &Request) -> Result<AdoptedCheckpoint, Error> {
-        // Whether an unknown key will do is for the request to say.
+        // The request decides whether to accept an unknown key.
         let options = Options { strict_signers: false, ..request.options.clone() };
         self.free_of_secrets(THREAD, request.new.as_str())?;
         let adopted = adopt::adopt(&self.writer()?, &Request { options, ..request.clone() })?;
@@ -253,7 +254,7 @@ impl Repository {
     }
 }
 
-/// Why nothing was done with a thread.
+/// An error of an operation on threads.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

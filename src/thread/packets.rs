@@ -1,5 +1,4 @@
-//! Packets by the names that people give them: those attached to checkpoints, and documents of runs; and those that are written
-//! from the facts of a run or a thread.
+//! Packets by name: those of checkpoints and of runs' documents, and new ones from recorded facts.
 
 use crate::git::{program, work_tree};
 use crate::model::causes::in_words;
@@ -16,7 +15,7 @@ use crate::verify::{Barred, Gate};
 use super::target::{self as thread_target, ThreadTarget};
 use super::{gate as attached, steps, vouch};
 
-/// Checks one packet that was read; without a gate, nothing is known of what it speaks of.
+/// Checks a packet; without a gate, the facts that it names are unknown.
 pub fn check(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &Terms) -> Report {
     let facts = match read {
         Ok(packet) => facts::look_up(&packet.claims, gate, Absent::Fails),
@@ -25,10 +24,10 @@ pub fn check(read: &Result<Packet, Unusable>, gate: Option<&Gate<'_>>, terms: &T
     packet::check(read, facts, terms)
 }
 
-/// Checks the packet that a name means, `<run>:documents/<name>` or `<thread>[:<checkpoint>]`; none where it is no name of a run's
-/// document or of a thread.
+/// Checks the packet named `<run>:documents/<name>` or `<thread>[:<checkpoint>]`; returns `None` if
+/// the name is neither.
 ///
-/// A packet that is not there is an answer and no error.
+/// A missing packet is a report, not an error.
 pub fn check_named(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Error> {
     match of_document(gate, text)? {
         Some(read) => Ok(Some(check(&read, Some(gate), terms))),
@@ -36,12 +35,12 @@ pub fn check_named(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<
     }
 }
 
-/// Returns what stands for a packet that is not there.
+/// Returns the report for a missing packet.
 fn absent(why: &(dyn std::error::Error + 'static)) -> Unusable {
     Unusable::absent(format!("there is no packet: {}", in_words(why)))
 }
 
-/// Checks the packet of a thread; none where the text names none.
+/// Checks the packet of a thread, or returns `None` if the text names none.
 fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report>, Error> {
     let store = gate.store;
     let Some(target) = ThreadTarget::look_for(store, text)? else { return Ok(None) };
@@ -60,12 +59,12 @@ fn of_thread(gate: &Gate<'_>, text: &str, terms: &Terms) -> Result<Option<Report
     Ok(Some(attached::report(&read, gate, &sound.trail, Terms { thread, ..terms.clone() })?))
 }
 
-/// Returns whom a gate trusts about threads.
+/// Returns the trust in threads for a gate.
 fn trust(gate: &Gate<'_>) -> vouch::Trust {
     vouch::Trust { options: gate.options.clone(), accept_untrusted: gate.accept_untrusted }
 }
 
-/// Reads a packet that is a document of a run; none where the text names no run.
+/// Reads a packet from a document of a run, or returns `None` if the text names no run.
 fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unusable>>, Error> {
     let Some((run, name)) = text.split_once(":documents/") else { return Ok(None) };
     let Some(target) = Target::look_up(gate.store, run)? else { return Ok(None) };
@@ -83,17 +82,17 @@ fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<
     Ok(packet::read(&bytes))
 }
 
-/// What a packet is written from.
+/// The source of a new packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Whose<'a> {
     /// A run.
     Run(&'a str),
-    /// A thread, with the run that it is tied to.
+    /// A thread, with the run it is tied to.
     Thread(&'a str),
 }
 
 impl Repository {
-    /// Writes a packet from the facts of a run or a thread that pass the gate; `warn` is told what a reader should know of them.
+    /// Writes a packet from the verified facts of a run or thread; calls `warn` with notes.
     pub fn write_packet(&self, gate: &Gate<'_>, whose: Whose<'_>, warn: &mut dyn FnMut(&str)) -> Result<Draft, Error> {
         let now = self.environment.clock.now();
         match whose {
@@ -109,7 +108,7 @@ impl Repository {
                 let sound = vouched.sound();
                 let latest = steps::find(sound, None)?;
                 let run = auto::thread::tie(&sound.trail);
-                // A run that is not here is no fact; one that two remotes tell of is for a person to name.
+                // A missing run is not a fact; an ambiguous one must be named by a person.
                 let run = run.map(|run| Target::look_up(&self.store, run.as_str())).transpose()?.flatten();
                 let run = run.map(|run| believed(gate, &run, warn)).transpose()?;
                 let around = self.surroundings(latest.content.base, run.as_deref())?;
@@ -122,7 +121,7 @@ impl Repository {
         }
     }
 
-    /// Returns what the repository says of the commit that some work began at.
+    /// Returns the facts about the commit that the work began at.
     fn surroundings(&self, base: Option<Oid>, run: Option<&View>) -> Result<auto::Surroundings, Error> {
         let store = &self.store;
         let head = work_tree::head(store)?.map(|(head, _)| head);
@@ -141,14 +140,14 @@ impl Repository {
     }
 }
 
-/// Takes a run through the gate that is to be told of: with the bytes of all its products.
+/// Verifies a run, including the bytes of all products.
 fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
     let admitted = gate.admit_whole(&target.run, &target.reference)?;
     admitted.cautions().iter().for_each(|caution| warn(caution));
     Ok(Vetted::read(gate.store, &admitted)?)
 }
 
-/// Why a packet is neither checked nor written.
+/// An error while checking or writing a packet.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! Going back, branching off and handing out: all of them append, none of them removes.
+//! Rollback, fork and resume. All of them append; none removes an entry.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use super::submodules::Behind;
 use super::vouch::Vouched;
 use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
 
-/// Appends an earlier checkpoint's content as the new latest one; also where it is the latest.
+/// Appends an earlier checkpoint's content as the latest, even if it already is.
 pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<Made, Error> {
     in_turn(writer, thread, |thread| {
         let open = OpenThread::of(writer, thread)?;
@@ -29,7 +29,7 @@ pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<M
     })
 }
 
-/// Begins a new thread with a checkpoint of another, which may be anybody's.
+/// Creates a thread from a checkpoint of any thread.
 pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &ThreadId) -> Result<Made, Error> {
     let source = source.sound();
     let target = find(source, at)?;
@@ -40,12 +40,11 @@ pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &
     made.map_err(|error| taken(new, error))
 }
 
-/// Records that the latest checkpoint is being gone on from, and returns it; its bytes are those that were saved. With it come the
-/// submodules that are not at the commit of a working tree that was put back.
+/// Resumes the latest checkpoint, records that, and returns it with the submodules that are not at
+/// the saved commit.
 ///
-/// Nothing is recorded if its packet is worse than what is accepted. With `checkout`, its working tree is put back as well, if it
-/// can be: else nothing is recorded. Of two that go on from one packet at the same time, through whichever threads, the second
-/// finds its token used.
+/// Records nothing if the packet is worse than accepted, or if `checkout` is set and the working
+/// tree cannot be restored. If two processes resume one packet, the second finds its token used.
 pub fn resume(
     writer: &Writer,
     thread: Vouched,
@@ -81,7 +80,7 @@ fn resume_once(
     Ok((latest, behind))
 }
 
-/// Returns a checkpoint of a thread, the latest where none is named.
+/// Returns a checkpoint of a thread; by default the latest.
 pub fn find<'s>(sound: &'s Sound, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, Error> {
     match at {
         Some(id) => sound
@@ -92,8 +91,7 @@ pub fn find<'s>(sound: &'s Sound, at: Option<&CheckpointId>) -> Result<&'s Check
     }
 }
 
-/// Writes out the bytes of a state or packet, and fails if they are not what its entry says: what is damaged is refused before a
-/// byte of it is written, what is damaged meanwhile is not called whole.
+/// Writes the bytes of a state or packet. Verifies them before writing, and again while writing.
 pub fn hand_out(store: &Store, checkpoint: &Checkpoint, product: Product, out: &mut dyn Write) -> Result<(), Error> {
     intact(store, checkpoint)?;
     if store.copy_blob(product.oid, out)? != (product.sha256, product.size) {
@@ -102,7 +100,7 @@ pub fn hand_out(store: &Store, checkpoint: &Checkpoint, product: Product, out: &
     Ok(())
 }
 
-/// Refuses a checkpoint whose state or packet is not, byte for byte, what its entry says.
+/// Fails if the state or packet differs from the entry's digest.
 pub fn intact(store: &Store, checkpoint: &Checkpoint) -> Result<(), Error> {
     for product in [Some(checkpoint.content.state), checkpoint.content.packet].into_iter().flatten() {
         let found = store.copy_blob(product.oid, &mut std::io::sink())?;

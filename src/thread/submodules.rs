@@ -1,4 +1,4 @@
-//! The submodules of a working tree that is put back: each is checked out at the commit that the saved tree names.
+//! Checks out the submodules of a restored working tree at their saved commits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::model::hints;
 use super::path_of;
 use super::worktree::records;
 
-/// A submodule that is not at the saved commit, because that commit is not here or git refused to check it out.
+/// A submodule that is not at the saved commit: the commit is missing or git refused.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Behind {
     /// Its path from the top of the working tree.
@@ -20,15 +20,15 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Names the submodule and the command that checks the commit out.
+    /// Formats the submodule and the command that checks it out.
     pub fn in_words(&self) -> String {
         let Self { path, commit } = self;
         format!("the submodule {path} is not at the saved commit: {}", hints::check_out_submodule(path, commit))
     }
 }
 
-/// Checks out the saved commits of submodules as far as they are here, and returns the others. Nothing is fetched, and no local
-/// change is overwritten.
+/// Checks out the saved commits of submodules as far as they are here; returns the others. Fetches
+/// nothing and keeps local changes.
 pub(super) fn check_out(root: &Path, links: Vec<(PathBuf, Oid)>) -> Vec<Behind> {
     let behind = links.into_iter().filter(|(path, commit)| !is_checked_out(&root.join(path), *commit));
     behind.map(|(path, commit)| Behind { path: path.to_string_lossy().into_owned(), commit }).collect()
@@ -44,7 +44,7 @@ fn is_checked_out(dir: &Path, commit: Oid) -> bool {
     git.args(checkout).arg(commit.to_string()).run().is_ok()
 }
 
-/// Returns the submodules among some paths, with their commits, from what `git ls-files --stage` lists.
+/// Returns the submodules among some paths with their commits, from `git ls-files --stage`.
 pub(super) fn links(listed: &[u8], among: &[Vec<u8>]) -> Vec<(PathBuf, Oid)> {
     let links = records(listed).filter_map(|record| {
         let (about, path) = record.split_at(record.iter().position(|byte| *byte == b'\t')?);

@@ -1,4 +1,4 @@
-//! What people mean by `<thread>` and `<thread>:<checkpoint>`.
+//! Resolves `<thread>` and `<thread>:<checkpoint>`.
 
 use crate::git::refs;
 use crate::git::store::Store;
@@ -15,20 +15,20 @@ use crate::verify::{Options, Proven, Sound, Unsound, sound_thread};
 use super::own_threads;
 use super::vouch::{self, Trust, Vouched, vouch};
 
-/// A thread, the ref that holds it, ours or a fetched one, and the checkpoint that was named.
+/// A thread, its local or fetched ref, and the named checkpoint.
 pub struct ThreadTarget {
     /// The thread.
     pub thread: ThreadId,
     /// The ref.
     pub reference: String,
-    /// The commit that it points at.
+    /// The ref's commit.
     pub tip: Oid,
     /// The checkpoint.
     pub checkpoint: Option<CheckpointId>,
 }
 
 impl ThreadTarget {
-    /// Finds a thread by `<thread>[:<checkpoint>]`, or by `<remote>/<thread>` among those fetched.
+    /// Resolves `<thread>[:<checkpoint>]`, or `<remote>/<thread>` for a fetched one.
     pub fn find(store: &Store, text: &str) -> Result<Self, Error> {
         match Self::look_for(store, text)? {
             Some(found) => Ok(found),
@@ -36,9 +36,9 @@ impl ThreadTarget {
         }
     }
 
-    /// Finds a thread in the same way; none where there is none.
+    /// Resolves a thread in the same way, or returns `None`.
     pub fn look_for(store: &Store, text: &str) -> Result<Option<Self>, Error> {
-        // Names may hold colons: only what can be a checkpoint's name behind the last one is taken for it.
+        // Names may contain colons, so only a valid checkpoint name after the last one counts.
         let split = text.rsplit_once(':').and_then(|(thread, id)| Some((thread, id.parse::<CheckpointId>().ok()?)));
         if let Some((thread, checkpoint)) = split
             && let Some(found) = Self::look_up(store, thread)?
@@ -66,8 +66,8 @@ impl ThreadTarget {
         Ok(Self { reference: format::thread_ref(&thread), thread, tip, checkpoint: None })
     }
 
-    /// Verifies the thread and judges its keys as the configuration says, before any of its bytes are taken out; `warn` is told
-    /// what a reader should know of it.
+    /// Verifies the thread with the configured trust before its bytes are used; calls `warn` with
+    /// notes.
     pub fn vouched(
         &self,
         repository: &Repository,
@@ -80,19 +80,19 @@ impl ThreadTarget {
         Ok(vouched)
     }
 
-    /// Verifies the thread and judges its keys as a reader does, before any of its bytes are taken out.
+    /// Verifies the thread with a reader's trust before its bytes are used.
     pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<Vouched, Error> {
         let at = (&self.thread, self.reference.as_str(), self.tip);
         vouch(store, at, trust).map_err(|source| Error::Vouch { named: self.name(), source })
     }
 
-    /// Returns what the thread is called here.
+    /// Returns the name of the thread here.
     fn name(&self) -> String {
         Place::fetched(&self.reference)
             .map_or_else(|| self.thread.to_string(), |(remote, _)| format!("{remote}/{}", self.thread))
     }
 
-    /// Reads the thread, refusing one that is not sound.
+    /// Reads the thread; fails if it is invalid.
     pub fn sound(&self, store: &Store) -> Result<Proven<Sound>, Error> {
         Ok(sound_thread(store, &self.thread, self.tip, &Options::default())?)
     }
@@ -104,12 +104,12 @@ fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
     Ok(Error::Unknown { named: text.to_owned(), near })
 }
 
-/// Reads the name of a thread, which need not be there.
+/// Parses the name of a thread; it need not exist.
 pub fn id(text: &str) -> Result<ThreadId, Error> {
     ThreadId::parse(text).map_err(|source| Error::Name { name: text.to_owned(), source })
 }
 
-/// Why a thread is not found, or not to be gone on from.
+/// The reason why a thread cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,7 +1,7 @@
-//! What is used up: the nonces of descriptors that were adopted, and the resume tokens of packets that were gone on from.
+//! Used nonces of descriptors and used resume tokens of packets.
 //!
-//! The chains at hand are the record, our own and those that were fetched, with all that they go back to. An entry counts if
-//! its signature holds, whoever made it. Files beside the repository only serialise who looks and then writes.
+//! The local and fetched chains, with their lineage, are the record. An entry counts if its
+//! signature is valid, by any key. The lock files only serialize readers that then write.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,10 +15,10 @@ use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::place::{self, Place};
 
-/// The beginnings of the messages of commits that use something up.
+/// The message prefixes of commits that use something.
 const SUBJECTS: [&[u8]; 2] = [b"\n\nthread.adopted ", b"\n\nthread.resumed "];
 
-/// What chains say was used.
+/// The nonces and tokens that chains record as used.
 #[derive(Default)]
 pub struct Used {
     nonces: BTreeSet<String>,
@@ -29,8 +29,8 @@ pub struct Used {
 impl Used {
     /// Reads all threads of a repository, each commit once.
     ///
-    /// A thread of our own that cannot be read is an error and never taken for one that used nothing, unless the repository is one
-    /// that leaves things out. Of one that was fetched counts what is here.
+    /// An unreadable thread of ours is an error, except in a partial clone. A fetched thread counts
+    /// as far as it is here.
     pub fn read(store: &Store) -> Result<Self, Error> {
         let mut used = Self::default();
         let leaves_out = history::is_partial(store) || store.local().is_shallow().unwrap_or(false);
@@ -42,14 +42,14 @@ impl Used {
         }
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
             if Place::fetched_of(&name, place::Kind::Thread).is_some() {
-                // A stranger's thread that is broken keeps nobody from working.
+                // A broken fetched thread must not stop the user's work.
                 used.add(store, tip).unwrap_or_default();
             }
         }
         Ok(used)
     }
 
-    /// Adds the thread that ends at `tip`, and the threads that it goes back to.
+    /// Adds the thread that ends at `tip`, and its lineage.
     pub fn add(&mut self, store: &Store, tip: Oid) -> Result<(), store::Error> {
         let mut next = Some(tip);
         while let Some(commit) = next.filter(|commit| self.seen.insert(*commit)) {
@@ -58,7 +58,7 @@ impl Used {
                 break;
             }
             self.take(&raw);
-            // The first parent of a first entry is the checkpoint that the thread began as.
+            // The first parent of a first entry is the checkpoint that the thread was created from.
             let line = raw.split(|byte| *byte == b'\n').nth(1).and_then(|line| line.strip_prefix(b"parent "));
             next = line.and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
         }
@@ -81,22 +81,22 @@ impl Used {
         }
     }
 
-    /// Returns whether a nonce was used.
+    /// Returns true if a nonce was used.
     pub fn has_nonce(&self, nonce: &str) -> bool {
         self.nonces.contains(nonce)
     }
 
-    /// Returns the resume tokens that were used.
+    /// Returns the used resume tokens.
     pub fn tokens(&self) -> &BTreeSet<String> {
         &self.tokens
     }
 }
 
-/// Why nobody can say what was used.
+/// An error while reading used nonces and tokens.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("{name} could not be read, so that nobody can say what was used in it")]
+    #[error("cannot read {name}, so the tokens and nonces it used are unknown")]
     Thread { name: String, source: store::Error },
     #[error(transparent)]
     Refs(#[from] refs::Error),

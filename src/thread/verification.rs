@@ -1,4 +1,4 @@
-//! Threads, verified with everything that is in the repository.
+//! Verification of threads against everything in the repository.
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,30 @@ use crate::verify::{self, Logs, Options, ThreadReport, ThreadWitness, ThreadsAtH
 use super::target::{self, ThreadTarget};
 use super::{fetched_threads, own_threads};
 
-/// Which threads are to be verified.
+/// A selection of threads to verify.
 #[derive(Clone, Copy)]
 pub enum Which<'a> {
-    /// All of this repository, and all that were fetched.
+    /// All, including fetched ones.
     All,
-    /// Those of some names. One whose ref is gone may still be one that a log names.
+    /// Named threads. A missing ref is reported if a log names the thread.
     Named(&'a [String]),
 }
 
-/// Threads that are to be verified.
+/// Threads to verify.
 pub struct ThreadsToVerify<'r> {
     repository: &'r Repository,
     options: Options,
     logs: Logs,
-    /// Each with its ref.
+    /// The threads with their refs.
     targets: Vec<(ThreadId, String)>,
-    /// What places outside hold; nobody is asked here.
+    /// The answers of anchors; nothing is asked here.
     pub outside: Vec<ThreadWitness>,
-    /// Where all were asked for, those that a remote showed once, and that are neither there nor here.
+    /// For all threads: those that a remote once showed and that are now missing.
     pub missed: Vec<Vanished>,
 }
 
 impl Repository {
-    /// Begins to verify threads; `warn` is told of files that are ignored.
+    /// Prepares the verification; calls `warn` for ignored files.
     pub fn verify_threads(
         &self,
         which: Which<'_>,
@@ -58,7 +58,7 @@ impl Repository {
                 missed = shown::vanished(&self.store, &logs)?;
                 missed.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
                 let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
-                // One that a log of ours names and that is gone is missed like a run.
+                // A thread that our log names and that is gone is reported like a run.
                 let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
                 threads.extend(named.filter_map(|place| ThreadId::parse(&place.name).ok()));
                 threads.into_iter().map(own).chain(fetched_threads(&self.store)?).collect()
@@ -72,24 +72,25 @@ impl Repository {
     }
 }
 
-/// Returns a thread with the ref that is its own.
+/// Returns a thread with its own ref.
 fn own(thread: ThreadId) -> (ThreadId, String) {
     let reference = format::thread_ref(&thread);
     (thread, reference)
 }
 
 impl ThreadsToVerify<'_> {
-    /// Returns whether there is none, and none that is missed.
+    /// Returns true if no thread exists or is missing.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.missed.is_empty()
     }
 
-    /// Returns the keys that the threads belong to.
+    /// Returns the keys of the threads' owners.
     pub fn owners(&self) -> BTreeSet<String> {
         verify::owners(&self.repository.store, self.targets.iter().map(|(thread, reference)| (thread, &**reference)))
     }
 
-    /// Verifies one thread after the other. Where all were asked for, an error about one says nothing of the others.
+    /// Verifies the threads one by one. When verifying all, an error of one does not end the
+    /// others.
     pub fn reports(&self) -> impl Iterator<Item = Result<ThreadReport, Error>> {
         self.targets.iter().map(|(thread, reference)| self.report(thread, reference))
     }
@@ -99,7 +100,7 @@ impl ThreadsToVerify<'_> {
         let at_hand = ThreadsAtHand { logs: &self.logs, outside: &self.outside };
         match verify_thread(store, at_hand, thread, reference, &self.options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
-                // A name that is like it is more help than a ref that nobody typed.
+                // A similar name helps more than the name of a ref.
                 ThreadTarget::find(store, thread.as_str())?;
                 Err(gone.into())
             }
@@ -108,7 +109,7 @@ impl ThreadsToVerify<'_> {
     }
 }
 
-/// Why threads cannot be verified.
+/// An error while verifying threads.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

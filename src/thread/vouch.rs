@@ -1,8 +1,8 @@
-//! The one gate that the bytes of a thread leave by.
+//! The check before any bytes of a thread are used.
 //!
-//! Whatever takes a state, a packet or a working tree out of a thread has it vouched for first, at the very commit that it then
-//! reads: what `thread verify` would call tampered is never let out, what it would call untrusted only where a person insists.
-//! That a thread is not at hand as a whole is nothing against the part that is.
+//! Every reader of a state, packet or working tree verifies the thread first, at the commit that it
+//! then reads. A tampered thread is always refused; an untrusted one unless the user insists. An
+//! incomplete thread is accepted as far as it is here.
 
 use crate::git::refs;
 use crate::git::store::Store;
@@ -10,7 +10,7 @@ use crate::model::digest::Oid;
 use crate::model::name::ThreadId;
 use crate::verify::{self, HOW_TO_KNOW, Logs, Options, Proven, Sound, Standpoint, Unproven, Unsound};
 
-/// A thread that bytes may be taken from, as it stood at one commit.
+/// A verified thread at one commit.
 #[derive(Clone, Debug)]
 pub struct Vouched {
     sound: Proven<Sound>,
@@ -19,19 +19,20 @@ pub struct Vouched {
     warnings: Vec<String>,
 }
 
-/// On whose word a thread is gone on from.
+/// The trust required to continue a thread.
 #[derive(Clone, Debug)]
 pub struct Trust {
-    /// Whom the reader knows.
+    /// The keys that the reader knows.
     pub options: Options,
-    /// Whether a person insists on a thread whose keys are not to be trusted.
+    /// Whether the user accepts untrusted keys.
     pub accept_untrusted: bool,
 }
 
-/// Verifies a thread that was at `tip`, as it is now, and judges its keys and those that it goes back to.
+/// Verifies a thread that was at `tip`, as it is now, with its keys and lineage.
 pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), trust: &Trust) -> Result<Vouched, Error> {
     let logs = Logs::read(store)?;
-    // Logs are written after the ref. Whoever appended since `tip` was read would make them know of more than is there.
+    // Logs are written after the ref, so a concurrent append can make them name more entries than
+    // were read.
     let tip = refs::read(store, reference)?.unwrap_or(tip);
     let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
     let examined = verify::thread_at(&at, &logs, &trust.options);
@@ -47,7 +48,7 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
         warnings.push(format!("the thread {thread} is not to be trusted, and was accepted: {finding}"));
     }
     if !whole_lineage {
-        let finding = "lineage: what it goes back to is not all here, so that nobody can say whose it is".to_owned();
+        let finding = "lineage: some of its threads are not here, so their keys are unknown".to_owned();
         if trust.options.strict_signers && !trust.accept_untrusted {
             return Err(Error::Untrusted { thread: thread.clone(), finding });
         }
@@ -77,23 +78,23 @@ impl Vouched {
         &self.sound
     }
 
-    /// Vouches for the thread on the same terms as it is now.
+    /// Verifies the present state of the thread with the same trust.
     pub(super) fn renewed(&self, store: &Store) -> Result<Self, Error> {
         vouch(store, (&self.sound.thread, &self.reference, self.sound.commit), &self.trust)
     }
 
-    /// Returns the ref that the thread was found at.
+    /// Returns the thread's ref.
     pub fn reference(&self) -> &str {
         &self.reference
     }
 
-    /// Returns what whoever goes on from it should know.
+    /// Returns notes for the reader.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-/// Why bytes do not leave a thread.
+/// The reason for refusing a thread.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,7 +1,8 @@
-//! The working tree as it stands, as a tree object: byte for byte as on disk.
+//! Saves the working tree as a tree object, byte for byte as on disk.
 //!
-//! git reads the files with an index and a git directory of ours, without filters, line-end conversions and attributes, so that
-//! what comes back elsewhere is what lay here, whatever is configured there. The user's index is only read.
+//! git reads the files with a temporary index and git directory, without filters, line-end
+//! conversion and attributes, so that the same bytes can be restored anywhere. The user's index is
+//! only read.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,17 +21,17 @@ use crate::model::entry::{Ignored, Worktree};
 
 use super::path_of;
 
-/// More ignored files than this are not listed one by one: folders that are ignored as a whole are named instead.
+/// The maximum number of ignored files to list; above it, whole ignored folders are named.
 const MOST_IGNORED: usize = 1000;
 
-/// What git takes every file for, whatever attributes the files give one another: this place outranks theirs, in every version.
+/// Attributes for every file; `info/attributes` has the highest precedence in every version.
 const ATTRIBUTES: &str = "* -text !eol -ident !filter !working-tree-encoding\n";
 
-/// Settings that say what the file system can hold and what is ignored.
+/// git settings about the file system and ignored files.
 const SETTINGS: [&str; 6] =
     ["filemode", "symlinks", "ignorecase", "precomposeunicode", "excludesFile", "bigFileThreshold"];
 
-/// A look at the working tree, whose objects are in a quarantine.
+/// A snapshot of the working tree, with its objects in a quarantine.
 pub struct Snapshot<'q> {
     quarantine: &'q Quarantine,
     root: PathBuf,
@@ -38,24 +39,25 @@ pub struct Snapshot<'q> {
     pub listing: Listing,
     /// The tree.
     pub tree: Oid,
-    /// The worktrees of this repository below the working tree, by their paths from its top. They are no part of the tree.
+    /// Nested worktrees of this repository, relative to the top. They are not part of the tree.
     linked: Vec<Vec<u8>>,
 }
 
-/// A working tree that was saved.
+/// A saved working tree.
 pub struct Saved {
-    /// What a checkpoint records of it.
+    /// The record for a checkpoint.
     pub worktree: Worktree,
     /// Keeps its objects until a ref reaches them.
     pub kept: Kept,
-    /// The worktrees of this repository that it does not hold, by their paths.
+    /// Nested worktrees that it does not include.
     pub left_out: Vec<PathBuf>,
 }
 
-/// Saves the working tree into the repository: tracked and untracked files as they stand, staged or not, ignored ones by name.
+/// Saves the working tree: tracked and untracked files as they are, staged or not; ignored files by
+/// name only.
 ///
-/// What a host would refuse is refused here, before anything is in the repository. Empty folders are nothing to git. The objects
-/// are kept until a ref reaches them. Other worktrees of the repository that lie below are left out.
+/// Refuses what a host would refuse, before anything is stored. Leaves out empty folders and nested
+/// worktrees of the repository.
 pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     let quarantine = Quarantine::new(store)?;
     let snapshot = Snapshot::take(store, &quarantine)?;
@@ -64,12 +66,12 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
     snapshot.check_secrets(store, gate)?;
     let ignored = snapshot.ignored()?;
     let kept = if snapshot.tree == store.empty_tree() {
-        // git knows it without an object, but not everybody does.
+        // git has the empty tree built in, but other tools need the object.
         let mut batch = store.batch();
         batch.write(gix::objs::Kind::Tree, b"")?;
         batch.keep()?
     } else {
-        // What HEAD reaches stays without us.
+        // Objects that HEAD reaches are kept by it.
         let known = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line();
         quarantine.promote(snapshot.tree, known.ok().and_then(|tree| tree.parse().ok()))?
     };
@@ -78,14 +80,14 @@ pub fn save(store: &Store, limit: u64, gate: &Gate) -> Result<Saved, Error> {
 }
 
 impl<'q> Snapshot<'q> {
-    /// Takes it. Nothing outside the quarantine is written.
+    /// Takes a snapshot. Writes only to the quarantine.
     pub fn take(store: &Store, quarantine: &'q Quarantine) -> Result<Self, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let linked = linked(store, &root)?;
         let listing = Listing::read(&|| store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0"), &root)?;
         let mut snapshot = Self { quarantine, root, listing, tree: store.empty_tree(), linked };
         snapshot.configure(store).map_err(|e| Error::Io(quarantine.dir().to_owned(), e))?;
-        // Without the times and marks of the user's index, every file is read.
+        // Without the stat data and flags of the user's index, every file is read.
         let staged = snapshot.listing.lines();
         if !staged.is_empty() {
             snapshot.git().args(["update-index", "-z", "--index-info"]).input(staged.clone()).run()?;
@@ -110,22 +112,22 @@ impl<'q> Snapshot<'q> {
         Ok(snapshot)
     }
 
-    /// Returns the root of the working tree.
+    /// Returns the top of the working tree.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the folder of the quarantine, which also holds the index.
+    /// Returns the quarantine folder, which also has the index.
     pub fn folder(&self) -> &Path {
         self.quarantine.dir()
     }
 
-    /// Returns the path of a file of ours beside the index.
+    /// Returns the path of a temporary file beside the index.
     pub fn place(&self, name: &str) -> PathBuf {
         self.quarantine.dir().join(name)
     }
 
-    /// Returns a call of git that sees the working tree as it is, and no configuration but ours.
+    /// Returns a git command for the working tree, with our configuration only.
     pub fn git(&self) -> Git {
         Git::new(self.quarantine.dir())
             .work_tree(&self.root)
@@ -166,7 +168,7 @@ impl<'q> Snapshot<'q> {
         Ok(())
     }
 
-    /// Refuses files with secrets in them, as far as HEAD does not have the same.
+    /// Refuses files with secrets, unless HEAD has the same content.
     fn check_secrets(&self, store: &Store, gate: &Gate) -> Result<(), Error> {
         let head = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line().ok();
         let range = Range { tips: vec![self.tree], known: head.into_iter().collect() };
@@ -176,14 +178,14 @@ impl<'q> Snapshot<'q> {
         }
     }
 
-    /// Refuses changes to the files of submodules: the tree names a commit of each, and nothing else.
+    /// Refuses changes inside submodules, because the tree only names their commits.
     fn check_submodules(&self, store: &Store) -> Result<(), Error> {
         let staged = self.git().args(["ls-files", "-z", "--stage"]).run()?;
         let paths: Vec<OsString> = links(&staged).iter().map(|path| literal(path)).collect();
         if paths.is_empty() {
             return Ok(());
         }
-        // No other path is named, so that no filter of the repository's runs.
+        // Only these paths are named, so that no filter of the repository runs.
         let user = store.git().work_tree(&self.root).env("GIT_OPTIONAL_LOCKS", "0");
         let args =
             ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--no-renames"];
@@ -200,8 +202,8 @@ impl<'q> Snapshot<'q> {
         if changed.is_empty() { Ok(()) } else { Err(Error::Submodules(changed)) }
     }
 
-    /// Lists what git ignores. Of such files nothing is told that their content could be guessed by: what nobody committed is
-    /// often kept from others for a reason.
+    /// Lists ignored files. Their sizes and hashes are not recorded, because their content is often
+    /// private.
     fn ignored(&self) -> Result<Vec<Ignored>, Error> {
         let list = |more: &[&str]| {
             let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard"];
@@ -222,9 +224,9 @@ impl<'q> Snapshot<'q> {
     }
 }
 
-/// Returns the worktrees of the repository that lie below the top of one of them, by their paths from there.
+/// Returns the worktrees of the repository that are nested in one of them, relative to its top.
 ///
-/// Tools for agents make theirs below the checkout. One whose folder is gone is none.
+/// Agent tools create theirs below the checkout. Ignores those whose folder is gone.
 fn linked(store: &Store, root: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let listed = store.git().args(["worktree", "list", "--porcelain", "-z"]).run()?;
     let top = fs::canonicalize(root).map_err(|e| Error::Read(root.to_owned(), e))?;
@@ -237,22 +239,22 @@ fn linked(store: &Store, root: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(below.collect())
 }
 
-/// Returns the paths of submodules among what `git ls-files --stage` lists.
+/// Returns the submodules in the output of `git ls-files --stage`.
 fn links(listed: &[u8]) -> BTreeSet<Vec<u8>> {
     let links = records(listed).filter(|record| record.starts_with(b"160000 "));
     links.filter_map(|record| Some(record.splitn(2, |b| *b == b'\t').nth(1)?.to_vec())).collect()
 }
 
-/// Returns the pathspec of a path and nothing else.
+/// Returns a pathspec that matches exactly one path.
 fn literal(path: &[u8]) -> OsString {
     let mut spec = OsString::from(":(top,literal)");
     spec.push(path_of(path));
     spec
 }
 
-/// Returns the pathspecs by which git leaves a folder out, as its standard input takes them.
+/// Returns pathspecs that exclude a folder, for git's standard input.
 ///
-/// They are patterns that begin with an escape: a literal path that is ignored as well, `git add` refuses.
+/// They are escaped patterns, because `git add` refuses an ignored literal path.
 fn left_out(path: &[u8]) -> Vec<u8> {
     let is_special = |at: usize, byte: u8| at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\');
     let escaped = |(at, &byte): (usize, &u8)| if is_special(at, byte) { vec![b'\\', byte] } else { vec![byte] };
@@ -261,12 +263,12 @@ fn left_out(path: &[u8]) -> Vec<u8> {
     [&magic[..], &pattern, b"\0", magic, &pattern, b"/**\0"].concat()
 }
 
-/// Splits what git lists with `-z`.
+/// Splits the output of `-z`.
 pub(super) fn records(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
     listed.split(|byte| *byte == 0).filter(|record| !record.is_empty())
 }
 
-/// Why a working tree was not saved.
+/// An error while saving a working tree.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -251,6 +251,7 @@ impl ItemShown {
         self.made.as_ref().and_then(|made| made.check).is_some_and(|check| !check.passed)
     }
 
+    /// Returns the reference to the item.
     pub fn named(&self) -> Named {
         Named { run: self.run.clone(), reference: self.reference.clone(), item: self.item.clone() }
     }

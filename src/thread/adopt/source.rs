@@ -1,4 +1,4 @@
-//! Where an offered checkpoint is looked for, and what must hold of the thread that it is found in.
+//! Finds an offered checkpoint and verifies its thread.
 
 use super::{Accepted, Error, Request};
 use crate::git::quarantine::Quarantine;
@@ -15,17 +15,17 @@ use crate::model::thread::Checkpoint;
 use crate::thread::steps;
 use crate::verify::{self, Ancestor, Logs, Proven, Sound, Standpoint, Unproven, Unsound};
 
-/// A checkpoint that is what was offered; its objects may still be in quarantine.
+/// A checkpoint that matches the offer; its objects may still be in quarantine.
 pub(super) struct Found {
     pub(super) checkpoint: Checkpoint,
-    /// The thread that it stands in.
+    /// Its thread.
     pub(super) sound: Proven<Sound>,
     pub(super) quarantine: Quarantine,
-    /// Whether the quarantine holds objects that the repository may not have.
+    /// Whether objects are in the quarantine only.
     pub(super) fetched: bool,
 }
 
-/// Finds the checkpoint where the request says, or here, or at one of the remotes.
+/// Finds the checkpoint at the requested source, or here, or on a remote.
 pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> Result<Found, Error> {
     let store = &writer.store;
     let descriptor = &accepted.received.descriptor;
@@ -42,7 +42,7 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
     }
     let mut first = None;
     let mut keep = |error| {
-        // That one place does not hold it yet says less than anything that another says.
+        // Any other error says more than that one source lacks it.
         if first.as_ref().is_none_or(|first| matches!(first, Error::NotThere { .. })) {
             first = Some(error);
         }
@@ -65,20 +65,20 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
     Err(first.unwrap_or_else(|| Error::NoSource(descriptor.source.clone())))
 }
 
-/// Returns the ref that a thread would be kept at if it were fetched from a remote; empty for any other place.
+/// Returns the ref that the thread would have if fetched from this remote; empty for other sources.
 fn place(store: &Store, from: &str, thread: &ThreadId) -> Result<String, Error> {
     let is_remote = Remotes::read(store)?.names().contains(&from);
     Ok(if is_remote { Place::of_thread(thread).below(&format::fetched_refs(from)) } else { String::new() })
 }
 
-/// Returns what the thread's ref is at, our own and those fetched.
+/// Returns the heads of the thread's local and fetched refs.
 fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Error> {
     let own = refs::read(store, &descriptor.reference)?.map(|tip| (descriptor.reference.clone(), tip));
     let fetched = refs::fetched_at(store, &Place::of_thread(&descriptor.thread))?;
     Ok(own.into_iter().chain(fetched).collect())
 }
 
-/// Holds the thread that ends at a tip against logs, keys and the descriptor, down to the bytes.
+/// Verifies the thread ending at a tip against logs, keys and the descriptor, including bytes.
 fn examine(
     (objects, home): (&Store, &Store),
     logs: &Logs,
@@ -123,7 +123,7 @@ fn examine(
     Ok((checkpoint, sound))
 }
 
-/// Returns a thread in which nothing failed, and whose lineage is all there.
+/// Returns the thread if nothing failed and its lineage is complete.
 fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Proven<Sound>, Error> {
     let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
     let cut = || Error::Unsound(unsound("it could not be read to its beginning".to_owned()));
@@ -136,7 +136,7 @@ fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Proven<Sound>,
     }
 }
 
-/// Whether a thread that was gone back to is one that somebody on the way did not know, or the adopter does not.
+/// Returns true if a thread of the lineage was unknown to an earlier adopter, or is to this one.
 pub(super) fn is_stranger(ancestor: &Ancestor) -> bool {
     !ancestor.signer.trusted || ancestor.accepted_unknown
 }
