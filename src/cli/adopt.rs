@@ -11,40 +11,40 @@ use git_handoff::thread::target::id;
 use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output};
 
-/// Adopt a checkpoint that was offered, as the beginning of a new thread
+/// Adopt an offered checkpoint as the beginning of a new thread
 ///
-/// Fetches the checkpoint itself, and refuses, with nothing written, unless the bytes, the chain that holds them and every
-/// signature are what the descriptor says. A packet that is not clean, as `check` finds it, is refused as well, with 3 or 4 and
-/// its report. Prints one JSON object.
+/// Fetches the checkpoint. Refuses it, and writes nothing, unless its bytes, its chain and every
+/// signature match the descriptor. Also refuses a packet that is not clean, with exit code 3 or 4
+/// and its report; see `check`. Prints one JSON object.
 #[derive(clap::Args)]
 #[command(alias = "adopt_checkpoint")]
 pub(crate) struct Arguments {
     /// The descriptor, or - for standard input
     descriptor: PathBuf,
-    /// The new thread
+    /// The name of the new thread
     #[arg(long = "as", value_name = "NAME")]
     new: String,
-    /// Adopt in this agent's name
+    /// Adopt as this agent
     #[arg(long, value_name = "AGENT")]
     me: Option<String>,
-    /// Fetch from this remote, URL, path or bundle [default: what is here, then the remotes]
+    /// Fetch from this remote, URL, path or bundle [default: this repository, then its remotes]
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     from: Option<String>,
     /// Trust the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
-    /// Adopt although nobody here knows the key; that it was so is recorded
+    /// Adopt even if the signer's key is unknown, and record that in the thread
     #[arg(long)]
     accept_unknown_signer: bool,
-    /// Adopt although the attached packet is as bad as this, operational or critical, which is recorded
+    /// Accept a packet of this classification, operational or critical, and record that
     #[arg(long, value_name = "CLASS")]
     accept: Option<Unclean>,
-    /// Put the saved working tree back as well; refused if it would touch local changes
+    /// Restore the saved working tree as well; refused if it would change local files
     #[arg(long)]
     checkout: bool,
 }
 
-/// Adopts, and prints where the state is now.
+/// Adopts, and prints the new thread.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let wanted = Trust { signers: arguments.signers.as_deref().map(streamed), ..Trust::default() };
     let options = repository.options(&wanted, &mut |text| output.warn(text))?;

@@ -6,14 +6,15 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, validate};
 
-/// Continue a run whose owners cannot go on, as a new run of your own
+/// Continue a run whose owners cannot go on, as a new run of yours
 ///
-/// For a run whose only owner lost the key, or that a revoked key may add to. The new run has the same plan, base and artifacts. What was
-/// done and green there is recorded as done, with the same products, and is not run again; the new run seals the signed entries of the old
-/// one, which show where they come from. Decisions of people are made again. Every key that signed the old run must be known to you.
+/// Use this if the only owner lost the key, or a revoked key may still write to the run. The new
+/// run has the same plan, base and artifacts. Items that were done and green are recorded as done
+/// with the same products, and do not run again. The new run seals the signed entries of the old
+/// one as evidence. Approvals must be given again. You must know every key that signed the old run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The run, here or as it was fetched
+    /// The run, local or fetched
     #[arg(value_name = "[REMOTE/]RUN")]
     run: String,
     /// The id of the new run
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
     id: String,
 }
 
-/// Continues the run, and says what is left of it.
+/// Continues the run, and prints the remaining items.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let id = RunId::parse(&arguments.id).map_err(|why| Failure::usage(format!("--id: {why}")))?;
     let adopted = match repository.adopt_run(&arguments.run, &id)? {

@@ -9,10 +9,10 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
 
-/// Hold runs against places outside the repository
+/// Compare runs with records outside the repository
 ///
-/// An anchor holds the roots of runs where whoever can rewrite this repository cannot. Your own configuration alone says
-/// which there are; `git handoff verify` asks each of them.
+/// An anchor stores the roots of runs in a place where writers of this repository cannot change
+/// them. Only your own configuration names anchors; `git handoff verify` asks each of them.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -27,7 +27,7 @@ enum Command {
     Check(check::Arguments),
 }
 
-/// Runs the command behind `anchor`.
+/// Runs a subcommand of `anchor`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::Add(arguments) => add::run(arguments, repository, output),

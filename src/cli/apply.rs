@@ -11,52 +11,52 @@ use git_handoff::run::{Target, View, target};
 
 use super::{Ending, Failure, Output, gate};
 
-/// Put what a run's items changed into the index and the work tree, or onto a branch
+/// Apply a run's changes to the index and the work tree, or to a branch
 ///
-/// Items are applied in the order of their dependencies and merged, so that an item which built on another's patch fits.
-/// If any of it conflicts, nothing is changed, or with --3way the conflict is left to be resolved. Local changes are never touched.
-/// The hooks of a commit run where one is made onto HEAD. The run is verified first, as far as its integrity and its keys go, and
-/// every patch is hashed again.
+/// Merges the items in the order of their dependencies, so that an item that built on another's
+/// patch fits. If anything conflicts, nothing is changed; with --3way the conflict is left for you
+/// to resolve. Local changes are never overwritten. Commits onto HEAD run git's hooks. The run's
+/// integrity and keys are verified first, and every patch is hashed again.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("commits").multiple(true))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
-    /// The run, or one item of it
+    /// The run, or one item: RUN/ITEM
     #[arg(value_name = "RUN[/ITEM]", required_unless_present_any = ["go_on", "abort"])]
     target: Option<String>,
-    /// Commit onto this branch instead, one commit for each item; it is made at the run's base if it is not there
+    /// Commit onto this branch, one commit for each item; a new branch starts at the run's base
     #[arg(long, value_name = "BRANCH", group = "commits")]
     branch: Option<String>,
-    /// Commit onto HEAD as well, one commit for each item
+    /// Commit onto HEAD, one commit for each item
     #[arg(long, group = "commits")]
     commit: bool,
-    /// What the commit says, instead of which items it is of; the lines that name them stand below it in any case. More than one is a
-    /// paragraph each. Only where one commit is made
+    /// Use this commit message; repeat for further paragraphs. The lines that name the items are
+    /// added below it. Only for a single commit
     #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
     message: Vec<String>,
-    /// Where an item conflicts with HEAD, write the conflict into the work tree, to be resolved, and stop there
+    /// Stop at a conflict with HEAD and write it into the work tree for you to resolve
     #[arg(long = "3way", requires = "commit", conflicts_with_all = ["branch", "dry_run"])]
     three_way: bool,
-    /// Commit what was resolved and added to the index, and go on with the other items
+    /// Commit the resolved index, and continue with the remaining items
     #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "abort"])]
     go_on: bool,
-    /// Give up, and go back to where it began
+    /// Undo everything that --3way did
     #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "no_verify"])]
     abort: bool,
-    /// Commit without running the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
+    /// Skip the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
     #[arg(long)]
     no_verify: bool,
-    /// Change nothing, and say which commits would be made, which files would change, and whether it would be refused
+    /// Only show the commits and files that would change, and whether it would be refused
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Apply items that are red as well: done, and their check did not pass
+    /// Apply red items as well: done, but their check failed
     #[arg(long)]
     allow_red: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Applies.
+/// Applies a run.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let message = match &*arguments.message {
         [] => None,
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-/// Says why nothing is applied, and what to do about it by the name of the run.
+/// Turns an error into a failure with hints that name the run.
 fn refused(error: stage::Error, run: &str) -> Failure {
     let hint = match &error {
         stage::Error::Red(items) => items.first().map(|item| hints::allow_red(format_args!("{run}/{item}"))),
@@ -146,7 +146,7 @@ fn refused(error: stage::Error, run: &str) -> Failure {
     }
 }
 
-/// Gives up what stopped for a conflict.
+/// Undoes an apply that stopped at a conflict.
 fn abort(underway: &Underway, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let is_back = threeway::abort(&repository.store, underway.clone())?;
     if output.json {
@@ -191,7 +191,7 @@ fn print(view: &View, applied: &Applied, output: &mut Output) {
     }
 }
 
-/// Says which submodules are not touched, and what does it.
+/// Lists submodule changes that were not applied, with the commands that apply them.
 fn print_submodules(view: &View, applied: &Applied, output: &mut Output) {
     for left in &applied.submodules {
         let submodule = git_handoff::packet::quoted(&left.submodule);

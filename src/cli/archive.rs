@@ -7,26 +7,27 @@ use git_handoff::upkeep::archive::{ArchiveAnswer, Counted, PutAway, Request};
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, status};
 
-/// Put sealed runs away, so that they need no refs of their own
+/// Move sealed runs into an archive, so that they need no refs of their own
 ///
-/// Their evidence goes whole into one signed ref, refs/handoff/archives/KEY.ID, which `push --all` hands over in the place of theirs. `verify`,
-/// `show`, `cat`, `whence`, `prove` find them as before; `runs --archived` lists them; `unarchive` gives them refs again.
+/// The archive is one signed ref, refs/handoff/archives/KEY.ID, with the complete evidence. `push
+/// --all` pushes it in place of the runs' refs. `verify`, `show`, `cat`, `whence` and `prove` find
+/// archived runs as before, `runs --archived` lists them, and `unarchive` restores their refs.
 #[derive(clap::Args)]
 pub(crate) struct Archive {
     /// The runs
     #[arg(value_name = "RUN", required_unless_present = "older_than")]
     runs: Vec<String>,
-    /// Every run that was sealed longer ago than this: `90d`, `12w`, `6mo`
+    /// Archive every run sealed before this age: `90d`, `12w`, `6mo`
     #[arg(long, value_name = "AGE", conflicts_with = "runs", value_parser = age)]
     older_than: Option<jiff::Span>,
-    /// Only say what would be put away
+    /// Only show what would be archived
     #[arg(long, short = 'n')]
     dry_run: bool,
 }
 
-/// Give archived runs refs of their own again
+/// Restore the refs of archived runs
 ///
-/// They stay in the archive as well, which only grows.
+/// The archive is append-only and keeps them as well.
 #[derive(clap::Args)]
 pub(crate) struct Unarchive {
     /// The runs
@@ -34,7 +35,7 @@ pub(crate) struct Unarchive {
     runs: Vec<String>,
 }
 
-/// Puts runs away, and prints each, and how many refs that saves.
+/// Archives runs, and prints them and the number of saved refs.
 pub(crate) fn archive(arguments: &Archive, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let request = arguments.older_than.map_or_else(|| Request::Named(arguments.runs.clone()), Request::OlderThan);
     let answer = repository.archive(&request, arguments.dry_run)?;
@@ -46,7 +47,7 @@ pub(crate) fn archive(arguments: &Archive, repository: &Repository, output: &mut
     Ok(if answer.left.is_empty() { Ending::Done } else { Ending::Refused })
 }
 
-/// Brings runs back, and prints each.
+/// Restores runs, and prints them.
 pub(crate) fn unarchive(
     arguments: &Unarchive,
     repository: &Repository,
@@ -79,14 +80,14 @@ fn print(answer: &ArchiveAnswer, output: &mut Output) {
     output.hint(&hints::push_archive());
 }
 
-/// Returns the line about a run: `git handoff` alone does not tell any more how it came out.
+/// Formats a run with its result, because the overview no longer shows it.
 fn row(put: &PutAway) -> Vec<Cell> {
     let word = if put.already { "archived before" } else { "archived" };
     let sealed = format!("sealed {}", put.sealed_at);
     vec![word.into(), put.run.as_str().into(), sealed.into(), status::came_out(Cell::default(), &put.outcome, 0)]
 }
 
-/// Says how many refs there were and are.
+/// Formats the number of refs before and after.
 fn counted(refs: Counted) -> String {
     format!("{} below refs/handoff/ before, {} after", table::many(refs.before, "ref"), refs.after)
 }

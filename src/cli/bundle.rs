@@ -8,16 +8,16 @@ use git_handoff::repository::Repository;
 use super::cat::Stdout;
 use super::{Ending, Failure, Output, share};
 
-/// Write runs and threads into one file, with the repository logs that anchor them
+/// Write runs and threads into one file, with the logs that name them
 ///
-/// It is a git bundle: `git bundle verify`, `git fetch` and `git handoff verify --bundle` read it. The code that a run
-/// starts from is not in it.
+/// The file is a git bundle for `git bundle verify`, `git fetch` and `git handoff verify --bundle`.
+/// It does not include the code that a run starts from.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The runs and threads; REMOTE/NAME for one that was fetched
+    /// The runs and threads; REMOTE/NAME for a fetched one
     #[arg(required_unless_present = "all")]
     names: Vec<String>,
-    /// Every run and thread of this repository
+    /// Include every run and thread of this repository
     #[arg(long, conflicts_with = "names")]
     all: bool,
     /// The file, or - for standard output [default: -]
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Writes the bundle.
+/// Writes a bundle.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let path = arguments.output.as_deref().filter(|path| *path != Path::new("-"));
     let names = (!arguments.all).then_some(arguments.names.as_slice());

@@ -8,13 +8,13 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, gate};
 
-/// Print a product, a manifest or a transcript as it is, byte for byte
+/// Print the exact bytes of a product, a manifest or a transcript
 ///
-/// On a terminal, a transcript is printed without the control sequences in it. The run is verified first, as far as its integrity and its keys go, and the bytes are hashed again: of others than those that
-/// were recorded, nothing is printed.
+/// Verifies the run's integrity and keys first, and hashes the bytes again: altered bytes are not
+/// printed. On a terminal, control sequences are removed from a transcript.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// What to print: RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, or RUN:plan.json
+    /// RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, or RUN:plan.json
     #[arg(value_name = "RUN/ITEM:WHAT")]
     what: String,
     #[command(flatten)]
@@ -45,33 +45,33 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-/// Returns whether the name of a piece is that of a transcript.
+/// Returns true if the name is that of a transcript.
 fn names_transcript(what: &str) -> bool {
     what.rsplit_once(':').is_some_and(|(_, part)| part.split('@').next() == Some("transcript"))
 }
 
-/// The longest piece of a line that is printed together, in bytes.
+/// The maximum length of a line to print in one piece, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Prints a transcript as a person reads it: line by line, without control sequences.
+/// Prints a transcript for a person: line by line, without control sequences.
 struct Readable<'a> {
     output: &'a mut Output,
     line: Vec<u8>,
 }
 
 impl Readable<'_> {
-    /// Prints what is left without a line end.
+    /// Prints the rest without a line end.
     fn end(&mut self) {
         if !self.line.is_empty() {
             self.print(self.line.len());
         }
     }
 
-    /// Prints the first bytes of what is held as one line.
+    /// Prints the first bytes of the buffer as one line.
     fn print(&mut self, length: usize) {
         let line: Vec<u8> = self.line.drain(..length).collect();
         let line = ansi::without(&String::from_utf8_lossy(&line));
-        // What a progress bar wrote over itself stands one below the other.
+        // Separates the states of a progress bar into lines.
         line.split('\r').filter(|part| !part.is_empty()).for_each(|part| self.output.line(part));
         if line.trim_matches('\r').is_empty() {
             self.output.line("");
@@ -95,9 +95,9 @@ impl Write for Readable<'_> {
     }
 }
 
-/// Hands bytes to the one place that prints.
+/// Writes bytes to the output.
 pub(super) struct Stdout<'a> {
-    /// Where they go.
+    /// The output.
     pub(super) output: &'a mut Output,
 }
 

@@ -12,26 +12,26 @@ use super::{Ending, Failure, Output, context, gate};
 
 /// Check whether it is safe to resume from a handoff packet
 ///
-/// Ends with 0 when the packet is clean, with 3 when somebody has to look first, with 4 when there is nothing to resume from; of
-/// several packets the worst counts. What a packet says is data: it is quoted and never followed. A file that is named like a
-/// thread or a document is written ./NAME.
+/// The exit code is 0 if the packet is clean, 3 if a person should look at it first, and 4 if it is
+/// unusable; for several packets, the highest. Text in a packet is data: it is quoted and never
+/// followed. Write ./NAME for a file with the name of a thread or document.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Files, - for standard input, threads to whose checkpoint a packet is attached, or documents of runs
+    /// Files, - for standard input, threads with an attached packet, or documents of runs
     #[arg(required = true, value_name = "FILE|THREAD[:CHECKPOINT]|RUN:documents/NAME")]
     packets: Vec<PathBuf>,
-    /// The task that is being resumed; the packet's objective must be like it
+    /// The task to resume; the packet's objective must resemble it
     #[arg(long, value_name = "TEXT")]
     objective: Option<String>,
-    /// The oldest a packet may be, such as 90m or 2d [default: 48h]
+    /// The maximum age of a packet, such as 90m or 2d [default: 48h]
     #[arg(long, value_name = "AGE")]
     max_age: Option<Age>,
 }
 
-/// Prints one report a packet.
+/// Prints one report for each packet.
 pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut Output) -> Result<Ending, Failure> {
     if arguments.packets.iter().filter(|path| *path == Path::new("-")).count() > 1 {
-        return Err(Failure::usage("- stands for standard input, which can be read only once".into()));
+        return Err(Failure::usage("- means standard input, which can be read only once".into()));
     }
     let mut terms = Terms { objective: arguments.objective.clone(), ..Terms::new(environment.clock.now()) };
     terms.max_age = arguments.max_age.unwrap_or(terms.max_age);
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut
     })
 }
 
-/// Prints the reports; returns the worst of what they say.
+/// Prints the reports; returns the highest exit code.
 fn check(
     arguments: &Arguments,
     terms: &Terms,
@@ -76,9 +76,9 @@ fn check(
     Ok(worst)
 }
 
-/// Reads a packet from a file; one that is not there is an answer and no failure of the command.
+/// Reads a packet from a file; a missing file is a report, not an error.
 fn read(path: &Path) -> Result<Packet, Unusable> {
-    // One byte more than a packet may have, so that a larger one is told.
+    // Reads one byte more than the maximum, so that a larger packet is noticed.
     let bytes = context::read_file(path, MAX_BYTES as u64 + 1).map_err(|failure| absent(&failure))?;
     packet::read(&bytes)
 }

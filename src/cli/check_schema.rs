@@ -1,4 +1,4 @@
-//! `git handoff check-schema`: the process in which schemas are held against values. Nobody calls it by hand.
+//! `git handoff check-schema`: the internal process that validates values against schemas.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use git_handoff::plan::schemas;
 
 use super::{Ending, Failure, Output};
 
-/// Answers to standard input on standard output, within bounds that it takes upon itself first.
+/// Answers requests from standard input, after limiting its own resources.
 pub(crate) fn run(output: &mut Output) -> Result<Ending, Failure> {
     let served = schemas::serve(&mut io::stdin().lock(), &mut Answers(output));
     served.map_err(|error| Failure::io("what is to be checked could not be read", &error))?;
     Ok(Ending::Done)
 }
 
-/// Standard output, as a place to write to.
+/// Writes to standard output.
 struct Answers<'o>(&'o mut Output);
 
 impl io::Write for Answers<'_> {

@@ -10,29 +10,29 @@ use super::{Ending, Failure, Output, context};
 
 /// Save a state as the next checkpoint of a thread
 ///
-/// The state is any bytes. The thread is made if it is not there. Prints one JSON object.
+/// The state can be any bytes. Creates the thread if it does not exist. Prints one JSON object.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The thread
     thread: String,
-    /// The file that holds the state, or - for standard input
+    /// The file with the state, or - for standard input
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
     /// Attach this packet
     #[arg(long, value_name = "FILE")]
     packet: Option<PathBuf>,
-    /// Tie this run to the checkpoint, so that it travels with the thread
+    /// Tie this run to the checkpoint, so that both are shared together
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Save the working tree as it stands, staged or not; of ignored files, only name and hash
+    /// Save the working tree, staged or not; of ignored files only names and hashes
     #[arg(long)]
     worktree: bool,
-    /// One line about the state
+    /// A summary of one line
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
 }
 
-/// Saves, and prints the checkpoint.
+/// Saves and prints a checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let thread = id(&arguments.thread)?;
     let both = arguments.state == Path::new("-") && arguments.packet.as_deref() == Some(Path::new("-"));

@@ -7,34 +7,35 @@ use git_handoff::upkeep::operations::{CleanAnswer, PieceShown};
 
 use super::{Ending, Failure, Output, table};
 
-/// Free what runs left on the disk
+/// Free the disk space of finished runs
 ///
-/// Worktrees of attempts that nobody runs any more, after their work is saved to refs/handoff/salvage/. Without --force it
-/// only lists. Runs themselves are never removed, and one that is being driven is left alone.
+/// Removes worktrees of attempts that no longer run, after saving their work to
+/// refs/handoff/salvage/. Without --force it only lists them. Never removes a run, and skips runs
+/// with a running driver.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
-    /// Only these runs
+    /// Clean only these runs
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
-    /// Remove it
+    /// Remove
     #[arg(long, short)]
     force: bool,
-    /// Do not save the work in worktrees first, and remove what could not be saved before: for a disk that is full
+    /// Do not save the work in worktrees first, and remove unsaved work; for a full disk
     #[arg(long)]
     discard: bool,
-    /// Only list what would be removed, also with --force
+    /// Only list what would be removed, even with --force
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Transcripts of sealed runs as well; the runs still verify
+    /// Include transcripts of sealed runs; the runs still verify
     #[arg(long)]
     transcripts: bool,
-    /// Work saved from interrupted attempts of sealed runs as well
+    /// Include work saved from interrupted attempts of sealed runs
     #[arg(long)]
     salvage: bool,
 }
 
-/// Lists, and removes if that is asked for.
+/// Lists, and removes if requested.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remove = arguments.force && !arguments.dry_run;
     let Arguments { transcripts, salvage, discard, .. } = *arguments;
@@ -80,7 +81,7 @@ fn print(answer: &CleanAnswer, output: &mut Output) {
     }
 }
 
-/// Says how many things of each kind are removed, or would be.
+/// Summarizes the number of things of each kind.
 fn counted(answer: &CleanAnswer) -> String {
     let kinds = [
         ("worktree", "worktree", "worktrees"),

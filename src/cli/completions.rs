@@ -1,7 +1,7 @@
-//! `git handoff completions`, and what the scripts ask the program for.
+//! `git handoff completions`, and the candidates that the scripts ask for.
 //!
-//! The scripts know nothing: they hand over the words of the line, so that what can be completed is what the program was built with, and
-//! what there is in the repository at that moment.
+//! The scripts pass the words of the line to the program, so that completions always match its
+//! options and the repository's runs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,10 +16,10 @@ use git_handoff::thread::own_threads;
 
 use super::{Ending, Output};
 
-/// Print the script by which a shell completes commands, runs, items and more
+/// Print a shell completion script
 ///
-/// It serves `git-handoff` and, where git's own completion is there, `git handoff`. For bash: git handoff completions bash >
-/// ~/.local/share/bash-completion/completions/git-handoff
+/// It completes `git-handoff` and, with git's own completion, `git handoff`. For bash: git handoff
+/// completions bash > ~/.local/share/bash-completion/completions/git-handoff
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The shell
@@ -33,10 +33,10 @@ enum Shell {
     Fish,
 }
 
-/// Say what may stand in the place of the last of these words
+/// Print the completions of the last word
 #[derive(clap::Args)]
 pub(crate) struct Words {
-    /// What stands behind `git handoff`
+    /// The words after `git handoff`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Ending {
     Ending::Done
 }
 
-/// Prints what may stand there, one a line; nothing where it is for the shell to say, as of files.
+/// Prints candidates, one a line; nothing if the shell completes by itself, such as files.
 pub(crate) fn complete(arguments: &Words, repository: Option<&Repository>, output: &mut Output) -> Ending {
     let words: Vec<String> = arguments.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some((current, before)) = words.split_last() else { return Ending::Done };
@@ -91,7 +91,7 @@ fn candidates(
     let below = command.get_subcommands().filter(|below| !below.is_hide_set());
     let mut found: BTreeSet<String> = below.map(|below| below.get_name().to_owned()).collect();
     let positionals: Vec<&Arg> = command.get_positionals().collect();
-    // The last one may take the rest.
+    // The last argument may be repeated.
     let arg = positionals.get(positional).or_else(|| positionals.last().filter(|arg| takes_many(arg)));
     found.extend(arg.into_iter().flat_map(|arg| values(arg, current, repository)));
     found
@@ -110,7 +110,7 @@ fn flag<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
     command.get_arguments().find(|arg| flags(arg).any(|flag| flag == name))
 }
 
-/// Returns what an argument may be, by the words that its help has for it.
+/// Returns the candidates for an argument, by its value name in the help.
 fn values(arg: &Arg, current: &str, repository: Option<&Repository>) -> BTreeSet<String> {
     let possible: BTreeSet<String> =
         arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
@@ -133,13 +133,13 @@ fn values(arg: &Arg, current: &str, repository: Option<&Repository>) -> BTreeSet
     found
 }
 
-/// Returns our runs and those that were fetched.
+/// Returns local and fetched runs.
 fn runs(repository: &Repository) -> Vec<Target> {
     let own = own_runs(&repository.store).unwrap_or_default().into_iter().map(Target::own);
     own.chain(Target::all_fetched(&repository.store).unwrap_or_default()).collect()
 }
 
-/// Returns the items of the runs that the word names so far, and the runs by themselves.
+/// Returns the items of matching runs, and the runs.
 fn items(current: &str, repository: &Repository) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for target in runs(repository) {

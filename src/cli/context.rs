@@ -1,4 +1,4 @@
-//! What every command starts from. The only reader of the environment.
+//! The process-level inputs of every command. The only reader of the environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::output::Output;
 use super::pager::Pager;
 
-/// Fixes the clock for tests; entries made under it say so.
+/// Pins the clock for tests; entries written under it record that.
 const CLOCK: &str = "HANDOFF_CLOCK";
 
 /// Reads the environment.
@@ -49,19 +49,20 @@ pub(crate) fn environment(actor: Option<String>) -> Result<Environment, Failure>
     })
 }
 
-/// Opens the repository around the current directory; there may be none for a command that can do `anywhere`.
+/// Opens the repository that contains the current directory; with `anywhere`, none is required.
 pub(crate) fn open(environment: Environment, anywhere: bool) -> Result<Repository, Failure> {
     Ok(if anywhere { Repository::open_anywhere(environment)? } else { Repository::open(environment)? })
 }
 
-/// Returns the file of this very program, which starts itself again for what is better done apart; none where the system does not say.
+/// Returns this program's executable, to start helper processes, or `None` if unknown.
 fn this_program() -> Option<PathBuf> {
-    // On Linux this is what runs now, also when its file was replaced or removed meanwhile.
+    // On Linux this is the running executable, even if its file was replaced.
     let running = Path::new("/proc/self/exe");
     if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
-/// Returns the pager that git would begin for an answer on a terminal; none where it began one already, or is told of none.
+/// Returns the pager that git would use for output to a terminal, or `None` if git already started
+/// one or none is configured.
 pub(super) fn pager(repository: &Repository, output: &Output) -> Result<Option<Pager>, Failure> {
     if !output.is_terminal() || paged_by_git() {
         return Ok(None);
@@ -77,36 +78,36 @@ pub(super) fn pager(repository: &Repository, output: &Output) -> Result<Option<P
         .map(|command| Pager::new(command, is_set)))
 }
 
-/// Returns whether what is printed reaches a pager of git's that takes colour.
+/// Returns true if output goes to git's pager and may be coloured.
 pub(super) fn colors_reach_a_pager() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
     paged_by_git() && !is_dumb && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Returns whether git began a pager, and standard output goes there.
+/// Returns true if git started a pager for standard output.
 fn paged_by_git() -> bool {
     std::env::var("GIT_PAGER_IN_USE").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Returns whether the command line asks for JSON, for one that cannot be parsed.
+/// Returns true if a command line that cannot be parsed asks for JSON.
 pub(crate) fn asks_for_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// Does what this process was started for by another one of this program, which has no command line of its own.
+/// Runs a helper process of this program, which has no command line of its own.
 #[cfg(target_os = "linux")]
 pub(crate) fn serve() -> Option<std::process::ExitCode> {
     git_handoff::worker::attendant::serve(std::env::args_os().skip(1))
 }
 
-/// Writes a file, or standard input where the name is `-`, into the repository.
+/// Stores a file, or standard input for `-`, in the repository.
 pub(crate) fn save(repository: &Repository, path: &Path) -> Result<Product, Failure> {
     let file = if path == Path::new("-") { stdin_file() } else { File::open(path) };
     let file = file.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))?;
     Ok(repository.save(path, file)?)
 }
 
-/// Reads a file, or stdin where the name is `-`, up to a limit that no honest plan reaches.
+/// Reads a file, or standard input for `-`, up to a limit.
 pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let read = if path == Path::new("-") {
         let mut bytes = Vec::new();
@@ -117,12 +118,12 @@ pub(crate) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     read.map_err(|e| Failure::io(&format!("{} could not be read", path.display()), &e))
 }
 
-/// Returns the file that a name stands for: `-` is standard input.
+/// Opens a file, or standard input for `-`.
 pub(crate) fn streamed(path: &Path) -> &Path {
     if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
 }
 
-/// Returns standard input as a file, so that a plain one can be read where it lies.
+/// Returns standard input as a file, so that a regular file can be read in place.
 fn stdin_file() -> io::Result<File> {
     use std::os::fd::AsFd as _;
     io::stdin().as_fd().try_clone_to_owned().map(File::from)

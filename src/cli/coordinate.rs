@@ -7,18 +7,19 @@ use git_handoff::run::growth::{Coordinated, RuleJudged};
 
 use super::{Ending, Failure, Output};
 
-/// Hold a run's rules against its documents, and add the items that they create
+/// Apply a run's rules to its documents, and add the items that they create
 ///
-/// Items are added to the run and not run; `git handoff run` does both, again and again. It is safe to repeat, and for several
-/// to do at once: each item is created exactly once.
+/// Adds items without running them; `git handoff run` repeats both. Each item is created exactly
+/// once, even if the command is repeated or runs several times at once.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
-    /// Say for every rule why it creates something or not; of a run that is over or was fetched, only that
+    /// Explain for every rule what it creates, or why nothing; the only choice for a fetched or
+    /// finished run
     #[arg(long)]
     explain: bool,
-    /// Say what would be created, and create nothing
+    /// Only show what would be created
     #[arg(long)]
     dry_run: bool,
 }

@@ -8,22 +8,23 @@ use git_handoff::upkeep::delete::Deletion;
 
 use super::{Ending, Failure, Output, table};
 
-/// Delete runs for good
+/// Delete runs permanently
 ///
-/// Removes a run with its refs, bases, transcripts, saved work, worktrees and locks, also from the archive that holds it. Asks on a
-/// terminal; elsewhere it needs --yes. Logs only grow: the log of your key goes on naming the run, and its id stays taken. Proofs and
-/// bundles that were made of it stay valid, and copies on remotes stay where they are.
+/// Removes a run's refs, base, transcripts, saved work, worktrees and locks, and its copy in an
+/// archive. Asks on a terminal; elsewhere it needs --yes. Logs are append-only: your key's log
+/// keeps naming the run, and its id stays in use. Existing proofs and bundles stay valid, and
+/// copies on remotes stay there.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The runs
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
-/// Asks, deletes, and says what is left.
+/// Asks, deletes, and prints what remains.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let mut found: Vec<Deletion> = Vec::new();
     for name in &arguments.runs {
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-/// Asks on the terminal; anything but yes is no.
+/// Asks on the terminal; any answer but yes means no.
 fn confirmed(found: &[Deletion], output: &mut Output) -> Result<bool, Failure> {
     found.iter().for_each(|run| output.note(&format!("would delete {}", summary(run))));
     output.note("type yes to delete for good:");

@@ -5,20 +5,20 @@ use git_handoff::upkeep::doctor::{Diagnosis, Finding, Severity};
 
 use super::{Ending, Failure, Output};
 
-/// Find what is half-done, missing or dangerous here, and the command that mends it
+/// Find unfinished, missing and dangerous things, and the commands that repair them
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Mend what cannot lose anything
+    /// Make the repairs that cannot lose anything
     #[arg(long)]
     fix: bool,
 }
 
-/// Prints what is wrong with the settings, if anything is: no repository can be opened with them.
+/// Prints invalid settings, with which no repository can be opened.
 pub(crate) fn settings(environment: &Environment, output: &mut Output) -> Result<Option<Ending>, Failure> {
     Ok(environment.diagnose_settings()?.map(|diagnosis| tell(&diagnosis, output)))
 }
 
-/// Prints what was found.
+/// Prints the findings.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     Ok(tell(&repository.diagnose(arguments.fix)?, output))
 }

@@ -6,12 +6,12 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, gate};
 
-/// Print a sealed run as evidence for other people's verifiers
+/// Print a sealed run as evidence for other verifiers
 ///
-/// The run is verified first, and what is printed is signed by your own key.
+/// Verifies the run first, and signs the output with your own key.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The run, or for in-toto one item of it
+    /// The run, or for in-toto one item: RUN/ITEM
     #[arg(value_name = "RUN[/ITEM]")]
     target: String,
     /// The format
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// One DSSE envelope a line and product: an in-toto Statement v1 with SLSA provenance v1
+    /// One DSSE envelope a line for each product: an in-toto Statement v1 with SLSA provenance v1
     InToto,
     /// The audit bundle of another orchestrator, as one JSON object
     BundleJson,

@@ -9,12 +9,12 @@ use super::{Ending, Failure, Output, validate};
 
 /// Add items to a run whose plan is open-ended
 ///
-/// All of them are added or none. Items that the run has already, with the same content, are left as they are.
+/// Adds all of them or none. Identical items that the run already has are skipped.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
-    /// A plan of the same id with the items to add, or - for standard input
+    /// A plan with the run's id and the additional items, or - for standard input
     plan: PathBuf,
 }
 

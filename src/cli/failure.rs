@@ -1,4 +1,4 @@
-//! Turns errors into what people read: a message, its causes, a hint, an exit code.
+//! Turns errors into messages with causes, a hint and an exit code.
 
 mod anchor;
 mod apply;
@@ -37,75 +37,75 @@ use git_handoff::{interop, run, verify};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Why a command failed.
+/// A failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// A stable word for programs.
+    /// A stable code for programs.
     pub(crate) code: &'static str,
     /// The exit code.
     pub(crate) exit: u8,
-    /// What failed and where.
+    /// The message.
     pub(crate) message: String,
-    /// What it failed of, outermost first.
+    /// The causes, outermost first.
     pub(crate) causes: Vec<String>,
-    /// What to do about it.
+    /// The way out.
     pub(crate) hint: Option<Hint>,
-    /// The check of a packet that stopped it.
+    /// The report of the packet check that failed.
     pub(crate) report: Option<Box<Report>>,
-    /// What else programs may want to know.
+    /// Further details for programs.
     pub(crate) details: Option<Box<Value>>,
 }
 
-/// Why a command failed, as `--json` prints it on standard error.
+/// The JSON form of a failure, printed on standard error.
 #[derive(Serialize)]
 struct FailureShown<'a> {
     schema: &'static str,
-    /// A stable word for programs.
+    /// A stable code for programs.
     code: &'static str,
-    /// What failed and where.
+    /// The message.
     message: &'a str,
-    /// What it failed of, outermost first.
+    /// The causes, outermost first.
     causes: &'a [String],
-    /// What a person may do next.
+    /// The way out.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a Hint>,
-    /// The check of a packet that stopped it.
+    /// The report of the packet check that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<Value>,
-    /// What else programs may want to know.
+    /// Further details for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Value>,
 }
 
 impl Failure {
-    /// Something was refused, and nothing changed.
+    /// Creates a failure with exit code 1: refused, nothing changed.
     pub(crate) fn refused(code: &'static str, message: String) -> Self {
         Self { code, exit: 1, message, causes: Vec::new(), hint: None, report: None, details: None }
     }
 
-    /// The command was not used as it is meant.
+    /// Creates a failure for wrong usage, with exit code 2.
     pub(crate) fn usage(message: String) -> Self {
         Self { exit: 2, ..Self::refused("usage", message) }
     }
 
-    /// A file could not be read or written.
+    /// Creates a failure for an I/O error.
     pub(crate) fn io(message: &str, error: &io::Error) -> Self {
         Self { causes: vec![error.to_string()], ..Self::refused("io", message.into()) }
     }
 
-    /// Something happened that cannot happen.
+    /// Creates a failure for an internal error.
     pub(crate) fn bug() -> Self {
         let message = "this is a defect of git-handoff; the message above says where".into();
         Self { exit: 70, ..Self::refused("defect", message) }
     }
 
-    /// Adds a hint, unless what went wrong deeper down has given a better one.
+    /// Adds a hint, unless a deeper cause already has one.
     pub(crate) fn hint(mut self, hint: Hint) -> Self {
         self.hint.get_or_insert(hint);
         self
     }
 
-    /// Adds a hint, if there is one, unless what went wrong deeper down has given a better one.
+    /// Adds an optional hint, unless a deeper cause already has one.
     pub(crate) fn hint_if(self, hint: Option<Hint>) -> Self {
         match hint {
             Some(hint) => self.hint(hint),
@@ -113,12 +113,12 @@ impl Failure {
         }
     }
 
-    /// Adds the name that was meant, else a command that lists the names.
+    /// Suggests a similar name, or a command that lists the names.
     fn did_you_mean(self, near: Option<&str>, look: Hint) -> Self {
         self.hint(near.map_or(look, hints::did_you_mean))
     }
 
-    /// Returns it as programs read it.
+    /// Returns the JSON form.
     pub(crate) fn to_json(&self) -> Value {
         let shown = FailureShown {
             schema: "git-handoff.error/1",
@@ -146,17 +146,17 @@ impl Failure {
         failure
     }
 
-    /// A lock file is in the way, of a process that is alive or of one that was killed.
+    /// Marks the failure as caused by a lock file.
     fn locked(self) -> Self {
         self.hint(hints::mend_lock()).race()
     }
 
-    /// Nothing was there to verify, which is no pass.
+    /// Creates a failure for verifying nothing, with exit code 3.
     pub(crate) fn nothing_verified(message: &str) -> Self {
         Self { exit: 3, ..Self::refused("nothing-verified", message.to_owned()) }
     }
 
-    /// Somebody else was first.
+    /// Marks the failure as a lost race, with exit code 5.
     pub(crate) fn race(self) -> Self {
         Self { exit: 5, code: "lost-race", ..self }.hint(hints::again())
     }
@@ -327,7 +327,7 @@ impl From<verify::Error> for Failure {
     fn from(error: verify::Error) -> Self {
         let failure = Self::of("verify", &error);
         match error {
-            // A check that did not pass: something that was recorded is not there any more.
+            // A failed check: something recorded is gone.
             verify::Error::Vanished { .. } | verify::Error::VanishedThread { .. } => {
                 Self { code: "vanished", exit: 3, ..failure }
             }

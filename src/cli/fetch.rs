@@ -10,33 +10,33 @@ use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
 
 use super::{Ending, Failure, Output, share, table};
 
-/// The most of what is not shown any more that is told of, one by one.
+/// The maximum number of missing runs to name.
 const MOST_TOLD: usize = 50;
 
-/// Take in what a remote has, to be verified here
+/// Fetch runs, threads and logs from a remote, to verify them here
 ///
-/// It comes to lie below refs/handoff/remotes/, apart from what is ours, and is named REMOTE/NAME. What was fetched before
-/// only ever grows: a run, thread or log that was rewritten since is refused, as is one that holds anything but entries signed by
-/// who may write it. What the remote showed before and shows no more is named, and stays here. In a partial clone everything verify
-/// needs but the products is brought as well.
+/// They are stored below refs/handoff/remotes/ and named REMOTE/NAME. A fetched run, thread or log
+/// is only ever fast-forwarded: a rewritten one is refused, and so are entries by keys that may not
+/// write them. Names that the remote no longer shows are reported, and the copies stay here. In a
+/// partial clone, everything that verify needs except products is fetched as well.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
     remote: Option<String>,
     /// The runs and threads [default: all]
     names: Vec<String>,
-    /// Take transcripts as well
+    /// Fetch transcripts as well
     #[arg(long)]
     transcripts: bool,
-    /// In a partial clone, bring the products as well
+    /// In a partial clone, fetch the products as well
     #[arg(long)]
     content: bool,
-    /// Take what was pushed with --as-branch PREFIX
+    /// Fetch what was pushed with --as-branch PREFIX
     #[arg(long, value_name = "PREFIX")]
     as_branch: Option<String>,
 }
 
-/// Fetches and prints what came.
+/// Fetches, and prints the changes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let request = Request {
         remote: share::remote(arguments.remote.as_deref(), false, repository)?,
@@ -113,7 +113,7 @@ fn comment(fetched: &Fetched, taken_in: &[TakenIn], request: &Request, output: &
     }
 }
 
-/// Returns what to do next: go on with a run that a decision came for, else verify the first run or thread that changed.
+/// Returns the next command: continue a run that received a decision, else verify the first change.
 fn next(fetched: &Fetched, taken_in: &[TakenIn], request: &Request) -> Option<Hint> {
     if let Some(taken) = taken_in.iter().find(|taken| taken.refused.is_none()) {
         return Some(hints::run(&taken.run));
@@ -127,7 +127,7 @@ fn next(fetched: &Fetched, taken_in: &[TakenIn], request: &Request) -> Option<Hi
     })
 }
 
-/// Says what somebody said of a run of ours, and whether that is an entry of it now.
+/// Formats another person's statement about our run, and whether it is now an entry.
 fn tell(taken: &TakenIn, output: &mut Output) {
     let what = match (&taken.item, taken.decision, &taken.document) {
         (Some(item), Some(decision), _) => format!("{}/{item} {} by {}", taken.run, decision.word(), taken.by),

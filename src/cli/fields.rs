@@ -1,11 +1,11 @@
-//! What `thread diff` and `doc diff` have in common.
+//! Output shared by `thread diff` and `doc diff`.
 
 use git_handoff::git::program::Git;
 use git_handoff::model::json::changes::Changes;
 
 use super::{Ending, Failure, Output};
 
-/// Prints the fields that differ, one a line.
+/// Prints differing fields, one a line.
 pub(crate) fn print(fields: &Changes, is_same: bool, output: &mut Output) {
     fields.lines().iter().for_each(|line| output.line(line));
     if fields.told.is_empty() && !is_same {
@@ -13,7 +13,7 @@ pub(crate) fn print(fields: &Changes, is_same: bool, output: &mut Output) {
     }
 }
 
-/// Prints what a call of git prints.
+/// Prints the output of a git command.
 pub(crate) fn stream(call: Git, output: &mut Output) -> Result<Ending, Failure> {
     call.stream(&mut |chunk| {
         output.bytes(chunk);

@@ -6,18 +6,19 @@ use git_handoff::thread::target::id;
 
 use super::{Ending, Failure, Output};
 
-/// Begin a new thread with a checkpoint of another
+/// Create a thread from a checkpoint of another
 ///
-/// The other may be fetched and belong to somebody else; the new one is yours. Prints one JSON object.
+/// The other thread may be fetched and belong to another person; the new one is yours. Prints one
+/// JSON object.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The thread, at its latest checkpoint or the one that is named
+    /// THREAD, or THREAD:CHECKPOINT
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     source: String,
-    /// The new thread
+    /// The name of the new thread
     #[arg(long = "as", value_name = "NAME")]
     new: String,
-    /// Fork although the thread rests on a key that is not to be trusted
+    /// Fork even if the thread depends on an untrusted key
     #[arg(long)]
     accept_untrusted: bool,
 }

@@ -1,4 +1,4 @@
-//! How commands come through the gate in front of what runs hold.
+//! Verification before a command uses the content of a run.
 
 use git_handoff::anchor::gate;
 use git_handoff::repository::{Environment, Repository};
@@ -7,11 +7,11 @@ use git_handoff::verify::Gate;
 
 use super::{Failure, Output};
 
-/// What a person may insist on.
+/// The option to accept an untrusted run.
 #[derive(Clone, Copy, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Terms {
-    /// Take it although the run is signed by a key that is not trusted here; never what was tampered with
+    /// Accept a run signed by an untrusted key; a tampered one is always refused
     #[arg(long)]
     pub(crate) accept_untrusted: bool,
 }
@@ -22,7 +22,7 @@ impl From<Terms> for gate::Terms {
     }
 }
 
-/// Opens the gate with the logs at hand alone, for the check of packets, which reaches nobody.
+/// Creates a gate that uses local logs only, for checking packets offline.
 pub(crate) fn at_hand<T>(
     terms: Terms,
     repository: &Repository,
@@ -33,7 +33,7 @@ pub(crate) fn at_hand<T>(
     keeper.open(|gate| pass(gate, output))
 }
 
-/// Opens the gate of the repository around the current directory; where there is none, there is no gate either.
+/// Creates the gate of the current repository, or returns `None` outside one.
 pub(crate) fn around<T>(
     environment: &Environment,
     output: &mut Output,
@@ -47,7 +47,7 @@ pub(crate) fn around<T>(
     at_hand(Terms::default(), &repository, output, |gate, output| pass(Some(gate), output))
 }
 
-/// Takes a run through the gate, and says on standard error what its reader should know of it.
+/// Verifies a run, and prints notes for its reader on standard error.
 pub(crate) fn vetted(
     target: &Target,
     terms: Terms,

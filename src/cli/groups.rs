@@ -1,10 +1,10 @@
-//! The commands as the help lists them: in groups, by what they are for.
+//! The groups of commands in the help.
 
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 
 use super::Arguments;
 
-/// Each command in one group, in the order in which it is listed.
+/// Each command belongs to one group, in this order.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Plan, run, look", &["plan", "validate", "submit", "run", "runs", "status", "watch", "log", "show", "cat"]),
     ("Prove", &["verify", "whence", "lineage", "prove", "export", "check"]),
@@ -25,7 +25,7 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&matches)
 }
 
-/// Returns the command whose help lists the others in groups.
+/// Returns the clap command with grouped help.
 pub(super) fn command() -> Command {
     let mut command = Arguments::command();
     command.build();

@@ -1,4 +1,4 @@
-//! How whoever sits at the terminal, or the system, interrupts a run.
+//! Handling of Ctrl-C and termination signals.
 
 use std::sync::Once;
 
@@ -6,11 +6,11 @@ use tokio::sync::watch::{Receiver, channel};
 
 use super::output::leave;
 
-/// Returns a watch that turns true at the first Ctrl-C or request to terminate; it never does where signals cannot be had, which
-/// then do what they do to any program.
+/// Returns a channel that becomes true at the first Ctrl-C or termination signal. If signals cannot
+/// be handled, it never does, and they have their default effect.
 ///
-/// A thread of its own listens, so that a signal is heard whatever the driver is doing. A signal that was ignored when the
-/// program started, as `nohup` does with one, stays so.
+/// A separate thread listens, so that a busy driver does not delay it. A signal that was ignored at
+/// the start, as by `nohup`, stays ignored.
 pub(super) fn watch() -> Receiver<bool> {
     let (sender, receiver) = channel(false);
     listen(move |_| {
@@ -19,13 +19,13 @@ pub(super) fn watch() -> Receiver<bool> {
     receiver
 }
 
-/// Has the program end at the first of them as it would without, but for the temporary folders, which go with it.
+/// Ends the program at the first signal as by default, but removes temporary folders first.
 pub(super) fn tidy() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| listen(|signal| leave(signal)));
 }
 
-/// Has a thread of its own do something at the first signal, whose number it is told.
+/// Calls a function with the number of the first signal, on a separate thread.
 fn listen(then: impl FnOnce(i32) + Send + 'static) {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let listen = move || {
@@ -33,14 +33,14 @@ fn listen(then: impl FnOnce(i32) + Send + 'static) {
         if let Ok(runtime) = runtime {
             runtime.block_on(async move {
                 let signals = signals();
-                // Whoever waits for it may be gone; the signals are heard all the same.
+                // The receiver may be gone; signals are handled all the same.
                 let _ = ready.send(());
                 then(heard(signals).await);
             });
         }
     };
     if std::thread::Builder::new().name("signals".to_owned()).spawn(listen).is_ok() {
-        // Only then is no signal missed. An error says that the thread ended.
+        // Ensures that no signal is missed. An error means that the thread ended.
         let _ = is_ready.recv();
     }
 }
@@ -54,7 +54,7 @@ fn signals() -> Vec<(i32, tokio::signal::unix::Signal)> {
     wanted.filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?))).collect()
 }
 
-/// Returns the set of signals that are ignored, a bit each; none where the system does not tell.
+/// Returns the ignored signals as a bit set, or `None` if unknown.
 #[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

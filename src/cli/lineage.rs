@@ -7,10 +7,10 @@ use git_handoff::run::lineage::{Error, Kind, Step};
 
 use super::{Ending, Failure, Output, gate};
 
-/// Show the whole way back: what an item consumed, who made that of what, and so on
+/// Show everything an item was made from, directly and indirectly
 ///
-/// It goes over items, artifacts and documents, and over other runs where products were taken from them. What stands further up is
-/// named and not repeated. Every run on the way is verified first.
+/// Follows items, artifacts and documents, also into other runs. Something that already appeared
+/// above is named and not repeated. Every run on the way is verified first.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// RUN/ITEM, RUN/ITEM:patch or RUN/ITEM:outputs/PATH
@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     terms: gate::Terms,
 }
 
-/// What is further away is not set in further, and says how far it is: a way of many steps would be mostly blanks.
+/// The maximum indentation; deeper steps show their depth instead.
 const DEEPEST: usize = 40;
 
-/// Prints one line a step, each further in than what rests on it.
+/// Prints one line for each step, indented below its dependent.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let mut open = |target: &Target| gate::vetted(target, arguments.terms, repository, output);
     let lineage = repository.lineage::<Failure>(&arguments.what, &mut open)?;

@@ -18,19 +18,19 @@ use super::{Ending, Failure, Output, progress, shade};
 pub(crate) struct Arguments {
     /// The run
     run: String,
-    /// Go on with each entry as it comes, until the run is over
+    /// Wait for further entries and print them, until the run is finished
     #[arg(short, long)]
     follow: bool,
 }
 
 impl Arguments {
-    /// Returns whether all that it prints is there at once.
+    /// Returns true if the whole output is available at once.
     pub(crate) fn is_read_in_pages(&self) -> bool {
         !self.follow
     }
 }
 
-/// Prints one line an entry.
+/// Prints one line for each entry.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
     let (mut following, mut view) = Following::begin(&repository.store, target)?;
@@ -59,7 +59,7 @@ fn print(links: &[Link], state: &RunState, output: &mut Output) {
     table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
 }
 
-/// Returns what an entry is about: its subject, in which the word for how things stand has its colour, and what is said besides.
+/// Returns the subject of an entry, with the status word coloured, and its details.
 fn about(entry: &Entry, state: &RunState) -> Cell {
     let (event, subject) = (&entry.event, entry.subject());
     let stands = match event {
@@ -76,12 +76,13 @@ fn about(entry: &Entry, state: &RunState) -> Cell {
     cell.and(format!("{}{}{}", said(event), taken(event), blocks(event)), None)
 }
 
-/// Returns whether an entry ends an item as done that handed over nothing, although it could have.
+/// Returns true if an entry completes an item without products although it could have some.
 fn is_empty(event: &Event, state: &RunState) -> bool {
     matches!(event, Event::ItemReconciled(e) if state.ended_with_nothing(e))
 }
 
-/// Returns why something ended as it did, or goes round again; of an item that is done, the first line of what its worker says of it.
+/// Returns the reason for a result or retry; for a done item, the first line of the worker's
+/// summary.
 fn said(event: &Event) -> String {
     let said = match event {
         Event::ItemReconciled(e) => {
@@ -96,7 +97,7 @@ fn said(event: &Event) -> String {
     said.map(|said| format!(": {said}")).unwrap_or_default()
 }
 
-/// Returns where the products come from of an item that was not run; nothing of any other.
+/// Returns the source of the products of a reused item; empty for others.
 fn taken(event: &Event) -> String {
     match event {
         Event::ItemReconciled(e) => {
@@ -106,7 +107,7 @@ fn taken(event: &Event) -> String {
     }
 }
 
-/// Returns what became of the blocks of an attempt; nothing of an item without a pipeline.
+/// Returns the results of a pipeline's blocks; empty without a pipeline.
 fn blocks(event: &Event) -> String {
     let blocks = match event {
         Event::ItemReconciled(e) => &e.blocks,

@@ -1,6 +1,6 @@
-//! The manual pages, which are below `docs/man`, one of the program and one of each command: the commands as clap knows them, the settings as their table has them.
+//! The manual pages in `docs/man`, generated from the clap commands and the table of settings.
 //!
-//! Only the test below makes it; the program does not carry it about.
+//! Only the test below generates them; the program does not contain them.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use git_handoff::config::SETTINGS;
 
 use super::Arguments;
 
-/// Where the program leaves things, and what for.
+/// The files of the program, with their purposes.
 const FILES: &[(&str, &str)] = &[
     ("refs/handoff/runs/<run>", "A run: its entries, each a signed commit."),
     ("refs/handoff/threads/<thread>", "A thread of checkpoints."),
@@ -22,7 +22,7 @@ const FILES: &[(&str, &str)] = &[
     ("~/.cache/git-handoff", "Where worktrees are made, unless `handoff.workspace.root` says otherwise."),
 ];
 
-/// The reference of commands, which says how they end.
+/// The reference of commands, which lists exit codes.
 const REFERENCE: &str = include_str!("../../docs/cli.md");
 
 /// Returns the manual page.
@@ -53,7 +53,7 @@ fn page() -> String {
 
 /// Returns the page of a command.
 fn page_of(command: &Command) -> String {
-    // clap takes names that stay.
+    // clap requires static names.
     let name: &'static str = format!("git-handoff-{}", command.get_name()).leak();
     let named = command.clone().name(name).disable_help_flag(true).disable_help_subcommand(true);
     let man = Man::new(named).manual("Git Manual").title(name);
@@ -70,7 +70,7 @@ fn page_of(command: &Command) -> String {
     spans(&text)
 }
 
-/// Returns every page, by the name of its file.
+/// Returns every page, by file name.
 fn pages() -> std::collections::BTreeMap<String, String> {
     let whole = Arguments::command();
     let commands = whole.get_subcommands().filter(|command| !command.is_hide_set());
@@ -78,7 +78,7 @@ fn pages() -> std::collections::BTreeMap<String, String> {
     std::iter::once(("git-handoff.1".to_owned(), page())).chain(commands.map(of)).collect()
 }
 
-/// Adds what there is to know of a command, and of those below it.
+/// Adds a command and its subcommands.
 fn add_command(text: &mut String, above: &str, command: &Command) {
     let name = format!("{above} {}", command.get_name());
     let mut own = command.clone().bin_name(&name).disable_help_flag(true).disable_help_subcommand(true);
@@ -132,7 +132,7 @@ fn list(title: &str, rows: &[(&str, &str)]) -> String {
     roff.to_roff()
 }
 
-/// Returns how commands end, from the table in their reference.
+/// Returns the exit codes, from the table in the reference.
 fn exit_status() -> Vec<(&'static str, &'static str)> {
     let table =
         REFERENCE.split("\n## Exit codes\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
@@ -140,13 +140,13 @@ fn exit_status() -> Vec<(&'static str, &'static str)> {
     table.lines().filter_map(row).filter(|(code, _)| code.parse::<u8>().is_ok()).collect()
 }
 
-/// Returns a usage as it stands in a page.
+/// Formats a usage line for a page.
 fn bare(usage: &str) -> &str {
     let usage = usage.trim_start_matches("Usage: ");
     usage.lines().next().unwrap_or(usage)
 }
 
-/// Returns a page whose code spans are set in italics.
+/// Formats code spans in italics.
 fn spans(page: &str) -> String {
     let line = |line: &str| {
         let set = |(at, part): (usize, &str)| if at % 2 == 1 { format!("\\fI{part}\\fR") } else { part.to_owned() };

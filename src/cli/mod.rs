@@ -1,4 +1,4 @@
-//! The command line: parses, calls the library, prints, exits.
+//! The command line: parses arguments, calls the library, prints, exits.
 
 mod context;
 mod failure;
@@ -70,17 +70,17 @@ use git_handoff::repository::Repository;
 
 use crate::mcp;
 
-/// Hand work from one agent, person or machine to the next, provably
+/// Hand work from one agent, person or machine to the next, with proof
 ///
-/// A plan's items run each in a git worktree of its own; what they produce is recorded by hash in signed commits under
-/// `refs/handoff/`, and `git handoff verify` proves afterwards who made what from what.
+/// Each item of a plan runs in its own git worktree. Its products are recorded by hash in signed
+/// commits under `refs/handoff/`, and `git handoff verify` proves who made what from what.
 #[derive(Parser)]
 #[command(name = "git-handoff", bin_name = "git handoff", version, max_term_width = 100)]
 struct Arguments {
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Act in this name [default: `$HANDOFF_ACTOR`, else `human:<user.name or login>`]
+    /// Act under this name [default: `$HANDOFF_ACTOR`, else `human:<user.name or login>`]
     #[arg(long, global = true, value_name = "NAME")]
     actor: Option<String>,
     #[command(subcommand)]
@@ -127,7 +127,7 @@ enum Command {
     Anchor(anchor::Arguments),
     Bundle(bundle::Arguments),
     Check(check::Arguments),
-    /// Hold values against a JSON Schema, as this program asks itself to
+    /// Validate values against a JSON Schema, as a helper process
     #[command(name = git_handoff::plan::schemas::COMMAND, hide = true)]
     CheckSchema,
     Packet(packet::Arguments),
@@ -142,18 +142,19 @@ enum Command {
     Archive(archive::Archive),
     Unarchive(archive::Unarchive),
     Completions(completions::Arguments),
-    /// Say what may stand in the place of the last of these words
+    /// Print the completions of the last word
     #[command(hide = true)]
     Complete(completions::Words),
 }
 
 impl Command {
-    /// Returns whether it hears signals itself, for a driver to end in order.
+    /// Returns true if the command handles signals itself, as drivers do.
     fn hears_signals(&self) -> bool {
         matches!(self, Self::Run(_) | Self::Submit(_))
     }
 
-    /// Returns whether its answer may be longer than a screen, is there at once, and is no bytes that somebody asked for as they are.
+    /// Returns true if the output may be longer than a screen, is available at once, and is not raw
+    /// bytes.
     fn is_read_in_pages(&self) -> bool {
         match self {
             Self::Runs(_)
@@ -171,12 +172,12 @@ impl Command {
         }
     }
 
-    /// Returns whether it depends on which executors and subagents are registered.
+    /// Returns true if the command depends on registered executors and subagents.
     fn goes_by_executors(&self) -> bool {
         matches!(self, Self::Validate(_) | Self::Submit(_) | Self::Extend(_) | Self::Run(_))
     }
 
-    /// Returns whether it can be used where there is no repository.
+    /// Returns true if the command works outside a repository.
     fn works_anywhere(&self) -> bool {
         match self {
             Self::Verify(arguments) => arguments.works_anywhere(),
@@ -186,30 +187,30 @@ impl Command {
     }
 }
 
-/// How a command ended, when it did what it could.
+/// The exit status of a command that completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Done.
     Done,
-    /// Refused, nothing changed; said on stdout.
+    /// Refused, nothing changed; reported on standard output.
     Refused,
-    /// A check did not pass.
+    /// A check failed.
     CheckFailed,
-    /// A run settled, or is intact, but not every item is done and green.
+    /// A run is settled or intact, but not every item is done and green.
     NotAllDone,
     /// There is nothing to resume from.
     Critical,
-    /// Interrupted by the operator; the run can be continued.
+    /// Interrupted; the run can be continued.
     Interrupted,
 }
 
 impl Ending {
-    /// Returns a watch that turns true at the first signal that asks the program to end, such as Ctrl-C.
+    /// Returns a channel that becomes true at the first termination signal, such as Ctrl-C.
     pub(crate) fn requested() -> tokio::sync::watch::Receiver<bool> {
         interrupt::watch()
     }
 
-    /// Returns how two checks ended together: that one did not pass outdoes that a run is not all done.
+    /// Combines two results: a failed check outweighs an unfinished run.
     fn or_worse(self, other: Self) -> Self {
         match (self, other) {
             (Self::Done, other) | (Self::NotAllDone, other @ Self::CheckFailed) => other,
@@ -228,7 +229,7 @@ impl Ending {
     }
 }
 
-/// Runs the program; the only way out of it.
+/// Runs the program; the only place where it exits.
 pub(crate) fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(ended) = context::serve() {
@@ -343,7 +344,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Anchor(arguments) => anchor::run(&arguments, repository, output),
         Command::Bundle(arguments) => bundle::run(&arguments, repository, output),
         Command::Pipeline(arguments) => pipeline::run(&arguments, repository, output),
-        // These are dispatched before a repository is opened.
+        // These run before a repository is opened.
         Command::Plan(_)
         | Command::Check(_)
         | Command::CheckSchema

@@ -7,23 +7,24 @@ use git_handoff::thread::offer::{Terms, milliseconds};
 
 use super::{Ending, Failure, Output};
 
-/// Offer a checkpoint to another agent: print its signed descriptor
+/// Offer a checkpoint to another agent: print a signed descriptor
 ///
-/// Whoever gets the descriptor adopts exactly these bytes, or nothing. It can be adopted once in a repository. An attached
-/// packet is checked first, as `check` does; one that is not clean ends this with 3 or 4 and its report.
+/// The recipient adopts exactly these bytes, or nothing, and only once in a repository. An attached
+/// packet that is not clean ends this with exit code 3 or 4 and its report; see `check`.
 #[derive(clap::Args)]
 #[command(alias = "handoff_checkpoint")]
 pub(crate) struct Arguments {
-    /// The thread, at its latest checkpoint or the one that is named
+    /// THREAD, or THREAD:CHECKPOINT
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     target: String,
-    /// Only for this agent, as it calls itself with `adopt --me`
+    /// Offer only to this agent, by its name in `adopt --me`
     #[arg(long, value_name = "AGENT")]
     to: Option<String>,
-    /// How long the offer stands: a number and s, m, h or d
+    /// The lifetime of the offer: a number and s, m, h or d
     #[arg(long, value_name = "TIME", default_value = "48h", value_parser = milliseconds)]
     expires: u64,
-    /// Offer although the attached packet is as bad as this, operational or critical; the descriptor says so
+    /// Accept a packet of this classification, operational or critical, and record that in the
+    /// descriptor
     #[arg(long, value_name = "CLASS")]
     accept: Option<Unclean>,
 }

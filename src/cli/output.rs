@@ -1,5 +1,5 @@
-//! The only place that prints: answers to stdout, everything else to stderr. Nothing but bytes that were asked for as such leaves
-//! it without having been made printable.
+//! The only code that prints: results to standard output, everything else to standard error. All
+//! text is made safe for a terminal; only explicitly requested bytes are printed unchanged.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -16,31 +16,31 @@ use super::failure::Failure;
 use super::pager::{self, Pager};
 use super::table::wrap;
 
-/// The exit status of a program that writes into a closed pipe, as shells show it.
+/// The exit status after writing to a closed pipe, as shells report it.
 const BROKEN_PIPE: i32 = 141;
 
-/// Ends the program as a signal would, but for the temporary folders, which go with it, and not before a pager gave the terminal back.
+/// Ends the program as by a signal, after removing temporary folders and waiting for the pager.
 pub(super) fn leave(signal: i32) -> ! {
     pager::wait();
     temporary::remove_all();
     std::process::exit(128 + signal);
 }
 
-/// Where answers and messages go.
+/// The output of a command.
 pub(crate) struct Output {
-    /// Whether answers are JSON.
+    /// Whether to print JSON.
     pub(crate) json: bool,
-    /// Whether stdout takes colour.
+    /// Whether standard output is coloured.
     pub(crate) color: bool,
-    /// Whether stderr does.
+    /// Whether standard error is coloured.
     pub(crate) stderr_color: bool,
     pager: Option<Pager>,
-    /// The hints that were said for several answers.
+    /// Hints already printed in this command.
     hinted: Vec<Hint>,
 }
 
 impl Output {
-    /// Looks at the streams and at `NO_COLOR`.
+    /// Inspects the streams and `NO_COLOR`.
     pub(crate) fn new(json: bool) -> Self {
         let wanted = console::colors_enabled();
         Self {
@@ -52,8 +52,8 @@ impl Output {
         }
     }
 
-    /// Takes colour as git is told to; where that is `auto`, as the streams and `NO_COLOR` say. A pager that git began stands for a
-    /// terminal if that `takes` colour.
+    /// Applies git's colour settings; `auto` depends on the streams and `NO_COLOR`. A pager of git
+    /// counts as a terminal if it `takes` colour.
     pub(crate) fn color_as(&mut self, colors: Colors, takes: impl FnOnce() -> bool) {
         let forced = match colors.when() {
             When::Always => true,
@@ -66,13 +66,13 @@ impl Output {
         (self.color, self.stderr_color) = (forced, forced);
     }
 
-    /// Has the answer go through a pager.
+    /// Sends the output through a pager.
     pub(super) fn page(&mut self, pager: Pager, colors: Colors) {
         self.color &= colors.in_pager() || colors.when() == When::Always;
         self.pager = Some(pager);
     }
 
-    /// Waits until whoever reads the answer has seen enough of it.
+    /// Waits for the pager to end.
     pub(crate) fn end(&mut self) {
         if let Some(command) = self.pager.take().and_then(Pager::end) {
             self.warn(&format!("the pager {command:?} is no command that can be run, and the answer was lost with it"));
@@ -80,18 +80,17 @@ impl Output {
         }
     }
 
-    /// Prints a line: words of anybody's, of which nothing steers a terminal, or such as were painted here.
+    /// Prints a line, made safe for a terminal except for our own colours.
     pub(crate) fn line(&mut self, text: impl Into<Painted>) {
         self.bytes(text.into().end().as_str().as_bytes());
     }
 
-    /// Prints lines that were painted here, as they are.
+    /// Prints coloured lines unchanged.
     pub(crate) fn painted(&mut self, lines: &Painted) {
         self.bytes(lines.as_str().as_bytes());
     }
 
-    /// Prints the report that stands at this place of an answer: as JSON where that is asked for, else as lines, apart from the one
-    /// before it.
+    /// Prints one of several reports: as JSON, or as lines with a blank line before.
     pub(crate) fn report(&mut self, at: usize, json: impl FnOnce() -> Value, lines: impl FnOnce(bool) -> Painted) {
         if self.json {
             return self.value(&json());
@@ -102,7 +101,7 @@ impl Output {
         self.painted(&lines(self.color));
     }
 
-    /// Prints lines that were put together of single ones.
+    /// Prints a text of several lines.
     pub(crate) fn text(&mut self, text: &str) {
         self.bytes(printable::lines(&format!("{}\n", text.trim_end_matches('\n'))).as_bytes());
     }
@@ -113,12 +112,12 @@ impl Output {
         self.json_text(&value.to_string());
     }
 
-    /// Prints what is JSON already.
+    /// Prints a text that is already JSON.
     pub(crate) fn json_text(&mut self, json: &str) {
         self.bytes(printable::json(&format!("{json}\n")).as_bytes());
     }
 
-    /// Prints bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let result = match &mut self.pager {
             Some(pager) => pager.write(bytes),
@@ -133,45 +132,45 @@ impl Output {
         }
     }
 
-    /// Makes sure that everything printed has left.
+    /// Flushes standard output.
     pub(crate) fn flush(&mut self) {
         let result = io::stdout().lock().flush();
         self.settle(result);
     }
 
-    /// Returns whether somebody would see on a terminal what is printed.
-    #[expect(clippy::unused_self, reason = "nobody looks at the streams without holding the output")]
+    /// Returns true if standard output is a terminal.
+    #[expect(clippy::unused_self, reason = "only code with the output may inspect the streams")]
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Returns how wide the terminal is on which the answer is read, or `None` if it is not read on one.
+    /// Returns the width of the terminal, or `None` if the output does not go to one.
     pub(crate) fn width(&self) -> Option<usize> {
         let is_read = self.pager.is_some() || self.is_terminal();
         is_read.then(|| usize::from(console::Term::stdout().size().1)).filter(|width| *width > 0)
     }
 
-    /// Returns whether a person is there who can be asked for a password.
+    /// Returns true if the user can be asked for a password.
     pub(crate) fn can_ask() -> bool {
         io::stderr().is_terminal()
     }
 
-    /// Says something that is not the answer.
+    /// Prints a message on standard error.
     pub(crate) fn note(&mut self, text: &str) {
         self.say(None, &broken(text, 0));
     }
 
-    /// Says that something was ignored or looks wrong.
+    /// Prints a warning.
     pub(crate) fn warn(&mut self, text: &str) {
         self.say(Some(("warning:", Color::Yellow)), &broken(text, "warning: ".len()));
     }
 
-    /// Says what to do next.
+    /// Prints a hint.
     pub(crate) fn hint(&mut self, hint: &Hint) {
         self.say(Some(("hint:", Color::Cyan)), hint.as_str());
     }
 
-    /// Says what to do next, unless the same was said before for another answer of this command.
+    /// Prints a hint, unless this command already printed it.
     pub(crate) fn hint_once(&mut self, hint: Hint) {
         if !self.hinted.contains(&hint) {
             self.hint(&hint);
@@ -179,7 +178,7 @@ impl Output {
         }
     }
 
-    /// Says why the command failed; returns the exit code.
+    /// Prints a failure; returns the exit code.
     pub(crate) fn fail(&mut self, failure: &Failure) -> ExitCode {
         self.flush();
         if self.json {
@@ -189,7 +188,7 @@ impl Output {
         if let Some(report) = &failure.report {
             self.write(&printable::lines(&format!("{}\n", report.to_text())));
         }
-        // A token is easily given in the place of a name.
+        // Users easily pass a token in place of a name.
         self.say(Some(("error:", Color::Red)), &credential::without(&failure.message));
         for cause in &failure.causes {
             self.note(&format!("caused by: {}", credential::without(cause)));
@@ -200,7 +199,7 @@ impl Output {
         ExitCode::from(failure.exit)
     }
 
-    /// Says that the command cannot be used like this, in the words of the parser; returns the exit code.
+    /// Prints a usage error in the parser's words; returns the exit code.
     pub(crate) fn misused(&mut self, said: &str) -> ExitCode {
         let (heading, message) = match said.strip_prefix("error: ") {
             Some(message) => ("error: ", message),
@@ -212,12 +211,13 @@ impl Output {
             return self.fail(&failure);
         }
         let heading = Painted::default().painted(heading, Some(Color::Red).filter(|_| self.stderr_color));
-        // What is wrong, how it is meant, and where more is said are apart from each other.
+        // Separates the error, the usage and the reference.
         self.write(&format!("{}{}\n", heading.as_str(), printable::lines(message)));
         ExitCode::from(failure.exit)
     }
 
-    /// Says something under a heading of ours. What follows a line end is set in, so that nobody's words begin a line.
+    /// Prints a message with a heading. Further lines are indented, so that foreign text cannot
+    /// imitate a heading.
     fn say(&mut self, heading: Option<(&str, Color)>, text: &str) {
         let mut lines = text.lines();
         let mut said = Painted::default();
@@ -233,15 +233,15 @@ impl Output {
 
     fn write(&mut self, text: &str) {
         let pager = self.pager.as_mut().filter(|pager| pager.is_running() && io::stderr().is_terminal());
-        // Nobody may be listening; that is no reason to stop.
+        // A closed standard error is no reason to stop.
         let _ = match pager {
-            // What would be written across its screen stands where it belongs, as git has it.
+            // A message during paging is printed in the pager, as in git.
             Some(pager) => pager.write(text.as_bytes()),
             None => io::stderr().lock().write_all(text.as_bytes()),
         };
     }
 
-    /// Ends the program where its reader has gone away; a full disk behind stdout is an error.
+    /// Ends the program if its reader is gone; a full disk is an error.
     fn settle(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
         temporary::remove_all();
@@ -253,7 +253,8 @@ impl Output {
     }
 }
 
-/// Breaks what is said on a terminal between words; `taken` is the width of the heading. Hints stay whole, since they are pasted.
+/// Wraps a message on a terminal; `taken` is the width of the heading. Hints are not wrapped, so
+/// that they can be pasted.
 fn broken(text: &str, taken: usize) -> String {
     if !io::stderr().is_terminal() {
         return text.to_owned();
@@ -261,7 +262,7 @@ fn broken(text: &str, taken: usize) -> String {
     let width = usize::from(console::Term::stderr().size().1).saturating_sub(taken.max(2));
     let broken = |line: &str| {
         let lines = wrap::text(line, width, 0).into_iter().enumerate();
-        // What follows is set in where it is written.
+        // Further lines are indented when printed.
         lines.map(|(at, line)| if at == 0 { line } else { line.trim_start().to_owned() }).collect::<Vec<_>>()
     };
     text.lines().flat_map(broken).collect::<Vec<_>>().join("\n")

@@ -12,7 +12,7 @@ use super::status::AWAITED;
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, runs};
 
-/// Prints where things stand here, and what to do next.
+/// Prints the state of the repository's runs and the next command.
 pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let overview = repository.overview()?;
     if output.json {
@@ -30,7 +30,7 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     Ok(Ending::Done)
 }
 
-/// Says how many runs there are besides those that were listed.
+/// Formats the number of runs that are not listed.
 fn rest(overview: &Overview) -> String {
     let listed = overview.open.len() + overview.not_green.len() + overview.waiting.len();
     let mut said = Vec::new();
@@ -56,12 +56,12 @@ fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
         return;
     }
     output.line(title);
-    // A column without words sets the others in.
+    // An empty column indents the others.
     let set_in = |row: &Vec<Cell>| std::iter::once(Cell::default()).chain(row.iter().cloned()).collect();
     table::print(&rows.iter().map(set_in).collect::<Vec<_>>(), output);
 }
 
-/// Returns the next command: what nobody else can do comes first.
+/// Returns the next command: first what only the user can do.
 fn next(overview: &Overview) -> Hint {
     if !overview.waiting.is_empty() {
         return hints::awaiting();

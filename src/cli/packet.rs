@@ -28,50 +28,50 @@ enum Command {
     Import(Import),
 }
 
-/// Write a packet from what you say; asks for what is missing on a terminal
+/// Write a packet from options; asks for missing fields on a terminal
 ///
-/// Lists are given by repeating their option; one with nothing in it is `none`.
+/// Repeat an option for several entries; `none` means an empty list.
 #[derive(clap::Args)]
 struct New {
-    /// What the work is for
+    /// The objective
     #[arg(long, value_name = "TEXT")]
     objective: Option<String>,
-    /// What is done
+    /// A finished part of the work; repeatable
     #[arg(long, value_name = "TEXT")]
     completed: Vec<String>,
-    /// What is open, and what blocks it
+    /// An open or blocked part of the work; repeatable
     #[arg(long, value_name = "TEXT")]
     unresolved: Vec<String>,
-    /// What is taken for granted
+    /// An assumption; repeatable
     #[arg(long, value_name = "TEXT")]
     assumptions: Vec<String>,
-    /// What to do first, in a way that can be executed
+    /// The first step, as an executable instruction; repeatable
     #[arg(long, value_name = "TEXT")]
     next_action: Option<String>,
-    /// What may go wrong
+    /// A risk; repeatable
     #[arg(long, value_name = "TEXT")]
     risks: Vec<String>,
-    /// When the state that it tells of was confirmed [default: now]
+    /// When the described state was confirmed [default: now]
     #[arg(long, value_name = "TIME")]
     updated_at: Option<String>,
-    /// The plain continuity marker [default: from the objective and the date]
+    /// The continuity marker [default: from the objective and the date]
     #[arg(long, value_name = "MARKER")]
     resume_token: Option<String>,
-    /// A commit that exists
+    /// Reference an existing commit
     #[arg(long = "commit", value_name = "ID")]
     commits: Vec<String>,
-    /// A run that exists
+    /// Reference an existing run
     #[arg(long)]
     run: Option<String>,
-    /// An item of that run that is done
+    /// Reference a done item of that run
     #[arg(long = "item", value_name = "ITEM")]
     items: Vec<String>,
-    /// A document of that run
+    /// Reference a document of that run
     #[arg(long = "document", value_name = "NAME")]
     documents: Vec<String>,
 }
 
-/// Write a packet from the facts of a run or a thread
+/// Write a packet from the recorded facts of a run or a thread
 #[derive(clap::Args)]
 #[group(skip)]
 #[command(group(clap::ArgGroup::new("whose").args(["run", "thread"]).required(true)))]
@@ -79,16 +79,17 @@ struct Auto {
     /// The run
     #[arg(long)]
     run: Option<String>,
-    /// The thread, with the run that it is tied to
+    /// The thread, with the run it is tied to
     #[arg(long)]
     thread: Option<String>,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Write a packet from a note: Markdown, YAML, or JSON with other names
+/// Convert a note into a packet: Markdown, YAML, or JSON with other field names
 ///
-/// Ends with 1 if the note lacks a field, and names each that is missing. Nothing is made up: add what is missing to the note.
+/// If the note lacks required fields, the exit code is 1 and the message names them. Nothing is
+/// made up.
 #[derive(clap::Args)]
 struct Import {
     /// The note, or - for standard input
@@ -98,7 +99,7 @@ struct Import {
     output: Option<PathBuf>,
 }
 
-/// Writes a packet to stdout.
+/// Writes a packet.
 pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
     match arguments.command {
         Command::New(new) => {
@@ -130,14 +131,14 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     Ok(Ending::Done)
 }
 
-/// Prints a packet, and says what a check of it would find.
+/// Prints a packet, and the findings of a check.
 fn write(draft: &Draft, gate: Option<&Gate<'_>>, now: Moment, output: &mut Output) {
     let text = if output.json { draft.line() } else { draft.pretty() };
     output.json_text(&text);
     warn(&packets::check(&packet::read(text.as_bytes()), gate, &Terms::new(now)), output);
 }
 
-/// Says what a check finds, if that is anything.
+/// Prints the findings of a check, if any.
 fn warn(report: &Report, output: &mut Output) {
     if report.classification != Classification::Clean {
         output.warn(&format!("`git handoff check` finds this packet {}:", report.classification.as_str()));
@@ -161,7 +162,7 @@ impl Import {
             let message = format!("cannot make a packet of {name}: {}", lacking.join("; "));
             return Err(Failure::refused("incomplete-note", message).hint(hints::complete_note()));
         }
-        // What a check finds is found in the note, with all that it says besides.
+        // Checks the packet together with the rest of the note.
         let report = packets::check(&read, gate, &Terms::new(now));
         let Ok(packet) = read else { return Ok(()) };
         if !packet.unknown.is_empty() {
@@ -210,7 +211,7 @@ impl New {
         })
     }
 
-    /// Returns the fields that nobody gave; time and marker have defaults.
+    /// Returns the missing fields; time and marker have defaults.
     fn missing(&self) -> Vec<&'static str> {
         let given = |field: &str| match field {
             "objective" => self.objective.is_some(),
@@ -224,7 +225,7 @@ impl New {
         FIELDS.into_iter().filter(|field| !given(field)).collect()
     }
 
-    /// Asks the person at the terminal for what is missing.
+    /// Asks for missing fields on the terminal.
     fn ask(&mut self, output: &mut Output) -> Result<(), Failure> {
         let mut lines = std::io::stdin().lock().lines();
         let mut answer = |question: &str, output: &mut Output| -> Result<Option<String>, Failure> {
@@ -261,7 +262,7 @@ impl New {
     }
 }
 
-/// Returns a marker from the first words of an objective.
+/// Returns a marker made of the first words of an objective.
 fn first_words(objective: &str, now: Moment) -> String {
     let words: Vec<&str> = objective.split_whitespace().take(4).collect();
     marker(&words.join(" "), now, None)

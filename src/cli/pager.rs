@@ -1,6 +1,7 @@
-//! The pager that long answers go through, decided and started as git does it for its own commands.
+//! The pager for long output, chosen and started as git does.
 //!
-//! What git pages itself (`git --paginate handoff …`, `pager.handoff`) reaches a pipe and not a terminal, and is left alone here.
+//! If git itself starts a pager (`git --paginate handoff …`, `pager.handoff`), this code does
+//! nothing.
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -10,52 +11,53 @@ use std::time::Duration;
 
 use super::interrupt;
 
-/// What git hands a pager that was not told otherwise.
+/// git's default environment for pagers.
 const DEFAULTS: [(&str, &str); 2] = [("LESS", "FRX"), ("LV", "-c")];
 
-/// What git leaves to a shell: a command with any of these.
+/// Characters that make git run a command in a shell.
 const SHELL: &str = "|&;<>()$`\\\"' \t\n*?[#~=%";
 
-/// How a shell says that there is no such command, or none that can be run.
+/// A shell's exit codes for a missing or unusable command.
 const NO_COMMAND: [i32; 2] = [126, 127];
 
-/// How often it is looked whether the pager is gone.
+/// How often to check whether the pager has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The pager that runs. It has the terminal, so that nobody ends before it does.
+/// The running pager. It has the terminal, so the program must not end before it.
 static RUNNING: Mutex<Option<Child>> = Mutex::new(None);
 
-/// A pager for one answer, which is started with the first byte of it.
+/// A pager, started with the first byte of output.
 pub(super) struct Pager {
     command: String,
-    /// Which of [`DEFAULTS`] the environment leaves to be set.
+    /// The [`DEFAULTS`] that the environment does not set.
     unset: Vec<(&'static str, &'static str)>,
     input: Input,
 }
 
-/// What becomes of an answer.
+/// The state of the output.
 enum Input {
-    /// There was none yet.
+    /// Not started.
     Waits,
-    /// It goes to the pager.
+    /// Goes to the pager.
     Open(ChildStdin),
-    /// Whoever reads has seen enough.
+    /// The pager has ended.
     Closed,
 }
 
 impl Pager {
-    /// Names the command; `is_set` says which variables the environment has.
+    /// Creates a pager for a command; `is_set` tests environment variables.
     pub(super) fn new(command: String, is_set: impl Fn(&str) -> bool) -> Self {
         let unset = DEFAULTS.into_iter().filter(|(name, _)| !is_set(name)).collect();
         Self { command, unset, input: Input::Waits }
     }
 
-    /// Returns whether it has the terminal.
+    /// Returns true if the pager has the terminal.
     pub(super) fn is_running(&self) -> bool {
         !matches!(self.input, Input::Waits)
     }
 
-    /// Hands it bytes; an error says that it could not be started, or not be written to. That it was left is none.
+    /// Writes to the pager. Fails if it cannot be started or written to; a closed pager is no
+    /// error.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Input::Waits = self.input {
             self.input = self.start()?;
@@ -70,7 +72,7 @@ impl Pager {
         }
     }
 
-    /// Waits until whoever reads has seen enough; returns the command where it was none.
+    /// Waits for the pager to end; returns its command if it could not be run.
     pub(super) fn end(self) -> Option<String> {
         let is_running = self.is_running();
         drop(self.input);
@@ -80,7 +82,7 @@ impl Pager {
     }
 
     fn start(&self) -> io::Result<Input> {
-        // Who interrupts means the pager, which has the terminal, and only after it us.
+        // Ctrl-C is for the pager, which has the terminal.
         interrupt::tidy();
         let mut command = if self.command.contains(|c| SHELL.contains(c)) {
             let mut shell = Command::new("sh");
@@ -96,7 +98,7 @@ impl Pager {
     }
 }
 
-/// Waits until the pager is gone, if there is one; returns how it ended. Whoever else waits is not kept from it.
+/// Waits for the pager, if any, without blocking other waiters; returns its exit status.
 pub(super) fn wait() -> Option<ExitStatus> {
     loop {
         let ended = running().as_mut()?.try_wait();

@@ -1,4 +1,4 @@
-//! `git handoff approve`, `reject`, `waiting` and `admit`: what people do for a run with keys of their own.
+//! `git handoff approve`, `reject`, `waiting` and `admit`: decisions of people with their own keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,18 @@ use git_handoff::run::waiting::Look;
 use super::status::AWAITED;
 use super::{Ending, Failure, Output, gate, table};
 
-/// Approve what an item waits for, with your own key
+/// Approve the products that an item waits for, with your own key
 ///
-/// The item's executor is `approval`: nothing runs, somebody with the role `approve` decides. What is approved are the products that
-/// the item depends on, by their hashes, and no others. On a run that was fetched it is said in the log of your key, which `push`
-/// carries; whoever conducts the run takes it in at `fetch`.
+/// The item's executor is `approval`: a key with the role `approve` decides. Approves exactly the
+/// products that the item depends on, by hash. For a fetched run, the decision is recorded in your
+/// key's log; push it, and the run's driver takes it over with `fetch`.
 #[derive(clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
     said: Said,
 }
 
-/// Reject what an item waits for: the item has failed, with what you say as its reason
+/// Reject the products that an item waits for: the item fails with your reason
 #[derive(clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
@@ -36,42 +36,44 @@ struct Said {
     /// The item
     #[arg(value_name = "RUN/ITEM")]
     target: String,
-    /// Why, recorded with it
+    /// The reason, which is recorded
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Show what awaits your approval, and what there is to look at first
+/// Show what waits for your approval, with the commands to inspect it
 #[derive(clap::Args)]
 pub(crate) struct Waiting {
-    /// What is for others to decide as well
+    /// Include approvals that others can give
     #[arg(long)]
     all: bool,
 }
 
 /// Give a key roles in a run
 ///
-/// Roles are `own` (decide about the run), `work` (conduct it), `approve`, `document` and `seal`. Only a key with the role `own` admits
-/// others, and only one that has it from the beginning of the run gives the role `seal`.
+/// The roles are `own` (decide about the run), `work` (drive it), `approve`, `document` and `seal`.
+/// Only a key with the role `own` can admit others, and only an owner from the beginning of the run
+/// can give the role `seal`.
 #[derive(clap::Args)]
 pub(crate) struct Admit {
     /// The run
     run: String,
-    /// The key: its fingerprint, what `git handoff key` prints, a public key, or a file that holds one of these
+    /// The key: its fingerprint, the output of `git handoff key`, a public key, or a file with one
+    /// of these
     key: String,
     /// The roles, separated by commas
     #[arg(long = "as", value_name = "ROLE[,ROLE]", value_delimiter = ',', required = true)]
     roles: Vec<Role>,
 }
 
-/// Approves.
+/// Approves an item.
 pub(crate) fn approve(arguments: &Approve, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     decide(&arguments.said, Decision::Approved, repository, output)
 }
 
-/// Rejects.
+/// Rejects an item.
 pub(crate) fn reject(arguments: &Reject, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     decide(&arguments.said, Decision::Rejected, repository, output)
 }
@@ -108,7 +110,7 @@ fn print(decided: &Decided, output: &mut Output) {
     table::lines(&rows).iter().for_each(|line| output.line(line));
 }
 
-/// Lists what waits.
+/// Lists waiting approvals.
 pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let waiting = repository.waiting(arguments.all)?;
     if output.json {
@@ -138,7 +140,7 @@ pub(crate) fn waiting(arguments: &Waiting, repository: &Repository, output: &mut
     Ok(Ending::Done)
 }
 
-/// Returns the line about something to look at: what it is, how large, and the command that shows it.
+/// Formats something to inspect: its kind, size and command.
 fn look(look: &Look) -> Vec<String> {
     let about = match (look.passed, look.changes, look.size) {
         (Some(true), ..) => "passed".to_owned(),
@@ -153,7 +155,7 @@ fn look(look: &Look) -> Vec<String> {
     vec![format!("    {}", look.kind), about, command.as_str().to_owned()]
 }
 
-/// Admits.
+/// Admits a key.
 pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let roles = arguments.roles.iter().copied().collect();
     let admitted = repository.admit(&arguments.run, &arguments.key, &roles)?;
@@ -166,7 +168,7 @@ pub(crate) fn admit(arguments: &Admit, repository: &Repository, output: &mut Out
     Ok(Ending::Done)
 }
 
-/// Reads `KEY=ROLE[,ROLE…]` as often as it was said.
+/// Parses repeated `KEY=ROLE[,ROLE…]`.
 pub(crate) fn admitted(said: &[String], repository: &Repository) -> Result<BTreeMap<String, BTreeSet<Role>>, Failure> {
     let mut keys: BTreeMap<String, BTreeSet<Role>> = BTreeMap::new();
     for one in said {

@@ -16,7 +16,7 @@ enum Command {
     New(new::Arguments),
 }
 
-/// Writes one.
+/// Writes a plan.
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::New(arguments) => new::run(arguments, output),

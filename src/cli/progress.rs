@@ -1,4 +1,4 @@
-//! What a run shows while it is driven: on a terminal one line per running item and the counts, elsewhere plain lines.
+//! Progress of a running run: a line for each running item on a terminal, else plain lines.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -20,30 +20,30 @@ use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::{shade, table};
 
-/// How often a spinner turns.
+/// The interval of the spinner.
 const TURN: Duration = Duration::from_millis(120);
 
-/// How long an attempt may say nothing before that is shown.
+/// The time without output after which an attempt counts as silent.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// What stands in a row besides what an agent said.
+/// The width of a row without the agent's last line.
 const BESIDE: usize = 16;
 
-/// The display of one run.
+/// The progress display of one run.
 pub(crate) struct Display {
     terminal: Option<Terminal>,
-    /// What attempts say, where they are of this process.
+    /// The output of this process's attempts.
     lives: Option<Arc<Lives>>,
-    /// What stands before each line.
+    /// The prefix of each line.
     named: String,
-    /// Whether lines are in colour.
+    /// Whether to use colour.
     color: bool,
-    /// How many items there are, and how many ended how.
+    /// The number of items, in total and by result.
     outcomes: Outcomes,
     ended: HashMap<ItemId, End>,
 }
 
-/// How an item ended.
+/// The result of an item.
 #[derive(Clone, Copy)]
 enum End {
     Done,
@@ -54,7 +54,7 @@ enum End {
 }
 
 impl End {
-    /// Returns what the status of an item says of its end; none of one that has not ended.
+    /// Returns the result of an item, or `None` if it has not ended.
     fn of(status: &str, red: bool) -> Option<Self> {
         Some(match status {
             "done" if red => Self::Red,
@@ -74,7 +74,8 @@ struct Terminal {
 }
 
 impl Display {
-    /// Starts with what the run has come to; a pinned clock shows no elapsed time. A run that is driven beside others is named in each line.
+    /// Starts with the present state of the run. A pinned clock shows no elapsed time. With several
+    /// runs, each line names its run.
     pub(crate) fn new(
         state: &RunState,
         clock: Clock,
@@ -98,13 +99,13 @@ impl Display {
         display
     }
 
-    /// Returns the attempts that no row shows, so that their silence is to be told of.
+    /// Returns the attempts without a row on the terminal, whose silence must be reported.
     pub(crate) fn unseen(&self) -> Option<Watched> {
         let lives = self.lives.clone().filter(|_| self.terminal.is_none())?;
         Some((self.named.clone(), lives))
     }
 
-    /// Shows what happened.
+    /// Shows an event.
     pub(crate) fn tell(&mut self, progress: &Progress<'_>) {
         match progress {
             Progress::Note(text) => self.line(&Painted::from(self.named.as_str()).words(text)),
@@ -112,7 +113,7 @@ impl Display {
         }
     }
 
-    /// Takes the live lines away; what was said stays.
+    /// Removes the live rows; printed lines stay.
     pub(crate) fn end(&mut self) {
         if let Some(terminal) = self.terminal.take() {
             terminal.counts.finish_and_clear();
@@ -120,7 +121,7 @@ impl Display {
         }
     }
 
-    /// Shows what was recorded.
+    /// Shows an entry.
     pub(crate) fn recorded(&mut self, link: &Link, state: &RunState) {
         let entry = &link.entry;
         if let Event::RunExtended(e) = &entry.event {
@@ -137,7 +138,7 @@ impl Display {
                 bar.finish_and_clear();
             }
         }
-        // On a terminal, what went well folds into the counts; the table at the end has it.
+        // On a terminal, successes only change the counts; the table at the end lists them.
         let is_folded = self.terminal.is_some()
             && matches!(&entry.event, Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red());
         if !is_folded {
@@ -173,7 +174,7 @@ impl Display {
 
     fn line(&self, line: &Painted) {
         match &self.terminal {
-            // A terminal that cannot be written to shows nothing; the run goes on.
+            // Ignores terminal errors; the run continues.
             Some(terminal) => drop(terminal.bars.println(line.as_str())),
             None => drop(writeln!(io::stderr().lock(), "{}", line.as_str())),
         }
@@ -200,7 +201,7 @@ impl Terminal {
         let of = item.clone();
         let said = move |_: &ProgressState, to: &mut dyn fmt::Write| {
             let live = lives.as_ref().and_then(|lives| lives.of(&of));
-            // What cannot be drawn is not shown.
+            // Ignores drawing errors.
             let _ = to.write_str(&live.map(|live| said(&live, of.as_str().len())).unwrap_or_default());
         };
         bar.set_style(style("  {msg}  {elapsed}  {said}").with_key("said", said));
@@ -211,7 +212,7 @@ impl Terminal {
     }
 }
 
-/// Returns what an attempt said last, and for how long it has said nothing, as far as the terminal is wide.
+/// Formats the last line of an attempt and its silence, cut to the terminal's width.
 fn said(live: &Live, taken: usize) -> String {
     let (silent, last) = (live.silent(), printable::line(&live.last()));
     let quiet = if silent < QUIET { String::new() } else { format!("silent for {}  ", minutes(silent)) };
@@ -223,10 +224,10 @@ fn minutes(silent: Duration) -> String {
     format!("{} min", silent.as_secs() / 60)
 }
 
-/// The attempts of one run, to be told of if they are silent: what stands before each line, and the attempts.
+/// The prefix and attempts of one run, for reports of silence.
 pub(crate) type Watched = (String, Arc<Lives>);
 
-/// Tells of attempts that say nothing, where no row of a terminal shows it and the clock is not pinned; ends when it is dropped.
+/// Reports silent attempts that have no row, unless the clock is pinned; ends on drop.
 pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> Infallible {
     if !is_timed || watched.is_empty() {
         std::future::pending::<()>().await;
@@ -239,14 +240,13 @@ pub(crate) async fn tell_of_silence(watched: Vec<Watched>, is_timed: bool) -> In
             lives.silent().into_iter().map(move |(item, silent)| (format!("{named}… {item}"), silent))
         });
         for line in silences(silent, &mut told) {
-            // Where nobody reads there is nobody to tell.
+            // Stops if standard error is closed.
             let _ = writeln!(err, "{}", printable::line(&line));
         }
     }
 }
 
-/// Returns a line for each attempt that has said nothing for longer than when it was told of: after a minute, two, five, and every
-/// five minutes from then on.
+/// Returns a line for each silent attempt after one, two, five and then every five minutes.
 fn silences(silent: impl Iterator<Item = (String, Duration)>, told: &mut HashMap<String, u64>) -> Vec<String> {
     let mut lines = Vec::new();
     for (attempt, silent) in silent {
@@ -268,13 +268,13 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is a constant")
 }
 
-/// Returns what was added to a run, and by what.
+/// Formats the items that were added to a run, and their origin.
 pub(crate) fn added(e: &RunExtended, actor: &str) -> String {
     let items: Vec<&str> = e.items.keys().map(ItemId::as_str).collect();
     format!("{}  added by {}", items.join(", "), cause(&e.cause, actor))
 }
 
-/// Returns what added items to a run: a rule, or the actor of the entry.
+/// Returns the rule or actor that added items.
 pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
     match cause {
         Cause::Rule(rule) => format!("rule {rule}"),
@@ -282,7 +282,7 @@ pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
     }
 }
 
-/// Returns one line about an entry of a run that stands so: the mark at its beginning, and what follows.
+/// Formats an entry: the mark and the text.
 fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
     let line = |mark: &'static str, item: &ItemId, rest: String| (mark, format!(" {item}  {rest}"));
     match &entry.event {

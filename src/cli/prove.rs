@@ -4,15 +4,15 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
 
-/// Prove a product, or how a run went on, to somebody who has nothing else
+/// Write a proof of a product, or of a run's continuation, for use without the repository
 ///
-/// Prints one JSON object, which `git handoff verify --proof` checks without any repository. The run must be sealed.
+/// Prints one JSON object for `git handoff verify --proof`. The run must be sealed.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// RUN/ITEM, RUN/ITEM:patch, RUN/ITEM:outputs/PATH, or RUN with --since
     #[arg(value_name = "RUN/ITEM:WHAT")]
     what: String,
-    /// Prove that the entries up to this one still begin the run
+    /// Prove that the entries up to this one are still the beginning of the run
     #[arg(long, value_name = "SEQ")]
     since: Option<u64>,
 }

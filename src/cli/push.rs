@@ -11,31 +11,32 @@ use git_handoff::thread::own_threads;
 
 use super::{Ending, Failure, Output, share, table};
 
-/// Hand runs and threads to a remote, with the repository logs that anchor them
+/// Push runs and threads to a remote, with the logs that name them
 ///
-/// What is named, or with --all every run and thread that the remote lacks or is behind on. Only ever forward: one that
-/// went on differently there is refused, and nothing is pushed. Afterwards the remote is read back.
+/// Pushes the named ones, or with --all every run and thread that the remote lacks or has an
+/// earlier state of. Only fast-forwards: if one diverged, nothing is pushed. Checks the remote's
+/// refs afterwards.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The remote: a name, a URL or a path [default: the branch's, else the only one, else origin]
     remote: Option<String>,
     /// The runs and threads
     names: Vec<String>,
-    /// Every run and thread of this repository
+    /// Push every run and thread of this repository
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Hand over transcripts as well: they are large, and may hold what nobody meant to share
+    /// Push transcripts as well: they are large, and may contain private data
     #[arg(long)]
     transcripts: bool,
-    /// Push to branches PREFIX/runs/RUN, for a host that takes nothing but branches
+    /// Push to branches PREFIX/runs/RUN, for a host that accepts branches only
     #[arg(long, value_name = "PREFIX")]
     as_branch: Option<String>,
-    /// Only say what would be pushed
+    /// Only show what would be pushed
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Pushes and prints what moved.
+/// Pushes, and prints the changes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remote = share::remote(arguments.remote.as_deref(), true, repository)?;
     let asked = if arguments.all { Asked::All } else { named(arguments, &remote, repository)? };
@@ -84,10 +85,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(ending)
 }
 
-/// Takes the names, and tells whoever gave none what there is to be named: nothing leaves a repository that nobody asked for.
+/// Returns the names; without any, fails with the available ones, because a push must be explicit.
 fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Result<Asked, Failure> {
     if !arguments.names.is_empty() {
-        // A run that was fetched may be named as `verify` names it.
+        // A fetched run may be named as in `verify`.
         let prefix = format!("{}/", remote.name);
         let plain = |name: &String| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
         return Ok(Asked::Named(arguments.names.iter().map(plain).collect()));
@@ -101,7 +102,7 @@ fn named(arguments: &Arguments, remote: &Remote, repository: &Repository) -> Res
     Err(Failure::usage(message).hint(hints::push_all(arguments.remote.as_deref().unwrap_or(&remote.given))))
 }
 
-/// Says what lies on the remote in the place of a chain of ours.
+/// Reports an invalid object on the remote under the name of one of our chains.
 fn warn(rival: &Rival, request: &Request, output: &mut Output) {
     let (kind, name, on) = (rival.place.kind.word(), &rival.place.name, &request.remote.given);
     let ours = match &rival.instead {

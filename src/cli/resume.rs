@@ -9,26 +9,27 @@ use git_handoff::thread::target::id;
 use super::cat::Stdout;
 use super::{Ending, Failure, Output};
 
-/// Print the latest state of a thread, byte for byte, to go on from
+/// Print the latest state of a thread to resume from, byte for byte
 ///
-/// That it was handed out is recorded, with the resume token of its packet; `thread cat` only looks. The packet is checked first,
-/// as `check` does; one that is not clean, or whose token was used before, ends this with 3 or 4 and its report.
+/// Records the resumption, with the resume token of the packet; `thread cat` only prints. The
+/// packet is checked first: if it is not clean or its token was used, the exit code is 3 or 4 and
+/// its report is printed; see `check`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The thread
     thread: String,
-    /// Put the saved working tree back as well; refused if it would touch local changes
+    /// Restore the saved working tree as well; refused if it would change local files
     #[arg(long)]
     checkout: bool,
-    /// Resume although the attached packet is as bad as this, operational or critical, which is recorded
+    /// Accept a packet of this classification, operational or critical, and record that
     #[arg(long, value_name = "CLASS")]
     accept: Option<Unclean>,
-    /// Resume although the thread rests on a key that is not to be trusted
+    /// Resume even if the thread depends on an untrusted key
     #[arg(long)]
     accept_untrusted: bool,
 }
 
-/// Records, then prints the bytes.
+/// Records the resumption, then prints the bytes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let thread = id(&arguments.thread)?;
     let how = GoingOn {

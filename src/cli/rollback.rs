@@ -5,20 +5,20 @@ use git_handoff::thread::target::ThreadTarget;
 
 use super::{Ending, Failure, Output};
 
-/// Make an earlier checkpoint of a thread its latest again
+/// Make an earlier checkpoint of a thread its latest
 ///
-/// Nothing is removed: the earlier state is appended as a new checkpoint. Prints one JSON object.
+/// Appends the earlier state as a new checkpoint; removes nothing. Prints one JSON object.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The checkpoint to go back to
     #[arg(value_name = "THREAD:CHECKPOINT")]
     target: String,
-    /// Go back although the thread rests on a key that is not to be trusted
+    /// Go back even if the thread depends on an untrusted key
     #[arg(long)]
     accept_untrusted: bool,
 }
 
-/// Appends, and prints the checkpoint.
+/// Appends and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&repository.store, &arguments.target)?;
     let checkpoint = target.checkpoint.ok_or_else(|| {

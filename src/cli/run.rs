@@ -18,38 +18,37 @@ use git_handoff::run::{Target, View, piece, steer};
 use super::progress::{Display, tell_of_silence};
 use super::{Ending, Failure, Output, interrupt, status, submit, table, validate};
 
-/// How many items that failed are shown with what they said last.
+/// The number of failed items whose last output is shown.
 const TAILS: usize = 5;
 
-/// The note on an item that failed because a program could not start a sandbox of its own.
+/// The note on an item that failed because a program could not start its own sandbox.
 const NESTED: &str = "    a sandbox cannot start inside the worker's sandbox, which confines the program already: turn its own off \
                       (Chromium: --no-sandbox, Codex: --sandbox danger-full-access), or set the executor's `sandbox = none`";
 
-/// Drive runs until they settle, with live progress
+/// Run plans until they settle, with live progress
 ///
-/// A plan file is submitted first. Without arguments, every run that has not settled is driven, but for those that agents submitted. A run that a crash or
-/// Ctrl-C left behind continues; what is done is not done again.
+/// Submits plan files first. Without arguments, drives every unsettled run except those that agents
+/// submitted. Continues a run after a crash or Ctrl-C; done items do not run again.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Runs, or plan files
+    /// Runs or plan files
     #[arg(value_name = "RUN|PLAN")]
     runs: Vec<String>,
-    /// Seal what has settled even if not every item is done
+    /// Seal a settled run even if not every item is done
     #[arg(long)]
     close: bool,
-    /// Take the products of items of sealed runs here that had just the same to do, if their keys are known, instead of making
-    /// them again
+    /// Reuse products of identical items from sealed local runs signed by known keys
     #[arg(long)]
     reuse: bool,
-    /// Run so many items at the same time, instead of as many as the queue says
+    /// Run at most N items at once [default: the queue's concurrency]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Give the run of the plan file this id instead of the plan's; the plan is kept with it
+    /// Give the run this id instead of the plan's; the plan itself is not changed
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
 }
 
-/// Drives the runs, all at once.
+/// Drives several runs at once.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let mut runs: Vec<RunId> = Vec::new();
     if arguments.id.is_some() && arguments.runs.len() != 1 {
@@ -91,9 +90,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     last_of(unreadable.chain([ending]), output)
 }
 
-/// Returns the run that a word names; none where it names a plan file.
+/// Returns the run with this name, or `None` for a plan file.
 ///
-/// What names both is for the person to tell apart: whoever submits a run chooses its id, and may choose the name of a file.
+/// A name that is both is an error, because others may have chosen the run's id.
 fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Failure> {
     if !(Path::new(named).is_file() || named == "-") {
         return Ok(Some(Target::find(&repository.store, named)?));
@@ -108,9 +107,9 @@ fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Fai
     }
 }
 
-/// Drives runs and prints the table of items of each.
+/// Drives runs, and prints the table of items of each.
 pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    // The driver waits for the disk on this thread; attempts go on meanwhile, on the other.
+    // The driver waits for the disk on this thread; attempts continue on the other.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -169,13 +168,13 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
     last_of(endings.into_iter(), output)
 }
 
-/// Returns how several runs ended together: one that failed does not keep the others from being driven, and is told of.
+/// Combines the results of several runs; one failure does not stop the others.
 fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut Output) -> Result<Ending, Failure> {
     let mut together = Ok(Ending::Done);
     for ending in endings {
         together = match (together, ending) {
             (Err(before), Err(failure)) => {
-                // Every failure is told; the last one gives the exit code.
+                // Reports every failure; the last one determines the exit code.
                 let _ = output.fail(&before);
                 Err(failure)
             }
@@ -191,7 +190,7 @@ fn last_of(endings: impl Iterator<Item = Result<Ending, Failure>>, output: &mut 
     together
 }
 
-/// Prints what became of a run, and says what to do next.
+/// Prints the result of a run and the next command.
 fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Output) -> Ending {
     let state = &driven.view.state;
     if output.json {
@@ -230,13 +229,13 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     Ending::NotAllDone
 }
 
-/// Shows what the items that failed said last, as test runners do.
+/// Shows the last output of failed items, as test runners do.
 fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
     let failed = (0..view.state.items.len())
         .filter(|at| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at));
     let mut shown = 0;
     for at in failed {
-        // What cannot be read now can be asked for; the hint below says how.
+        // Skips unreadable transcripts; the hint names the command.
         let Ok(Some(tail)) = piece::tail(&repository.store, view, at) else { continue };
         if shown == TAILS {
             output.note("…");
@@ -255,12 +254,12 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
     }
 }
 
-/// Says what can be done about items that did not get done, or that are red.
+/// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
     if let Some(at) = (0..view.state.items.len()).find(|at| view.state.is_red(*at)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
-    // Whose place another took is asked for again by nobody.
+    // Replaced items are not retried.
     let is_failed = |at: &usize| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
     if let Some(at) = (0..view.state.items.len()).find(is_failed) {
         let item = view.state.graph.item(at);

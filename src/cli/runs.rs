@@ -8,10 +8,10 @@ use git_handoff::run::list::{Besides, RunSummary};
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, shade, status};
 
-/// List the runs of this repository, the newest first
+/// List the runs of this repository, newest first
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// List fetched runs as well, each as REMOTE/RUN
+    /// List fetched runs as well, as REMOTE/RUN
     #[arg(short, long)]
     all: bool,
     /// List archived runs as well
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     archived: bool,
 }
 
-/// Prints one line a run. A run that cannot be read is listed as such and does not hide the others.
+/// Prints one line for each run. An unreadable run does not hide the others.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.runs(Besides { fetched: arguments.all, archived: arguments.archived })?;
     repository.unreadable_archives()?.iter().for_each(|why| output.warn(&format!("runs are not listed: {why}")));
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-/// Says that there are no runs, and where others are.
+/// Reports that there are no runs, and where others are.
 fn nothing(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<(), Failure> {
     let fetched = if arguments.all { 0 } else { repository.count_fetched()? };
     if fetched == 0 {
@@ -51,7 +51,7 @@ fn nothing(arguments: &Arguments, repository: &Repository, output: &mut Output) 
     Ok(())
 }
 
-/// Returns the line about a run.
+/// Formats a run.
 pub(crate) fn row(run: &RunSummary) -> Vec<Cell> {
     let said = run.error.as_deref().map_or_else(|| counts(run), Cell::from);
     let name = run.remote.as_ref().map_or_else(|| run.run.to_string(), |remote| format!("{remote}/{}", run.run));

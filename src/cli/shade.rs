@@ -1,14 +1,14 @@
-//! Which colour says how work stands: the one place that knows it, for every view but the reports of `verify`, whose colours it has.
+//! Colours of status words, for every view except the reports of `verify`.
 
 use git_handoff::model::entry::Event;
 use git_handoff::model::printable::Color;
 
 use super::status;
 
-/// The colour of what rules had a run say: then it is not good, however its items came out.
+/// The colour of a run's result set by a rule, which is never good.
 pub(crate) const SAID: Option<Color> = Some(Color::Red);
 
-/// Returns the colour of a word that says how an item, an attempt, a block or a run stands; none of any other word.
+/// Returns the colour of a status word, or `None` for other words.
 pub(crate) fn of(word: &str) -> Option<Color> {
     match word {
         "done" | status::REUSED | status::EMPTY | status::REUSED_EMPTY => Some(Color::Green),
@@ -19,7 +19,7 @@ pub(crate) fn of(word: &str) -> Option<Color> {
     }
 }
 
-/// Returns the colour of how an item stands since an entry, or of what a rule had the run say; none of entries about anything else.
+/// Returns the colour of an entry's status, or `None` if it has none.
 pub(crate) fn of_event(event: &Event) -> Option<Color> {
     match event {
         Event::RunConcluded(_) => SAID,

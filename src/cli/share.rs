@@ -1,4 +1,4 @@
-//! What the commands that share have in common.
+//! Code shared by `push`, `fetch` and others.
 
 use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::{hints, printable};
@@ -9,7 +9,7 @@ use git_handoff::thread::own_threads;
 
 use super::Failure;
 
-/// Returns the remote that a command line means.
+/// Returns the remote given on the command line.
 pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) -> Result<Remote, Failure> {
     let remotes = Remotes::read(&repository.store)?;
     let chosen = word.map_or_else(|| remotes.default(push), str::to_owned);
@@ -20,7 +20,7 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
             own_threads(&repository.store).is_ok_and(|threads| threads.iter().any(|thread| thread.as_str() == chosen))
         };
         match word {
-            // A run or thread where the remote belongs.
+            // The user named a run or thread in place of the remote.
             Some(name) if is_run() || is_thread() => {
                 let named = if push { hints::push_named } else { hints::fetch_named };
                 failure.hint(named(remotes.default(push), name))
@@ -31,18 +31,18 @@ pub(crate) fn remote(word: Option<&str>, push: bool, repository: &Repository) ->
     })
 }
 
-/// Returns what is said for what was fetched from a remote.
+/// Formats the name of something fetched.
 pub(crate) fn fetched(remote: &Remote, place: &Place) -> String {
     format!("{}/{}", remote.name, place.name)
 }
 
-/// Returns where a remote keeps what is handed over.
+/// Returns the folder of the remote's refs.
 pub(crate) fn space(branches: Option<&str>) -> Result<Space, Failure> {
     let bad = || Failure::usage(format!("{:?} cannot begin the name of a branch", branches.unwrap_or_default()));
     Space::new(branches).ok_or_else(bad)
 }
 
-/// Returns how many runs and threads there are, in words; without any, none.
+/// Formats the number of runs and threads.
 pub(crate) fn counted(runs: usize, threads: usize) -> String {
     let of = |count: usize, word: &str| match count {
         0 => None,
@@ -52,7 +52,7 @@ pub(crate) fn counted(runs: usize, threads: usize) -> String {
     [of(runs, "run"), of(threads, "thread")].into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
-/// Returns a name that somebody else chose as it may be shown.
+/// Formats a name chosen by others for display.
 pub(crate) fn shown(name: &str) -> String {
     printable::line(name)
 }

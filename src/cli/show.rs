@@ -15,7 +15,7 @@ use git_handoff::run::{Target, View, document, target};
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade, status};
 
-/// Show a run, or everything that is recorded about one of its items
+/// Show a run, or everything recorded about an item
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run, or RUN/ITEM
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     target: String,
 }
 
-/// Prints what the entries say.
+/// Prints the record.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = target.view(&repository.store)?;
@@ -101,7 +101,7 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
     ]
 }
 
-/// Returns what became of each block of an attempt.
+/// Returns the results of an attempt's blocks.
 fn block_rows(step: &Step<'_>) -> Vec<Vec<Cell>> {
     let row = |block: &BlockEnded| {
         let found = block.verify.map(|found| if found.passed { "the check passed" } else { "the check did not pass" });
@@ -125,7 +125,7 @@ fn ended(exit: Option<Exit>) -> String {
     }
 }
 
-/// What is recorded about an item, and where.
+/// The record of an item.
 struct Shown<'a> {
     record: &'a Record<'a>,
     reference: &'a str,
@@ -218,7 +218,7 @@ impl Shown<'_> {
         rows
     }
 
-    /// The commands that print the bytes: ours, and stock git's.
+    /// The commands that print the bytes: ours and git's.
     fn hints(&self) -> Vec<Hint> {
         let layout = self.record.view.state.layout();
         let mut hints = Vec::new();

@@ -13,33 +13,33 @@ use git_handoff::run::{Target, View};
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, shade};
 
-/// What people read of an item that is done although its check did not pass.
+/// The status text of a done item whose check failed.
 pub(crate) const RED: &str = "done, red";
 
-/// The word for a run that a rule ended before it was good, as `verify` says it.
+/// The status word of a run that a rule ended, as in `verify`.
 pub(crate) const PARTIAL: &str = "PARTIAL";
 
-/// What people read of an item that was not run, because another run had its products.
+/// The status text of an item with products from another run.
 pub(crate) const REUSED: &str = "done, reused";
 
-/// What people read of an item that is done and handed over nothing, although it could have.
+/// The status text of a done item without products although it could have some.
 pub(crate) const EMPTY: &str = "done, nothing handed over";
 
-/// What people read of an item of which both is true.
+/// The status text of an item with both.
 pub(crate) const RED_AND_EMPTY: &str = "done, red, nothing handed over";
 
-/// What people read of an item that was not run, because another run had it done with nothing handed over.
+/// The status text of an item that another run had done without products.
 pub(crate) const REUSED_EMPTY: &str = "done, reused, nothing handed over";
 
-/// What people read of an item that waits for somebody's decision.
+/// The status text of an item that waits for a decision.
 pub(crate) const AWAITED: &str = "awaits approval";
 
-/// Show where each item of a run stands, since when, and who drives the run
+/// Show the status of each item of a run, since when, and the run's driver
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
-    /// Show only what waits, with what each item waits for, and what is in the way: items that failed or are red
+    /// Show only waiting items with their reasons, and the failed or red items that block them
     #[arg(long)]
     blocked: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-/// Says who drives the run, or that its driver died.
+/// Formats the run's driver, or that it died.
 fn print_driver(status: &Status, output: &mut Output) {
     match &status.driver {
         Some(Driver { alive: true, process }) => {
@@ -93,7 +93,7 @@ fn print_driver(status: &Status, output: &mut Output) {
     }
 }
 
-/// Returns the line about an item with its times, and with what it waits for.
+/// Formats an item with its times and what it waits for.
 fn timed_row(view: &View, item: &ItemStatus, now: Moment) -> Option<Vec<Cell>> {
     let at = view.state.graph.position(&item.id)?;
     let mut row = table_row(view, at);
@@ -111,7 +111,7 @@ fn timed_row(view: &View, item: &ItemStatus, now: Moment) -> Option<Vec<Cell>> {
     Some(row)
 }
 
-/// Says which lock or place in a queue an item waits for, and who holds it.
+/// Formats the lock or queue slot that an item waits for, and its holder.
 fn waits(awaited: &Awaited) -> String {
     let holders = awaited.holders.join(", ");
     match awaited.kind {
@@ -120,7 +120,7 @@ fn waits(awaited: &Awaited) -> String {
     }
 }
 
-/// Returns the line about an item that waits, or that is in the way of others.
+/// Formats an item that waits or blocks others.
 fn row(item: &ItemStatus) -> Vec<Cell> {
     let waits = match (item.blocked_by.is_empty(), &item.waits_for, &item.reason) {
         (false, ..) => {
@@ -140,7 +140,7 @@ fn row(item: &ItemStatus) -> Vec<Cell> {
     vec![item.id.as_str().into(), Cell::default().and(status, shade::of(status)), waits.into()]
 }
 
-/// Prints one line an item, then one about the run.
+/// Prints one line for each item, then one for the run.
 pub(crate) fn print_table(view: &View, output: &mut Output) {
     let rows: Vec<_> = view.state.listed().into_iter().map(|at| table_row(view, at)).collect();
     table::print(&rows, output);
@@ -148,7 +148,7 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
     output.line(total);
 }
 
-/// Returns the line about an item: its mark and name, how it stands, its attempts, and what is said of it.
+/// Formats an item: mark, name, status, attempts and notes.
 fn table_row(view: &View, at: usize) -> Vec<Cell> {
     let state = &view.state.items[at];
     let mark = match view.state.status(at) {
@@ -181,7 +181,7 @@ fn table_row(view: &View, at: usize) -> Vec<Cell> {
     vec![name, Cell::default().and(word, shade), attempts.into(), said.into()]
 }
 
-/// Returns the line about a run.
+/// Formats the run.
 fn total(view: &View) -> Cell {
     let outcomes = view.state.outcomes();
     let awaiting = view.state.waiting_for_people().count() as u64;
@@ -190,9 +190,9 @@ fn total(view: &View) -> Cell {
     if outcomes.stopped.is_some() { line.and(", ", None).and(PARTIAL, shade::SAID) } else { line }
 }
 
-/// Adds how many items of a run stand how, in the words of the report of `verify`; the rows say which of them handed over nothing.
+/// Adds the number of items by status, in the words of `verify`.
 ///
-/// Of the pending ones, `awaiting` await somebody's approval.
+/// `awaiting` of the pending ones wait for an approval.
 pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
     let green = shade::of("done").filter(|_| outcomes.is_green());
     let line = line.and(format!("{} of {} done", outcomes.done, outcomes.total), green);
@@ -205,13 +205,13 @@ pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
     others.chain(said).fold(line, |line, (words, shade)| line.and(", ", None).and(words, shade))
 }
 
-/// Returns the status of an item as people are shown it, and its colour: what does not count any more is in nobody's way.
+/// Returns the displayed status and its colour; replaced items are not highlighted.
 pub(crate) fn shaded(view: &View, at: usize) -> (&'static str, Option<Color>) {
     let word = word(view, at);
     (word, shade::of(if view.state.is_superseded(at) { "superseded" } else { word }))
 }
 
-/// Returns the status of an item as people are shown it: one that is red is never just done.
+/// Returns the displayed status: a red item is never just done.
 pub(crate) fn word(view: &View, at: usize) -> &'static str {
     let is_empty = view.state.handed_over_nothing(at);
     match view.state.status(at) {

@@ -1,4 +1,4 @@
-//! `git handoff cancel`, `retry`, `close` and `abandon`: what an operator decides about a run, also while it is being driven.
+//! `git handoff cancel`, `retry`, `close` and `abandon`: the operator's decisions about a run.
 
 use git_handoff::model::hints;
 use git_handoff::repository::Repository;
@@ -7,22 +7,22 @@ use git_handoff::run::{Target, target};
 
 use super::{Ending, Failure, Output};
 
-/// Cancel a run, or one item of it with all that waits for it
+/// Cancel a run, or one item and everything that depends on it
 ///
-/// Cancelling a whole run seals it. An item that is running is ended by whoever drives the run.
+/// Cancelling a whole run seals it. The driver ends running items.
 #[derive(clap::Args)]
 pub(crate) struct Cancel {
     /// The run, or RUN/ITEM
     #[arg(value_name = "RUN[/ITEM]")]
     target: String,
-    /// Why
+    /// The reason
     #[arg(long, default_value = "cancelled by the operator")]
     reason: String,
 }
 
-/// Give an item that failed, was skipped or was cancelled another round of attempts
+/// Retry an item that failed, was skipped or was cancelled
 ///
-/// What was skipped because of it waits for it again.
+/// Items that were skipped because of it wait for it again.
 #[derive(clap::Args)]
 pub(crate) struct Retry {
     /// The item
@@ -30,41 +30,41 @@ pub(crate) struct Retry {
     target: String,
 }
 
-/// Seal a run that has settled as it is
+/// Seal a settled run as it is
 #[derive(clap::Args)]
 pub(crate) struct Close {
     /// The run
     run: String,
-    /// Why
+    /// The reason
     #[arg(long, default_value = "closed by the operator")]
     reason: String,
 }
 
-/// Close and seal a run that nobody wants, whatever of it is still open
+/// Close and seal an unneeded run, whatever is unfinished
 ///
-/// What waits or runs is cancelled; that it was abandoned, and why, stands in the run.
+/// Cancels waiting and running items. The run records that it was abandoned, and why.
 #[derive(clap::Args)]
 pub(crate) struct Abandon {
     /// The run
     run: String,
-    /// Why
+    /// The reason
     #[arg(short, long, value_name = "TEXT", default_value = "abandoned")]
     message: String,
 }
 
-/// Closes what nobody wants.
+/// Abandons a run.
 pub(crate) fn abandon(arguments: &Abandon, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     print_end(&repository.abandon(&arguments.run, &arguments.message)?, output);
     Ok(Ending::Done)
 }
 
-/// Cancels.
+/// Cancels a run or item.
 pub(crate) fn cancel(arguments: &Cancel, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     print_end(&repository.cancel(&arguments.target, &arguments.reason)?, output);
     Ok(Ending::Done)
 }
 
-/// Asks for an item again.
+/// Retries an item.
 pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let steered = repository.retry(&arguments.target)?;
     if output.json {
@@ -79,7 +79,7 @@ pub(crate) fn retry(arguments: &Retry, repository: &Repository, output: &mut Out
     Ok(Ending::Done)
 }
 
-/// Warns that an item goes on with files as the base of its run has them, although they were changed since.
+/// Warns that an item continues from the run's base although its files have changed since.
 fn tell_of_older(target: &str, repository: &Repository, output: &mut Output) -> Result<(), Failure> {
     let (target, rest) = Target::with_rest(&repository.store, target)?;
     let view = target.view(&repository.store)?;
@@ -97,13 +97,13 @@ fn tell_of_older(target: &str, repository: &Repository, output: &mut Output) -> 
     Ok(())
 }
 
-/// Closes and seals.
+/// Closes and seals a run.
 pub(crate) fn close(arguments: &Close, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     print_end(&repository.close(&arguments.run, &arguments.reason)?, output);
     Ok(Ending::Done)
 }
 
-/// Prints what was recorded, and what is left to do where our key may end the run and not seal it.
+/// Prints the record, and what remains if our key may end the run but not seal it.
 fn print_end(steered: &Steered, output: &mut Output) {
     print(steered, output);
     if let Some(key) = &steered.cannot_seal {

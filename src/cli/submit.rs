@@ -15,16 +15,17 @@ use super::{Ending, Failure, Output, people, run, validate};
 pub(crate) struct Arguments {
     /// The plan, or - for standard input
     plan: PathBuf,
-    /// Give the run this id instead of the plan's; the plan is kept with it
+    /// Give the run this id instead of the plan's; the plan itself is not changed
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
-    /// Place the run on this queue instead of the plan's
+    /// Use this queue instead of the plan's
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// Start from this commit instead of the plan's base
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// Let another key write to the run from the beginning: KEY=ROLE[,ROLE…], roles as `admit` has them; may be given several times
+    /// Admit another key from the beginning: KEY=ROLE[,ROLE…], with the roles of `admit`;
+    /// repeatable
     #[arg(long, value_name = "KEY=ROLES")]
     admit: Vec<String>,
     /// Run it as well
@@ -64,7 +65,7 @@ pub(crate) fn submit(
 ) -> Result<Result<Submission, Problems>, Failure> {
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let bytes = validate::read_plan(path)?;
-    // What is no plan at all is for validation to tell.
+    // Validation reports a file that is not a plan.
     let renamed = id.and_then(|id| git_handoff::plan::renamed(&bytes, id));
     let submitted = repository.submit(renamed.as_ref().unwrap_or(&bytes), folder, wanted)?;
     Ok(submitted.map_err(|problems| problems.located(&bytes)))

@@ -1,4 +1,4 @@
-//! Columns of text.
+//! Tables of text.
 
 pub(super) mod wrap;
 
@@ -7,25 +7,25 @@ use git_handoff::model::time::Moment;
 
 use super::Output;
 
-/// The widest cell that others are lined up with: one that is longer stands out, and makes no other line long.
+/// The maximum width of an aligned cell; a longer one does not widen the column.
 const WIDEST: usize = 200;
 
-/// The most letters of a cell. No name and no path has as many; what somebody says of himself may.
+/// The maximum number of characters of a cell, which only free text can exceed.
 const LONGEST: usize = 2048;
 
-/// What stands in a row and a column: words one after another, each in a colour, if there is any for it.
+/// A cell: words, each with an optional colour.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell(Vec<(String, Option<Color>)>);
 
 impl Cell {
-    /// Adds words in a colour, if there is any.
+    /// Adds words with an optional colour.
     #[must_use]
     pub(crate) fn and(mut self, words: impl Into<String>, color: Option<Color>) -> Self {
         self.0.push((words.into(), color));
         self
     }
 
-    /// Returns it as it may be printed.
+    /// Returns the printable form.
     fn printable(&self) -> Self {
         let (mut cell, mut left) = (Self::default(), LONGEST);
         for (words, color) in &self.0 {
@@ -40,12 +40,12 @@ impl Cell {
         cell
     }
 
-    /// Returns how wide it is: colours take no room.
+    /// Returns the width without colours.
     fn width(&self) -> usize {
         self.0.iter().map(|(words, _)| console::measure_text_width(words)).sum()
     }
 
-    /// Takes the spaces off that nobody sees.
+    /// Removes trailing spaces.
     fn trimmed(mut self) -> Self {
         while let Some((words, _)) = self.0.last_mut() {
             words.truncate(words.trim_end().len());
@@ -57,7 +57,7 @@ impl Cell {
         self
     }
 
-    /// Returns it as a line, or a part of one.
+    /// Returns the cell as a line.
     pub(crate) fn painted(&self, color: bool) -> Painted {
         self.0.iter().fold(Painted::default(), |line, (words, of)| line.painted(words, of.filter(|_| color)))
     }
@@ -75,22 +75,22 @@ impl From<&str> for Cell {
     }
 }
 
-/// Returns rows as lines with columns two spaces apart, each cell as it may be printed; the last column is left as wide as it is.
+/// Formats rows with columns two spaces apart. The last column is not padded.
 pub(crate) fn lines(rows: &[Vec<String>]) -> Vec<String> {
     painted(&plain(rows), false).into_iter().map(String::from).collect()
 }
 
-/// Returns rows without a colour as cells.
+/// Converts texts to cells without colour.
 pub(crate) fn plain(rows: &[Vec<String>]) -> Vec<Vec<Cell>> {
     rows.iter().map(|row| row.iter().map(|cell| Cell::from(cell.as_str())).collect()).collect()
 }
 
-/// Returns rows as [`lines`] does, in colour where that is wanted.
+/// Formats rows as [`lines`] does, optionally in colour.
 pub(crate) fn painted(rows: &[Vec<Cell>], color: bool) -> Vec<Painted> {
     aligned(rows).0.iter().map(|line| line.painted(color)).collect()
 }
 
-/// Returns rows as lines, and how far the last column is set in.
+/// Formats rows; also returns the indentation of the last column.
 fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
     let rows: Vec<Vec<Cell>> = rows.iter().map(|row| row.iter().map(Cell::printable).collect()).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -112,7 +112,7 @@ fn aligned(rows: &[Vec<Cell>]) -> (Vec<Cell>, usize) {
     (rows.iter().map(line).collect(), indent)
 }
 
-/// Prints rows, in colour where stdout takes it. On a terminal a line that is too long is broken between words.
+/// Prints rows; wraps long lines between words on a terminal.
 pub(crate) fn print(rows: &[Vec<Cell>], output: &mut Output) {
     let width = output.width();
     let (lines, indent) = aligned(rows);
@@ -122,28 +122,28 @@ pub(crate) fn print(rows: &[Vec<Cell>], output: &mut Output) {
     }
 }
 
-/// Prints rows without a colour as [`print`] does.
+/// Prints rows without colour.
 pub(crate) fn print_plain(rows: &[Vec<String>], output: &mut Output) {
     print(&plain(rows), output);
 }
 
-/// Returns a moment to the minute, in UTC.
+/// Formats a time to the minute, in UTC.
 pub(crate) fn minute(moment: Moment) -> String {
     let text = moment.to_string();
     text.split_at_checked("2026-06-04T02:00".len()).map_or(text.clone(), |(minute, _)| minute.replace('T', " ") + "Z")
 }
 
-/// Returns a number of things, whose word takes an `s`.
+/// Formats a number of things, with a plural `s`.
 pub(crate) fn many(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns a number of bytes as people say it.
+/// Formats a number of bytes.
 pub(crate) fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
 
-/// Returns milliseconds as people say it.
+/// Formats milliseconds.
 pub(crate) fn duration(millis: u64) -> String {
     match millis {
         0..1_000 => format!("{millis}ms"),

@@ -15,10 +15,10 @@ use super::{Ending, Failure, Output, context};
 pub(crate) struct Arguments {
     /// The plan, or - for standard input
     plan: PathBuf,
-    /// Check for this queue instead of the plan's
+    /// Validate for this queue instead of the plan's
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// Check against this commit instead of the plan's base
+    /// Validate against this commit instead of the plan's base
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 }
@@ -32,12 +32,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(report(output, result.as_ref()))
 }
 
-/// Reads a plan's bytes; one more than a plan may have, so that a larger one is told.
+/// Reads a plan; one byte more than the maximum, so that a larger file is noticed.
 pub(crate) fn read_plan(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     context::read_file(path, MAX_PLAN_BYTES as u64 + 1)
 }
 
-/// Prints a verdict: the problems are the answer.
+/// Prints a verdict with its problems.
 pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>) -> Ending {
     let none = Problems::default();
     let told = |verdict: Verdict<'_>| {
@@ -52,7 +52,7 @@ pub(crate) fn report(output: &mut Output, result: Result<&ValidPlan, &Problems>)
     if result.is_ok() { Ending::Done } else { Ending::Refused }
 }
 
-/// Prints the problems of a file, each with what to try; a credential in the file is not repeated.
+/// Prints the problems of a file with suggestions, without credentials from the file.
 pub(crate) fn print_problems(problems: &Problems, output: &mut Output) {
     for problem in problems {
         output.line(&*credential::without(&problem.to_string()));
@@ -66,7 +66,7 @@ pub(crate) fn print_problems(problems: &Problems, output: &mut Output) {
     output.note(&format!("{} problem{}", problems.count(), if problems.count() == 1 { "" } else { "s" }));
 }
 
-/// Prints what a valid plan comes to, with the rules that its pattern made of it.
+/// Prints a valid plan's items, and the rules of its pattern.
 fn print_valid(plan: &ValidPlan, output: &mut Output) {
     let items = plan.plan().items.len();
     output.line(&format!("valid: {items} item{}", if items == 1 { "" } else { "s" }));

@@ -26,78 +26,82 @@ use super::context::{read_file, streamed};
 use super::{Ending, Failure, Output, status, validate};
 pub(super) use advice::of_signers;
 
-/// The largest proof that is read: two entries with their signatures, two more, and a few hashes.
+/// The maximum size of a proof: four signed entries and a few hashes.
 const PROOF_LIMIT: u64 = 64 << 20;
 
-/// The largest audit bundle that is read: the closest thing seen had 10 MB for 10,000 entries.
+/// The maximum size of an audit bundle; 10,000 entries have about 10 MB.
 const BUNDLE_JSON_LIMIT: u64 = 1 << 30;
 
-/// What else may be verified than a proof. An option that needs `--proof` names these too: what is needed does not count as missing
-/// where something stands that it cannot stand beside.
+/// The arguments other than a proof. An option that needs `--proof` lists them, because clap does
+/// not report a missing argument that conflicts with a given one.
 const NO_PROOF: [&str; 4] = ["runs", "all", "bundle", "bundle_json"];
 
-/// The forms of a report.
+/// The output formats of a report.
 const TEXT: &str = "text";
 const SNAPSHOT: &str = "snapshot";
 
-/// What is asked of runs, and not of commits.
+/// The arguments for runs only.
 const NO_COMMITS: [&str; 9] =
     ["runs", "all", "bundle", "proof", "bundle_json", "require", "require_sandbox", "plan", "base"];
 
-/// The layers that may be required.
+/// The layers that `--require-sandbox` can name.
 const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 
-/// Prove that runs are intact: who made what from what, and that nothing was altered
+/// Verify runs: who made what from what, and that nothing was altered
 ///
-/// Everything is recomputed from the objects, nothing is fetched, and keys are trusted only as your own configuration says.
+/// Recomputes everything from the objects and fetches nothing. Only your own configuration decides
+/// which keys are trusted.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The runs; of a bundle, threads as well
+    /// The runs; for a bundle, also threads
     #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json", "commits"])]
     runs: Vec<String>,
     /// Verify every run of this repository
     #[arg(long, conflicts_with_all = ["runs", "bundle"])]
     all: bool,
-    /// Verify the runs and threads in this bundle, all or those named; no repository is needed
+    /// Verify this bundle, or named runs and threads in it; needs no repository
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
-    /// Check a proof that `git handoff prove` wrote; nothing else is needed
+    /// Verify a proof written by `git handoff prove`; needs nothing else
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle"])]
     proof: Option<PathBuf>,
-    /// Check an audit bundle of another orchestrator, as `git handoff export --format bundle-json` writes it
+    /// Verify an audit bundle of another orchestrator, or of `git handoff export --format
+    /// bundle-json`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     bundle_json: Option<PathBuf>,
-    /// Check that every commit of the range is exactly what items handed over, or a person's: one that was changed after `apply` is not
+    /// Verify that every commit of a range is exactly the product of items, or a person's; one that
+    /// was changed after `apply` is not
     #[arg(long, value_name = "A..B", conflicts_with_all = NO_COMMITS)]
     commits: Option<String>,
-    /// Fail unless this is the root of the audit bundle
+    /// Require this root of the audit bundle
     #[arg(long, value_name = "SHA256", requires = "bundle_json", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     root: Option<Digest>,
-    /// Fail unless this file is the product that the proof is about
+    /// Require that this file is the proven product
     #[arg(long, value_name = "FILE", requires = "proof", conflicts_with_all = NO_PROOF)]
     file: Option<PathBuf>,
-    /// Fail unless this is the root that the proof says the run went on from
+    /// Require this root as the beginning of the proven continuation
     #[arg(long, value_name = "SHA256", requires = "proof", conflicts_with_all = NO_PROOF)]
     since_root: Option<Digest>,
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
-    /// Fail unless every signature is by this key: a fingerprint, a public key, or a principal in the signers
+    /// Require that this key made every signature: a fingerprint, a public key, or a principal
     #[arg(long, value_name = "KEY")]
     signer: Option<String>,
-    /// Trust none of the keys in this list of fingerprints or public keys [default: handoff.revoked]
+    /// Distrust the keys in this file of fingerprints or public keys [default: handoff.revoked]
     #[arg(long, value_name = "FILE")]
     revoked: Option<PathBuf>,
-    /// Fail unless every signature is by a key that the signers name
+    /// Require that every signature is by a key in the signers file
     #[arg(long)]
     require_trusted: bool,
-    /// Ask only these of the configured anchors; `local` asks none, the logs at hand count always
+    /// Ask only these anchors; `local` asks none. Local logs always count
     #[arg(long, value_name = "NAME")]
     anchor: Vec<String>,
-    /// Fail unless this much can be claimed
+    /// Require at least this guarantee
     #[arg(long, value_name = "CLAIM", value_parser = ["tamper-detecting", "tamper-evident"])]
     require: Option<String>,
-    /// Fail unless every attempt, also of runs that products were taken from, was confined by these layers, by the driver's word [default: all of them]
+    /// Require that every attempt, also in runs whose products were reused, was confined by these
+    /// layers, as recorded by the driver [default: all]
     #[arg(
         long,
         value_name = "LAYERS",
@@ -109,27 +113,28 @@ pub(crate) struct Arguments {
         conflicts_with_all = ["proof", "bundle_json"]
     )]
     require_sandbox: Vec<String>,
-    /// Print `snapshot`: what two runs of one plan have in common, without names of runs, hashes, keys and times
+    /// Print `snapshot`: the parts that two runs of one plan have in common, without run names,
+    /// hashes, keys and times
     #[arg(long, value_name = "FORMAT", value_parser = [TEXT, SNAPSHOT], default_value = TEXT, conflicts_with_all = ["bundle", "proof", "bundle_json", "commits"])]
     format: String,
-    /// End with 0 also where not every item is done, or some are red
+    /// Exit with 0 even if not every item is done and green
     #[arg(long)]
     allow_partial: bool,
-    /// Fail unless the run is of exactly this plan
+    /// Require that the run has exactly this plan
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// Fail unless the run starts from this commit
+    /// Require that the run starts from this commit
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 }
 
 impl Arguments {
-    /// Returns whether this works where there is no repository.
+    /// Returns true if these arguments need no repository.
     pub(crate) fn works_anywhere(&self) -> bool {
         self.bundle.is_some() || self.proof.is_some() || self.bundle_json.is_some()
     }
 
-    /// Returns how much must be claimed.
+    /// Returns the required guarantee.
     fn claim(&self) -> Claim {
         match self.require.as_deref() {
             Some(word) if word == Claim::TamperEvident.as_str() => Claim::TamperEvident,
@@ -137,7 +142,7 @@ impl Arguments {
         }
     }
 
-    /// Returns what is to be verified with, and must hold besides.
+    /// Returns the verifier's parameters and requirements.
     fn request(&self) -> Result<VerifyRequest<'_>, Failure> {
         let base = if self.works_anywhere() { Base::Elsewhere } else { Base::Here };
         Ok(VerifyRequest {
@@ -190,10 +195,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(ending)
 }
 
-/// Returns when and by whom a run that is gone was deleted here, if `delete` recorded it, and whether the record is proven.
+/// Returns when and by whom a missing run was deleted, and whether that is proven.
 ///
-/// Anybody with the repository can write the file of the record: one that is not signed by the key whose log names the run
-/// explains the failure and does not excuse it.
+/// Everyone with the repository can write a deletion record. It excuses a missing run only if
+/// signed by the key whose log names the run.
 fn deletion(missed: &Missed, repository: &Repository, whose: Option<&(Logs, Options)>) -> Option<(bool, String)> {
     let Missed::Gone { reference, .. } = missed else { return None };
     let run = RunId::decode(reference.strip_prefix(format::RUN_REFS)?)?;
@@ -202,7 +207,7 @@ fn deletion(missed: &Missed, repository: &Repository, whose: Option<&(Logs, Opti
     Some((is_proven, record.sentence(&run)))
 }
 
-/// Returns the logs here, and whom the verifier trusts: what records of deletions are held against, however many there are.
+/// Returns the local logs and the trust, computed once for all deletion records.
 fn trusted(repository: &Repository) -> Option<(Logs, Options)> {
     Some((Logs::read(&repository.store).ok()?, repository.options(&Trust::default(), &mut |_| ()).ok()?))
 }
@@ -230,7 +235,7 @@ fn report(
     Ok(ending)
 }
 
-/// Says how to bring what is missing into a clone that leaves objects or history out.
+/// Prints how to fetch what a partial or shallow clone lacks.
 pub(super) fn hint_at_clone(repository: &Repository, output: &mut Output) {
     let (partial, shallow) = (history::is_partial(&repository.store), history::is_shallow(&repository.store));
     match (partial, shallow) {
@@ -241,7 +246,7 @@ pub(super) fn hint_at_clone(repository: &Repository, output: &mut Output) {
     }
 }
 
-/// Returns a line for each item of a run that verifies: what became of it, and what it hands over.
+/// Returns a line for each item of a verified run: its result and products.
 fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Failure> {
     if !report.intact {
         return Ok(String::new());
@@ -272,7 +277,7 @@ fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<
     }
 }
 
-/// Checks a proof, and a file or an earlier root against it.
+/// Verifies a proof, with an optional file or earlier root.
 fn proof(path: &Path, arguments: &Arguments, with: &Verification<'_>, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = read_file(path, PROOF_LIMIT)?;
     let proof = Proof::parse(&bytes).map_err(|e| {
@@ -284,7 +289,7 @@ fn proof(path: &Path, arguments: &Arguments, with: &Verification<'_>, output: &m
     Ok(print(report, 0, arguments, None, output))
 }
 
-/// Returns what a file is by its bytes.
+/// Returns the digest of a file.
 fn digest(file: &Path) -> Result<(Digest, u64), Failure> {
     let failed = |e| Failure::io(&format!("{} could not be read", file.display()), &e);
     let mut reader = HashingReader::new(File::open(file).map_err(failed)?);
@@ -292,7 +297,7 @@ fn digest(file: &Path) -> Result<(Digest, u64), Failure> {
     Ok(reader.finish())
 }
 
-/// Checks an audit bundle.
+/// Verifies an audit bundle.
 fn bundle_json(
     path: &Path,
     arguments: &Arguments,

@@ -7,14 +7,14 @@ use git_handoff::run::following::Following;
 use super::progress::Display;
 use super::{Ending, Failure, Output, status};
 
-/// Watch a run that somebody else drives until it settles, and end as `run` would
+/// Watch a run that another process drives, until it settles
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
 }
 
-/// Shows what happens, and at the end the table of items.
+/// Shows progress, and at the end the table of items. Ends with the exit code of `run`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
     let (mut following, mut view) = Following::begin(&repository.store, target)?;

@@ -12,20 +12,20 @@ use git_handoff::whence::{Standing, Verdict};
 
 use super::{Ending, Failure, Output, table};
 
-/// Say which item of which run made a commit, a line or a range of commits, with proof
+/// Show which item of which run made a commit, a line or a range of commits, with proof
 ///
-/// What a message names says where to look, and nothing else: a commit is an item's if the patch that the item handed over, taken from
-/// a run that verifies, makes exactly its tree of its parent, or if it has that patch's id and its very lines. So it is found after a
-/// rebase, a squash or a cherry-pick too. What is not found is said to be unknown. Runs that were fetched are looked through as well;
-/// nothing is fetched, and nothing is written.
+/// The commit message is only a hint. A commit is an item's if the recorded patch of a verified
+/// run, applied to the commit's parent, makes exactly its tree, or has the same patch id and lines.
+/// So this works after a rebase, a squash or a cherry-pick. Anything else is unknown. Fetched runs
+/// are searched as well. Fetches and writes nothing.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A commit; a file, or PATH:LINE, as it stands in the work tree (or REV:PATH:LINE); or a range of commits
+    /// A commit, a file, PATH:LINE in the work tree, REV:PATH:LINE, or a range of commits
     #[arg(value_name = "COMMIT|PATH[:LINE]|A..B")]
     asked: String,
 }
 
-/// Prints what was found.
+/// Prints the result.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let with = repository.verification(VerifyRequest::default(), &mut |text| output.warn(text))?;
     let found = repository.whence(&arguments.asked, &with, &mut |text| output.warn(text))?;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     })
 }
 
-/// Returns true if a commit says what does not hold; of lines, if it cannot be said who made them.
+/// Returns true if a commit's claim is false, or the origin of lines is unknown.
 fn is_contradicted(found: &Whence, commit: &CommitShown) -> bool {
     let unaccounted = |lines: &Vec<LinesShown>| {
         let mut brought = lines.iter().filter(|line| line.commit == Some(commit.commit));
@@ -76,7 +76,7 @@ fn print(found: &Whence, output: &mut Output) {
     }
 }
 
-/// Returns lines by their origin, in the order in which each is first met.
+/// Groups lines by origin, in order of appearance.
 fn origins(lines: &[LinesShown]) -> Vec<Vec<&LinesShown>> {
     let mut origins: Vec<Vec<&LinesShown>> = Vec::new();
     for line in lines {
@@ -94,10 +94,10 @@ fn numbers(line: &LinesShown) -> String {
     if line.from == line.to { line.from.to_string() } else { format!("{}-{}", line.from, line.to) }
 }
 
-/// Prints a commit with the items that it is made of; where lines are asked about, those of them that made these.
+/// Prints a commit with its items; for lines, also the lines that each item made.
 fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut Output) {
     let short: String = commit.commit.to_string().chars().take(12).collect();
-    // Lines of a commit that holds changes of a person besides are told apart from it.
+    // Distinguishes lines that a person added to an item's commit.
     let told = lines.filter(|lines| lines.by.is_some() && commit.verdict != Verdict::Unproven);
     let of_person = told.is_some_and(|lines| lines.mixed && lines.by == Some(LinesBy::Person));
     let is_proven = told.is_some_and(|lines| lines.proven);
@@ -118,7 +118,7 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     };
     let detail = told.map_or(&commit.detail, |lines| &lines.detail);
     output.line(format!("  {word}: {detail}").as_str());
-    // What it only says that it is did not make it.
+    // A false claim does not attribute lines.
     let made = is_proven || matches!(commit.verdict, Verdict::Product | Verdict::Unproven);
     if !made || commit.items.is_empty() {
         output.line(format!("  author   {}", commit.author).as_str());
@@ -139,7 +139,7 @@ fn print_commit(commit: &CommitShown, lines: Option<&LinesShown>, output: &mut O
     }
 }
 
-/// Returns what a range's commit is in one line: its mark, name, item or author, and why.
+/// Formats a commit of a range: mark, name, item or author, and reason.
 pub(super) fn row(commit: &CommitShown, output: &Output) -> Painted {
     let short: String = commit.commit.to_string().chars().take(12).collect();
     let name = |item: &ItemShown| format!("{}/{}{}", item.run, item.item, if item.is_red() { ", red" } else { "" });

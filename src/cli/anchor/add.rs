@@ -9,20 +9,20 @@ use git_handoff::repository::Repository;
 
 use super::super::{Ending, Failure, Output};
 
-/// Configure an anchor, after a look at whether it is there
+/// Configure an anchor, after checking that it is reachable
 ///
 /// Writes `handoff.anchor.NAME.*` into this repository's configuration, and nothing to the anchor.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// What it is to be called
+    /// The name of the anchor
     name: String,
-    /// How strong it is, if you know better than its kind: detect, external, external-immutable
+    /// Set the strength of its evidence: detect, external, external-immutable [default: by kind]
     #[arg(long, value_name = "GUARANTEE")]
     guarantee: Option<String>,
-    /// How many seconds one question may take [default: 30]
+    /// Limit the time of one request, in seconds [default: 30]
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Write it into your own configuration, for all repositories
+    /// Write to your user configuration, for all repositories
     #[arg(long)]
     global: bool,
     #[command(subcommand)]
@@ -36,53 +36,53 @@ enum Kind {
     Rfc3161(Rfc3161),
 }
 
-/// Another repository, to which the logs are only fast-forwarded
+/// Another repository; logs are only fast-forwarded there
 #[derive(clap::Args)]
 struct Git {
     /// The repository: a remote's name, a URL or a path
     url: String,
-    /// Keep the logs in branches PREFIX/logs/KEY, which a host can protect
+    /// Store the logs in branches PREFIX/logs/KEY, which a host can protect
     #[arg(long, value_name = "PREFIX")]
     branches: Option<String>,
 }
 
-/// A bucket with S3 Object Lock, in which each sealed run gets a small object that nobody can change
+/// An S3 bucket with Object Lock; each sealed run gets a small immutable object
 #[derive(clap::Args)]
 struct S3 {
-    /// The bucket, made with Object Lock
+    /// The bucket, created with Object Lock
     bucket: String,
-    /// What the names of objects begin with [default: git-handoff/]
+    /// The prefix of object names [default: git-handoff/]
     #[arg(long)]
     prefix: Option<String>,
-    /// The address of the service, if it is not Amazon's
+    /// The address of the service, if not Amazon's
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
     /// The region [default: `$AWS_REGION`, else us-east-1]
     #[arg(long)]
     region: Option<String>,
-    /// Take the credentials from this section of the credentials file
+    /// Use this section of the credentials file
     #[arg(long)]
     profile: Option<String>,
     /// The credentials file [default: ~/.aws/credentials]
     #[arg(long, value_name = "FILE")]
     credentials: Option<String>,
-    /// For how many days nobody can take an object away [default: 3650]
+    /// Lock objects for this many days [default: 3650]
     #[arg(long, value_name = "DAYS")]
     retention_days: Option<u64>,
 }
 
-/// A time-stamping authority, which says when a root was there
+/// A time-stamping authority, which proves when a root existed
 #[derive(clap::Args)]
 struct Rfc3161 {
-    /// Where it is asked
+    /// The URL
     url: String,
-    /// The CA certificates that you trust about it, in PEM; a file outside the work tree
+    /// A PEM file of trusted CA certificates, outside the work tree
     #[arg(long, value_name = "FILE")]
     ca: PathBuf,
 }
 
 impl Arguments {
-    /// Returns what was given, by the names of the settings.
+    /// Returns the given values by setting.
     fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
         let mut set = |key: &str, value: Option<String>| settings.extend(value.map(|value| (key.to_owned(), value)));
@@ -114,7 +114,7 @@ impl Arguments {
     }
 }
 
-/// Looks at the anchor and writes it down.
+/// Checks the anchor and writes the configuration.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = arguments.name.as_str();
     let new = NewAnchor { name, settings: arguments.settings(), global: arguments.global };

@@ -7,9 +7,9 @@ use git_handoff::verify::{Anchored, Standing, Timed};
 
 use super::super::{Ending, Failure, Output, table};
 
-/// Ask every anchor what it holds of runs, and compare
+/// Compare runs with the records of every anchor
 ///
-/// Nothing else is verified. The exit code is 3 unless every anchor holds every run.
+/// Verifies nothing else. The exit code is 3 unless every anchor has every run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The runs [default: all sealed runs]

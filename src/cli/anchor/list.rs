@@ -7,7 +7,7 @@ use super::super::{Ending, Failure, Output, table};
 
 /// List the anchors that verify asks
 ///
-/// The logs in this repository are always among them.
+/// Always includes the logs of this repository.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
 

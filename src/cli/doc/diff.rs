@@ -12,37 +12,37 @@ use git_handoff::run::{Vetted, document, documents};
 use super::super::{fields, gate};
 use super::{Ending, Failure, Output, Repository};
 
-/// Show what changed between two revisions of a document
+/// Show the changes between two revisions of a document
 ///
-/// With one revision: from that one to the highest. With none: from the one before the highest to the highest. Revisions that are both
-/// JSON are compared field by field: `+` is what came, `-` what went, `~` what has another value, each by its JSON pointer.
+/// With one revision, compares it with the highest; with none, the highest with the one before.
+/// JSON is compared by field: `+` added, `-` removed, `~` changed, each with its JSON pointer.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
     /// The document's name
     name: String,
-    /// The revision to start from
+    /// The first revision
     #[arg(value_name = "FROM", value_parser = clap::value_parser!(u64).range(1..))]
     from: Option<u64>,
-    /// The revision to end at
+    /// The second revision
     #[arg(value_name = "TO", value_parser = clap::value_parser!(u64).range(1..))]
     to: Option<u64>,
-    /// Print a patch, JSON or not
+    /// Print a patch, even for JSON
     #[arg(long, short)]
     patch: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Prints what leads from one to the other.
+/// Prints the difference.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = documents::name(&arguments.name)?;
     let view = super::vetted(repository, &arguments.run, arguments.terms, output)?;
     let to = document::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
     let (old, new) = (taken(&view, &name, from, repository)?, taken(&view, &name, to, repository)?);
-    // Nothing stands in for what was just hashed. The path is one of ours, to be taken as it is written.
+    // Ignores replacement refs. The path is literal.
     let git = repository.store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let git = git.arg("--literal-pathspecs").arg("diff-tree");
     let options = ["-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
@@ -60,15 +60,15 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(Ending::Done)
 }
 
-/// A revision, as it was recorded.
+/// A recorded revision.
 struct Taken {
-    /// A tree that holds it at the document's place.
+    /// A tree with the document at its path.
     tree: Oid,
-    /// Its bytes; none before the first, and where they are too many to be compared by fields.
+    /// The bytes; `None` before the first revision, and if too large to compare by field.
     bytes: Option<Vec<u8>>,
 }
 
-/// Returns a revision with the bytes that were recorded; before the first there is nothing.
+/// Returns a revision with its recorded bytes; before the first, an empty one.
 fn taken(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) -> Result<Taken, Failure> {
     if number == 0 {
         return Ok(Taken { tree: repository.store.empty_tree(), bytes: None });

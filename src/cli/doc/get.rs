@@ -6,24 +6,25 @@ use super::super::cat::Stdout;
 use super::super::gate;
 use super::{Ending, Failure, Output, Repository};
 
-/// Print a document as it is, byte for byte
+/// Print the exact bytes of a document
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
     /// The document's name
     name: String,
-    /// Print this revision, and not the highest
+    /// Print this revision [default: the highest]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     revision: Option<u64>,
-    /// Print nothing, and say what changed, unless it is of this schema: ID, or ID@REQUIREMENT like report@^1
+    /// Require this schema, ID or ID@REQUIREMENT like report@^1; otherwise print nothing and
+    /// explain
     #[arg(long, value_name = "SCHEMA")]
     expect: Option<String>,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Prints the bytes, if they are what is expected and what was recorded.
+/// Prints the bytes, if they match the record and the schema.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let asked = WantedRevision {
         run: &arguments.run,

@@ -5,14 +5,14 @@ use git_handoff::run::documents::DocumentShown;
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
 
-/// List the documents of a run, each at its highest revision
+/// List the documents of a run with their highest revisions
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
 }
 
-/// Prints one line a document.
+/// Prints one line for each document.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.documents(&arguments.run)?;
     if output.json {

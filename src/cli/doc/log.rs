@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     name: String,
 }
 
-/// Prints one line a revision.
+/// Prints one line for each revision.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.document_log(&arguments.run, &arguments.name)?;
     if output.json {

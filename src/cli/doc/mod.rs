@@ -11,10 +11,10 @@ use git_handoff::run::{Target, Vetted};
 
 use super::{Ending, Failure, Output, gate};
 
-/// Put documents on a run, and read them
+/// Write and read documents of a run
 ///
-/// A document is a file of a run with a history of revisions, each with its author. Items hand some over; anyone who may write to
-/// the run can put others there, or further revisions.
+/// A document is a file on a run with a history of revisions, each with an author. Items can
+/// produce documents, and keys with the role `document` can write them.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -32,13 +32,13 @@ enum Command {
 }
 
 impl Arguments {
-    /// Returns whether what it prints may be longer than a screen.
+    /// Returns true if the output may be longer than a screen.
     pub(crate) fn is_read_in_pages(&self) -> bool {
         matches!(self.command, Command::List(_) | Command::Log(_) | Command::Diff(_))
     }
 }
 
-/// Puts, or looks.
+/// Runs a subcommand of `doc`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::Put(arguments) => put::run(arguments, repository, output),
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
 }
 
-/// Takes a run through the gate, ours or a fetched one.
+/// Verifies a run, ours or a fetched one.
 pub(crate) fn vetted(
     repository: &Repository,
     run: &str,

@@ -11,29 +11,30 @@ use super::{Ending, Failure, Output, Repository};
 
 /// Put a file on a run as the next revision of a document
 ///
-/// The run must not be sealed or closed. For a run that was fetched it is said in the log of your key, which `push` carries, and
-/// whoever conducts the run takes it in at `fetch`. Your key needs the role `document`. Whoever drives it meanwhile takes the revision in. Of two who write at once both get a
-/// revision, one after the other, unless they say with --if-match what theirs is to follow.
+/// The run must not be sealed or closed, and your key needs the role `document`. For a fetched run,
+/// the revision is recorded in your key's log; push it, and the run's driver takes it over with
+/// `fetch`. Two writers at once get successive revisions, unless --if-match forbids it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
-    /// The document's name; it may hold slashes
+    /// The document's name; it may contain slashes
     name: String,
     /// The file, or - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// What it is, ID@VERSION; it is checked against the schema that is registered for that
+    /// Validate against this registered schema: ID@VERSION
     #[arg(long, value_name = "SCHEMA")]
     schema: Option<String>,
-    /// Put it only if the highest revision has this SHA-256, or, with `none`, if there is no such document yet
+    /// Put it only if the highest revision has this SHA-256, or with `none`, if there is no
+    /// document
     #[arg(long, value_name = "SHA256|none")]
     if_match: Option<String>,
     #[command(flatten)]
     terms: gate::Terms,
 }
 
-/// Puts it there, and prints the revision.
+/// Puts the document, and prints the revision.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let asked = NewRevision {
         run: &arguments.run,

@@ -1,4 +1,4 @@
-//! What asking and writing anchors can fail of.
+//! Failures of anchors.
 
 use git_handoff::anchor::{Error, HttpError, S3_SKEWED, S3Error, SettingError, StampsError, TokenError};
 use git_handoff::model::hints::{self, Hint};
@@ -19,7 +19,7 @@ impl From<SettingError> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            // Somebody told the anchor another story: that is no mishap.
+            // The anchor has different evidence: a failed check.
             Error::Push(push::Error::Diverged(_)) | Error::NotOurs | Error::Elsewhere { .. } => {
                 Self { exit: 3, ..Self::of("anchor-differs", &error) }
             }
@@ -61,7 +61,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns what can be done about a refusal of S3, by its status and its word.
+/// Returns the hint for a refusal of S3.
 fn s3_hint(status: u16, code: &str) -> Option<Hint> {
     match (status, code) {
         (_, S3_SKEWED) => Some(hints::set_clock()),

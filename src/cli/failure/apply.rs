@@ -1,4 +1,4 @@
-//! What applying a run can fail of.
+//! Failures of `apply`.
 
 use git_handoff::apply::{Error, threeway, underway};
 use git_handoff::git::{hook, program, refs, store, work_tree};

@@ -1,4 +1,4 @@
-//! What putting runs away can fail of.
+//! Failures of archiving.
 
 use git_handoff::git::archives;
 use git_handoff::model::hints;

@@ -1,4 +1,4 @@
-//! What verifying, and operations on anchors, can fail of before anybody is asked.
+//! Failures of verification and of operations on anchors.
 
 use git_handoff::anchor::{operations, threads as anchored, verification};
 use git_handoff::model::hints;

@@ -1,4 +1,4 @@
-//! What reading the configuration can fail of.
+//! Failures of the configuration.
 
 use git_handoff::config::Error;
 

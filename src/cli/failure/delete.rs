@@ -1,4 +1,4 @@
-//! Why a run is not deleted.
+//! Failures of deletion.
 
 use git_handoff::engine::hold;
 use git_handoff::model::hints;

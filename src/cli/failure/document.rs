@@ -1,4 +1,4 @@
-//! What putting and getting documents can fail of.
+//! Failures of documents.
 
 use git_handoff::git::store;
 use git_handoff::model::hints;

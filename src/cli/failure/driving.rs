@@ -1,4 +1,4 @@
-//! What driving runs can fail of.
+//! Failures of driving runs.
 
 use git_handoff::engine::{drive, hold, operations};
 use git_handoff::model::hints;
@@ -46,7 +46,7 @@ impl From<drive::Error> for Failure {
             drive::Error::Hold(hold::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
-            // The folder of the cache cannot be written, as where HOME is `/`.
+            // The cache folder is not writable, as if HOME is `/`.
             drive::Error::Workspace(ref root @ workspace::Error::Root { .. }) => {
                 Self::of("no-cache", root).hint(hints::workspace_root())
             }

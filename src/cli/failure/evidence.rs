@@ -1,4 +1,4 @@
-//! What proving, exporting and bundling can fail of.
+//! Failures of proofs, exports and bundles.
 
 use git_handoff::interop::operations as interop;
 use git_handoff::run::proving;

@@ -1,4 +1,4 @@
-//! What everything rests on: the repository, its objects and refs, keys, chains.
+//! Failures of the repository, objects, refs, keys and chains.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Lock files of git that are in the way, by what git says of them.
+//! Failures caused by git's lock files.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use git_handoff::model::packet::Age;
 use super::Failure;
 
 impl Failure {
-    /// Names the lock file that it failed of, if there is one, with its age and the way out.
+    /// Names the lock file that caused the failure, if any, with its age and the way out.
     ///
-    /// Whether a git command goes on there cannot be told from the file. A race keeps its exit code
-    /// and its hint.
+    /// The file does not show whether a git command is still running. A race keeps its exit code
+    /// and hint.
     pub(crate) fn naming_lock(mut self) -> Self {
         let named = std::iter::once(&self.message).chain(&self.causes).find_map(|text| porcelain::lock_named(text));
         let Some((lock, age)) = named.and_then(|lock| Some((lock.clone(), age(&lock)?))) else { return self };
@@ -24,7 +24,7 @@ impl Failure {
         }
         let why = format!("{shown}: a git command goes on there, or one that was killed left it");
         let before = std::mem::replace(&mut self.message, why);
-        // git could not look for local changes.
+        // git could not check for local changes.
         self.causes.insert(0, if self.code == "local-changes" { "nothing was changed".to_owned() } else { before });
         Self { code: "locked", hint: Some(hints::remove_lock(lock.display())), ..self }
     }

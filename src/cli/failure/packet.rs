@@ -1,4 +1,4 @@
-//! What checking and writing packets can fail of.
+//! Failures of packets.
 
 use git_handoff::thread::packets::Error;
 

@@ -1,4 +1,4 @@
-//! What deciding, admitting and taking in can fail of.
+//! Failures of decisions and admissions.
 
 use git_handoff::model::entry::Role;
 use git_handoff::model::hints::{self, Hint};
@@ -41,7 +41,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns the command that gives a key the role that it lacks.
+/// Returns the command that gives a key the missing role.
 pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
     match why {
         Refused::Stranger => hints::admit_any(run, key),
@@ -64,7 +64,7 @@ impl From<adopt::Error> for Failure {
             adopt::Error::TooLarge { .. } => Self::of("too-large", &error),
             adopt::Error::Absent { .. } => Self::of("absent", &error).hint(hints::fetch_content()),
             adopt::Error::Unreadable(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
-            // Nothing makes up for a key that is not trusted here.
+            // An untrusted key cannot be accepted by an option here.
             adopt::Error::Barred(inner @ Barred::Untrusted { .. }) => {
                 Self { hint: None, ..Self::from(inner) }.hint(hints::know_signer())
             }

@@ -1,4 +1,4 @@
-//! What taking a piece out of a run can fail of.
+//! Failures of reading a piece of a run.
 
 use git_handoff::model::hints;
 use git_handoff::run::piece;

@@ -1,4 +1,4 @@
-//! Pipelines that cannot be had, or registered.
+//! Failures of pipelines.
 
 use git_handoff::model::hints;
 use git_handoff::model::pipeline::Unusable;

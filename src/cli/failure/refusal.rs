@@ -1,6 +1,6 @@
-//! What a host said when it refused, and what helps.
+//! Hints for a host's refusals, by its message.
 //!
-//! The words are those of git and of the hosts; none of them decides anything but the hint.
+//! The messages are those of git and of hosts. They only select a hint.
 
 use git_handoff::git::porcelain::{Answer, http_status};
 use git_handoff::git::{fsck, remote};
@@ -8,30 +8,30 @@ use git_handoff::model::format;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::share::push::Request;
 
-/// Why a host refused.
+/// The reason for a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
-    /// The refs have names that it does not take.
+    /// It does not accept these ref names.
     Names,
-    /// The names of the refs are too long; those of branches are no shorter.
+    /// The ref names are too long; names of branches would not be shorter.
     Long,
     /// It could not write.
     Disk,
-    /// It found fault with an object.
+    /// It rejected an object.
     Objects,
     /// The push is too large.
     Size,
     /// The refs are protected.
     Protected,
-    /// Whoever asks may not write there.
+    /// The user may not write there.
     Rights,
     /// The clone lacks history.
     Shallow,
-    /// It has something newer.
+    /// It has a newer state.
     Newer,
 }
 
-/// Words in small letters, and what they mean; the first that are found count.
+/// Lower-case phrases by reason; the first match counts.
 const WORDS: [(Reason, &[&str]); 9] = [
     (Reason::Shallow, &["shallow update not allowed", "(shallow)"]),
     (Reason::Newer, &["(fetch first)", "non-fast-forward", "(stale info)", "(needs force)", "(already exists)"]),
@@ -91,7 +91,7 @@ const WORDS: [(Reason, &[&str]); 9] = [
     ),
 ];
 
-/// Words in small letters of git that could not get in.
+/// Lower-case phrases of failed authentication.
 const SIGN_IN: [&str; 5] = [
     "authentication failed",
     "could not read username",
@@ -100,7 +100,7 @@ const SIGN_IN: [&str; 5] = [
     "host key verification failed",
 ];
 
-/// Words in small letters of a host, or of the way to it, that is down.
+/// Lower-case phrases of an unreachable host.
 const DOWN: [&str; 8] = [
     "could not resolve",
     "connection refused",
@@ -112,13 +112,13 @@ const DOWN: [&str; 8] = [
     "hung up unexpectedly",
 ];
 
-/// Words in small letters about a place that is no repository.
+/// Lower-case phrases about a missing repository.
 const NOWHERE: [&str; 3] = ["does not appear to be a git repository", "repository not found", "not found"];
 
-/// How git names the folder of a repository that belongs to another user.
+/// git's message about a repository of another user.
 const OWNER: &str = "dubious ownership in repository at '";
 
-/// Returns what helps where a remote refused refs.
+/// Returns the hint for refused refs.
 pub(super) fn of_declined(request: &Request, answers: &[Answer], said: &str) -> Hint {
     let (to, names) = (&request.remote.given, request.asked.names());
     let outside = request.space.folder() == format::REFS;
@@ -139,7 +139,7 @@ pub(super) fn of_declined(request: &Request, answers: &[Answer], said: &str) -> 
     }
 }
 
-/// Returns what helps where a push failed before the remote said anything of a ref.
+/// Returns the hint for a push that failed before the remote reported refs.
 pub(super) fn of_push(request: &Request, said: &str) -> Option<Hint> {
     let to = &request.remote.given;
     match (http_status(said), reason(said)) {
@@ -149,7 +149,7 @@ pub(super) fn of_push(request: &Request, said: &str) -> Option<Hint> {
     }
 }
 
-/// Returns what helps where a remote could not be dealt with.
+/// Returns the hint for any failure of a remote.
 pub(super) fn of_remote(error: &remote::Error) -> Option<Hint> {
     match error {
         remote::Error::Failed(to, why) => of_words(to, &why.to_string()),
@@ -158,7 +158,7 @@ pub(super) fn of_remote(error: &remote::Error) -> Option<Hint> {
     }
 }
 
-/// Returns what helps where a remote could not be reached, or did not let anybody in.
+/// Returns the hint for an unreachable remote or failed authentication.
 fn of_words(remote: &str, said: &str) -> Option<Hint> {
     let small = said.to_ascii_lowercase();
     let any = |words: &[&str]| words.iter().any(|words| small.contains(words));
@@ -175,7 +175,7 @@ fn of_words(remote: &str, said: &str) -> Option<Hint> {
     }
 }
 
-/// Returns how to take objects that git's check found fault with, if a setting can.
+/// Returns the setting that accepts objects that git's check rejects, if there is one.
 pub(super) fn of_check(said: &str) -> Option<Hint> {
     fsck::finding(said).map(hints::let_through)
 }

@@ -1,4 +1,4 @@
-//! What sharing can fail of.
+//! Failures of sharing.
 
 use git_handoff::git::{remote, scratch};
 use git_handoff::model::{format, hints};
@@ -9,17 +9,17 @@ use git_handoff::verify::BundleError;
 use super::super::share::fetched;
 use super::{Failure, refusal};
 
-/// How git at the remote begins to say that somebody else is changing a ref, or died while they did.
+/// The remote git's message about a locked ref.
 const LOCKED: &str = "cannot lock ref";
 
-/// How git says that it cannot push single refs to a remote whose `mirror` is set.
+/// git's message about single refs to a remote with `mirror` set.
 const MIRROR: &str = "--mirror can't be combined with refspecs";
 
-/// How git says that the remote takes no push options, which `push.pushOption` sets.
+/// git's message about push options that the remote does not support.
 const NO_PUSH_OPTIONS: &str = "the receiving end does not support push options";
 
 impl Failure {
-    /// Says why a push failed, and what can be done about it.
+    /// Creates the failure of a push, with a hint.
     pub(crate) fn of_push(error: push::Error, request: &push::Request) -> Self {
         let (to, names) = (&request.remote.given, request.asked.names());
         if matches!(&error, push::Error::Declined { said, .. } if said.contains(LOCKED)) {
@@ -124,7 +124,7 @@ impl From<shown::Error> for Failure {
     fn from(error: shown::Error) -> Self {
         let failure = Self::of("remote-record", &error);
         match error {
-            // What was seen is forgotten, and nothing that was fetched.
+            // This loses only the record of what was seen, no fetched data.
             shown::Error::Read(path, _) | shown::Error::Bad(path, _) => {
                 failure.hint(hints::forget_seen(path.display()))
             }

@@ -1,4 +1,4 @@
-//! What is not found, and what does not come through the gate.
+//! Failures of finding and verifying a target.
 
 use git_handoff::anchor::{gate, held};
 use git_handoff::model::hints;

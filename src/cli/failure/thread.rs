@@ -1,4 +1,4 @@
-//! What threads and their handing over can fail of.
+//! Failures of threads.
 
 use git_handoff::git::quarantine;
 use git_handoff::model::hints;

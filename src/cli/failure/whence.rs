@@ -1,4 +1,4 @@
-//! What asking whence something comes can fail of.
+//! Failures of `whence`.
 
 use git_handoff::model::hints;
 use git_handoff::whence;
@@ -17,7 +17,7 @@ impl From<whence::Error> for Failure {
             whence::Error::Run(inner) => inner.into(),
             whence::Error::Target(inner) => inner.into(),
             whence::Error::Scratch(inner) => inner.into(),
-            // The file that `blame.ignoreRevsFile` names is not there.
+            // The file of `blame.ignoreRevsFile` is missing.
             whence::Error::Git(ref inner) if inner.to_string().contains("object name list") => {
                 Self::of("git", &error).hint(hints::setting("blame.ignoreRevsFile"))
             }

@@ -6,17 +6,17 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, validate};
 
-/// Register a pipeline, so that plans can name it
+/// Register a pipeline, so that plans can use it
 ///
-/// Its bytes are kept in the repository's git directory; what becomes of the file afterwards counts for nothing. Another pipeline of
-/// the same id gives way, and can still be named by its hash.
+/// Copies the file into the git directory, so that later edits have no effect. Replaces another
+/// pipeline with the same id, which can still be named by its hash.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The pipeline's file, or - for standard input
+    /// The file, or - for standard input
     file: PathBuf,
 }
 
-/// Registers it, and prints what plans call just these bytes.
+/// Registers the pipeline, and prints its names.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let bytes = super::read(&arguments.file)?;
     let added = match repository.add_pipeline(&bytes)? {

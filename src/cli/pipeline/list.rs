@@ -6,11 +6,11 @@ use git_handoff::repository::pipelines::PipelineListed;
 use super::super::table;
 use super::{Ending, Output};
 
-/// List the pipelines that plans can name, with their hashes
+/// List the pipelines that plans can use, with their hashes
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
 
-/// Prints one line a pipeline.
+/// Prints one line for each pipeline.
 pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Ending {
     let list = repository.list_pipelines();
     if output.json {

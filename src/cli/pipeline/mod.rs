@@ -12,10 +12,10 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output, context};
 
-/// Register pipelines: what items run block by block instead of the ordinary steps
+/// Register pipelines: sequences of blocks that items run in place of the default steps
 ///
-/// A pipeline is a JSON file of the blocks `agent`, `script` and `capture`. An item names one with `inputs.pipeline`; its bytes are
-/// sealed with the run.
+/// A pipeline is a JSON file with the blocks `agent`, `script` and `capture`. An item names it in
+/// `inputs.pipeline`; its bytes are sealed with the run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -32,18 +32,18 @@ enum Command {
 }
 
 impl Arguments {
-    /// Returns whether it can be used where there is no repository.
+    /// Returns true if the subcommand works outside a repository.
     pub(crate) fn works_anywhere(&self) -> bool {
         matches!(self.command, Command::Validate(_))
     }
 
-    /// Returns whether what it prints may be longer than a screen.
+    /// Returns true if the output may be longer than a screen.
     pub(crate) fn is_read_in_pages(&self) -> bool {
         matches!(self.command, Command::List(_) | Command::Show(_))
     }
 }
 
-/// Registers, or looks.
+/// Runs a subcommand of `pipeline`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::Validate(arguments) => validate::run(arguments, output),
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
 }
 
-/// Reads a pipeline's bytes; one more than it may have, so that a larger one is told.
+/// Reads a pipeline; one byte more than the maximum, so that a larger file is noticed.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     context::read_file(path, MAX_BYTES + 1)
 }

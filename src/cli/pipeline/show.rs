@@ -4,7 +4,7 @@ use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
 
-/// Show what a pipeline does, block by block
+/// Show the blocks of a pipeline
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The pipeline: its id, its hash, or ID@HASH

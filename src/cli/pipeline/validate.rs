@@ -14,7 +14,7 @@ use super::{Ending, Failure, Output};
 /// Check a pipeline and print every problem it has
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The pipeline's file, or - for standard input
+    /// The file, or - for standard input
     file: PathBuf,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, 
     Ok(Ending::Done)
 }
 
-/// Prints what is wrong with a pipeline: the problems are the answer.
+/// Prints the problems of a pipeline.
 pub(super) fn refuse(problems: &Problems, output: &mut Output) -> Ending {
     if output.json {
         output.value(&PipelineVerdict::refused(problems));

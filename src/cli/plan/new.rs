@@ -10,23 +10,23 @@ use git_handoff::plan::start::{PlanStarted, start};
 
 use super::{Ending, Failure, Output};
 
-/// What a plan is called whose file's name is no run's.
+/// The default id, if the file's name is not a valid one.
 const NAME: &str = "first-plan";
 
-/// Write a plan to start from
+/// Write an example plan
 ///
-/// It has two items, of which the second is given what the first made, with a comment on each.
+/// It has two items with comments; the second uses the product of the first.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The file, which must not be there, or - for standard output
+    /// The file, which must not exist, or - for standard output
     #[arg(default_value = "plan.json")]
     file: PathBuf,
-    /// What the run is called, instead of as the file
+    /// The plan's id [default: from the file's name]
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
 }
 
-/// Writes it.
+/// Writes the plan.
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
     let id = match &arguments.id {
         Some(id) => RunId::parse(id).map_err(|error| Failure::usage(format!("--id {id:?}: {error}")))?,
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, 
     Ok(Ending::Done)
 }
 
-/// Returns the run's name that a file's suggests.
+/// Returns the id that a file's name suggests.
 fn named(file: &Path) -> RunId {
     let stem = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| !matches!(*stem, "plan" | "-"));
     let given = stem.and_then(|stem| RunId::parse(stem).ok());

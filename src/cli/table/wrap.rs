@@ -1,13 +1,13 @@
-//! Breaking lines between words, so that a terminal cuts none in the middle.
+//! Wraps lines between words for a terminal.
 
 use git_handoff::model::printable::Color;
 
 use super::Cell;
 
-/// How far lines that follow are set in where the last column begins too far to the right.
+/// The indentation of continuation lines if the last column begins too far to the right.
 const SET_IN: usize = 4;
 
-/// A word in its parts, each with its colour, and the width of the space before it.
+/// A word with coloured parts, and the width of the space before it.
 #[derive(Default)]
 struct Word {
     space: usize,
@@ -20,8 +20,8 @@ impl Word {
     }
 }
 
-/// Breaks a line that is wider than `width` between words. The lines that follow begin at `indent`, where the last column does, if
-/// that leaves half of the width. A word that is wider than a line stays whole.
+/// Wraps a line to `width`. Continuation lines begin at `indent`, where the last column does, if
+/// that leaves half of the width. A longer word stays whole.
 pub(super) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
     if line.width() <= width || width == 0 {
         return vec![line.clone()];
@@ -43,13 +43,13 @@ pub(super) fn lines(line: &Cell, width: usize, indent: usize) -> Vec<Cell> {
     broken
 }
 
-/// Breaks plain words in the same way; the lines that follow are set in.
+/// Wraps plain text in the same way, with indented continuation lines.
 pub(crate) fn text(line: &str, width: usize, indent: usize) -> Vec<String> {
     let broken = lines(&Cell::from(line), width, indent);
     broken.into_iter().map(|line| line.painted(false).as_str().to_owned()).collect()
 }
 
-/// Takes a line apart into its words.
+/// Splits a line into words.
 fn words(line: &Cell) -> Vec<Word> {
     let (mut words, mut word) = (Vec::new(), Word::default());
     for (text, color) in &line.0 {
@@ -74,8 +74,7 @@ fn words(line: &Cell) -> Vec<Word> {
     words
 }
 
-/// Returns as many whole words of a text as fit into a width, with `…` where any are left out. Of a single word that is too wide,
-/// the beginning.
+/// Truncates a text to a width at a word, with `…`. A single long word is cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let cut = console::truncate_str(text, width, "…");
     if cut.len() == text.len() && cut == text {

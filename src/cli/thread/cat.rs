@@ -6,21 +6,21 @@ use git_handoff::thread::target::ThreadTarget;
 use super::super::cat::Stdout;
 use super::{Ending, Failure, Output, Repository};
 
-/// Print the state of a checkpoint, byte for byte
+/// Print the exact bytes of a checkpoint's state
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The thread, at its latest checkpoint or the one that is named
+    /// THREAD, or THREAD:CHECKPOINT
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     target: String,
     /// Print the packet instead
     #[arg(long)]
     packet: bool,
-    /// Print although the thread rests on a key that is not to be trusted
+    /// Print even if the thread depends on an untrusted key
     #[arg(long)]
     accept_untrusted: bool,
 }
 
-/// Prints the bytes, if they are those that were saved.
+/// Prints the bytes, if they match the record.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&repository.store, &arguments.target)?;
     let vouched = target.vouched(repository, arguments.accept_untrusted, &mut |text| output.warn(text))?;

@@ -5,27 +5,27 @@ use git_handoff::run::difference::Difference;
 use super::super::fields;
 use super::{Ending, Failure, Output, Repository};
 
-/// Show how a checkpoint differs from another, or from the one before it
+/// Compare a checkpoint with another, or with the one before
 ///
-/// What is compared is all that they hold: the state, the packet and the working tree. States that are both JSON are compared field by
-/// field: `+` is what came, `-` what went, `~` what has another value, each by its JSON pointer.
+/// Compares states, packets and working trees. JSON states are compared by field: `+` added, `-`
+/// removed, `~` changed, each with its JSON pointer.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The thread, at its latest checkpoint or the one that is named
+    /// THREAD, or THREAD:CHECKPOINT
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     old: String,
     /// The other checkpoint, of any thread
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     new: Option<String>,
-    /// Print a patch of the states as well, JSON or not
+    /// Print a patch of the states as well, even for JSON
     #[arg(long, short)]
     patch: bool,
-    /// Compare although a thread rests on a key that is not to be trusted
+    /// Compare even if a thread depends on an untrusted key
     #[arg(long)]
     accept_untrusted: bool,
 }
 
-/// Prints what leads from the first to the second; of one alone, from the one before it.
+/// Prints the difference.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let names = (arguments.old.as_str(), arguments.new.as_deref());
     let compared = repository.thread_diff(names, arguments.accept_untrusted, &mut |text| output.warn(text))?;

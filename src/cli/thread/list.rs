@@ -9,7 +9,7 @@ use super::{Ending, Failure, Output, Repository};
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
 
-/// Prints one line a thread. One that cannot be read is listed as such and does not hide the others.
+/// Prints one line for each thread. An unreadable one does not hide the others.
 pub(crate) fn run(_: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let answer = repository.threads()?;
     if output.json {

@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     thread: String,
 }
 
-/// Prints one line a checkpoint.
+/// Prints one line for each checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let checkpoints = repository.thread_log(&arguments.thread)?;
     if output.json {

@@ -13,7 +13,7 @@ use super::{Ending, Failure, Output};
 
 pub(crate) use verify::print;
 
-/// Look at threads and verify them
+/// Show and verify threads
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -31,13 +31,13 @@ enum Command {
 }
 
 impl Arguments {
-    /// Returns whether what it prints may be longer than a screen, and is no state as it is.
+    /// Returns true if the output may be longer than a screen and is not raw bytes.
     pub(crate) fn is_read_in_pages(&self) -> bool {
         !matches!(self.command, Command::Cat(_))
     }
 }
 
-/// Looks.
+/// Runs a subcommand of `thread`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
         Command::List(arguments) => list::run(arguments, repository, output),

@@ -10,15 +10,15 @@ use git_handoff::thread::target::ThreadTarget;
 use super::super::table;
 use super::{Ending, Failure, Output, Repository};
 
-/// Show everything that is recorded about a checkpoint
+/// Show everything recorded about a checkpoint
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The thread, at its latest checkpoint or the one that is named
+    /// THREAD, or THREAD:CHECKPOINT
     #[arg(value_name = "THREAD[:CHECKPOINT]")]
     target: String,
 }
 
-/// Prints it.
+/// Prints the record.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = ThreadTarget::find(&repository.store, &arguments.target)?;
     let sound = target.sound(&repository.store)?;

@@ -11,7 +11,7 @@ use git_handoff::verify::{self, State, ThreadReport};
 use super::super::verify::{hint_at_clone, of_signers};
 use super::{Ending, Failure, Output, Repository};
 
-/// Prove that threads are intact: every checkpoint, who signed it, and what the thread came from
+/// Verify threads: every checkpoint, its signer and its lineage
 ///
 /// Everything is recomputed from the objects, anchors of the kind `git` are asked how far each thread went, nothing else is fetched, and keys are trusted only as your own configuration says.
 #[derive(clap::Args)]
@@ -19,19 +19,19 @@ pub(crate) struct Arguments {
     /// The threads
     #[arg(required_unless_present = "all")]
     threads: Vec<String>,
-    /// Verify every thread of this repository, and every fetched one
+    /// Verify every local and fetched thread
     #[arg(long, conflicts_with = "threads")]
     all: bool,
     /// Trust exactly the keys of this allowed-signers file [default: handoff.signers]
     #[arg(long, value_name = "FILE")]
     signers: Option<PathBuf>,
-    /// Fail unless the thread is by a key of this principal's; those that it goes back to only have to be known
+    /// Require that this principal owns the thread; its lineage only needs known keys
     #[arg(long, value_name = "PRINCIPAL")]
     signer: Option<String>,
-    /// Trust none of the keys in this list of fingerprints or public keys [default: handoff.revoked]
+    /// Distrust the keys in this file of fingerprints or public keys [default: handoff.revoked]
     #[arg(long, value_name = "FILE")]
     revoked: Option<PathBuf>,
-    /// Fail unless every signature, also of the threads that it goes back to, is by a key that the signers name
+    /// Require that every signature, also in the lineage, is by a key in the signers file
     #[arg(long)]
     require_trusted: bool,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(ending)
 }
 
-/// Prints the report that stands at this place of an answer.
+/// Prints one of several reports.
 pub(crate) fn print(report: &ThreadReport, at: usize, output: &mut Output) -> Ending {
     output.report(at, || report.to_json(), |color| report.painted(color));
     of_signers(report.signers.iter().chain(report.lineage.iter().map(|ancestor| &ancestor.signer)), output);

@@ -1,11 +1,11 @@
-//! What to do about a report: how to make a key known, and how to anchor a run.
+//! Hints for a report: how to make a key known, and how to anchor a run.
 
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::verify::{Anchored, Failure as Lack, LOCAL, Report, SignerSeen, Standing};
 
 use super::super::Output;
 
-/// Prints the hints for a report on a run or a proof.
+/// Prints the hints for the report of a run or proof.
 pub(super) fn advise(report: &Report, output: &mut Output) {
     of_signers(report.signers.iter(), output);
     if report.failure == Some(Lack::AnchorMissing) {
@@ -19,23 +19,24 @@ pub(super) fn advise(report: &Report, output: &mut Output) {
     }
 }
 
-/// Prints how to make a key known, if one of the signers is not.
+/// Prints how to make an unknown signer's key known.
 pub(crate) fn of_signers<'s>(mut signers: impl Iterator<Item = &'s SignerSeen>, output: &mut Output) {
     if signers.any(|signer| signer.unknown) {
         output.hint_once(hints::know_key());
     }
 }
 
-/// Returns the name of the run as commands take it.
+/// Returns the name of the run for commands.
 fn named(report: &Report) -> String {
     report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run))
 }
 
-/// Returns what brings a run to the first anchor that should hold it and does not.
+/// Returns the command that publishes a run to the first anchor that lacks it.
 fn anchoring(report: &Report) -> Hint {
     let run = named(report);
     let fails = |one: &&Anchored| matches!(one.standing, Standing::Missing | Standing::Unreachable);
-    // The logs at hand come first. They count only where no place outside is configured, or where one of them is broken.
+    // Local logs come first. They count only if no anchor is configured, or if one of them is
+    // broken.
     let outside = report.anchors.iter().filter(|one| one.kind != LOCAL).find(fails);
     let local = report.anchors.iter().find(|one| one.kind == LOCAL).map(|one| one.standing);
     match (outside, &report.remote) {

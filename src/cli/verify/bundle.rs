@@ -8,7 +8,7 @@ use git_handoff::verify::{Bundle, ChainReport};
 use super::super::{Ending, Failure, Output, share, thread};
 use super::{Arguments, Repository, print};
 
-/// Prints a report for each run and thread in a bundle, or for those that are named.
+/// Prints a report for each run and thread of a bundle, or for the named ones.
 pub(super) fn run(
     path: &Path,
     arguments: &Arguments,

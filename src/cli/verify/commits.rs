@@ -5,7 +5,7 @@ use git_handoff::anchor::verification::Verification;
 use super::super::{Ending, Failure, Output, whence};
 use super::Repository;
 
-/// Prints a line for each commit of a range, and whether each is exactly an item's product or a person's.
+/// Prints the verdict on each commit of a range.
 pub(super) fn run(
     (range, allow_partial): (&str, bool),
     repository: &Repository,
