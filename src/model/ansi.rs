@@ -1,8 +1,8 @@
-//! Control sequences of terminals (ECMA-48) in the output of other programs: found whole, so that nothing of one is left behind.
+//! Removes terminal control sequences (ECMA-48) completely from the output of other programs.
 
-/// Takes the control sequences out of a text: CSI, OSC, DCS and the other strings, character sets and all shorter ones.
+/// Removes control sequences: CSI, OSC, DCS and other strings, character sets and shorter ones.
 ///
-/// A sequence that is not complete ends with its line, so that no text of a later line is lost with it.
+/// An incomplete sequence ends with its line, so that no later text is lost.
 pub fn without(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -19,7 +19,7 @@ pub fn without(text: &str) -> String {
 
 type Letters<'t> = std::iter::Peekable<std::str::Chars<'t>>;
 
-/// Passes over what follows an ESC.
+/// Skips the bytes after an ESC.
 fn escape(letters: &mut Letters<'_>) {
     match letters.peek() {
         Some('[') => {
@@ -30,7 +30,7 @@ fn escape(letters: &mut Letters<'_>) {
             letters.next();
             string(letters);
         }
-        // Bytes that say which character set, and one that ends it.
+        // Intermediate bytes that select a character set, and the final byte.
         Some(' '..='/') => {
             while letters.next_if(|letter| matches!(letter, ' '..='/')).is_some() {}
             letters.next_if(|letter| matches!(letter, '0'..='~'));
@@ -40,20 +40,20 @@ fn escape(letters: &mut Letters<'_>) {
     }
 }
 
-/// Passes over a control sequence behind its introducer: parameters, intermediates, one final byte.
+/// Skips a control sequence after its introducer: parameters, intermediates, one final byte.
 fn control(letters: &mut Letters<'_>) {
     while letters.next_if(|letter| matches!(letter, '0'..='?')).is_some() {}
     while letters.next_if(|letter| matches!(letter, ' '..='/')).is_some() {}
     letters.next_if(|letter| matches!(letter, '@'..='~'));
 }
 
-/// Passes over a control string: up to its terminator, or to the end of the line.
+/// Skips a control string up to its terminator or the end of the line.
 fn string(letters: &mut Letters<'_>) {
     while let Some(letter) = letters.next_if(|letter| !matches!(letter, '\n' | '\r')) {
         match letter {
             '\x07' | '\u{9c}' | '\x18' | '\x1a' => return,
             '\x1b' => {
-                // Any other sequence ends the string, and begins.
+                // Any other sequence ends the string and begins.
                 match letters.peek() {
                     Some('\\') => drop(letters.next()),
                     _ => escape(letters),

@@ -1,58 +1,60 @@
-//! How large what a chain holds may be. Pure.
+//! Size limits of the objects in a chain. Pure.
 //!
-//! A reader refuses what is larger before it is inflated, and a writer never makes it: the table in `docs/format.md` has the same
-//! numbers. Products, artifacts and saved files may be of any size: they are hashed piece by piece.
+//! A reader refuses larger objects before inflating them, and a writer never creates them. The
+//! table in `docs/format.md` has the same numbers. Products, artifacts and saved files have no
+//! limit, because they are hashed as a stream.
 
-/// The most bytes of a commit that carries an entry.
+/// The maximum size of an entry's commit, in bytes.
 pub const COMMIT: u64 = 32 << 20;
 
-/// The most bytes of one folder: a tree object.
+/// The maximum size of a tree object, in bytes.
 pub const TREE: u64 = 32 << 20;
 
-/// The most bytes of `plan.json`, of `rules.json` and of an `item.json`.
+/// The maximum size of `plan.json`, `rules.json` and `item.json`, in bytes.
 pub const PLAN: u64 = 32 << 20;
 
-/// The most bytes of a `manifest.json`.
+/// The maximum size of `manifest.json`, in bytes.
 pub const MANIFEST: u64 = 16 << 20;
 
-/// The most bytes of a pipeline.
+/// The maximum size of a pipeline, in bytes.
 pub const PIPELINE: u64 = super::pipeline::MAX_BYTES;
 
-/// The most bytes of any other blob that is read whole: a `state.json`, a record of a log.
+/// The maximum size of any other blob that is read as a whole, such as `state.json`, in bytes.
 pub const BLOB: u64 = 32 << 20;
 
-/// The most items that a rule creates at once.
+/// The maximum number of items that a rule creates at once.
 pub const CREATED_ITEMS: usize = 1 << 18;
 
-/// The most dependencies and needs of all items that a rule creates at once, those that are left out counted.
+/// The maximum number of dependencies and needs of all items that a rule creates at once, including
+/// omitted ones.
 pub const CREATED_EDGES: usize = 1 << 20;
 
-/// The most bytes that all `item.json` of what a rule creates at once come to.
+/// The maximum total size of the `item.json` files that a rule creates at once, in bytes.
 pub const CREATED_BYTES: usize = 32 << 20;
 
-/// The most arrays and objects in one entry or manifest.
+/// The maximum number of arrays and objects in an entry or manifest.
 pub const CONTAINERS: usize = 131_072;
 
-/// The most values of arrays and objects in one entry or manifest, as its commas count them.
+/// The maximum number of values in arrays and objects of an entry or manifest, counted by commas.
 pub const VALUES: usize = 1_048_576;
 
-/// What the commits of one chain may come to, whatever they take in the object database. The same holds for the `item.json` of a run.
+/// The total size that the commits of a chain may have in any case, in bytes. The same applies to
+/// the `item.json` files of a run.
 pub const FREE: u64 = 64 << 20;
 
-/// The most bytes beyond [`FREE`] for each byte that they take in the object database.
+/// The maximum ratio of bytes beyond [`FREE`] to stored bytes.
 pub const RATIO: u64 = 1024;
 
-/// Returns whether JSON has no more arrays, objects and values than one entry or manifest may have; what is no JSON is not looked at
-/// more closely.
+/// Returns true if JSON is within the limits of one entry or manifest. Does not validate the JSON.
 ///
-/// A value of two bytes takes dozens in memory, so that the number of bytes alone bounds little.
+/// A value of two bytes needs dozens in memory, so a size limit alone is not enough.
 pub fn is_light(json: &[u8]) -> bool {
     are_light(json, 1)
 }
 
-/// Returns the same of JSON that so many entries and manifests stand in.
+/// Returns true if JSON is within the limits of several entries and manifests together.
 pub fn are_light(json: &[u8], count: usize) -> bool {
-    // Each takes a byte at least.
+    // Each takes at least a byte.
     if json.len() <= CONTAINERS * count {
         return true;
     }
@@ -71,7 +73,7 @@ pub fn are_light(json: &[u8], count: usize) -> bool {
     containers <= CONTAINERS * count && values <= VALUES * count
 }
 
-/// What the objects of one kind come to, and what they take in the object database.
+/// The total size and stored size of objects of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
     bytes: u64,
@@ -79,7 +81,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Counts an object of `bytes` bytes that takes `stored`; an error says that they are more than may be held together.
+    /// Adds an object of `bytes` bytes with a stored size; fails above the limit.
     pub fn add(&mut self, bytes: u64, stored: u64) -> Result<(), TooMuch> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.allowed = self.allowed.saturating_add(stored.saturating_mul(RATIO));
@@ -87,11 +89,9 @@ impl Meter {
     }
 }
 
-/// Objects come to more than may be held together.
+/// The objects are too large in total.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error(
-    "the objects come to {0} bytes so far, more than 64 MiB and {RATIO} times what they take in the object database"
-)]
+#[error("the objects have {0} bytes so far, more than 64 MiB and {RATIO} times their stored size")]
 pub struct TooMuch(pub u64);
 
 #[cfg(test)]

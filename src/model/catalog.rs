@@ -1,4 +1,4 @@
-//! What is registered here, as plain data, so that validation needs no configuration at hand.
+//! Registered names and limits as plain data, so that validation needs no configuration.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::model::read::Fields;
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 
-/// Everything a plan may refer to, and the limits it is held to.
+/// Everything a plan may refer to, and the limits that apply to it.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     /// The registered executors.
@@ -21,41 +21,42 @@ pub struct Catalog {
     pub subagents: BTreeSet<String>,
     /// The queues that runs may be placed on.
     pub queues: BTreeSet<String>,
-    /// The file of rules of the queue that the run is to be placed on, if it has one.
+    /// The queue's file of rules, if any.
     pub queue_rules: Option<Vec<u8>>,
-    /// The pattern of that queue, if it has one; a plan's own comes first.
+    /// The queue's pattern, if any; the plan's own takes precedence.
     pub pattern: Option<String>,
     /// The registered shapes.
     pub shapes: Registered<String, Shape>,
     /// The registered schemas of documents.
     pub schemas: Registered<Schema, Value>,
-    /// The program that is started to hold values against schemas, see [`crate::plan::schemas::Schemas::checker`].
+    /// The executable that validates values against schemas; see
+    /// [`crate::plan::schemas::Schemas::checker`].
     pub checker: Option<PathBuf>,
     /// The registered pipelines.
     pub pipelines: Pipelines,
-    /// The most items of a plan.
+    /// The maximum number of items of a plan.
     pub max_items: usize,
-    /// The folder of an attempt's worktree that its inputs are staged in.
+    /// The inputs folder of a worktree.
     pub inputs_dir: String,
-    /// The folder of an attempt's worktree that its outputs are taken from.
+    /// The outputs folder of a worktree.
     pub outputs_dir: String,
-    /// The paths that the base tree tracks, at least those below the two folders.
+    /// The paths tracked by the base tree, at least those in these two folders.
     pub reserved_in_base: Vec<String>,
 }
 
 impl Catalog {
-    /// Returns the subagent of an item of the executor `dispatch` that names none.
+    /// Returns the default subagent of the executor `dispatch`.
     pub fn default_subagent(&self) -> Option<&str> {
         default_subagent(self.subagents.iter().map(String::as_str))
     }
 
-    /// Returns a shape that is registered and can be read.
+    /// Returns a registered, readable shape.
     pub fn shape(&self, name: Option<&String>) -> Option<&Shape> {
         self.shapes.get(name?)?.ok()
     }
 }
 
-/// Returns the subagent that is meant where none is named, of all that are registered: the only one, or the one called `default`.
+/// Returns the default subagent: the only registered one, or the one named `default`.
 pub fn default_subagent<'n>(mut names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let called = names.clone().find(|name| *name == "default");
     let (first, second) = (names.next(), names.next());
@@ -63,7 +64,7 @@ pub fn default_subagent<'n>(mut names: impl Iterator<Item = &'n str> + Clone) ->
 }
 
 impl Default for Catalog {
-    /// What is there without any configuration.
+    /// The catalog without any configuration.
     fn default() -> Self {
         Self {
             executors: BUILT_IN.map(str::to_owned).into(),
@@ -83,19 +84,19 @@ impl Default for Catalog {
     }
 }
 
-/// What items of one kind take and hand over.
+/// The inputs and products of items of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// The JSON Schema of `inputs`.
     pub input_schema: Option<Value>,
     /// The products, with their types.
     pub produces: Vec<Produced>,
-    /// The type each input key takes.
+    /// The type of each input key.
     pub consumes: BTreeMap<String, String>,
 }
 
 impl Shape {
-    /// Reads a shape's file; whether its schema compiles shows when an item uses it.
+    /// Parses a shape's file. Its schema is compiled when an item uses the shape.
     pub fn from_json(value: &Value) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let shape = read_shape(value, &mut problems);

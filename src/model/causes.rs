@@ -1,18 +1,16 @@
-//! Errors and what they come from.
+//! Errors and their sources.
 
 use std::error::Error;
 use std::iter;
 
 use super::printable;
 
-/// Returns an error, what it comes from, what that comes from, and so on.
+/// Returns an error and its chain of sources.
 pub fn chain<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     iter::successors(Some(error), |&error| error.source())
 }
 
-/// Returns what an error says, and what it comes from, each after a colon; nothing twice.
-///
-/// For what keeps one text of it.
+/// Joins the messages of an error and its sources with colons, without repetitions.
 pub fn in_words(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in chain(error) {

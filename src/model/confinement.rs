@@ -1,62 +1,63 @@
-//! What confines a worker: what is asked for, and the layers as a manifest names them.
+//! The confinement of workers: requested settings, and layers as a manifest names them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The layer that says which files, signals and sockets a worker reaches.
+/// The layer that restricts files, signals and sockets.
 pub const LANDLOCK: &str = "landlock";
-/// The layer that says which system calls it may make.
+/// The layer that restricts system calls.
 pub const SECCOMP: &str = "seccomp";
-/// The layer that hides what the others cannot.
+/// The layer that hides what the others cannot restrict.
 pub const BWRAP: &str = "bwrap";
 
-/// What a manifest records where nothing confines the worker.
+/// The manifest's word for an unconfined worker.
 pub const NONE: &str = "none";
 
-/// Words in a manifest that take back every layer beside them.
+/// Words in a manifest that invalidate all layers beside them.
 const OFF: [&str; 2] = [NONE, "off"];
 
-/// How much is asked for: `handoff.sandbox`.
+/// The setting `handoff.sandbox`.
 ///
-/// Each asks for more than the one before it.
+/// Ordered from weakest to strictest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
-    /// Nothing.
+    /// No confinement.
     None,
-    /// Whatever this machine can enforce.
+    /// As far as this machine can.
     #[default]
     Auto,
     /// All layers, or nothing runs.
     Require,
-    /// All layers, and of files only what is needed to run programs, or nothing runs.
+    /// All layers, and only files needed to run programs, or nothing runs.
     Strict,
 }
 
-/// Whom a worker may speak to: `handoff.network`.
+/// The setting `handoff.network`.
 ///
-/// Each lets it speak to fewer than the one before it.
+/// Ordered from weakest to strictest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// Everybody.
+    /// Unrestricted.
     #[default]
     Any,
-    /// Only itself, over addresses of this machine.
+    /// Only loopback addresses.
     Loopback,
-    /// Nobody: there are no sockets of the internet's kinds.
+    /// No internet sockets.
     None,
 }
 
-/// Whether a worker can connect to sockets that lie in the file system and belong to the user, such as those of an SSH agent.
+/// Whether a worker can connect to the user's sockets in the file system, such as an SSH agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sockets {
-    /// No layer keeps it from any of them, whatever the network.
+    /// No layer prevents that, whatever the network setting.
     Reachable,
 }
 
-/// Messages of programs whose own sandbox cannot start inside a worker's: no namespace can be made there, and nothing mounted.
+/// Messages of programs whose own sandbox cannot start inside a worker, because it cannot create
+/// namespaces or mounts.
 const NESTED: [&str; 11] = [
     // bubblewrap, and so Claude Code, Codex and Flatpak.
     "bwrap: No permissions to create new namespace",
@@ -74,30 +75,30 @@ const NESTED: [&str; 11] = [
     "this system does not support the kernel namespaces that are required for sandboxing",
 ];
 
-/// Returns true if a program said that its own sandbox cannot start.
+/// Returns true if a program's output reports that its own sandbox cannot start.
 pub fn says_nested(text: &str) -> bool {
     NESTED.iter().any(|message| text.contains(message))
 }
 
-/// Which home directory a worker has: `handoff.subagent.<name>.home`.
+/// The setting `handoff.subagent.<name>.home`.
 ///
-/// Each gives it more than the one before it.
+/// Ordered from strictest to weakest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
-    /// One of its own, which goes with it.
+    /// An empty one, removed afterwards.
     #[default]
     Private,
-    /// That of who drives the run, but for what is secret in it.
+    /// The user's, without secrets.
     Real,
 }
 
 impl Asked {
-    /// Returns whether nothing may run where a layer is missing.
+    /// Returns true if a missing layer prevents a run.
     pub fn insists(self) -> bool {
         matches!(self, Self::Require | Self::Strict)
     }
 
-    /// Returns the word for it.
+    /// Returns the word of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -109,7 +110,7 @@ impl Asked {
 }
 
 impl Network {
-    /// Returns the word for it.
+    /// Returns the word of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Any => "any",
@@ -131,15 +132,15 @@ impl fmt::Display for Network {
     }
 }
 
-/// Returns the names of the layers that a manifest records, without their versions.
+/// Returns the recorded layers without their versions.
 pub fn names(sandbox: &str) -> impl Iterator<Item = &str> {
     let layers = sandbox.split(' ').map(|layer| layer.split_once(':').map_or(layer, |(name, _)| name));
     layers.filter(|name| !name.is_empty() && *name != NONE)
 }
 
-/// Returns the first of the required layers that a manifest does not record.
+/// Returns the first required layer that a manifest does not record.
 ///
-/// A manifest that says `none` or `off` anywhere, as a layer or as its version, records none of them.
+/// A manifest with `none` or `off` anywhere records no layer.
 pub fn missing<'a>(sandbox: &str, required: &[&'a str]) -> Option<&'a str> {
     let is_off = |word: &str| OFF.iter().any(|off| word.eq_ignore_ascii_case(off));
     let is_none = sandbox.split(|c: char| c == ':' || c.is_whitespace()).any(is_off);

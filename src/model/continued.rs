@@ -1,4 +1,4 @@
-//! The run that another one continues, under another id and with keys of its own.
+//! The continuation of a run under another id, with other keys.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,28 +8,28 @@ use super::format;
 use super::json;
 use super::name::RunId;
 
-/// The run that a run continues, as entry 0 has it.
+/// The continued run, as in entry 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Continues {
     /// The run.
     pub run: RunId,
-    /// How many entries it had, its seal aside.
+    /// The number of its entries, without a seal.
     pub entries: u64,
-    /// The Merkle root over them.
+    /// The Merkle root of the entries.
     pub root: Digest,
     /// The digest of `continues.json`, the evidence: see [`evidence`].
     pub evidence: Digest,
 }
 
-/// Returns the bytes of `continues.json`: the signed commits of all entries of the run, in order.
+/// Returns the bytes of `continues.json`: the signed commits of all entries, in order.
 ///
-/// With them, the signatures of a run that is not sealed can be checked where nothing else of it is at hand.
+/// They prove the signatures even if nothing else of the run is available.
 pub fn evidence(commits: &[String]) -> Vec<u8> {
     format::canonical(&json!({ "commits": commits }))
 }
 
-/// Reads the commits back; `None` if the bytes are not exactly what [`evidence`] writes.
+/// Parses the commits, or returns `None` unless [`evidence`] would write exactly these bytes.
 pub fn commits(bytes: &[u8]) -> Option<Vec<String>> {
     let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
     let commits: Vec<String> = serde_json::from_value(fields.remove("commits")?).ok()?;

@@ -1,7 +1,7 @@
-//! The descriptor: the small JSON that offers a checkpoint.
+//! The descriptor: a small JSON object that offers a checkpoint.
 //!
-//! Its first seven fields are those that clients of other systems know. The signature is over the canonical form of all
-//! fields but itself, so none can be changed, added or left out. A descriptor that comes in is hostile until it is checked.
+//! Its first seven fields are known to clients of other systems. The signature covers the canonical
+//! form of all other fields. A received descriptor is untrusted until it is checked.
 
 use serde_json::{Map, Value, json};
 
@@ -13,13 +13,13 @@ use super::packet::Unclean;
 use super::thread::CheckpointId;
 use super::time::Moment;
 
-/// The most bytes that a descriptor may have.
+/// The maximum size of a descriptor, in bytes.
 pub const MAX_SIZE: usize = 64 << 10;
 
-/// The fewest and the most characters of a nonce.
+/// The range of the length of a nonce, in characters.
 const NONCE: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// The fields of a descriptor but its signature.
+/// The fields of a descriptor without the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// `<thread>:<checkpoint>`.
@@ -32,11 +32,11 @@ pub struct Descriptor {
     pub blob: Oid,
     /// The digest of the state.
     pub sha256: Digest,
-    /// Whom it is for; anybody, where that is not said.
+    /// The recipient, or `None` for anyone.
     pub to_agent: Option<String>,
-    /// One line about the state.
+    /// The summary.
     pub summary: Option<String>,
-    /// The ref that holds the thread.
+    /// The ref of the thread.
     pub reference: String,
     /// The commit of the checkpoint's entry.
     pub commit: Oid,
@@ -44,18 +44,18 @@ pub struct Descriptor {
     pub entry: Digest,
     /// The repository's object format.
     pub object_format: String,
-    /// What makes it usable once in a repository.
+    /// The nonce, which allows one adoption in a repository.
     pub nonce: String,
-    /// The moment after which it is worth nothing.
+    /// The time of expiry.
     pub expires: Moment,
-    /// How bad the attached packet is that the sender accepted; absent where it is clean, or there is none.
+    /// The packet classification that the sender accepted; absent if clean or without a packet.
     pub accepted_packet: Option<Unclean>,
 }
 
-/// A descriptor that came in, with what its signature is over.
+/// A parsed descriptor with its signed bytes.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Its fields.
+    /// The fields.
     pub descriptor: Descriptor,
     /// The canonical form of all fields but the signature.
     pub signed: Vec<u8>,
@@ -66,7 +66,7 @@ pub struct Received {
 }
 
 impl Descriptor {
-    /// Returns the bytes that are signed.
+    /// Returns the signed bytes.
     pub fn payload(&self) -> Vec<u8> {
         format::canonical(&self.value())
     }
@@ -102,7 +102,7 @@ impl Descriptor {
 }
 
 impl Received {
-    /// Reads a descriptor; fields that this version does not know must be signed like all others.
+    /// Parses a descriptor. The signature covers unknown fields too.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.len() > MAX_SIZE {
             return Err(Error::TooLarge);
@@ -112,7 +112,7 @@ impl Received {
         let Value::Object(mut map) = value else { return Err(Error::NotAnObject) };
         let signature = required(&map, "signature")?;
         map.remove("signature");
-        // `ssh-keygen -Y sign` ends what it writes with a line end.
+        // `ssh-keygen -Y sign` ends its output with a newline.
         let signature = signature.strip_suffix('\n').map(str::to_owned).unwrap_or(signature);
         let descriptor = read(&map)?;
         Ok(Self { descriptor, signed: format::canonical(&map), signature, digest })
@@ -145,7 +145,7 @@ fn read(map: &Map<String, Value>) -> Result<Descriptor, Error> {
     if descriptor.source != format!("{}:{}", descriptor.thread, descriptor.checkpoint) {
         return Err(Error::Source(descriptor.source));
     }
-    // A name from outside never decides which ref is asked for.
+    // A received name must never determine which ref is requested.
     if descriptor.reference != format::thread_ref(&descriptor.thread) {
         return Err(Error::Ref(descriptor.reference));
     }
@@ -160,7 +160,7 @@ fn required(map: &Map<String, Value>, key: &'static str) -> Result<String, Error
     nullable(map, key)?.ok_or_else(|| missing(key))
 }
 
-/// Returns a field that must be there, and may be `null`: that it was left out must not look like that it says nothing.
+/// Returns a required field that may be `null`, so that its omission is an error.
 fn nullable(map: &Map<String, Value>, key: &'static str) -> Result<Option<String>, Error> {
     match map.get(key) {
         None => Err(missing(key)),
@@ -174,7 +174,7 @@ fn missing(key: &'static str) -> Error {
     if key == "blob_sha256" { Error::Hash } else { Error::Missing(key) }
 }
 
-/// Why bytes are no descriptor.
+/// The reason why bytes are not a descriptor.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

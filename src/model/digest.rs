@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Hashes `bytes` as they are.
+    /// Hashes `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -31,7 +31,7 @@ impl Digest {
         hex(&self.0)
     }
 
-    /// Returns the first eight hex digits, for people.
+    /// Returns the first eight hex digits, for display.
     pub fn short(&self) -> String {
         hex(&self.0[..4])
     }
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for Digest {
 #[error("{0:?} is not sha256: followed by 64 lower-case hex digits")]
 pub struct BadDigest(String);
 
-/// A running SHA-256 over bytes that pass by.
+/// An incremental SHA-256 with a byte count.
 #[derive(Default, Clone)]
 pub struct Hasher {
     inner: Sha256,
@@ -85,19 +85,19 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// Takes in the next bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.inner.update(bytes);
         self.size += bytes.len() as u64;
     }
 
-    /// Returns the digest of, and the number of, all bytes taken in.
+    /// Returns the digest and the number of bytes.
     pub fn finish(self) -> (Digest, u64) {
         (Digest(self.inner.finalize().into()), self.size)
     }
 }
 
-/// A reader that hashes what is read through it.
+/// A reader that hashes the bytes read through it.
 pub struct HashingReader<R> {
     inner: R,
     hasher: Hasher,
@@ -109,7 +109,7 @@ impl<R: std::io::Read> HashingReader<R> {
         Self { inner, hasher: Hasher::default() }
     }
 
-    /// Returns digest and count of everything read so far.
+    /// Returns the digest and number of bytes so far.
     pub fn finish(self) -> (Digest, u64) {
         self.hasher.finish()
     }

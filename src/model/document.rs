@@ -1,4 +1,4 @@
-//! The documents of a run: named files with a history of revisions, each with who wrote it and what it claims to be.
+//! The documents of a run: named files with a history of revisions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,57 +18,57 @@ pub struct DocumentWritten {
     /// The document.
     #[serde(deserialize_with = "document_name")]
     pub name: FilePath,
-    /// The number of the revision: from 1, without gaps.
+    /// The number of the revision, from 1 without gaps.
     pub revision: u64,
-    /// What it was checked against.
+    /// The schema it was validated against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
     /// The digest of the raw bytes.
     pub sha256: Digest,
-    /// The blob that holds them.
+    /// The blob.
     pub oid: Oid,
-    /// How many there are.
+    /// The size in bytes.
     pub size: u64,
-    /// The digest of the revision before; absent in revision 1.
+    /// The digest of the previous revision; absent in revision 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
-    /// Who wrote it: the entry's actor.
+    /// The author: the entry's actor.
     pub author: String,
-    /// The commit in the log of the key that wrote it, whole, where somebody else took it in; absent where the key signed this entry.
+    /// The commit of the statement in the author's log; absent if that key signed this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
 }
 
-/// The fields of `log.written`: a revision of a document that a key wrote for a run that somebody else conducts.
+/// The fields of `log.written`: a revision for a run that another key drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogWritten {
-    /// The fingerprint of the key that the log belongs to.
+    /// The fingerprint of the log's key.
     pub log: String,
     /// The leaf hash of the run's entry 0.
     pub first: Digest,
     /// The document.
     #[serde(deserialize_with = "document_name")]
     pub name: FilePath,
-    /// What it was checked against.
+    /// The schema it was validated against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
     /// The digest of the raw bytes.
     pub sha256: Digest,
-    /// The blob that holds them.
+    /// The blob.
     pub oid: Oid,
-    /// How many there are.
+    /// The size in bytes.
     pub size: u64,
-    /// The digest of the revision that it is to follow, if that matters to its author.
+    /// The digest of the revision it must follow, if the author requires one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
-    /// When it was made, where the entry that holds it is dated later: the log had later entries by then.
+    /// The time of the revision, if earlier than the entry's, because the log had later entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Moment>,
 }
 
 impl LogWritten {
-    /// Returns whether an entry of the run that began with `first` records just this.
+    /// Returns true if an entry of the run beginning with `first` records exactly this.
     pub fn is_recorded_by(&self, first: Digest, e: &DocumentWritten) -> bool {
         let follows = self.previous.is_none() || self.previous == e.previous;
         let is = Product { sha256: self.sha256, oid: self.oid, size: self.size };
@@ -77,7 +77,7 @@ impl LogWritten {
 }
 
 impl DocumentWritten {
-    /// Returns the bytes that the revision is.
+    /// Returns the product of the revision.
     pub fn product(&self) -> Product {
         Product { sha256: self.sha256, oid: self.oid, size: self.size }
     }
@@ -87,13 +87,13 @@ fn document_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FilePath,
     FilePath::parse_document(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
-/// Who wrote a revision.
+/// The author of a revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Author {
-    /// Whoever put it there.
+    /// An actor.
     Actor(String),
-    /// An item that produced it.
+    /// An item.
     Item(ItemId),
 }
 
@@ -106,25 +106,25 @@ impl fmt::Display for Author {
     }
 }
 
-/// One revision of a document.
+/// A revision of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
-    /// Its bytes.
+    /// The product.
     pub product: Product,
-    /// What it was checked against.
+    /// The schema it was validated against.
     pub schema: Option<Schema>,
-    /// The digest of the revision before it.
+    /// The digest of the previous revision.
     pub previous: Option<Digest>,
-    /// Who wrote it.
+    /// The author.
     pub author: Author,
-    /// The entry that introduced it.
+    /// The entry that added it.
     pub entry: u64,
 }
 
 impl Revision {
-    /// Returns what it claims to be, in words.
+    /// Formats its schema.
     pub fn is(&self) -> String {
         self.schema.as_ref().map_or_else(|| "without a schema".to_owned(), Schema::to_string)
     }
@@ -132,27 +132,27 @@ impl Revision {
 
 /// All documents of a run, with their histories.
 ///
-/// A name is taken once it is written, or declared by an item of the plan; no other that would hide it, or lie below it, can
-/// come beside it.
+/// A name is in use once it is written, or declared by an item of the plan. A name that clashes
+/// with it is then refused.
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
     revisions: BTreeMap<FilePath, Vec<Revision>>,
-    /// The names that are taken, by their fold.
+    /// The names in use, by case folding.
     taken: BTreeMap<String, FilePath>,
 }
 
 impl Documents {
-    /// Returns the names of the documents that have a revision.
+    /// Returns the names of the documents with a revision.
     pub fn names(&self) -> impl Iterator<Item = &FilePath> {
         self.revisions.keys()
     }
 
-    /// Returns how many revisions there are, of all documents.
+    /// Returns the number of revisions of all documents.
     pub fn count(&self) -> usize {
         self.revisions.values().map(Vec::len).sum()
     }
 
-    /// Returns the revisions of a document, the first one first; none if it does not exist.
+    /// Returns the revisions of a document, oldest first; empty if it does not exist.
     pub fn revisions(&self, name: &FilePath) -> &[Revision] {
         self.revisions.get(name).map(Vec::as_slice).unwrap_or_default()
     }
@@ -162,7 +162,7 @@ impl Documents {
         self.revisions(name).last()
     }
 
-    /// Returns how a revision differs from what is wanted of it, if it does.
+    /// Compares a revision with a required schema; returns `None` if it matches.
     pub fn drift(&self, name: &FilePath, number: u64, wanted: &Wanted) -> Option<Drift> {
         let revisions = self.revisions(name);
         let upto = &revisions[..revisions.partition_point(|revision| revision.number <= number)];
@@ -178,8 +178,7 @@ impl Documents {
         })
     }
 
-    /// Returns a name that is taken and beside which `name` cannot stand: another spelling of it, a folder above it or a file
-    /// below it.
+    /// Returns a name in use that clashes with `name`: another spelling, or a parent or child path.
     pub fn clash(&self, name: &FilePath) -> Option<&FilePath> {
         let folded = fold(name.as_str());
         let whole = self.taken.get(&folded).filter(|taken| *taken != name);
@@ -192,7 +191,7 @@ impl Documents {
         whole.or_else(above).or_else(below)
     }
 
-    /// Takes a name, so that no other can clash with it later; one that clashes itself is left out.
+    /// Reserves a name; a clashing one is ignored.
     pub(super) fn take(&mut self, name: &FilePath) {
         if self.clash(name).is_none() {
             self.taken.entry(fold(name.as_str())).or_insert_with(|| name.clone());
@@ -216,29 +215,29 @@ impl Documents {
     }
 }
 
-/// A document that is not what its reader wants, with the change that made it so.
+/// A document that no longer matches its reader's schema, with the revision that changed it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
     /// The document.
     pub name: FilePath,
-    /// The revision that was asked for.
+    /// The requested revision.
     pub revision: Revision,
-    /// What is wanted.
+    /// The required schema.
     pub wanted: Wanted,
-    /// The revision since which it is not.
+    /// The first revision that does not match.
     pub since: Revision,
-    /// The last one that was, if any was before.
+    /// The last revision that matches, if any.
     pub before: Option<Revision>,
 }
 
 impl Drift {
-    /// Says what is there and what is wanted.
+    /// Formats the actual and the required schema.
     pub fn headline(&self) -> String {
         let (name, number) = (self.name.as_str(), self.revision.number);
         format!("the document {name:?} is {} in revision {number}, and {} is wanted", self.revision.is(), self.wanted)
     }
 
-    /// Says who made it so, and by which entry.
+    /// Formats the author and entry of the change.
     pub fn origin(&self) -> String {
         let Revision { number, author, entry, .. } = &self.since;
         match &self.before {

@@ -1,6 +1,7 @@
-//! Products that a run takes from outside itself: of items of other runs, and of checkpoints of threads.
+//! Products from other runs and from threads.
 //!
-//! The bytes are sealed when the run is submitted, with what shows where they come from, so that nothing else need be at hand.
+//! The run seals the bytes with evidence of their origin at submit, so that verification needs
+//! nothing else.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,40 +18,40 @@ use super::plan::{ProductKey, Selector};
 use super::proof::Proof;
 use super::thread::{CheckpointId, PACKET, STATE};
 
-/// The word for the checkpoint of a thread that is the latest when the run is submitted.
+/// The word for the latest checkpoint at submit.
 pub const LATEST: &str = "latest";
 
-/// Where a product lies that is not of the run.
+/// The origin of a product outside the run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Elsewhere {
     /// An item of another run.
     Item {
-        /// Whose run it is, where it was fetched.
+        /// The remote, for a fetched run.
         remote: Option<FilePath>,
         /// The run.
         run: RunId,
-        /// Its item.
+        /// The item.
         item: ItemId,
     },
     /// A checkpoint of a thread.
     Checkpoint {
-        /// Whose thread it is, where it was fetched.
+        /// The remote, for a fetched thread.
         remote: Option<FilePath>,
         /// The thread.
         thread: ThreadId,
-        /// The checkpoint; the latest, where none is named.
+        /// The checkpoint, or `None` for the latest.
         at: Option<CheckpointId>,
     },
 }
 
 impl Elsewhere {
-    /// Reads an item of `[<remote>/]<run>`.
+    /// Parses an item of `[<remote>/]<run>`.
     pub fn item(place: &str, item: &str) -> Result<Self, NameError> {
         let (remote, run) = apart(place)?;
         Ok(Self::Item { remote, run: RunId::parse(run)?, item: ItemId::parse(item)? })
     }
 
-    /// Reads a checkpoint of `[<remote>/]<thread>`; nothing where that is no checkpoint's name.
+    /// Parses a checkpoint of `[<remote>/]<thread>`, or returns `None` if its name is invalid.
     pub fn checkpoint(place: &str, at: &str) -> Result<Option<Self>, NameError> {
         let (remote, thread) = apart(place)?;
         let thread = ThreadId::parse(thread)?;
@@ -64,7 +65,7 @@ impl Elsewhere {
         Ok(Some(Self::Checkpoint { remote, thread, at }))
     }
 
-    /// Returns the field of a need that names the run or the thread, what it says, and what `from` says.
+    /// Returns the need's field (`run` or `thread`) with its value, and the value of `from`.
     pub fn fields(&self) -> (&'static str, String, String) {
         match self {
             Self::Item { item, .. } => ("run", self.place(), item.to_string()),
@@ -74,7 +75,7 @@ impl Elsewhere {
         }
     }
 
-    /// Returns the run or thread as people name it: `[<remote>/]<name>`.
+    /// Returns the displayed name: `[<remote>/]<name>`.
     pub fn place(&self) -> String {
         let (remote, name) = match self {
             Self::Item { remote, run, .. } => (remote, run.as_str()),
@@ -83,8 +84,8 @@ impl Elsewhere {
         remote.as_ref().map_or_else(|| name.to_owned(), |remote| format!("{remote}/{name}"))
     }
 
-    /// Returns whether there can be such a product there: a checkpoint has its state and its packet, as outputs; of a document nobody
-    /// could show of which schema it is.
+    /// Returns true if the origin can have such a product: a checkpoint has a state and a packet,
+    /// as outputs. A document's schema could not be proven.
     pub fn can_have(&self, select: &Selector) -> bool {
         match (self, select) {
             (Self::Item { .. }, Selector::Document { schema, .. }) => schema.is_none(),
@@ -94,13 +95,13 @@ impl Elsewhere {
         }
     }
 
-    /// Returns the name under which entry 0 seals a product from there.
+    /// Returns the name of the product in entry 0.
     pub fn import(&self, select: &Selector) -> String {
         format!("{self}:{}", select.product_key())
     }
 }
 
-/// Takes the remote off a place: the name behind it holds no slash.
+/// Splits off the remote; the name after it has no slash.
 fn apart(place: &str) -> Result<(Option<FilePath>, &str), NameError> {
     match place.rsplit_once('/') {
         Some((remote, name)) => Ok((Some(FilePath::parse(remote)?), name)),
@@ -108,8 +109,8 @@ fn apart(place: &str) -> Result<(Option<FilePath>, &str), NameError> {
     }
 }
 
-/// `@run/[<remote>/]<run>/<item>` or `@thread/[<remote>/]<thread>/<checkpoint>`, each part encoded to one segment; no item of a run
-/// has a name like it.
+/// `@run/[<remote>/]<run>/<item>` or `@thread/[<remote>/]<thread>/<checkpoint>`, each part encoded
+/// as one segment. No item id of the run can be equal.
 impl fmt::Display for Elsewhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, _, from) = self.fields();
@@ -143,32 +144,32 @@ impl FromStr for Elsewhere {
             "@thread" => Self::checkpoint(&place, from)?.ok_or_else(refused)?,
             _ => return Err(refused()),
         };
-        // There is one way to write it.
+        // Only the canonical form is valid.
         if read.to_string() == text { Ok(read) } else { Err(refused()) }
     }
 }
 
-/// A product that was sealed with a run that takes it from elsewhere, as entry 0 has it.
+/// A product from outside the run, as in entry 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Import {
     /// The product.
     pub product: Product,
-    /// The digest of what shows where it comes from: see [`Evidence`].
+    /// The digest of the [`Evidence`].
     pub evidence: Digest,
 }
 
-/// What shows, with nothing else at hand, where a product comes from.
+/// The evidence of a product's origin, complete by itself.
 #[derive(Clone, Debug)]
 pub enum Evidence {
-    /// The proof of an item of a sealed run.
+    /// A proof of an item of a sealed run.
     Item(Box<Proof>),
-    /// The signed commit of a thread's entry, as git has it.
+    /// The signed commit of a thread's entry.
     Checkpoint(String),
 }
 
 impl Evidence {
-    /// Returns its bytes.
+    /// Returns the bytes.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(&match self {
             Self::Item(proof) => json!({ "proof": proof }),
@@ -176,7 +177,7 @@ impl Evidence {
         })
     }
 
-    /// Reads it back; nothing where that is not exactly what is written.
+    /// Parses the bytes, or returns `None` unless they are in the written form.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let Value::Object(mut fields) = json::lenient(bytes).ok()? else { return None };
         let evidence = match (fields.remove("proof"), fields.remove("commit")) {
@@ -188,7 +189,7 @@ impl Evidence {
     }
 }
 
-/// Returns the product of a checkpoint that a key names.
+/// Returns the product of a checkpoint with this key.
 pub fn of_checkpoint(key: &ProductKey) -> Option<&'static str> {
     let path = key.output()?.as_str();
     [STATE, PACKET].into_iter().find(|known| *known == path)

@@ -1,7 +1,7 @@
 //! An entry: one event of the audit chain, as one canonical JSON object.
 //!
-//! The header's fields and the event's own fields stand side by side in that object. `kind` says which event it is; a field
-//! the kind does not have is refused, so that nothing unaccounted for can hide in an entry.
+//! The fields of header and event stand side by side in that object. `kind` names the event.
+//! Unknown fields are refused, so that an entry cannot hide data.
 
 use std::fmt;
 
@@ -30,26 +30,26 @@ pub use super::thread::{
 };
 use super::time::Moment;
 
-/// One event with its place in the chain.
+/// An event with its position in the chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What the entry belongs to, or, in a repository log, what it is about.
+    /// The owner of the chain, or in a repository log, the subject.
     pub about: Subject,
     /// The position in the chain, from 0 and without gaps.
     pub seq: u64,
-    /// When the entry was made; never before the entry before it.
+    /// The time of the entry; never before the previous one's.
     pub at: Moment,
-    /// Who says so: a claim, while the signature is the proof.
+    /// The actor: a claim. The signature is the proof.
     pub actor: String,
-    /// The leaf hash of the entry before; absent in entry 0.
+    /// The leaf hash of the previous entry; absent in entry 0.
     pub prev: Option<Digest>,
-    /// Whether `at` comes from a pinned test clock.
+    /// Whether `at` is from a pinned test clock.
     pub pinned: bool,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What an entry belongs to: each has a header field of its own.
+/// The subject of an entry; each kind has its own header field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A run; in the field `run`.
@@ -61,7 +61,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Returns the run, if it is one.
+    /// Returns the run, if any.
     pub fn run(&self) -> Option<&RunId> {
         match self {
             Self::Run(run) => Some(run),
@@ -69,7 +69,7 @@ impl Subject {
         }
     }
 
-    /// Returns the thread, if it is one.
+    /// Returns the thread, if any.
     pub fn thread(&self) -> Option<&ThreadId> {
         match self {
             Self::Thread(thread) => Some(thread),
@@ -77,7 +77,7 @@ impl Subject {
         }
     }
 
-    /// Returns the name as it was written.
+    /// Returns the name as written.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Run(run) => run.as_str(),
@@ -94,7 +94,7 @@ impl Subject {
         }
     }
 
-    /// Takes the header field of a kind of entry.
+    /// Removes the header field for a kind of entry.
     fn take(map: &mut Map<String, Value>, kind: &str) -> Result<Self, Error> {
         if Event::is_of_thread(kind) {
             return Ok(Self::Thread(take(map, "thread")?));
@@ -126,7 +126,7 @@ impl From<ThreadId> for Subject {
 }
 
 impl Entry {
-    /// Returns the entry's bytes: RFC 8785 canonical JSON, without a line end.
+    /// Returns the entry's bytes: RFC 8785 canonical JSON without a newline.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(&self.to_json())
     }
@@ -149,9 +149,9 @@ impl Entry {
         Value::Object(map)
     }
 
-    /// Reads an entry from its canonical bytes.
+    /// Parses an entry from its canonical bytes.
     ///
-    /// Bytes that are not exactly what [`Entry::canonical`] gives back are refused, whatever they mean.
+    /// Fails unless [`Entry::canonical`] returns exactly these bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         if !bounds::is_light(bytes) {
             return Err(Error::Heavy);
@@ -205,9 +205,9 @@ impl Entry {
         format::leaf_hash(&self.canonical())
     }
 
-    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`, `<kind> <document> #<revision>`,
-    /// `<kind> <item>` with the number of further ones for items that are added, `<kind> <rule>: <outcome>`, or `<kind> <run or thread>` for events that are
-    /// about the whole of it.
+    /// Returns the subject line of the entry's commit: `<kind> <item> #<attempt>: <status>`,
+    /// `<kind> <document> #<revision>`, `<kind> <item>` with the number of further added items,
+    /// `<kind> <rule>: <outcome>`, or `<kind> <run or thread>`.
     pub fn subject(&self) -> String {
         if let Event::DocumentWritten(e) = &self.event {
             return format!("{} {} #{}", self.event.kind(), e.name, e.revision);
@@ -236,7 +236,7 @@ fn take<T: serde::de::DeserializeOwned>(map: &mut Map<String, Value>, key: &'sta
     serde_json::from_value(value).map_err(|_| Error::Header(key))
 }
 
-/// Why bytes are not an entry.
+/// The reason why bytes are not an entry.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

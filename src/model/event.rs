@@ -22,38 +22,38 @@ use super::submitted::RunSubmitted;
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
 use super::time::Moment;
 
-/// What happened, with the fields of its kind.
+/// An event with the fields of its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The run was submitted; entry 0 of a run and only it.
+    /// The run was submitted; always and only entry 0.
     RunSubmitted(RunSubmitted),
     /// A key got a role.
     RunAdmitted(RunAdmitted),
     /// An attempt was dispatched.
     ItemFired(ItemFired),
-    /// An attempt came to its final result, or an item failed before dispatch.
+    /// An attempt ended with its final result, or an item failed before dispatch.
     ItemReconciled(ItemReconciled),
-    /// Somebody approved or rejected what an item stands for.
+    /// A person approved or rejected an item.
     ItemDecided(ItemDecided),
     /// An attempt failed and another will follow.
     ItemRetried(ItemEnded),
-    /// An attempt was lost to a crash, or an operator asked for the item again.
+    /// An attempt was lost to a crash, or an operator requested a retry.
     ItemRequeued(ItemEnded),
-    /// The item will not run because something it depends on did not get done.
+    /// The item is skipped because a dependency did not get done.
     ItemSkipped(ItemDropped),
     /// The item was cancelled, with its running attempt if there is one.
     ItemCancelled(ItemDropped),
-    /// A revision of a document was put on the run.
+    /// A revision of a document was added.
     DocumentWritten(DocumentWritten),
     /// Items were added to the run.
     RunExtended(RunExtended),
-    /// A rule has the run say what came of it.
+    /// A rule recorded an outcome of the run.
     RunConcluded(RunConcluded),
-    /// The run was closed: what is not done stays so.
+    /// The run was closed; unfinished items stay unfinished.
     RunClosed(RunEnded),
     /// The whole run was cancelled.
     RunCancelled(RunEnded),
-    /// The last entry: the Merkle root over all before it.
+    /// The last entry: the Merkle root of all entries before it.
     RunSealed(RunSealed),
     /// In a repository log: a run was submitted.
     LogSubmitted(LogSubmitted),
@@ -61,21 +61,21 @@ pub enum Event {
     LogSealed(LogSealed),
     /// In a repository log: a thread got an entry.
     LogThread(LogThread),
-    /// In a repository log: its key decided about an item of somebody else's run.
+    /// In a repository log: its key decided about an item of another key's run.
     LogDecided(LogDecided),
-    /// In a repository log: its key wrote a document for somebody else's run.
+    /// In a repository log: its key wrote a document for another key's run.
     LogWritten(LogWritten),
-    /// A state was saved; in a thread, as all that follow.
+    /// A state was saved. This and all following events are those of threads and archives.
     ThreadCheckpointed(ThreadCheckpointed),
-    /// The thread began as another's checkpoint that was offered; entry 0 only.
+    /// The thread was created from an offered checkpoint; entry 0 only.
     ThreadAdopted(ThreadAdopted),
-    /// The thread began as another's checkpoint; entry 0 only.
+    /// The thread was created from another's checkpoint; entry 0 only.
     ThreadForked(ThreadForked),
     /// An earlier checkpoint's state became the latest again.
     ThreadRolledBack(ThreadRolledBack),
-    /// The latest state was handed out to go on from.
+    /// The latest checkpoint was resumed.
     ThreadResumed(ThreadResumed),
-    /// In an archive: it holds further runs.
+    /// In an archive: runs were added.
     ArchiveAdded(ArchiveAdded),
 }
 
@@ -89,17 +89,17 @@ pub struct ItemFired {
     pub attempt: u32,
     /// The digest of the dispatch manifest.
     pub manifest: Digest,
-    /// What each input key was resolved to.
+    /// The resolved inputs by key.
     pub input_refs: BTreeMap<FilePath, InputRef>,
 }
 
-/// What an input key was resolved to: the need, and the digest of the bytes that answered it.
+/// A resolved input: its source, and the digest of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputRef {
-    /// Where the bytes came from.
+    /// The source.
     pub from: Source,
-    /// Which of its products.
+    /// The product.
     pub select: Selector,
     /// The digest of the bytes.
     #[serde(rename = "ref")]
@@ -112,38 +112,38 @@ pub struct InputRef {
 pub struct ItemReconciled {
     /// The item.
     pub item: ItemId,
-    /// The attempt that ended; 0 where nothing was dispatched.
+    /// The attempt; 0 if nothing was dispatched.
     pub attempt: u32,
-    /// How it ended.
+    /// The result.
     pub status: Outcome,
-    /// Why it failed.
+    /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How the process ended; absent where there was none.
+    /// The exit of the process, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// Milliseconds from dispatch to the end of capture.
     pub duration_ms: u64,
-    /// What the item hands over; empty unless it is done.
+    /// The products; empty unless done.
     pub products: BTreeMap<ProductKey, Product>,
-    /// What the verify command, or the item itself, said of the result.
+    /// The result of the check, by the verify command or the item itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verified>,
     /// The captured stdout and stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
-    /// Where the products come from, if nothing was run: the item of another run that had just the same to do.
+    /// The source of reused products, if nothing was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<Reused>,
-    /// What became of each block that was run; none of an item without a pipeline.
+    /// The results of the pipeline's blocks; empty without a pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
-    /// What the worker says that it did: a claim.
+    /// The worker's summary: a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// The final status of an attempt that ended by itself.
+/// The final status of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -153,15 +153,15 @@ pub enum Outcome {
     Failed,
 }
 
-/// One product: its bytes by SHA-256, by git object name, and their number.
+/// A product: the SHA-256 and git object name of its bytes, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Product {
     /// The digest of the raw bytes.
     pub sha256: Digest,
-    /// The blob that holds them.
+    /// The blob.
     pub oid: Oid,
-    /// How many there are.
+    /// The size in bytes.
     pub size: u64,
 }
 
@@ -171,39 +171,39 @@ pub struct Product {
 pub struct ItemEnded {
     /// The item.
     pub item: ItemId,
-    /// The attempt that ended; 0 where there was none.
+    /// The attempt; 0 if there was none.
     pub attempt: u32,
-    /// Why it goes round again.
+    /// The reason for another attempt.
     pub reason: Again,
-    /// A sentence about it.
+    /// Details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// How the process ended; absent where that is not known.
+    /// The exit of the process, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// Milliseconds from dispatch to the end, where known.
+    /// Milliseconds from dispatch to the end, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The captured stdout and stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
-    /// What became of each block that was run; none of an item without a pipeline.
+    /// The results of the pipeline's blocks; empty without a pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
-    /// The moment before which the next attempt is not dispatched.
+    /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,
 }
 
-/// Why an item goes round again.
+/// The reason for another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Again {
-    /// The attempt failed and attempts are left.
+    /// The attempt failed, and attempts are left.
     Failure,
     /// The driver died while the attempt ran.
     Crash,
-    /// An operator asked for it.
+    /// An operator requested it.
     Operator,
 }
 
@@ -213,9 +213,9 @@ pub enum Again {
 pub struct ItemDropped {
     /// The item.
     pub item: ItemId,
-    /// The latest attempt, which ends with this if it was running; 0 where there was none.
+    /// The latest attempt, which this ends if it was running; 0 if there was none.
     pub attempt: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -223,7 +223,7 @@ pub struct ItemDropped {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunEnded {
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -231,33 +231,33 @@ pub struct RunEnded {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunSealed {
-    /// The RFC 6962 tree hash over the leaf hashes of all entries before this one.
+    /// The RFC 6962 tree hash of the leaf hashes of all previous entries.
     pub root: Digest,
-    /// How many entries that is.
+    /// The number of these entries.
     pub entries: u64,
-    /// How many items ended with each status; statuses of no item are left out.
+    /// The number of items by status, without zeros.
     pub counts: BTreeMap<String, u64>,
-    /// The rules that stopped before the run was done, each with the reason.
+    /// The rules that stopped before the run was done, with reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stopped: BTreeMap<ItemId, String>,
 }
 
-/// Pairs each kind with its variant, once for both directions.
+/// Maps kinds to variants, in both directions.
 macro_rules! kinds {
     ($($kind:literal => $variant:ident),* $(,)?) => {
         impl Event {
-            /// Returns the event's kind as entries write it.
+            /// Returns the kind as written in entries.
             pub fn kind(&self) -> &'static str {
                 match self { $(Event::$variant(_) => $kind),* }
             }
 
-            /// Returns the fields of the kind as a JSON object.
+            /// Returns the fields as a JSON object.
             pub(super) fn fields(&self) -> Value {
                 match self { $(Event::$variant(fields) => serde_json::to_value(fields)),* }
                     .expect("event fields serialise to an object")
             }
 
-            /// Reads the fields of a kind; refuses any that it does not have.
+            /// Parses the fields of a kind; refuses unknown ones.
             pub(super) fn from_fields(kind: &str, fields: Value) -> Result<Self, Error> {
                 match kind {
                     $($kind => Ok(Event::$variant(
@@ -300,22 +300,22 @@ kinds! {
 }
 
 impl Event {
-    /// Whether entries of a kind carry the header field `thread` instead of `run`.
+    /// Returns true if entries of a kind have the header field `thread` instead of `run`.
     pub(super) fn is_of_thread(kind: &str) -> bool {
         kind.starts_with("thread.") || kind == "log.thread"
     }
 
-    /// Whether entries of a kind carry the header field `archive` instead of `run`.
+    /// Returns true if entries of a kind have the header field `archive` instead of `run`.
     pub(super) fn is_of_archive(kind: &str) -> bool {
         kind.starts_with("archive.")
     }
 
-    /// Returns whether entries of the event's kind stand in the chain of a run, and not in a log or a thread.
+    /// Returns true if the event belongs to the chain of a run.
     pub fn is_of_run(&self) -> bool {
         ["run.", "item.", "document."].iter().any(|beginning| self.kind().starts_with(beginning))
     }
 
-    /// Returns the fingerprint of the key whose log it belongs to, if any.
+    /// Returns the fingerprint of the log's key, for an event of a log.
     pub fn log(&self) -> Option<&str> {
         match self {
             Event::LogSubmitted(e) => Some(&e.log),
@@ -327,7 +327,7 @@ impl Event {
         }
     }
 
-    /// Returns when a statement was made, where its entry is dated later.
+    /// Returns the time of a statement whose entry is dated later.
     pub fn made(&self) -> Option<Moment> {
         match self {
             Event::LogDecided(e) => e.made,
@@ -336,7 +336,7 @@ impl Event {
         }
     }
 
-    /// Returns the event as one that was made at a moment, if it is a statement; `None` for one that is dated by its entry.
+    /// Returns a statement with a time of its own, or `None` for an event dated by its entry.
     #[must_use]
     pub fn with_made(mut self, made: Option<Moment>) -> Self {
         match &mut self {
@@ -347,7 +347,7 @@ impl Event {
         self
     }
 
-    /// Returns the further parents of the entry's commit, in order: what these hold travels along.
+    /// Returns the additional parents of the entry's commit, in order.
     pub fn further_parents(&self) -> Vec<Oid> {
         match self {
             Event::ThreadCheckpointed(e) => e.run.iter().map(|tie| tie.commit).collect(),
@@ -358,7 +358,7 @@ impl Event {
         }
     }
 
-    /// Returns the item that the event is about and the attempt it names.
+    /// Returns the item and attempt of the event.
     pub fn item(&self) -> Option<(&ItemId, u32)> {
         match self {
             Event::ItemFired(e) => Some((&e.item, e.attempt)),
@@ -370,7 +370,7 @@ impl Event {
         }
     }
 
-    /// Returns the status that the subject line shows.
+    /// Returns the status in the subject line.
     pub fn shown_status(&self) -> Option<&'static str> {
         match self {
             Event::ItemFired(_) => Some("running"),

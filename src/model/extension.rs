@@ -13,11 +13,11 @@ use super::plan::Item;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunExtended {
-    /// What added the items.
+    /// The origin of the items.
     pub cause: Cause,
     /// The digest of each item's `item.json`.
     pub items: BTreeMap<ItemId, Digest>,
-    /// The digests of the pipelines that the items name and the run did not have, as they name them.
+    /// The digests of new pipelines, by the names that the items use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, Digest>,
 }
@@ -30,26 +30,26 @@ impl RunExtended {
     }
 }
 
-/// The fields of `run.concluded`: what a rule has the run say of how it went.
+/// The fields of `run.concluded`: an outcome recorded by a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunConcluded {
     /// The rule.
     pub rule: ItemId,
-    /// A word for it.
+    /// The outcome, as a word.
     pub outcome: String,
-    /// A sentence about it.
+    /// The outcome, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// What added items to a run.
+/// The origin of added items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
-    /// A rule of the run, by its id.
+    /// A rule of the run, by id.
     Rule(ItemId),
-    /// Whoever the entry names as its actor.
+    /// The entry's actor.
     Actor,
 }
 

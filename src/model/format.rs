@@ -12,37 +12,37 @@ use super::plan::{ProductKey, ProductKind};
 /// The format version that every entry carries as `v`.
 pub const VERSION: u64 = 1;
 
-/// What the outputs begin with that are changes to submodules.
+/// The prefix of outputs that are changes to submodules.
 const SUBMODULES: &str = "submodules/";
 
-/// What this program calls itself in entries and manifests.
+/// The program's name and version in entries and manifests.
 pub const TOOL: &str = concat!("git-handoff ", env!("CARGO_PKG_VERSION"));
 
-/// The e-mail address of every author and committer: entries name actors, not mailboxes.
+/// The email address of every author and committer; entries name actors, not addresses.
 pub const EMAIL: &str = "handoff@localhost";
 
 /// The committer of every entry.
 pub const COMMITTER: &str = "git-handoff";
 
-/// More items than this make `items/` fan out by hash.
+/// The number of items above which `items/` fans out by hash.
 pub const FAN_OUT_ABOVE: usize = 256;
 
-/// The run's plan, byte for byte, in the run's tree.
+/// The path of the plan's exact bytes in the run's tree.
 pub const PLAN: &str = "plan.json";
 
-/// The rules that the queue adds to the plan's, byte for byte, in the run's tree.
+/// The path of the queue's rules, exact bytes, in the run's tree.
 pub const RULES: &str = "rules.json";
 
-/// The folder of the products that were sealed from elsewhere, in the run's tree.
+/// The folder of products from outside the run, in its tree.
 pub const IMPORTS: &str = "imports";
 
-/// The evidence of the run that a run continues, in the tree of the latter.
+/// The path of the evidence of the continued run.
 pub const CONTINUES: &str = "continues.json";
 
-/// The folder of the pipelines that items name, byte for byte, in the run's tree.
+/// The folder of the pipelines' exact bytes in the run's tree.
 pub const PIPELINES: &str = "pipelines";
 
-/// The folder of all refs of ours.
+/// The folder of all our refs.
 pub const REFS: &str = "refs/handoff/";
 
 /// The folder of the refs of runs.
@@ -57,8 +57,8 @@ pub const LOG_REFS: &str = "refs/handoff/logs/";
 /// The folder of the refs of archives.
 pub const ARCHIVE_REFS: &str = "refs/handoff/archives/";
 
-/// The ref of what is kept of archived runs here, and no part of the evidence: a line of commits that reach what they start from, the
-/// last of which has the rest in its tree, at [`kept_path`]. No run is called so.
+/// The ref that keeps data of archived runs that is not evidence: a chain of commits with the runs'
+/// bases as parents, whose last tree has the rest at [`kept_path`]. No run can have this name.
 pub const KEPT_REF: &str = "refs/handoff/bases/@archived";
 
 /// The folder of the refs of salvaged work.
@@ -67,18 +67,19 @@ pub const SALVAGE_REFS: &str = "refs/handoff/salvage/";
 /// The folder of the refs of transcripts.
 pub const TRANSCRIPT_REFS: &str = "refs/handoff/transcripts/";
 
-/// The folder of what was fetched: in it one for each remote, which holds what lies below [`REFS`] there.
+/// The folder of fetched refs, with one folder for each remote that mirrors its [`REFS`].
 pub const FETCHED_REFS: &str = "refs/handoff/remotes/";
 
 /// Returns the RFC 8785 (JCS) form of a value.
 ///
-/// Every number that this format itself writes is an integer, and what people wrote was checked to be finite when it was
-/// read, so this cannot fail for values of the model.
+/// The format itself writes only integers, and numbers in user data are checked when parsed, so
+/// this cannot fail.
 pub fn canonical<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).expect("model values are finite and have string keys")
 }
 
-/// Returns whether every number in a value is an integer that every reader of JSON holds exactly: the format writes no other.
+/// Returns true if every number is an integer that JSON readers represent exactly; the format
+/// writes no others.
 pub(super) fn has_safe_numbers(value: &Value) -> bool {
     match value {
         Value::Number(number) => {
@@ -114,7 +115,7 @@ pub fn thread_ref(thread: &ThreadId) -> String {
     format!("{THREAD_REFS}{}", thread.encoded())
 }
 
-/// Returns the folder of the refs that hold what runs start from.
+/// Returns the folder of the refs of runs' bases.
 pub fn bases() -> String {
     format!("{REFS}bases/")
 }
@@ -139,7 +140,7 @@ pub fn stamps_ref(run: &RunId) -> String {
     format!("{REFS}stamps/{}", run.encoded())
 }
 
-/// Returns `refs/handoff/logs/<name>`; a log's name is the fingerprint of its key, or [`super::log_name::LogName`] says what.
+/// Returns `refs/handoff/logs/<name>`; see [`super::log_name::LogName`].
 pub fn log_ref(name: &str) -> String {
     format!("{LOG_REFS}{}", encode_segment(name))
 }
@@ -149,58 +150,64 @@ pub fn archive_ref(name: &str) -> String {
     format!("{ARCHIVE_REFS}{}", encode_segment(name))
 }
 
-/// Returns where an archive's tree has the time stamps of a run: `stamps/<2 hex of sha256(run)>/<run>`.
+/// Returns the path of a run's time stamps in an archive's tree: `stamps/<2 hex of
+/// sha256(run)>/<run>`.
 pub fn archived_stamps_path(run: &RunId) -> String {
     format!("stamps/{}", log_path(run))
 }
 
-/// Returns where the tree of [`KEPT_REF`] has the transcripts or the salvaged work of a run: `<folder>/<2 hex of sha256(run)>/<run>`.
+/// Returns the path of a run's transcripts or salvaged work in the tree of [`KEPT_REF`]:
+/// `<folder>/<2 hex of sha256(run)>/<run>`.
 pub fn kept_path(folder: &str, run: &RunId) -> String {
     format!("{folder}/{}", log_path(run))
 }
 
-/// Returns the folder of what was fetched from a remote.
+/// Returns the folder of refs fetched from a remote.
 pub fn fetched_refs(remote: &str) -> String {
     format!("{FETCHED_REFS}{remote}/")
 }
 
-/// Returns where a repository log's tree keeps what it knows of a run: `<2 hex of sha256(run)>/<run>`.
+/// Returns the path of a run's record in a log's tree: `<2 hex of sha256(run)>/<run>`.
 pub fn log_path(run: &RunId) -> String {
     format!("{}/{}", fan(run.as_str()), run.encoded())
 }
 
-/// Returns where a repository log's tree keeps what it knows of a thread: `threads/<2 hex of sha256(thread)>/<thread>`.
+/// Returns the path of a thread's record in a log's tree: `threads/<2 hex of
+/// sha256(thread)>/<thread>`.
 pub fn log_thread_path(thread: &ThreadId) -> String {
     format!("threads/{}/{}", fan(thread.as_str()), thread.encoded())
 }
 
-/// The folder of a repository log's tree with what its key decided about the items of others' runs.
+/// The folder of decisions about others' runs in a log's tree.
 pub const DECIDED: &str = "decided";
 
-/// The folder of a repository log's tree with the documents that its key wrote for others' runs.
+/// The folder of documents for others' runs in a log's tree.
 pub const WRITTEN: &str = "written";
 
-/// Returns where a repository log's tree keeps what its key last decided about an item: `decided/<2 hex of sha256(run)>/<run>/<item>`.
+/// Returns the path of the latest decision about an item in a log's tree: `decided/<2 hex of
+/// sha256(run)>/<run>/<item>`.
 pub fn decided_path(run: &RunId, item: &ItemId) -> String {
     format!("{DECIDED}/{}/{}", log_path(run), item.encoded())
 }
 
-/// Returns where a repository log's tree keeps the document that its key last wrote: `written/<2 hex of sha256(run)>/<run>/<document>`.
+/// Returns the path of the latest document in a log's tree: `written/<2 hex of
+/// sha256(run)>/<run>/<document>`.
 pub fn written_path(run: &RunId, name: &FilePath) -> String {
     format!("{WRITTEN}/{}/{}", log_path(run), name.encoded())
 }
 
-/// Returns where a run's transcripts tree keeps one: `<2 hex of sha256(item)>/<item>/<attempt>`.
+/// Returns the path of a transcript in a run's transcripts tree: `<2 hex of
+/// sha256(item)>/<item>/<attempt>`.
 pub fn transcript_path(item: &ItemId, attempt: u32) -> String {
     format!("{}/{}/{attempt}", fan(item.as_str()), item.encoded())
 }
 
-/// Returns the output that an item's change to the files of a submodule is handed over as: `submodules/<path>.patch`.
+/// Returns the output for a change to a submodule: `submodules/<path>.patch`.
 pub fn submodule_output(path: &str) -> Result<FilePath, NameError> {
     FilePath::parse(&format!("{SUBMODULES}{path}.patch"))
 }
 
-/// Returns the path of the submodule that an output may be the change to.
+/// Returns the submodule whose change an output may be.
 pub fn submodule_of(output: &FilePath) -> Option<&str> {
     output.as_str().strip_prefix(SUBMODULES)?.strip_suffix(".patch")
 }
@@ -215,7 +222,7 @@ pub fn pipeline_path(digest: Digest) -> String {
     format!("{PIPELINES}/{}.json", digest.hex())
 }
 
-/// Returns where the run's tree keeps a product that was sealed from elsewhere, by the name that entry 0 gives it, and its evidence:
+/// Returns the paths of a product from outside and of its evidence, by its name in entry 0:
 /// `imports/<sha256(name)>/product` and `imports/<sha256(name)>/evidence.json`.
 pub fn import_paths(name: &str) -> [String; 2] {
     let folder = Digest::of(name.as_bytes()).hex();
@@ -227,7 +234,7 @@ pub fn document_path(name: &FilePath) -> String {
     format!("documents/{}", name.encoded())
 }
 
-/// Where the items of one run stand in its tree; recorded as `fanOut` in entry 0.
+/// The layout of `items/` in a run's tree; recorded as `fanOut` in entry 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Whether `items/` has a level of two hex digits of `sha256(id)`.
@@ -244,7 +251,7 @@ impl Layout {
         }
     }
 
-    /// Returns the path of the normalised item, for one that was added after submit.
+    /// Returns the path of the normalised item, for an item added after submit.
     pub fn definition(self, item: &ItemId) -> String {
         self.item(item) + "/item.json"
     }
@@ -259,7 +266,7 @@ impl Layout {
         self.item(item) + "/manifest.json"
     }
 
-    /// Returns the path of what shows that the item's products are those of another run's.
+    /// Returns the path of the evidence of reused products.
     pub fn reused(self, item: &ItemId) -> String {
         self.item(item) + "/reused.json"
     }
@@ -283,8 +290,8 @@ impl Layout {
         }
     }
 
-    /// Returns where the products of an item stand that are its alone, and give way to those of its next attempt: files, and
-    /// folders with a slash at the end.
+    /// Returns the paths of an item's own products, which its next attempt replaces: files, and
+    /// folders with a trailing slash.
     pub fn products(self, item: &ItemId) -> impl Iterator<Item = String> {
         ProductKind::ALL.iter().filter_map(move |kind| match kind {
             ProductKind::Patch => Some(self.patch(item)),

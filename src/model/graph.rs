@@ -1,4 +1,4 @@
-//! The items of a run with their dependency edges, by position.
+//! The dependency graph of a run's items, by position.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,10 +7,10 @@ use super::name::ItemId;
 use super::order::{stuck, topological};
 use super::plan::{Item, Plan};
 
-/// The items of a run, the plan's in its order and then those added later, with the edges between them in both directions.
+/// The items of a run, the plan's and then added ones, with edges in both directions.
 ///
-/// Positions are indices into [`Graph::items`]. Built from plans that were validated; an edge to an item that is not there,
-/// which only a forged plan can have, is listed in [`Graph::dangling`] and otherwise left out.
+/// Positions are indices into [`Graph::items`]. Edges to missing items, which only a forged plan
+/// has, are listed in [`Graph::dangling`].
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     items: Vec<Item>,
@@ -46,7 +46,7 @@ impl Graph {
         graph
     }
 
-    /// Has items wait for others besides those that they name; what is not there is left out, as in a forged plan.
+    /// Adds dependencies; ignores missing items, as in a forged plan.
     pub(super) fn order_also(&mut self, edges: &BTreeMap<ItemId, Vec<ItemId>>) {
         for (item, waits_for) in edges {
             let Some(at) = self.position(item) else { continue };
@@ -60,9 +60,9 @@ impl Graph {
         }
     }
 
-    /// Returns why items do not fit behind those that are there, if they do not.
+    /// Returns the reason why items cannot be added, if any.
     ///
-    /// Unlike those of a plan they must fit: no id that is taken, nothing to wait for that does not exist, no circle.
+    /// An id must be new, dependencies must exist, and there must be no cycle.
     pub(super) fn would_take(&self, items: &[Item]) -> Result<(), Illegal> {
         let new: HashMap<&ItemId, usize> = items.iter().enumerate().map(|(at, item)| (&item.id, at)).collect();
         let mut edges = Vec::with_capacity(items.len());
@@ -83,7 +83,7 @@ impl Graph {
         }
     }
 
-    /// Adds items after those that are there; on an error none is.
+    /// Adds items, or none on an error.
     pub(super) fn extend(&mut self, items: Vec<Item>) -> Result<(), Illegal> {
         self.would_take(&items)?;
         let first = self.items.len();
@@ -101,7 +101,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the items: the plan's in its order, then those added later.
+    /// Returns the items: the plan's, then added ones.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
@@ -116,22 +116,22 @@ impl Graph {
         self.index.get(id).copied()
     }
 
-    /// Returns the positions that an item waits for.
+    /// Returns the dependencies of an item.
     pub fn dependencies(&self, at: usize) -> &[usize] {
         &self.dependencies[at]
     }
 
-    /// Returns the positions that wait for an item.
+    /// Returns the dependents of an item.
     pub fn dependents(&self, at: usize) -> &[usize] {
         &self.dependents[at]
     }
 
-    /// Returns all positions, each after those that it waits for, otherwise in their order.
+    /// Returns all positions in topological order, otherwise in their own order.
     pub fn order(&self) -> Vec<usize> {
         topological(&self.dependencies)
     }
 
-    /// Returns the edges to items that do not exist.
+    /// Returns the edges to missing items.
     pub fn dangling(&self) -> &[(usize, ItemId)] {
         &self.dangling
     }

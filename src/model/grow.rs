@@ -1,4 +1,4 @@
-//! What a rule's templates come to in a run as it stands. Pure.
+//! Instantiates a rule's templates for the present state of a run. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use super::plan::{Item, Need, ProductKey, Selector, Source};
 use super::rule::{Each, KEY, Made, ROUND, Rule, Several, Template};
 use super::state::{Phase, RunState};
 
-/// Returns the items that a rule creates now, normalised and in the order of their ids; an error says why the run cannot have them.
+/// Returns the items that a rule creates now, normalised and ordered by id. An error says why the
+/// run cannot have them.
 pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Item>, String> {
     let round = (state.rounds(rule.id()) + 1).to_string();
     let keys: Vec<Option<&FilePath>> = match &several.for_each {
@@ -29,19 +30,19 @@ pub fn items(state: &RunState, rule: &Rule, several: &Several) -> Result<Vec<Ite
     if let Some(twice) = items.iter().find(|item| !taken.insert(&item.id)) {
         return Err(format!("there would be two items {:?}", twice.id.as_str()));
     }
-    // Whose place is to be taken may have been asked for again, and comes to an end soon.
+    // An item to be replaced may be retrying, and will end soon.
     let is_open = |old: &ItemId| state.graph.position(old).is_some_and(|at| !state.items[at].phase.is_terminal());
     if items.iter().filter_map(|item| item.replaces.as_ref()).any(is_open) {
         return Ok(Vec::new());
     }
-    // What the run cannot take is no dead end: it is said, as everything is that a rule comes to.
+    // Items that the run cannot have are reported as an outcome, not as an error.
     if !items.is_empty() {
         state.would_take(&Cause::Rule(rule.id().clone()), &items).map_err(|illegal| illegal.to_string())?;
     }
     Ok(items)
 }
 
-/// Returns the name of an item without the number of its round, and that number, which is 1 where there is none.
+/// Splits an item's name into the name without its round, and the round, 1 by default.
 pub fn version(id: &ItemId) -> (&str, u64) {
     let split = id.as_str().rsplit_once('~');
     let numbered = split.and_then(|(base, number)| {
@@ -55,23 +56,23 @@ fn outputs_of<'s>(state: &'s RunState, item: &ItemId) -> impl Iterator<Item = &'
     state.newest(item).into_iter().flat_map(|at| state.outputs(at).map(|(path, _)| path))
 }
 
-/// The items that one application of a rule adds, as far as they are made.
+/// The items that one application of a rule adds.
 struct Growth<'a> {
     state: &'a RunState,
     round: &'a str,
-    /// The items of the run that one of them stands for. None of those has an heir in its turn, or who asks for the newest
-    /// would go in a circle.
+    /// The existing items that one of them replaces. None of those may have been replaced before;
+    /// otherwise the search for the newest item would not end.
     heirs: BTreeMap<ItemId, ItemId>,
-    /// What is made so far, normalised.
+    /// The items so far, normalised.
     items: Vec<Item>,
-    /// How many dependencies and needs were looked at for them.
+    /// The number of dependencies and needs examined.
     edges: usize,
-    /// What their `item.json` come to.
+    /// The total size of their `item.json`.
     bytes: usize,
 }
 
 impl Growth<'_> {
-    /// Makes the item of a template.
+    /// Instantiates a template.
     fn template(&mut self, template: &Template, key: Option<&FilePath>) -> Result<(), String> {
         let written = &template.item;
         let mut item = Item {
@@ -107,9 +108,9 @@ impl Growth<'_> {
         self.push(item)
     }
 
-    /// Adds the needs of which there is one for each output of an item.
+    /// Adds a need for each output of an item.
     fn each(&mut self, each: &Each, item: &mut Item) -> Result<(), String> {
-        // A short path may come to a long name, and one for each output.
+        // A short path can become a long name, once for each output.
         let mut bytes = self.bytes;
         for key in outputs_of(self.state, &each.outputs_of) {
             self.look_at(1)?;
@@ -125,7 +126,7 @@ impl Growth<'_> {
         Ok(())
     }
 
-    /// Makes an item once more, and all that was skipped because of it.
+    /// Copies an item, and everything that was skipped because of it.
     fn again(&mut self, item: &ItemId) -> Result<(), String> {
         let Some(first) = self.state.newest(item) else { return Err(format!("there is no item {item:?}")) };
         let mut again = BTreeSet::from([first]);
@@ -149,7 +150,7 @@ impl Growth<'_> {
         }
         for (at, id) in copies {
             let old = self.state.graph.item(at);
-            // What its place in the order of the plan is has no need that would say so.
+            // A dependency that only expresses order.
             self.look_at(self.state.graph.dependencies(at).len() + old.needs.len())?;
             let waits_for = self.state.graph.dependencies(at).iter().map(|on| &self.state.graph.item(*on).id);
             let depends_on = waits_for.map(|id| self.newest(id)).collect();
@@ -164,7 +165,7 @@ impl Growth<'_> {
         Ok(())
     }
 
-    /// Takes in an item that is made; an error says that it is one too many.
+    /// Adds an item; fails above the limit.
     fn push(&mut self, item: Item) -> Result<(), String> {
         let item = item.normalised();
         self.bytes += definition(&item).len();
@@ -176,7 +177,7 @@ impl Growth<'_> {
         Ok(())
     }
 
-    /// Counts dependencies and needs before they are looked at.
+    /// Counts dependencies and needs before examining them.
     fn look_at(&mut self, edges: usize) -> Result<(), String> {
         self.edges += edges;
         if self.edges > bounds::CREATED_EDGES {
@@ -185,7 +186,8 @@ impl Growth<'_> {
         Ok(())
     }
 
-    /// Has a new item stand for one of the run. What neither is one nor the other cannot, which is told when all are made.
+    /// Lets a new item replace an existing one. Invalid combinations are reported when all items
+    /// exist.
     fn inherits(&mut self, old: &ItemId, new: &ItemId) {
         let is_there = |id| self.state.graph.position(id).is_some();
         if is_there(old) && !is_there(new) {
@@ -205,14 +207,14 @@ impl Growth<'_> {
         Ok(Need { from, select })
     }
 
-    /// Returns whether what a need is bound to is there.
+    /// Returns true if the product of a need exists.
     fn has(&self, need: &Need) -> bool {
         let Source::Item(id) = &need.from else { return true };
         let product: ProductKey = need.select.product_key();
         self.state.graph.position(id).is_some_and(|at| self.state.items[at].products.contains_key(&product))
     }
 
-    /// Returns the id that stands for an item now, those that are just made included.
+    /// Returns the newest replacement of an item, including new items.
     fn newest(&self, id: &ItemId) -> ItemId {
         let newest = self.state.newest_id(id);
         self.heirs.get(newest).unwrap_or(newest).clone()
@@ -232,7 +234,7 @@ impl Growth<'_> {
         FilePath::parse(&text).map_err(|error| format!("an input cannot be called {text:?}: {error}"))
     }
 
-    /// Puts in what was not known when it was written. A key is put in last, so that nothing is looked for in it.
+    /// Substitutes placeholders. Keys are substituted last, so that their content is not expanded.
     fn filled(&self, written: &str, key: Option<&FilePath>) -> String {
         let filled = written.replace(ROUND, self.round);
         match key {
@@ -242,7 +244,7 @@ impl Growth<'_> {
     }
 }
 
-/// Binds an input of an item.
+/// Adds a need to an item.
 fn bind(item: &mut Item, name: FilePath, need: Need) -> Result<(), String> {
     if item.needs.contains_key(&name) {
         return Err(format!("{:?} would have two inputs {:?}", item.id.as_str(), name.as_str()));

@@ -1,7 +1,8 @@
-//! Every hint: what a person may do next, most of them a command that can be pasted.
+//! All hints: next steps for a person, most of them commands to paste.
 //!
-//! What stands between braces is quoted for a shell ([`quoted`]): names come from whoever wrote a plan, and one that is pasted must
-//! not run a command of its own. Words in capitals are for the reader to replace. Only this file, with those below it, makes a [`Hint`].
+//! Arguments in braces are quoted for a shell ([`quoted`]), because names may come from an
+//! untrusted plan. Words in capitals are for the reader to replace. Only this file and its
+//! submodules create a [`Hint`].
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::printable::written_out;
 use super::quote::quoted;
 
-/// What a person may do next, in one line.
+/// A next step, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint(Box<Parts>);
 
@@ -26,17 +27,17 @@ impl Hint {
         Self(Box::new(Parts { line, name, about: about.iter().map(|word| (*word).to_owned()).collect() }))
     }
 
-    /// The name of the function that made it, for readers that have other ways than commands.
+    /// The name of the function that created it, for clients that map hints to their own actions.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// The arguments of that function, unquoted.
+    /// The unquoted arguments of that function.
     pub fn about(&self) -> &[String] {
         &self.0.about
     }
 
-    /// The line.
+    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0.line
     }
@@ -66,165 +67,165 @@ macro_rules! hints {
     };
 }
 
-// What there is.
+// Lists and lookups.
 hints! {
-    /// What is to confine workers is not there.
+    /// The required confinement is unavailable.
     sandbox() => "apt-get install bubblewrap   # or `handoff.sandbox = auto` for what this machine can enforce";
-    /// What is to keep workers from the network is not asked for.
+    /// Network restriction needs confinement.
     confine() => "git config handoff.sandbox auto   # or leave the network open: git config handoff.network any";
-    /// What a worker is to write is not there.
+    /// A `writable` path does not exist.
     make_folder(path) => "mkdir -p {path}   # or, for a file: touch";
-    /// What workers are to reach is named by a path that one of them may change.
+    /// A reachable path can be changed by a worker.
     reached() => "git config --show-origin --get-regexp 'handoff.*able'   # name where it really lies, if that is what you mean";
-    /// A folder that workers are to reach holds what is made anew for each of them.
+    /// A reachable folder contains a path that is created for each worker.
     laid_over() => "git config --show-origin --get-regexp '^handoff[.].*[.](readable|writable|home)$'   # name folders below it instead";
-    /// No run, or no settled one, is called so.
+    /// There is no such run.
     runs() => "git handoff runs";
-    /// No thread is called so.
+    /// There is no such thread.
     threads() => "git handoff thread list";
-    /// Neither a run nor a thread is called so.
+    /// There is no such run or thread.
     runs_and_threads() => "git handoff runs && git handoff thread list";
-    /// No item of the run is called so.
+    /// The run has no such item.
     items(run) => "git handoff status {run}";
-    /// The run is there, and what was asked for is not.
+    /// The run does not have what was requested.
     show(run) => "git handoff show {run}";
-    /// The run is there, and it is another plan's.
+    /// The run exists with another plan.
     show_or_rename(run) => "git handoff show {run}   # or give the plan another id";
-    /// What is recorded is not here.
+    /// Recorded content is missing here.
     show_elsewhere(run) => "git handoff show {run}   # its bytes are elsewhere, or were deleted";
-    /// No document of the run is called so.
+    /// The run has no such document.
     documents(run) => "git handoff doc list {run}";
-    /// A document has other revisions than was thought.
+    /// A document has changed.
     revisions(run, document) => "git handoff doc log {run} {document}";
     /// A document is larger than an answer may be.
     get_document(run, document) => "git handoff doc get {run} {document}";
-    /// No checkpoint of the thread is called so.
+    /// The thread has no such checkpoint.
     checkpoints(thread) => "git handoff thread log {thread}";
-    /// No anchor is called so.
+    /// There is no such anchor.
     anchors() => "git handoff anchor list";
-    /// Neither an anchor nor a run is called so.
+    /// There is no such anchor or run.
     anchors_and_runs() => "git handoff anchor list && git handoff runs";
-    /// No commit is called so.
+    /// There is no such commit.
     commits() => "git log --oneline --all";
-    /// No remote is called so.
+    /// There is no such remote.
     remotes() => "git remote --verbose";
-    /// What git reads where refs contradict one another.
+    /// Refs contradict each other.
     refs() => "git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say";
-    /// Where a setting stands, in all files.
+    /// Shows every file that sets a key.
     setting(key) => "git config --show-origin --get-all {key}";
-    /// What items need and what they hand over would lie in one folder.
+    /// The inputs and outputs folders are the same.
     folders() => "git config --show-origin --get-regexp '^handoff[.]workspace[.](inputs|outputs)$'";
-    /// No pipeline is called so.
+    /// There is no such pipeline.
     pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
-    /// Items whose check did not pass are in the way.
+    /// Red items prevent an operation.
     allow_red(item) => "git handoff show {item}   # to apply it all the same: --allow-red";
-    /// An item whose check did not pass is done.
+    /// A red item is done.
     red_again(item) => "git handoff show {item}   # for another try: submit the plan with another id; `onVerifyFail = fail` tries again by itself";
     /// The bytes of a product, a manifest or a transcript.
     cat(what) => "git handoff cat {what}";
-    /// A change to a submodule is to be applied there.
+    /// Applies a change to a submodule.
     apply_submodule(what, path) => "git handoff cat {what} | git -C {path} apply --index";
     /// The bytes of a file of a commit, by stock git.
     git_show(file) => "git show {file}";
 }
 
-// Whether it is what was recorded.
+// Verification.
 hints! {
-    /// A run does not hold, or may not.
+    /// A run may not verify.
     verify(run) => "git handoff verify {run}";
-    /// A run is by keys that nobody vouched for.
+    /// A run is signed by untrusted keys.
     verify_or_accept(run) => "git handoff verify {run}   # to take it all the same: --accept-untrusted";
-    /// A thread does not hold, or may not.
+    /// A thread may not verify.
     verify_thread(thread) => "git handoff thread verify {thread}";
-    /// Something that some run rests on is not what it was.
+    /// Data of some run was altered.
     verify_all() => "git handoff verify --all";
-    /// A log went another way on a remote than here.
+    /// A log diverged from the remote's.
     verify_logs() => "git handoff verify --all   # one of the two logs says of a run what the other does not";
-    /// Who signed can only be said of keys that belong to somebody.
+    /// Names of signers require an allowed-signers file.
     verify_by_signer() => "git handoff verify --signers FILE --signer PRINCIPAL RUN";
-    /// As [`verify_by_signer`], of a thread.
+    /// Like [`verify_by_signer`], for a thread.
     verify_thread_by_signer() => "git handoff thread verify --signers FILE --signer PRINCIPAL THREAD";
-    /// An anchor holds something else of a run.
+    /// An anchor has a different record of a run.
     check_anchors(run) => "git handoff anchor check {run}";
-    /// A file holds no proof.
+    /// A file is not a proof.
     prove() => "git handoff prove RUN/ITEM:patch";
-    /// A file holds no audit bundle.
+    /// A file is not an audit bundle.
     export_bundle() => "git handoff export RUN --format bundle-json";
-    /// Something is wrong with what this tool keeps in the repository.
+    /// The tool's data in the repository is damaged.
     doctor() => "git handoff doctor";
-    /// What is wrong can be mended by itself.
+    /// A problem can be repaired automatically.
     mend() => "git handoff doctor --fix";
-    /// A lock is in the way.
+    /// A lock file remains.
     mend_lock() => "git handoff doctor --fix   # or, if git is at work here, the same command again";
 }
 
-// How a run goes on.
+// Driving runs.
 hints! {
-    /// A run has something left to do.
+    /// A run is unfinished.
     run(run) => "git handoff run {run}";
-    /// A run has to be sealed before it proves anything.
+    /// A proof needs a sealed run.
     run_or_close(run) => "git handoff run {run}   # or seal it as it is: git handoff close {run}";
-    /// A run has settled, and not every item is done.
+    /// A settled run has unfinished items.
     close(run) => "git handoff close {run}";
-    /// A run has not settled.
+    /// A run is not settled.
     run_to_close(run) => "git handoff run --close {run}";
-    /// A run that is open-ended waits for more.
+    /// An open-ended run waits for more items.
     extend_or_close(run) => "git handoff extend {run} PLAN   # or seal it as it is: git handoff close {run}";
     /// Some items of a run are not done.
     status_blocked(run) => "git handoff status --blocked {run}";
-    /// There are runs that have not settled.
+    /// There are unsettled runs.
     run_all() => "git handoff run";
-    /// There is no run yet.
+    /// There are no runs.
     first_plan() => "git handoff submit PLAN --run";
-    /// An agent asked for an executor that it may not have.
+    /// An agent requested a forbidden executor.
     allow_executor(name) => "git config --add handoff.mcp.executors {name}";
-    /// An agent named a remote that it may not push to or fetch from.
+    /// An agent requested a forbidden remote.
     allow_remote(name) => "git config --add handoff.mcp.remotes {name}";
-    /// A rule stopped short.
+    /// A rule stopped early.
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";
-    /// An item failed; the one that it waits for did.
+    /// An item failed because its dependency did.
     retry(item) => "git handoff retry {item}";
     /// An item failed.
     retry_or_close(item, run) => "git handoff retry {item}   # or seal it as it is: git handoff close {run}";
-    /// An item is done without a product that another one needs.
+    /// A done item lacks a product that another needs.
     without_product(run, item) => "git handoff close {run}   # {item} is done without that product; for another try: submit the plan with another id";
-    /// A word may mean a file and a run.
+    /// A name means both a file and a run.
     run_or_file(file, run) => "git handoff run {file}   # or the run: git handoff run {run}";
     /// There is a plan to run.
     run_plan(path) => "git handoff run {path}";
-    /// The file of a plan to start from is there already.
+    /// The file of an example plan exists.
     plan_new() => "git handoff plan new other.json";
-    /// An agent failed whose login lies where workers see nothing.
+    /// An agent failed because its login is hidden from workers.
     login(key, place) => "git config --add {key} {place}   # its login is in your home directory, of which workers see nothing else";
-    /// Who got there first has changed what this was decided by.
+    /// Another process changed the state first.
     again() => "run the same command again";
     /// The disk was full.
     again_with_space() => "free some space, then run the same command again: the run continues where it stopped";
-    /// Somebody else drives the run.
+    /// Another process drives the run.
     wait() => "wait for it, or stop that process and run the same command again";
-    /// Unfinished work could not be put away.
+    /// Unfinished work could not be saved.
     salvage() =>
         "free some space, or lift the limit, and run the same command again; or give the unfinished work up: git handoff clean --force --discard";
     /// Nothing was removed yet.
     force() => "the same command with --force";
-    /// A plan comes from a file.
+    /// A plan is read from a file.
     submit() => "git handoff submit plan.json";
-    /// A run takes no more items.
+    /// A run accepts no more items.
     open_ended() => "submit another plan, or one with \"openEnded\": true from the beginning";
-    /// A pipeline is not known here.
+    /// A pipeline is not registered.
     add_pipeline() => "git handoff pipeline add FILE";
     /// A plan is for another run.
     id_of_run() => "give the plan the id of the run";/// A run of that id is another key's.
     other_id_and_key() => "give the plan another id, and submit it under your own key";
-    /// A run was begun by somebody who is not known.
+    /// An unknown key began a run.
     know_beginner() => "if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
-    /// Something waits for somebody's decision.
+    /// Something waits for a decision.
     approve_or_reject(item, same) => "git handoff approve {item}   # or: git handoff reject {same} -m WHY";
-    /// What waits for a decision is to be looked at.
+    /// Shows what waits for a decision.
     waiting() => "git handoff waiting --all";
-    /// What stands in our log about a run that was fetched is to travel.
+    /// A statement about a fetched run should be pushed.
     push_said(remote, run) => "git handoff push {remote} {run}";
-    /// A name that differs in letter case alone is taken.
+    /// A name differs from an existing one only in case.
     name_there(name) => "use the name that is there: {name}";
 }
 
@@ -252,120 +253,120 @@ pub use threads::*;
 mod upkeep;
 pub use upkeep::*;
 
-// How evidence is shared.
+// Sharing.
 hints! {
     /// There is no remote.
     add_remote() => "git remote add origin URL";
-    /// A run or a thread stands where the remote belongs.
+    /// A run or thread was named in place of the remote.
     push_named(remote, name) => "git handoff push {remote} {name}";
-    /// As [`push_named`], of fetching.
+    /// Like [`push_named`], for `fetch`.
     fetch_named(remote, name) => "git handoff fetch {remote} {name}";
-    /// The remote has something that is not here.
+    /// The remote has something that is missing here.
     fetch(remote) => "git handoff fetch {remote}";
-    /// A run went another way on the remote than here.
+    /// A run diverged from the remote's.
     fetch_and_verify(remote, run, fetched) => "git handoff fetch {remote} {run} && git handoff verify {fetched}   # if it is another person's: git handoff run PLAN --id ID, and git handoff delete {run}";
-    /// As [`fetch_and_verify`], of a thread.
+    /// Like [`fetch_and_verify`], for a thread.
     fetch_and_verify_thread(remote, name, fetched) =>
         "git handoff fetch {remote} {name} && git handoff thread verify {fetched}";
-    /// Transcripts are not fetched unless somebody asks for them.
+    /// Transcripts are fetched only on request.
     fetch_transcripts(remote) => "git handoff fetch {remote} --transcripts";
-    /// A bundle holds whole products.
+    /// A bundle includes products.
     fetch_content() => "in a partial clone, bring the products first: git handoff fetch --content";
-    /// More was offered than is taken at once.
+    /// The remote has too many refs.
     fetch_less() => "name the runs to fetch";
-    /// More bytes were offered than are taken at once.
+    /// The remote sent too much data.
     fetch_less_or_raise() => "name the runs to fetch, or: git config handoff.maxFetchSize 8g";
-    /// What was fetched before is kept, and the remote says something else now.
+    /// A remote's ref was rewritten; the fetched one is kept.
     forget(reference) => "git update-ref -d {reference}   # forgets what was seen there before; then fetch again";
-    /// What a remote showed is not known any more, or is not to be missed.
+    /// A remote's record is unreadable, or losses should be ignored.
     forget_seen(path) => "rm -r {path}   # forgets what that remote has shown; nothing that was fetched goes";
-    /// What cannot go to a remote, or to a terminal, goes into a file.
+    /// Writes output to a file.
     bundle() => "git handoff bundle --all --output runs.bundle";
 }
 
-// How evidence is kept outside.
+// Anchors.
 hints! {
     /// There is no anchor.
     add_anchor() => "git handoff anchor add NAME git URL";
-    /// An anchor knows of no run yet.
+    /// An anchor has no runs.
     push_anchor(name) => "git handoff anchor push {name}";
 }
 
-// What is set.
+// Settings.
 hints! {
-    /// There is no key to sign with.
+    /// There is no signing key.
     signing_key() => "git config handoff.signingKey ~/.ssh/id_ed25519   # or '' for a key of this repository's own";
-    /// A program that is to sign did not.
+    /// The signing program failed.
     own_signing_key() => "git config handoff.signingKey ''   # signs with a key of this repository's own; the keys of an agent: ssh-add -l";
-    /// A plan, or what follows from it, has more items than are taken.
+    /// A plan has too many items.
     max_items(count) => "git config handoff.maxItems {count}";
-    /// A product is larger than products may be.
+    /// A product is too large.
     max_product_size() => "git config handoff.maxProductSize 1g";
-    /// There is no place for worktrees and caches.
+    /// There is no folder for worktrees and caches.
     workspace_root() => "git config handoff.workspace.root /var/tmp/git-handoff   # or set XDG_CACHE_HOME to a folder that you can write to";
-    /// Worktrees are made where git would track them.
+    /// Worktrees would be tracked by git.
     unset_workspace_root() => "git config --unset handoff.workspace.root";
-    /// Answers go through a pager that is none.
+    /// The pager is not a command.
     no_pager() => "git --no-pager handoff   # or name another: git config core.pager less";
-    /// The base tree tracks a folder that every attempt needs.
+    /// The base tree tracks the inputs or outputs folder.
     workspace_folder(key) => "git config handoff.workspace.{key} <another folder>";
     /// A setting names a file that cannot be read.
     set_file(key) => "git config {key} FILE";
-    /// A file that says whom to trust stands where those who are judged can write it.
+    /// A file about trust lies inside the work tree.
     move_out() => "move it out of the work tree, or name it for this once: --signers FILE, --revoked FILE";
-    /// Refs are stored as this tool does not read them.
+    /// The ref storage format is not supported.
     ref_format() => "git refs migrate --ref-format=files";
     /// There is no repository.
     init() => "git init";
-    /// A push to a remote deletes what others handed over there.
+    /// A push would delete others' runs.
     no_mirror(remote) => "git config --unset remote.{remote}.mirror";
-    /// A fetch from a remote deletes what it shows no more.
+    /// A fetch would delete runs that the remote lacks.
     no_prune(remote) => "git config remote.{remote}.prune false   # or take the refspec out: `git handoff fetch` needs none";
-    /// A remote lost what was fetched from it, and that is here.
+    /// A remote lost something that is here.
     hand_back(remote, kept, reference) => "git push {remote} {kept}:{reference}   # if it is to be there again";
-    /// Neither a remote nor this repository has something that was handed over.
-    ask_for_it() => "ask whoever has it for: git handoff push REMOTE --all   # or for: git handoff bundle";
-    /// The ref of a run or thread is not where its log says that it was, and what it pointed at is here.
+    /// A shared run or thread is lost everywhere.
+    ask_for_it() => "ask its owner for: git handoff push REMOTE --all   # or for: git handoff bundle";
+    /// A ref differs from its log, and the logged commit is here.
     restore_ref(name, commit) => "git update-ref {name} {commit}";
-    /// The ref of a run or thread is gone, and nothing says what it pointed at.
+    /// A ref is gone, and its last commit is unknown.
     find_lost() => "git handoff fetch   # or look for the commit: git fsck --no-reflogs --lost-found";
-    /// Objects can be deleted while somebody is about to use them.
+    /// git may prune objects while they are in use.
     prune_expire() => "git config gc.pruneExpire 2.weeks.ago";
-    /// Objects that are fetched are not checked.
+    /// Fetched objects are not checked.
     fsck_objects() => "git config fetch.fsckObjects true";
-    /// History is elsewhere.
+    /// The clone is shallow.
     unshallow() => "git fetch --unshallow";
 }
 
-/// A name is not known, and one that is like it is.
+/// A similar name exists.
 pub fn did_you_mean(name: &str) -> Hint {
     Hint::new("did_you_mean", &[name], format!("did you mean {name:?}?"))
 }
 
-/// As [`did_you_mean`], in a plan, whose ids need no quotes.
+/// Like [`did_you_mean`], for a plan, whose ids need no quotes.
 pub fn did_you_mean_in_plan(name: &str) -> Hint {
     Hint::new("did_you_mean_in_plan", &[name], format!("did you mean `{}`?", written_out(name)))
 }
 
-/// A run of that id was here before.
+/// The id was used before.
 pub fn other_id(run: &str) -> Hint {
     Hint::new("other_id", &[run], format!("give the plan another id than {run:?}"))
 }
 
-/// A queue is not known here.
+/// A queue is not registered.
 pub fn register_queue(queue: impl fmt::Display) -> Hint {
     let setting = quoted(&format!("handoff.queue.{queue}.concurrency"));
     Hint::new("register_queue", &[&queue.to_string()], format!("git config {setting} 2"))
 }
 
-/// A schema is not known here.
+/// A schema is not registered.
 pub fn register_schema(schema: impl fmt::Display) -> Hint {
     let schema = schema.to_string();
     let line = set_file(format_args!("handoff.schema.{schema}.path")).to_string();
     Hint::new("register_schema", &[&schema], line)
 }
 
-/// As [`register_schema`], in a plan.
+/// Like [`register_schema`], for a plan.
 pub fn register_schema_in_plan(schema: impl fmt::Display) -> Hint {
     let schema = schema.to_string();
     Hint::new("register_schema_in_plan", &[&schema], format!("git config handoff.schema.{schema}.path <file>"))

@@ -1,9 +1,9 @@
-//! Why an event may not follow what came before it.
+//! Reasons why an event is illegal in a state.
 
 use super::name::{FilePath, ItemId};
 use super::plan::ProductKey;
 
-/// Why an event may not follow what came before it.
+/// Reasons why an event is illegal in a state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Illegal {
@@ -35,7 +35,7 @@ pub enum Illegal {
     SkippedForNothing(ItemId),
     #[error("item {0:?} was dispatched, and it waits for people to decide")]
     ForPeople(ItemId),
-    #[error("item {0:?} was decided, and it waits for nobody's decision")]
+    #[error("item {0:?} was decided, but it does not wait for a decision")]
     NotForPeople(ItemId),
     #[error("item {0:?} was decided for other products than those that it depends on")]
     OtherProducts(ItemId),
@@ -45,7 +45,7 @@ pub enum Illegal {
     NotApprover(ItemId, String),
     #[error("item {0:?} is not for the key {2} to decide: it decided {1:?} about the same products")]
     SecondVote(ItemId, ItemId, String),
-    #[error("what somebody said was taken in a second time")]
+    #[error("a statement was recorded twice")]
     SaidBefore,
     #[error("the key {0} was admitted a second time for the same")]
     AdmittedBefore(String),

@@ -1,4 +1,4 @@
-//! The state of one item, and how `state.json` writes it.
+//! The state of an item, and its form in `state.json`.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use super::name::{FilePath, ItemId, RunId};
 use super::plan::ProductKey;
 use super::time::Moment;
 
-/// Where an item stands, as far as entries say.
+/// The status of an item, as far as entries record it.
 ///
-/// `pending` and `ready` are not here: both are [`Phase::Waiting`], told apart by the phases of the dependencies.
+/// `pending` and `ready` are both [`Phase::Waiting`]; the dependencies tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Not dispatched yet, or to be dispatched again.
+    /// Not dispatched, or to be dispatched again.
     Waiting,
     /// Its latest attempt is running.
     Running,
     /// Done; final.
     Done,
-    /// Failed for good, unless an operator asks for it again.
+    /// Failed, unless an operator requests a retry.
     Failed,
-    /// Left out because something it depends on did not get done.
+    /// Skipped because a dependency did not get done.
     Skipped,
     /// Cancelled.
     Cancelled,
 }
 
 impl Phase {
-    /// Returns whether nothing more happens by itself.
+    /// Returns true if the item has ended.
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Waiting | Self::Running)
     }
 
-    /// Returns the status word that `state.json` stores; none while the item waits.
+    /// Returns the status word in `state.json`, or `None` while the item waits.
     pub fn stored(self) -> Option<&'static str> {
         match self {
             Self::Waiting => None,
@@ -51,38 +51,38 @@ impl Phase {
 /// The state of one item.
 #[derive(Clone, Debug)]
 pub struct ItemState {
-    /// Where it stands.
+    /// The status.
     pub phase: Phase,
-    /// How many attempts were dispatched.
+    /// The number of dispatched attempts.
     pub attempts: u32,
-    /// How many of them `maxAttempts` does not count: all until an operator last asked for the item again, and those that a crash
-    /// took since.
+    /// The number of attempts that `maxAttempts` ignores: all before an operator's latest retry,
+    /// and those lost to crashes since.
     pub granted_at: u32,
-    /// How many attempts a crash took since an operator last asked for the item.
+    /// The number of attempts lost to crashes since an operator's latest retry.
     pub crashes: u32,
-    /// The moment before which the next attempt is not dispatched.
+    /// The earliest time of the next attempt.
     pub not_before: Option<Moment>,
-    /// Why it stands where it stands.
+    /// The reason of the status.
     pub reason: Option<String>,
-    /// Whether it is done although its check did not pass. No part of `state.json`: the entry that ends the item says so.
+    /// Whether it is done although its check failed. Not in `state.json`, but in the entry.
     pub red: bool,
-    /// What the worker says that it did, as the entry that ends the item has it; no part of `state.json`.
+    /// The worker's summary, from the entry; not in `state.json`.
     pub summary: Option<String>,
-    /// Who decided, where that is for people; no part of `state.json`.
+    /// The key that decided, for an approval; not in `state.json`.
     pub decided_by: Option<String>,
-    /// The item of another run that its products are taken from; no part of `state.json`.
+    /// The item of another run whose products were reused; not in `state.json`.
     pub reused: Option<(RunId, ItemId)>,
-    /// Whether it ran a pipeline that captures nothing; no part of `state.json`.
+    /// Whether its pipeline captures nothing; not in `state.json`.
     pub only_checks: bool,
-    /// What it hands over, once done.
+    /// The products, once done.
     pub products: BTreeMap<ProductKey, Product>,
-    /// What its latest attempt consumed.
+    /// The inputs of the latest attempt.
     pub inputs: BTreeMap<FilePath, InputRef>,
-    /// Whether an entry was about it yet, so that it has a `state.json`.
+    /// Whether it has a `state.json`, because an entry was about it.
     pub touched: bool,
 }
 
-/// `state.json` as it stands in the run's tree.
+/// `state.json` in the run's tree.
 #[derive(Serialize)]
 struct Stored<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ struct Stored<'a> {
 }
 
 impl ItemState {
-    /// Returns the state of an item that no entry is about.
+    /// Returns the state of an item without entries.
     pub(super) fn new() -> Self {
         Self {
             phase: Phase::Waiting,

@@ -1,4 +1,4 @@
-//! What a rule comes to in a run as it stands. Pure: documents are read through a function.
+//! Evaluates a rule in the present state of a run. Pure; a function provides documents.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use super::plan::Item;
 use super::rule::{Check, MAX_CONDITION_BYTES, Rule, Seen, Stop, Then, condition};
 use super::state::{CANNOT, RunState};
 
-/// What a rule does.
+/// The effect of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// It creates these, in the order of their ids.
+    /// Creates these items, ordered by id.
     Create(Vec<Item>),
-    /// It has the run say this.
+    /// Records this outcome.
     Conclude(RunConcluded),
 }
 
 impl Act {
-    /// Returns the items that it creates.
+    /// Returns the created items.
     pub fn items(&self) -> &[Item] {
         match self {
             Self::Create(items) => items,
@@ -29,34 +29,35 @@ impl Act {
     }
 }
 
-/// A rule held against a run.
+/// The evaluation of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The rule.
     pub rule: ItemId,
-    /// Everything that it requires, met or not.
+    /// All requirements, met or not.
     pub checks: Vec<Check>,
-    /// What it does if all of it is met; nothing where it did all it does at submit, or there is nothing to create it for.
+    /// The effect if all requirements are met; `None` if the rule acts only at submit, or has
+    /// nothing to create.
     pub act: Option<Act>,
 }
 
 impl Judgement {
-    /// Returns whether the rule does something now.
+    /// Returns true if the rule acts now.
     pub fn fires(&self) -> bool {
         self.act.is_some() && self.checks.iter().all(|check| check.holds)
     }
 }
 
-/// Returns what a rule does in a run as it stands, if anything.
+/// Returns the effect of a rule in the present state, if any.
 ///
-/// `read` gives the bytes of a revision; it is asked only where they decide.
+/// `read` returns the bytes of a revision; it is called only if they matter.
 pub fn acts<E>(
     state: &RunState,
     rule: &Rule,
     read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
 ) -> Result<Option<Act>, E> {
     let every = |checks: &[Check]| checks.iter().all(|check| check.holds);
-    // The cheapest first: most rules are looked at most often for nothing.
+    // Cheapest checks first, because most rules do not act.
     let is_over = || matches!(rule.then, Then::Several(_)) && state.rounds(rule.id()) >= rule.when.at_most;
     if rule.is_standing()
         || state.has_concluded(rule.id())
@@ -73,8 +74,8 @@ pub fn acts<E>(
     Ok(Some(act))
 }
 
-/// Returns why a rule stopped short in a run as it stands: all that it requires holds, but that it did as often as it may what it would do,
-/// or that there is nothing where it looks in a document. A run that said something of itself told what came of it.
+/// Returns the reason why a rule stopped: its requirements are met, but it has acted as often as
+/// allowed, or a document lacks the value at a pointer. `None` if a rule recorded an outcome.
 pub fn stopped_short<E>(
     state: &RunState,
     rule: &Rule,
@@ -83,10 +84,10 @@ pub fn stopped_short<E>(
     held_back(state, rule, Stop::Short, read)
 }
 
-/// Returns the rules that stopped before a run was done, each with the reason; an error names the rule whose document
-/// cannot be read.
+/// Returns the rules that stopped before the run was done, with reasons. The error names a rule
+/// whose document cannot be read.
 ///
-/// Nothing has stopped in a run that goes on, or that said something of itself: that tells what came of it.
+/// Empty for an unfinished run, and for one with a recorded outcome.
 pub fn stopped<E>(
     state: &RunState,
     mut read: impl FnMut(&FilePath, &Revision) -> Result<Vec<u8>, E>,
@@ -108,7 +109,7 @@ pub fn stopped<E>(
     Ok(stopped)
 }
 
-/// Says what a rule would have done if the run had not been ended.
+/// Formats what a rule would have done if the run had not been ended.
 fn cut_off(act: &Act) -> String {
     match act {
         Act::Create(items) => {
@@ -119,7 +120,8 @@ fn cut_off(act: &Act) -> String {
     }
 }
 
-/// Returns what keeps a rule from doing something, if each requirement that is not met stops it at least this much.
+/// Returns what prevents a rule from acting, if every unmet requirement stops it at least this
+/// much.
 fn held_back<E>(
     state: &RunState,
     rule: &Rule,
@@ -136,8 +138,8 @@ fn held_back<E>(
     Ok(why.filter(|_| judged.act.is_some() && missed.all(|check| check.stop >= least)))
 }
 
-/// Returns the conditions on a document that cannot be compared with these bytes, each with its rule and the reason: the
-/// document is no JSON or too large (`None`), or the value is no number and is compared as one.
+/// Returns the conditions that cannot be compared with a document, with rule and reason: `None` if
+/// it is not JSON or too large, or the value if it is not a number.
 pub fn uncompared(rules: &[Rule], document: &FilePath, bytes: Option<&[u8]>) -> Vec<(ItemId, String)> {
     let mut uncompared = Vec::new();
     for rule in rules.iter().filter(|rule| !rule.is_standing()) {
@@ -151,7 +153,7 @@ pub fn uncompared(rules: &[Rule], document: &FilePath, bytes: Option<&[u8]>) -> 
     uncompared
 }
 
-/// Holds a rule against a run as it stands, with everything that it requires.
+/// Evaluates a rule with all its requirements.
 pub fn judge<E>(
     state: &RunState,
     rule: &Rule,
@@ -167,7 +169,7 @@ pub fn judge<E>(
     Ok(Judgement { rule: rule.id().clone(), checks, act })
 }
 
-/// Returns what a rule does where everything holds that it requires.
+/// Returns the effect of a rule whose requirements are met.
 fn act(state: &RunState, rule: &Rule, seen: &BTreeMap<FilePath, Seen>) -> Option<Act> {
     let conclude = |outcome: &str, detail| {
         let (rule, outcome) = (rule.id().clone(), outcome.to_owned());
@@ -185,7 +187,7 @@ fn act(state: &RunState, rule: &Rule, seen: &BTreeMap<FilePath, Seen>) -> Option
     }
 }
 
-/// What depends on the entries alone: how much the rule has done.
+/// The requirements that depend on entries only: how often the rule acted.
 fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
     let items = match act {
         Act::Create(items) => items,
@@ -198,7 +200,8 @@ fn own_checks(state: &RunState, rule: &Rule, act: &Act) -> Vec<Check> {
     let rounds = state.rounds(rule.id());
     let most = rule.when.at_most;
     let found = format!("it created {rounds} of at most {most}");
-    // What goes by items alone is over when it did what it does; what goes by documents would go on with the next revision.
+    // A rule about items is finished once it acted; one about documents continues with the next
+    // revision.
     let check = if matches!(rule.then, Then::One(_)) { Check::or_short } else { Check::new };
     let mut checks = vec![check(rounds < most, found)];
     if let (Then::One(_), [item]) = (&rule.then, &items[..])

@@ -1,30 +1,30 @@
-//! How much one attempt may use.
+//! Resource limits of an attempt.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Bounds on what one attempt uses; none leaves it to the machine.
+/// Resource limits of an attempt; `None` means the machine's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
-    /// The memory of all its processes together, in bytes.
+    /// Memory of all processes together, in bytes.
     pub memory: Option<u64>,
-    /// Its processes at a time, threads counted where the kernel counts them.
+    /// Processes at a time, including threads where the kernel counts them.
     pub processes: Option<u64>,
-    /// The processor time of each process, in seconds.
+    /// Processor time of each process, in seconds.
     pub cpu_time: Option<u64>,
-    /// The open files of each process.
+    /// Open files of each process.
     pub open_files: Option<u64>,
-    /// The size of each file that it writes, in bytes.
+    /// Size of each written file, in bytes.
     pub file_size: Option<u64>,
-    /// What its worktree, its temporary files and its home take on the disk, in bytes.
+    /// Disk space of worktree, temporary files and home, in bytes.
     pub disk: Option<u64>,
-    /// What it writes to its standard output and error, in bytes.
+    /// Standard output and error, in bytes.
     pub output: Option<u64>,
 }
 
-/// What an attempt used more of than it may.
+/// An exceeded resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Exceeded {
@@ -32,30 +32,30 @@ pub enum Exceeded {
     Memory(u64),
     /// Processes.
     Processes(u64),
-    /// Room on the disk.
+    /// Disk space.
     Disk(u64),
-    /// Nobody knows how much room on the disk or memory, of so much: it could not be looked at, time and again.
+    /// Disk space or memory above this is unknown, because it could not be measured repeatedly.
     Hidden(u64),
     /// Standard output and error.
     Output(u64),
-    /// Files that it has open.
+    /// Open files.
     OpenFiles(u64),
 }
 
 impl Limits {
-    /// Returns these, and of others those that these leave open.
+    /// Returns these limits, completed by others.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         self.with(others, Option::or)
     }
 
-    /// Returns these, each no higher than others have it.
+    /// Returns the lower of each two limits.
     #[must_use]
     pub fn at_most(self, others: Self) -> Self {
         self.with(others, |own, other| own.into_iter().chain(other).min())
     }
 
-    /// Makes each of one of ours and one of others.
+    /// Combines each two limits.
     fn with(self, others: Self, make: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         Self {
             memory: make(self.memory, others.memory),

@@ -8,7 +8,7 @@ use super::digest::{Digest, Oid};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogSubmitted {
-    /// The fingerprint of the key that the log belongs to.
+    /// The fingerprint of the log's key.
     pub log: String,
     /// The leaf hash of the run's entry 0.
     pub first: Digest,
@@ -18,11 +18,11 @@ pub struct LogSubmitted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogSealed {
-    /// The fingerprint of the key that the log belongs to.
+    /// The fingerprint of the log's key.
     pub log: String,
-    /// The root that the run's seal states.
+    /// The root in the run's seal.
     pub root: Digest,
-    /// The number of entries that the root is over.
+    /// The number of entries under the root.
     pub entries: u64,
     /// The leaf hash of the seal entry.
     pub seal: Digest,
@@ -34,12 +34,12 @@ pub struct LogSealed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogThread {
-    /// The fingerprint of the key that the log belongs to.
+    /// The fingerprint of the log's key.
     pub log: String,
-    /// The number of entries that the thread has; a thread without any is none.
+    /// The number of entries of the thread, at least one.
     #[serde(deserialize_with = "at_least_one")]
     pub entries: u64,
-    /// The leaf hash of the last of them.
+    /// The leaf hash of the last entry.
     pub last: Digest,
 }
 

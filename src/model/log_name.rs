@@ -8,19 +8,20 @@ use super::digest::Digest;
 use super::format;
 use super::name::decode_segment;
 
-/// How many hex digits of an entry's hash tell the logs of one key apart.
+/// The number of hex digits of an entry's hash in a log's name.
 const DIGITS: usize = 12;
 
-/// Returns whether a text is `SHA256:` and the unpadded base64 of 32 bytes, as `ssh-keygen -l` prints a fingerprint.
+/// Returns true for a fingerprint as printed by `ssh-keygen -l`: `SHA256:` and the unpadded base64
+/// of 32 bytes.
 pub fn is_fingerprint(text: &str) -> bool {
     let letters = text.strip_prefix("SHA256:").filter(|letters| letters.len() == 43);
     letters.is_some_and(|letters| Base64Unpadded::decode_vec(letters).is_ok_and(|bytes| bytes.len() == 32))
 }
 
-/// The name of a repository log: the key that it belongs to, and, where that key writes logs in several clones, one of its entries.
+/// The name of a repository log: its key, and an entry if the key has several logs.
 ///
-/// The first of them has the key's name alone. Any other is named after the first entry that it does not share with the one that
-/// it would have been in the way of, so that a name stays with its log.
+/// The first log has the name of the key alone. Any other is named after its first entry that
+/// differs from the log whose name it would have had, so that a name stays with its log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogName {
     key: String,
@@ -33,12 +34,12 @@ impl LogName {
         Self { key: fingerprint.to_owned(), entry: None }
     }
 
-    /// A further log of a key, with the entry that it begins to differ at.
+    /// A further log of a key, with the first differing entry.
     pub fn apart(fingerprint: &str, entry: Digest) -> Self {
         Self { key: fingerprint.to_owned(), entry: Some(entry.hex()[..DIGITS].to_owned()) }
     }
 
-    /// Reads `SHA256:<43 letters of base64>` with or without `.<12 hex digits>`.
+    /// Parses `SHA256:<43 letters of base64>` with or without `.<12 hex digits>`.
     pub fn parse(text: &str) -> Option<Self> {
         let (key, entry) = match text.split_once('.') {
             Some((key, entry)) => (key, Some(entry)),
@@ -51,7 +52,7 @@ impl LogName {
         (is_key && is_entry).then(|| Self { key: key.to_owned(), entry: entry.map(str::to_owned) })
     }
 
-    /// Reads the last segment of a ref.
+    /// Parses the last segment of a ref.
     pub fn decode(segment: &str) -> Option<Self> {
         Self::parse(&decode_segment(segment)?)
     }
@@ -61,17 +62,17 @@ impl LogName {
         &self.key
     }
 
-    /// Returns whether it is named after one of its entries.
+    /// Returns true if it is named after an entry.
     pub fn is_further(&self) -> bool {
         self.entry.is_some()
     }
 
-    /// Returns whether a log of these entries may have the name.
+    /// Returns true if a log with these entries can have this name.
     pub fn fits(&self, mut entries: impl Iterator<Item = Digest>) -> bool {
         self.entry.as_ref().is_none_or(|named| entries.any(|entry| entry.hex().starts_with(named.as_str())))
     }
 
-    /// Returns `refs/handoff/archives/<name>`: archives are named as logs are.
+    /// Returns `refs/handoff/archives/<name>`: archives have the same names.
     pub fn archive_reference(&self) -> String {
         format::archive_ref(&self.to_string())
     }

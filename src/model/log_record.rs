@@ -1,4 +1,4 @@
-//! What a repository log holds of a run or a thread, as it stands in the log's tree.
+//! A log's record of a run or thread, in the log's tree.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::entry::{Entry, Event, LogSealed, LogSubmitted, LogThread, Subject};
 use super::format;
 use super::name::{RunId, ThreadId};
 
-/// The last that a log said of a run or a thread: what its entries say, one for one, but for whose log it is.
+/// The latest statement of a log about a run or thread, without the log's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// A run was submitted.
@@ -22,7 +22,7 @@ pub enum Record {
     Sealed {
         /// The run.
         run: RunId,
-        /// The root that its seal states.
+        /// The root in its seal.
         root: Digest,
         /// The number of entries under the root.
         entries: u64,
@@ -31,24 +31,24 @@ pub enum Record {
         /// The commit of the seal entry.
         commit: Oid,
     },
-    /// A thread goes so far.
+    /// The length of a thread.
     Thread {
         /// The thread.
         thread: ThreadId,
-        /// How many entries it has.
+        /// The number of its entries.
         entries: u64,
-        /// The leaf hash of the last of them.
+        /// The leaf hash of the last entry.
         last: Digest,
     },
 }
 
 impl Record {
-    /// Returns what an entry says; none of one that stands in no log.
+    /// Returns the record of an entry, or `None` for one that is not in a log.
     pub fn of(entry: &Entry) -> Option<Self> {
         Self::of_event(&entry.about, &entry.event)
     }
 
-    /// Returns what an event of a log says of a run or a thread, or `None` for any other event.
+    /// Returns the record of an event of a log, or `None` for others.
     pub fn of_event(about: &Subject, event: &Event) -> Option<Self> {
         match (about, event) {
             (Subject::Run(run), Event::LogSubmitted(e)) => Some(Self::Submitted { run: run.clone(), first: e.first }),
@@ -63,7 +63,7 @@ impl Record {
         }
     }
 
-    /// Returns the event by which the log of a key says it.
+    /// Returns the event with this record in a key's log.
     pub fn event(&self, log: String) -> Event {
         match *self {
             Self::Submitted { first, .. } => Event::LogSubmitted(LogSubmitted { log, first }),
@@ -74,7 +74,7 @@ impl Record {
         }
     }
 
-    /// Returns what it is about.
+    /// Returns the subject.
     pub fn about(&self) -> Subject {
         match self {
             Self::Submitted { run, .. } | Self::Sealed { run, .. } => run.clone().into(),
@@ -82,7 +82,7 @@ impl Record {
         }
     }
 
-    /// Returns its bytes in the log's tree.
+    /// Returns the bytes in the log's tree.
     pub fn canonical(&self) -> Vec<u8> {
         format::canonical(&match self {
             Self::Submitted { run, first } => json!({ "run": run, "first": first }),
@@ -93,7 +93,7 @@ impl Record {
         })
     }
 
-    /// Reads the bytes; none where they are not a record's. Each kind is known by a field that no other has.
+    /// Parses the bytes, or returns `None`. Each kind has a distinct field.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut fields: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
         let of = &mut fields;
@@ -108,7 +108,7 @@ impl Record {
         fields.is_empty().then_some(record)
     }
 
-    /// Whether nothing is left to say by another record of the same run or thread, where the log holds this one.
+    /// Returns true if another record of the same run or thread adds nothing to this one.
     ///
     /// A run is sealed once, and a thread only grows.
     pub fn covers(&self, other: &Self) -> bool {
@@ -124,7 +124,7 @@ fn take<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &str) -> Opt
     serde_json::from_value(fields.remove(name)?).ok()
 }
 
-/// Returns the place in a log's tree of what the log holds of a run or a thread; it holds nothing of an archive.
+/// Returns the path of a subject's record in a log's tree; an archive has none.
 pub fn path(about: &Subject) -> Option<String> {
     match about {
         Subject::Run(run) => Some(format::log_path(run)),

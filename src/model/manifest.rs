@@ -1,4 +1,4 @@
-//! The dispatch manifest: what exactly one attempt was given to run.
+//! The dispatch manifest: the exact input of one attempt.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,10 @@ use super::name::{FilePath, ItemId, RunId};
 /// The manifest's `schema`.
 pub const SCHEMA: &str = "git-handoff.manifest/1";
 
-/// What was dispatched, written as canonical JSON to `items/<id>/manifest.json` and bound to its entry by digest.
+/// A manifest, written as canonical JSON to `items/<id>/manifest.json`, with its digest in the
+/// entry.
 ///
-/// Environment variables are named, never valued.
+/// It has names of environment variables, no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
@@ -30,49 +31,49 @@ pub struct Manifest {
     pub item: ItemId,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The commit that the worktree was checked out at.
+    /// The commit that was checked out.
     pub base: Oid,
-    /// The executor that the plan names.
+    /// The plan's executor.
     pub executor: String,
-    /// The subagent that the plan names, for the `dispatch` executor.
+    /// The plan's subagent, for the executor `dispatch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
     /// The resolved command.
     pub argv: Vec<String>,
-    /// The command run before it, if any.
+    /// The setup command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Vec<String>>,
-    /// The command run after it, if any.
+    /// The verify command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
-    /// The digest of the three as they were run, where a credential in a configured line was taken out of what stands here.
+    /// The digest of the three commands as run, if credentials were removed here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_digest: Option<Digest>,
-    /// The digest of the pipeline that is run, if the item names one.
+    /// The digest of the pipeline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Digest>,
     /// The digest of the canonical form of the item's `inputs` as submitted.
     pub inputs: Digest,
-    /// What each input key was resolved to.
+    /// The resolved inputs by key.
     pub input_refs: BTreeMap<FilePath, InputRef>,
-    /// The names of the environment variables that the executor was given.
+    /// The names of the executor's environment variables.
     pub env: Vec<String>,
-    /// The names of those whose values are secrets.
+    /// The names of secret environment variables.
     pub secret_env: Vec<String>,
-    /// Seconds after which the attempt is ended.
+    /// The time limit in seconds.
     pub timeout: u64,
-    /// The layers that confined the executor, each with its version where it has one; `none` says that nothing did.
+    /// The layers of confinement with their versions; `none` if unconfined.
     pub sandbox: String,
-    /// Whom it could speak to, where something confined it.
+    /// The network access, if confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// Set where something confined it and it could still connect to the user's sockets in the file system.
+    /// Set if it was confined but could connect to the user's sockets in the file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
-    /// The digest of the tags that the worktree had, or `None` if it had no refs.
+    /// The digest of the worktree's tags, or `None` if it had no refs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Digest>,
-    /// The digest of its branches, which are those of one clone: two attempts with different ones may be the same work.
+    /// The digest of its branches. Clones have different ones, so they do not identify the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branches: Option<Digest>,
     /// The program that dispatched it.
@@ -80,7 +81,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Returns the digest of the command lines as they stand here.
+    /// Returns the digest of the recorded commands.
     pub fn digest_of_lines(&self) -> Digest {
         format::digest_of(&json!({ "argv": self.argv, "setup": self.setup, "verify": self.verify }))
     }
@@ -90,7 +91,7 @@ impl Manifest {
         format::canonical(self)
     }
 
-    /// Reads a manifest back; refuses bytes that are not its canonical form.
+    /// Parses a manifest; fails unless it is in canonical form.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         if !bounds::is_light(bytes) {
             return Err(Error::Heavy);
@@ -105,7 +106,7 @@ impl Manifest {
     }
 }
 
-/// Why bytes are not a manifest.
+/// The reason why bytes are not a manifest.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

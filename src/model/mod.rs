@@ -1,4 +1,4 @@
-//! Plain data: names, plan, entries, state. Nothing here touches the world.
+//! Plain data: names, plans, entries, states. No I/O.
 
 #[cfg(feature = "full")]
 pub mod ansi;

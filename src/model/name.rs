@@ -1,8 +1,7 @@
-//! Names that people and workers choose, checked once and then carried as types.
+//! Validated names as types.
 //!
-//! A name is kept as it was written: it must already be in NFC and is refused otherwise, never
-//! normalised. Where a name becomes part of a ref or a tree path it stands there in one encoding,
-//! see [`encode_segment`].
+//! A name must be in NFC and is never normalised. In refs and tree paths it has one encoding; see
+//! [`encode_segment`].
 
 mod clash;
 mod dot_git;
@@ -16,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use unicode_normalization::is_nfc;
 
-/// The longest id or document name, in bytes.
+/// The maximum length of an id or document name, in bytes.
 pub const MAX_NAME: usize = 128;
-/// The longest encoded segment, in bytes.
+/// The maximum length of an encoded segment, in bytes.
 pub const MAX_ENCODED_SEGMENT: usize = 200;
-/// The longest encoded path, in bytes.
+/// The maximum length of an encoded path, in bytes.
 pub const MAX_ENCODED_PATH: usize = 1024;
 
 macro_rules! names {
@@ -31,13 +30,13 @@ macro_rules! names {
         pub struct $name(String);
 
         impl $name {
-            /// Checks `name` and takes it as it is.
+            /// Validates `name`.
             pub fn parse(name: &str) -> Result<Self, NameError> {
                 $check(name)?;
                 Ok(Self(name.to_owned()))
             }
 
-            /// The name as it was written.
+            /// Returns the name as written.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -87,57 +86,56 @@ macro_rules! names {
 }
 
 names! {
-    /// The id of a run; holds no `/`, and does not begin with `@`.
+    /// The id of a run; contains no `/`, and does not begin with `@`.
     RunId checked by check_run_id;
-    /// The id of a thread; the same rules as for a run's.
+    /// The id of a thread; same rules as for a run.
     ThreadId checked by check_run_id;
-    /// The id of an item; may hold `/`, does not begin with `@`, and encodes to one segment.
+    /// The id of an item; may contain `/`, does not begin with `@`, and is encoded as one segment.
     ItemId checked by check_id;
     /// A file-like name: an input key, an output path, an artifact path or a document name.
     ///
-    /// Its `/`-separated segments are such that neither git nor a file system takes one for more
-    /// than a file's name.
+    /// No segment is special to git or a file system.
     FilePath checked by check_path;
 }
 
 impl RunId {
-    /// The id as one segment of a ref or tree path.
+    /// Returns the id encoded as one segment of a ref or tree path.
     pub fn encoded(&self) -> String {
         encode_segment(&self.0)
     }
 
-    /// The id that `segment` encodes; `None` when no valid id encodes to exactly that.
+    /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
     pub fn decode(segment: &str) -> Option<Self> {
         Self::parse(&decode_segment(segment)?).ok()
     }
 }
 
 impl ThreadId {
-    /// The id as one segment of a ref or tree path.
+    /// Returns the id encoded as one segment of a ref or tree path.
     pub fn encoded(&self) -> String {
         encode_segment(&self.0)
     }
 
-    /// The id that `segment` encodes; `None` when no valid id encodes to exactly that.
+    /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
     pub fn decode(segment: &str) -> Option<Self> {
         Self::parse(&decode_segment(segment)?).ok()
     }
 }
 
 impl ItemId {
-    /// The id as one segment of a tree path.
+    /// Returns the id encoded as one segment of a tree path.
     pub fn encoded(&self) -> String {
         encode_segment(&self.0)
     }
 
-    /// The id that `segment` encodes; `None` when no valid id encodes to exactly that.
+    /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
     pub fn decode(segment: &str) -> Option<Self> {
         Self::parse(&decode_segment(segment)?).ok()
     }
 }
 
 impl FilePath {
-    /// Checks a document's name: a file-like name no longer than an id may be.
+    /// Validates a document's name: a file-like name within the length of an id.
     pub fn parse_document(name: &str) -> Result<Self, NameError> {
         if name.len() > MAX_NAME {
             return Err(NameError::TooLong);
@@ -145,13 +143,13 @@ impl FilePath {
         Self::parse(name)
     }
 
-    /// The path with every segment encoded.
+    /// Returns the path with every segment encoded.
     pub fn encoded(&self) -> String {
         let segments: Vec<String> = self.0.split('/').map(encode_segment).collect();
         segments.join("/")
     }
 
-    /// The path that `encoded` encodes; `None` when no valid path encodes to exactly that.
+    /// Decodes a path, or returns `None` unless it encodes to exactly `encoded`.
     pub fn decode(encoded: &str) -> Option<Self> {
         let segments: Option<Vec<String>> = encoded.split('/').map(decode_segment).collect();
         Self::parse(&segments?.join("/")).ok()
@@ -163,7 +161,7 @@ fn check_run_id(name: &str) -> Result<(), NameError> {
     if name.contains('/') {
         return Err(NameError::Slash);
     }
-    // It stands alone on command lines, those of hints among them.
+    // Ids are arguments on command lines, also in hints.
     if name.starts_with('-') {
         return Err(NameError::Dash);
     }
@@ -209,7 +207,7 @@ fn check_path(path: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// What holds for every name, whatever it names.
+/// Validates the rules for all names.
 fn check_text(name: &str) -> Result<(), NameError> {
     if name.is_empty() {
         return Err(NameError::Empty);
@@ -226,7 +224,7 @@ fn check_text(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Why a name is refused.
+/// The reason why a name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum NameError {

@@ -1,4 +1,4 @@
-//! The order in which people count: `map-2` before `map-10`. Pure.
+//! Natural order: `map-2` before `map-10`. Pure.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ pub fn compare(one: &str, other: &str) -> Ordering {
     loop {
         let (left, right) = (Part::take(&mut a), Part::take(&mut b));
         match (left, right) {
-            // Names that differ in zeros alone have an order as well.
+            // Orders names that differ only in leading zeros.
             (None, None) => return one.cmp(other),
             (left, right) => match left.cmp(&right) {
                 Ordering::Equal => {}
@@ -21,13 +21,13 @@ pub fn compare(one: &str, other: &str) -> Ordering {
 /// A part of a name: a number, or other letters.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'n> {
-    /// Digits without leading zeros; of two, the longer is the larger.
+    /// Digits without leading zeros; more digits mean a larger number.
     Number(usize, &'n str),
     Letters(&'n str),
 }
 
 impl<'n> Part<'n> {
-    /// Takes the first part off a name, or returns `None` if nothing is left.
+    /// Splits off the first part of a name, or returns `None` if it is empty.
     fn take(name: &mut &'n str) -> Option<Self> {
         let is_number = name.starts_with(|c: char| c.is_ascii_digit());
         let end = name.find(|c: char| c.is_ascii_digit() != is_number).unwrap_or(name.len());

@@ -1,11 +1,11 @@
-//! In which order those can go that wait for one another.
+//! Topological order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Returns the positions, each after all that it waits for; of those that are free to go, the first goes first.
+/// Returns the positions in topological order, preferring the first.
 ///
-/// Whoever waits in a circle, or for one who does, is left out. `waits_for` holds positions of its own alone.
+/// Leaves out cycles and what depends on them. `waits_for` must have valid positions.
 pub fn topological(waits_for: &[Vec<usize>]) -> Vec<usize> {
     let mut missing: Vec<usize> = waits_for.iter().map(Vec::len).collect();
     let mut dependents = vec![Vec::new(); waits_for.len()];
@@ -27,7 +27,7 @@ pub fn topological(waits_for: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Returns the first position that waits in a circle, or for one that does.
+/// Returns the first position on a cycle, or depending on one.
 pub fn stuck(waits_for: &[Vec<usize>]) -> Option<usize> {
     let mut goes = vec![false; waits_for.len()];
     topological(waits_for).into_iter().for_each(|at| goes[at] = true);
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn each_goes_after_what_it_waits_for_and_otherwise_in_its_place() {
         assert_eq!(topological(&[vec![], vec![3], vec![0], vec![]]), [0, 2, 3, 1]);
-        // Who waits for one twice waits for it once.
+        // Counts duplicate dependencies once.
         assert_eq!(topological(&[vec![1, 1], vec![]]), [1, 0]);
         assert_eq!(topological(&[]), [0usize; 0]);
     }

@@ -1,10 +1,10 @@
-//! How a command ended, what was found of its result, and what it said.
+//! The exit, check and transcript of a command.
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 
-/// How a process ended; exactly one of the two.
+/// The exit of a process; exactly one of the two is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exit {
@@ -22,11 +22,11 @@ pub struct Exit {
 pub struct Verified {
     /// Whether the check passed.
     pub passed: bool,
-    /// Who checked.
+    /// The origin of the check.
     pub by: VerifiedBy,
 }
 
-/// Who checked a result.
+/// The origin of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerifiedBy {
@@ -37,7 +37,7 @@ pub enum VerifiedBy {
     Itself,
 }
 
-/// Digest and size of a captured transcript, whose bytes may be deleted.
+/// The digest and size of a transcript; its bytes may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transcript {

@@ -1,7 +1,7 @@
-//! How the items of a run came out, counted. Pure.
+//! Counts of a run's items by result. Pure.
 //!
-//! A **red** item is one that is done and whose check did not pass. That is no status of its own: it follows from the entry that ends
-//! the item, and from nothing else.
+//! A **red** item is done, but its check failed. This is not a separate status; it follows from the
+//! entry that ends the item.
 
 use std::fmt;
 
@@ -11,63 +11,63 @@ use super::entry::{Event, ItemReconciled, Outcome};
 use super::item_state::Phase;
 use super::name::ItemId;
 
-/// How a reason begins that says of a check that it did not pass.
+/// The prefix of a reason for a failed check.
 pub const VERIFY_FAILED: &str = "verify-failed: ";
 
-/// How a reason begins that says of a worker's result file that it is not what it is to be.
+/// The prefix of a reason for an invalid result file.
 pub const BAD_RESULT: &str = "bad-result: ";
 
-/// How a reason begins that says of a file that somebody outside of the attempt could still change it when it was to be checked.
+/// The prefix of a reason for a file that outside processes could still change during the check.
 pub const STILL_OPEN: &str = "still-open: ";
 
-/// How a reason begins that says of a gate of a pipeline that it did not pass.
+/// The prefix of a reason for a failed gate of a pipeline.
 pub const GATE_FAILED: &str = "gate-failed: ";
 
-/// How people are told that an item handed over nothing.
+/// The text for an item without products.
 pub const NOTHING: &str = "nothing handed over";
 
-/// How many items there are, and how many came out how: each is counted once.
+/// The number of items by result; each counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
-    /// All of them.
+    /// All.
     pub total: u64,
-    /// Those that are done, but for the red ones.
+    /// Done and not red.
     pub done: u64,
-    /// Those that are done and whose check did not pass.
+    /// Red.
     pub red: u64,
-    /// Those that failed for good.
+    /// Failed.
     pub failed: u64,
-    /// Those that were left out because of others.
+    /// Skipped.
     pub skipped: u64,
-    /// Those that were cancelled.
+    /// Cancelled.
     pub cancelled: u64,
-    /// Those that wait, ready or not.
+    /// Waiting, ready or not.
     pub pending: u64,
-    /// Those that are running.
+    /// Running.
     pub running: u64,
-    /// How many there are besides whose place others took, so that they do not count.
+    /// Replaced by others; not counted otherwise.
     #[serde(skip_serializing_if = "is_zero")]
     pub superseded: u64,
-    /// How many of those that are done, red ones included, handed over nothing although they could have.
+    /// Done, including red, without products although they could have some.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
-    /// What rules had the run say and still holds: then it is not good, however its items came out.
+    /// Outcomes recorded by rules and still valid: the run is then not good.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
-    /// The first rule that ended the run before it was good, and why: then the run is not good either.
+    /// The first rule that stopped the run early, with the reason: the run is then not good.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// The other rules that did.
+    /// The other rules that stopped the run early.
     #[serde(rename = "alsoStopped", skip_serializing_if = "Vec::is_empty")]
     pub also_stopped: Vec<Stopped>,
 }
 
-/// A rule that ended a run before it was good.
+/// A rule that stopped a run early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stopped {
     /// The rule.
     pub rule: ItemId,
-    /// Why it stopped, in a sentence, or the word that it made the run say.
+    /// The reason, or the recorded outcome.
     pub reason: String,
 }
 
@@ -87,8 +87,7 @@ impl Outcomes {
         self.total += 1;
     }
 
-    /// Returns how many items there are of each kind that is not done and green, in the order and the words in which people are told; none
-    /// of a kind of which there are none.
+    /// Returns the non-zero numbers of items that are not done and green, in display order.
     pub fn others(&self) -> impl Iterator<Item = (u64, &'static str)> {
         let others = [
             (self.red, "red"),
@@ -102,24 +101,24 @@ impl Outcomes {
         others.into_iter().filter(|(count, _)| *count > 0)
     }
 
-    /// Returns how many items are done and handed over nothing, in words, or `None` if there is none.
+    /// Formats the number of done items without products, or returns `None` if zero.
     pub fn empty_handed(&self) -> Option<String> {
         (self.handed_over_nothing > 0).then(|| format!("{} with {NOTHING}", self.handed_over_nothing))
     }
 
-    /// Returns true if every item is done and none is red, no rule had the run say otherwise, and no rule stopped.
+    /// Returns true if every item is done and green, and no rule recorded an outcome or stopped.
     pub fn is_green(&self) -> bool {
         self.are_items_green() && self.said.is_empty() && self.stopped.is_none()
     }
 
-    /// Returns true if every item is done and none is red, whatever rules say.
+    /// Returns true if every item is done and green, ignoring rules.
     pub fn are_items_green(&self) -> bool {
         self.done == self.total
     }
 
-    /// Returns what rules made of the run, each in a few words, or nothing if it is good as far as they say.
+    /// Formats the rules' outcomes; empty if the run is good.
     pub fn by_rules(&self) -> impl Iterator<Item = String> + '_ {
-        // The words of rules that spoke are known as they are; only the others need their rule and reason.
+        // Outcomes are known by themselves; others need rule and reason.
         let silent = self.said.is_empty();
         let stopped = self.stopped.iter().chain(&self.also_stopped).filter(move |_| silent);
         self.said.iter().cloned().chain(stopped.map(ToString::to_string))
@@ -131,7 +130,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Writes `4 of 6 done, 1 red, 1 failed`.
+/// Formats `4 of 6 done, 1 red, 1 failed`.
 impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} done", self.done, self.total)?;
@@ -141,7 +140,7 @@ impl fmt::Display for Outcomes {
     }
 }
 
-/// Writes `rule polish stopped: it created 2 of at most 2`.
+/// Formats `rule polish stopped: it created 2 of at most 2`.
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule {} stopped: {}", self.rule, self.reason)
@@ -149,14 +148,14 @@ impl fmt::Display for Stopped {
 }
 
 impl ItemReconciled {
-    /// Returns whether the item is done although its check did not pass.
+    /// Returns true if the item is red.
     pub fn is_red(&self) -> bool {
         self.status == Outcome::Done && self.verify.is_some_and(|verify| !verify.passed)
     }
 }
 
 impl Event {
-    /// Returns whether it ends an item as done although its check did not pass.
+    /// Returns true if it ends an item as red.
     pub fn is_red(&self) -> bool {
         match self {
             Self::ItemReconciled(e) => e.is_red(),

@@ -1,4 +1,4 @@
-//! A packet: the JSON that says where the work stands, for whoever resumes it.
+//! A packet: JSON that describes the state of the work for the next agent.
 
 mod age;
 mod read;
@@ -12,31 +12,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::time::Moment;
 
-/// The fields that every packet has, in the order in which it is written.
+/// The required fields, in writing order.
 pub const FIELDS: [&str; 8] =
     ["objective", "completed", "unresolved", "assumptions", "next_action", "risks", "updated_at", "resume_token"];
 
-/// The fields by which a packet names things that can be looked up.
+/// The fields that name verifiable facts.
 pub const FACT_FIELDS: [&str; 4] = ["commits", "run", "items", "documents"];
 
-/// The largest packet that is read, in bytes.
+/// The maximum size of a packet, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The most entries of one list.
+/// The maximum length of a list.
 pub const MAX_LIST: usize = 500;
 
-/// How bad a packet is that is not clean, and how bad a one somebody accepts all the same.
+/// The classification of a packet that is not clean.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unclean {
-    /// Somebody has to look first.
+    /// A person must look first.
     Operational,
     /// There is nothing to resume from.
     Critical,
 }
 
 impl Unclean {
-    /// Returns the word that entries, descriptors and answers use.
+    /// Returns the word in entries, descriptors and answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Operational => "operational",
@@ -53,47 +53,47 @@ impl std::str::FromStr for Unclean {
     }
 }
 
-/// A word for no class that can be accepted.
+/// Not a classification that can be accepted.
 #[derive(Debug, thiserror::Error)]
 #[error("it is operational or critical")]
 pub struct BadClass;
 
-/// A packet as far as it could be read; what is missing or wrong is absent here and stands in `faults`.
+/// A packet as far as it could be parsed; missing and wrong parts are listed in `faults`.
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
-    /// What the work is for.
+    /// The objective.
     pub objective: Option<String>,
-    /// What is done.
+    /// Finished work.
     pub completed: Vec<String>,
-    /// What is open, and what blocks it.
+    /// Open or blocked work.
     pub unresolved: Vec<String>,
-    /// What was taken for granted.
+    /// Assumptions.
     pub assumptions: Vec<String>,
-    /// What to do first.
+    /// First steps.
     pub next_action: Option<String>,
-    /// What may go wrong.
+    /// Risks.
     pub risks: Vec<String>,
-    /// When this was written, as it stands there.
+    /// The time of writing, as given.
     pub updated_at: Option<String>,
-    /// The marker that makes one resumption of it.
+    /// The resume token, which allows one resumption.
     pub resume_token: Option<String>,
-    /// Things that can be looked up.
+    /// Verifiable facts.
     pub claims: Claims,
-    /// The field that says the token was used or taken back.
+    /// The field that says the token was used or revoked.
     pub consumed: Option<String>,
-    /// Fields that have no meaning here.
+    /// Unknown fields.
     pub unknown: Vec<String>,
-    /// What the packet lacks or has wrong.
+    /// Missing and wrong parts.
     pub faults: Vec<Fault>,
-    /// Every text in it, keys of unknown objects included.
+    /// Every text, including keys of unknown objects.
     pub passages: Vec<Passage>,
-    /// The form that it was written in.
+    /// The form of the note.
     pub form: Form,
-    /// Fields that have another name there.
+    /// Fields with another name in the note.
     pub renamed: Vec<Renamed>,
 }
 
-/// A form in which people write packets.
+/// The form of a note.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// One JSON object.
@@ -101,12 +101,12 @@ pub enum Form {
     Json,
     /// One YAML document.
     Yaml,
-    /// A note with headings, labels, front matter, or a packet in a fenced block.
+    /// Markdown with headings, labels, front matter, or a packet in a fenced block.
     Markdown,
 }
 
 impl Form {
-    /// Returns what people call it.
+    /// Returns the name of the form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -116,111 +116,112 @@ impl Form {
     }
 }
 
-/// A field that has another name in the note that it was read from.
+/// A field with another name in the note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// The field.
     pub field: &'static str,
-    /// The names that it has there.
+    /// Its names in the note.
     pub from: Vec<String>,
 }
 
-/// What a packet says of things that can be looked up; `None` where it says nothing of them.
+/// The facts in a packet; `None` if not mentioned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Commits that exist.
+    /// Existing commits.
     pub commits: Option<Vec<String>>,
-    /// A run that exists.
+    /// An existing run.
     pub run: Option<String>,
-    /// Items of that run, with the status each has.
+    /// Items of that run with their statuses.
     pub items: Option<BTreeMap<String, String>>,
-    /// Documents of that run, with the hash of each where one is named.
+    /// Documents of that run, with optional hashes.
     pub documents: Option<BTreeMap<String, Option<String>>>,
 }
 
 impl Claims {
-    /// Returns whether the packet names nothing that can be looked up.
+    /// Returns true if the packet names no facts.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// One thing that a field lacks or has wrong.
+/// A fault of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field, with the place inside it.
+    /// The path of the field.
     pub field: String,
-    /// What is wrong, to be read behind the field.
+    /// The fault, to be read after the field.
     pub what: String,
 }
 
-/// A text of the packet and where it stands.
+/// A text of the packet and its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// The path of the value: `risks[0]`.
     pub field: String,
     /// The text.
     pub text: String,
-    /// Whether it tells of the work, and not what to do: what it holds in fenced code blocks may be other people's words.
+    /// Whether it reports work rather than giving instructions: its fenced code blocks may quote
+    /// others.
     pub quotes: bool,
-    /// The number of its first line.
+    /// Its first line number.
     pub first_line: usize,
 }
 
 impl Passage {
-    /// Returns a text that quotes nothing.
+    /// Creates a text without quotations.
     pub fn new(field: &str, text: String) -> Self {
         Self { field: field.into(), text, quotes: false, first_line: 1 }
     }
 }
 
-/// Why nothing can be resumed from some bytes.
+/// The reason why bytes are not a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unusable {
-    /// The reason, as people read it.
+    /// The reason.
     pub why: String,
-    /// What text there is, to be looked through all the same.
+    /// The available text, to be checked nevertheless.
     pub passages: Vec<Passage>,
 }
 
 impl Unusable {
-    /// Says that there are more bytes than a packet may have.
+    /// Creates the error for an oversized packet.
     pub fn too_large() -> Self {
         Self::absent(format!("the packet is larger than {} MiB", MAX_BYTES >> 20))
     }
 
-    /// Says that there is nothing to read.
+    /// Creates the error for an empty packet.
     pub fn absent(why: String) -> Self {
         Self { why, passages: Vec::new() }
     }
 }
 
-/// A packet to be written.
+/// A packet to write.
 #[derive(Clone, Debug, Serialize)]
 pub struct Draft {
-    /// What the work is for.
+    /// The objective.
     pub objective: String,
-    /// What is done; `["none"]` where nothing is.
+    /// Finished work; `["none"]` if empty.
     pub completed: Vec<String>,
-    /// What is open.
+    /// Open work.
     pub unresolved: Vec<String>,
-    /// What was taken for granted.
+    /// Assumptions.
     pub assumptions: Vec<String>,
-    /// What to do first.
+    /// First steps.
     pub next_action: String,
-    /// What may go wrong.
+    /// Risks.
     pub risks: Vec<String>,
-    /// When it is written.
+    /// The time of writing.
     pub updated_at: String,
-    /// The marker that makes one resumption of it.
+    /// The resume token, which allows one resumption.
     pub resume_token: String,
-    /// Commits that exist.
+    /// Existing commits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<String>,
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Items of the run that are done.
+    /// Done items of the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
     /// Documents of the run.
@@ -229,18 +230,18 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Returns the packet on one line.
+    /// Formats the packet on one line.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("strings and lists of them can be written")
     }
 
-    /// Returns the packet as people read it.
+    /// Formats the packet for people.
     pub fn pretty(&self) -> String {
         serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
     }
 }
 
-/// A packet that was read, as it is written again.
+/// A parsed packet to write again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Written<'p> {
     objective: Option<&'p str>,
@@ -262,7 +263,7 @@ pub struct Written<'p> {
 }
 
 impl<'p> Written<'p> {
-    /// Returns the fields of a packet; those that have no meaning here are left out.
+    /// Returns the known fields of a packet.
     pub fn of(packet: &'p Packet) -> Self {
         Self {
             objective: packet.objective.as_deref(),
@@ -280,25 +281,25 @@ impl<'p> Written<'p> {
         }
     }
 
-    /// Returns the packet on one line.
+    /// Formats the packet on one line.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("strings and lists of them can be written")
     }
 
-    /// Returns the packet as people read it.
+    /// Formats the packet for people.
     pub fn pretty(&self) -> String {
         serde_json::to_string_pretty(self).expect("strings and lists of them can be written")
     }
 }
 
-/// Returns a plain continuity marker from a name and a moment: `handoff-migrate-user-database-20240610`.
+/// Creates a continuity marker from a name and a date: `handoff-migrate-user-database-20240610`.
 ///
-/// The same name on the same day gives the same marker; `more` tells several of a day apart.
+/// The same name and day give the same marker; `more` distinguishes several.
 pub fn marker(name: &str, at: Moment, more: Option<&str>) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut slug = String::from("handoff");
     for word in words.map(str::to_ascii_lowercase).filter(|word| word != "handoff") {
-        // A long word is no word of a name but something that was cut out of one.
+        // A long word is a fragment, not part of a name.
         if slug.len() + word.len() > 64 {
             break;
         }

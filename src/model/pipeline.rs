@@ -1,6 +1,6 @@
-//! A pipeline: what an item runs, block by block, in the place of the ordinary steps. Pure.
+//! A pipeline: a sequence of blocks that an item runs instead of the default steps. Pure.
 //!
-//! Its file is JSON that people write; whoever reads it finds everything that is wrong with it at once.
+//! The parser of its file reports all problems at once.
 
 mod evidence;
 mod read;
@@ -22,27 +22,27 @@ pub use evidence::{BlockEnded, BlockStatus, Misfit};
 pub use read::{MAX_BLOCKS, MAX_BYTES};
 pub use reference::{Pipelines, Reference, Unusable};
 
-/// Blocks that are run one after the other.
+/// A sequence of blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
-    /// What plans call it: `<pack>.<name>`.
+    /// The id: `<pack>.<name>`.
     pub id: String,
-    /// What it does, in order; at least one block.
+    /// The blocks, at least one.
     pub blocks: Vec<Block>,
-    /// The type of what it hands over.
+    /// The types of its products.
     pub output_edge_type: Option<String>,
-    /// The type that it takes under an input key.
+    /// The types of its inputs, by key.
     pub input_edge_types: BTreeMap<String, String>,
 }
 
-/// One step of a pipeline.
+/// A block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// The command of the item's executor.
     Agent,
-    /// A command of the pipeline's own.
+    /// A command of the pipeline.
     Script(Script),
-    /// The products are taken as they stand.
+    /// Captures the products.
     Capture(What),
 }
 
@@ -51,32 +51,32 @@ pub enum Block {
 pub struct Script {
     /// The command line, for `sh -c`.
     pub command: String,
-    /// What its end means.
+    /// The effect of its exit status.
     pub lens: Lens,
-    /// Seconds after which it is ended.
+    /// The time limit in seconds.
     pub timeout: u64,
 }
 
-/// What the end of a script means.
+/// The effect of a script's exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lens {
-    /// Where it does not pass, the attempt fails, and no block follows.
+    /// A failure fails the attempt and ends the pipeline.
     Gate,
-    /// It says whether the result is good, and no more.
+    /// It only checks the result.
     Verify,
 }
 
-/// What a capture takes.
+/// The products to capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The change to the worktree.
     Patch,
-    /// The files below the folder of outputs.
+    /// The files in the outputs folder.
     Outputs,
 }
 
 impl What {
-    /// Returns what takes a product.
+    /// Returns the capture of a product.
     pub fn that_takes(key: &ProductKey) -> Self {
         match key {
             ProductKey::Patch => Self::Patch,
@@ -85,7 +85,7 @@ impl What {
     }
 }
 
-/// The kind of a block, as its file and evidence name it.
+/// The kind of a block, as in files and evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockKind {
@@ -98,7 +98,7 @@ pub enum BlockKind {
 }
 
 impl Block {
-    /// Returns its kind.
+    /// Returns the kind.
     pub fn kind(&self) -> BlockKind {
         match self {
             Self::Agent => BlockKind::Agent,
@@ -107,7 +107,7 @@ impl Block {
         }
     }
 
-    /// Returns whether it says if the result is good.
+    /// Returns true if the block checks the result.
     pub fn verifies(&self) -> bool {
         matches!(self, Self::Script(Script { lens: Lens::Verify, .. }))
     }
@@ -123,7 +123,7 @@ impl fmt::Display for BlockKind {
     }
 }
 
-/// A block in words: `agent`, `capture patch`, `gate: cargo test`.
+/// Formats a block: `agent`, `capture patch`, `gate: cargo test`.
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -139,13 +139,13 @@ impl fmt::Display for Block {
 }
 
 impl Pipeline {
-    /// Returns whether it takes something at all.
+    /// Returns true if it captures anything.
     pub fn captures(&self, what: What) -> bool {
         self.blocks.contains(&Block::Capture(what))
     }
 }
 
-/// A pipeline with the very bytes that it was read from, by whose digest it is known.
+/// A pipeline with its exact bytes, which its digest identifies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     pipeline: Pipeline,
@@ -154,28 +154,28 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Reads the bytes of a pipeline, or says all that is wrong with them.
+    /// Parses a pipeline, or returns all problems.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problems> {
         let pipeline = read::pipeline(bytes)?;
         Ok(Self { pipeline, bytes: bytes.to_vec(), digest: Digest::of(bytes) })
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Returns the digest of its bytes.
+    /// Returns the digest of the bytes.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Returns the reference that names these bytes and no others.
+    /// Returns the reference that pins these bytes.
     pub fn pinned(&self) -> String {
         format!("{}@{}", self.pipeline.id, self.digest)
     }
 
-    /// Returns it as the JSON that it is.
+    /// Returns the pipeline as JSON.
     pub fn to_json(&self) -> Value {
         serde_json::from_slice(&self.bytes).expect("what was read as JSON is JSON")
     }

@@ -1,13 +1,13 @@
-//! The refs that travel, by what they hold and whose they are.
+//! Shared refs, by kind and name.
 
 use super::format::{FETCHED_REFS, REFS};
 use super::log_name::LogName;
 use super::name::{RunId, ThreadId, encode_segment};
 
-/// More refs than this are not taken from one remote, or from one bundle.
+/// The maximum number of refs to fetch from one remote or bundle.
 pub const MOST_REFS: usize = 50_000;
 
-/// What a ref holds.
+/// The kind of a ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The chain of a run.
@@ -18,27 +18,27 @@ pub enum Kind {
     Log,
     /// An archive of a key.
     Archive,
-    /// The transcripts of a run: a tree, no chain, and no evidence.
+    /// The transcripts of a run: a tree, and not evidence.
     Transcripts,
-    /// The time stamps of a run: a tree that only gets more; each proves itself.
+    /// The time stamps of a run: a tree that only grows.
     Stamps,
 }
 
-/// One ref that travels, without the folder of refs that it lies in.
+/// A shared ref, relative to a folder of refs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// What it holds.
+    /// The kind.
     pub kind: Kind,
-    /// The name as people write it.
+    /// The decoded name.
     pub name: String,
     segment: String,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     const ALL: [Self; 6] = [Self::Run, Self::Thread, Self::Log, Self::Archive, Self::Transcripts, Self::Stamps];
 
-    /// Returns the word for it.
+    /// Returns the word for the kind.
     pub fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -61,54 +61,54 @@ impl Kind {
         }
     }
 
-    /// Returns whether it is of one key, and is no run or thread that people name.
+    /// Returns true for a log or archive, which belongs to a key and is not named by users.
     pub fn is_of_key(self) -> bool {
         matches!(self, Self::Log | Self::Archive)
     }
 
-    /// Returns whether it is a chain, which only grows.
+    /// Returns true for chains, which are append-only.
     pub fn is_chain(self) -> bool {
         !matches!(self, Self::Transcripts | Self::Stamps)
     }
 }
 
 impl Place {
-    /// Reads `runs/<run>` and the like; none where the name is not exactly what one of ours encodes to.
+    /// Parses `runs/<run>` etc., or returns `None` unless it is a canonical name.
     pub fn parse(below: &str) -> Option<Self> {
         let (folder, segment) = below.split_once('/')?;
         let kind = Kind::ALL.into_iter().find(|k| k.folder() == folder)?;
         let name = match kind {
             Kind::Log => LogName::decode(segment)?.to_string(),
-            // Every one is named after one of its entries.
+            // Every archive is named after an entry.
             Kind::Archive => LogName::decode(segment).filter(LogName::is_further)?.to_string(),
             _ => RunId::decode(segment)?.as_str().to_owned(),
         };
         Some(Self { kind, name, segment: segment.to_owned() })
     }
 
-    /// Takes the name of a ref that was fetched apart: the remote, whose own name may hold slashes, and the place there.
+    /// Splits a fetched ref into the remote, whose name may contain slashes, and the place.
     pub fn fetched(reference: &str) -> Option<(&str, Self)> {
         let rest = reference.strip_prefix(FETCHED_REFS)?;
         let (at, _) = rest.rmatch_indices('/').nth(1)?;
         Some((&rest[..at], Self::parse(&rest[at + 1..])?))
     }
 
-    /// Returns the place of what a ref that was fetched holds, if it is of this kind.
+    /// Returns the place of a fetched ref, if of this kind.
     pub fn fetched_of(reference: &str, kind: Kind) -> Option<Self> {
         Self::fetched(reference).map(|(_, place)| place).filter(|place| place.kind == kind)
     }
 
-    /// Returns the place of what a ref of ours, or one that was fetched, holds.
+    /// Returns the place of our own or a fetched ref.
     pub fn of_ref(reference: &str) -> Option<Self> {
         Self::fetched(reference).map(|(_, place)| place).or_else(|| Self::parse(reference.strip_prefix(REFS)?))
     }
 
-    /// Returns whether a ref is a copy of what lies here that was fetched from some remote.
+    /// Returns true if a ref is a fetched copy of this place.
     pub fn is_fetched_at(&self, reference: &str) -> bool {
         Self::fetched(reference).is_some_and(|(_, place)| place == *self)
     }
 
-    /// Returns whether a name lies where ours lie.
+    /// Returns true if a ref is in our folder.
     pub(crate) fn is_like_one(below: &str) -> bool {
         below.split_once('/').is_some_and(|(folder, _)| Kind::ALL.into_iter().any(|kind| kind.folder() == folder))
     }
@@ -123,7 +123,7 @@ impl Place {
         Self { kind: Kind::Transcripts, ..Self::of_run(run) }
     }
 
-    /// Returns the place of the time stamps of what lies here, if that is a run.
+    /// Returns the place of a run's time stamps; `None` unless this is a run.
     pub fn stamps(&self) -> Option<Self> {
         (self.kind == Kind::Run).then(|| Self { kind: Kind::Stamps, ..self.clone() })
     }
@@ -144,7 +144,7 @@ impl Place {
         Self { kind: Kind::Archive, ..Self::of_log(archive) }
     }
 
-    /// Returns the ref below a folder of refs that ends with a slash.
+    /// Returns the ref in a folder, which ends with a slash.
     pub fn below(&self, folder: &str) -> String {
         format!("{folder}{}/{}", self.kind.folder(), self.segment)
     }

@@ -1,4 +1,4 @@
-//! A plan as data: items, what each needs, and what each hands over.
+//! A plan: items with their needs and products.
 
 mod need;
 mod product;
@@ -15,81 +15,82 @@ use crate::model::format;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::rule::Rule;
 
-/// The key of an item's inputs that names its pipeline.
+/// The input key that names an item's pipeline.
 pub const PIPELINE: &str = "pipeline";
 
-/// The key of the inputs of an item of the executor `command` that sets environment variables.
+/// The input key with environment variables, for the executor `command`.
 pub const ENV: &str = "env";
 
-/// The fields of a plan: `name: type = "name in JSON", presence, reader [, as what is written];`, the whole of what the tool knows of one.
+/// The fields of a plan: `name: type = "name in JSON", presence, reader [, as written form];`.
 ///
-/// From these tables come the data (here), what is written of it (here), what is known of it when it is read, and how it is read
-/// (`plan::draft`). They stand in the order in which the fields are read, and so in which what is wrong with them is reported.
+/// These tables generate the data types and their written form (here), and the set of known fields
+/// and the parser (`plan::draft`). Fields are parsed, and problems reported, in this order.
 ///
-/// The presence is `optional`, `required`, whose absence is reported before anything is read, or `late`, in whose turn it is.
-/// What a reader gives is the drafted form of the type (`plan::draft`). What has no value is not written.
+/// The presence is `optional`, `required` (absence is reported first) or `late` (absence is
+/// reported in order). A reader returns the draft form of the type (`plan::draft`). Absent values
+/// are not written.
 macro_rules! plan_fields {
     ($then:ident $($more:tt)*) => { $then! { $($more)*
-        /// A DAG of work items, as its author wrote it, with the defaults filled in.
+        /// A DAG of work items, with defaults filled in.
         #[derive(Clone, Debug, PartialEq)]
         Plan read as Draft (
-            /// The id of the run that it becomes.
+            /// The id of the plan and of its run.
             id: RunId
         ) {
-            /// What an editor holds the file against; it means nothing.
+            /// The JSON Schema for editors; no other effect.
             schema: Option<String> = "$schema", optional, read::string;
-            /// What its author says to whoever reads the file; it means nothing.
+            /// A comment for readers; no effect.
             comment: Option<String> = "$comment", optional, read::string;
-            /// The queue that the run is placed on.
+            /// The queue.
             queue: String = "queue", optional, read::text_or("default");
-            /// How it grows, where its queue does not say so: see [`crate::plan`].
+            /// The pattern, if the queue does not set one; see [`crate::plan`].
             pattern: Option<String> = "pattern", optional, read::text;
-            /// Its own rules; a queue may add some, see [`crate::model::rule`].
+            /// The plan's rules; a queue can add some. See [`crate::model::rule`].
             rules: Vec<Rule> = "rules", optional, read::rules;
-            /// The revision that every attempt starts from; `HEAD` when absent.
+            /// The base revision of all attempts; `HEAD` if absent.
             base: Option<String> = "base", optional, read::text;
-            /// Whether items may be added after it is submitted.
+            /// Whether items can be added after submit.
             open_ended: bool = "openEnded", optional, read::boolean;
-            /// Files to seal at submit: path to the file to read.
+            /// Files to seal at submit, by path.
             artifacts: BTreeMap<FilePath, String> = "artifacts", optional, read::artifacts;
-            /// The nodes, in the author's order.
+            /// The items, in order.
             items: Vec<Item> = "items", late, read::items;
         }
     } };
 }
 
-/// The fields of an item, as [`plan_fields`].
+/// The fields of an item; see [`plan_fields`].
 macro_rules! item_fields {
     ($then:ident $($more:tt)*) => { $then! { $($more)*
-        /// One node of the plan.
+        /// An item of the plan.
         #[derive(Clone, Debug, PartialEq)]
         Item read as DraftItem (
             /// The id, unique in the run.
             id: ItemId
         ) {
-            /// What its author says to whoever reads the file; it means nothing.
+            /// A comment for readers; no effect.
             comment: Option<String> = "$comment", optional, read::string;
-            /// What the executor is given, as written.
+            /// The executor's inputs, as written.
             inputs: Map<String, Value> = "inputs", optional, read::object;
-            /// The products it declares.
+            /// The declared products.
             produces: Option<Vec<Produced>> = "produces", optional, read::products;
-            /// How often it is dispatched at most.
+            /// The maximum number of attempts.
             max_attempts: Option<u32> = "maxAttempts", optional, read::integer(1..=100);
-            /// The registered way to run it.
+            /// The executor.
             executor: String = "executor", required, read::text;
-            /// The items that must be done before, as written; see [`Item::dependencies`].
+            /// The dependencies as written; see [`Item::dependencies`].
             depends_on: Vec<ItemId> = "depends_on", optional, read::strings, as Item::dependencies;
-            /// Keys of which no other running item may hold one.
+            /// Locks that it holds while running.
             resource_locks: Vec<String> = "resourceLocks", optional, read::locks;
-            /// The registered shape that describes its inputs and products.
+            /// The registered shape of its inputs and products.
             subagent_shape: Option<String> = "subagentShape", optional, read::text;
-            /// Input keys bound to products.
+            /// Needs by input key.
             needs: BTreeMap<FilePath, Need> = "needs", optional, read::needs;
-            /// Seconds after which an attempt is ended.
+            /// The time limit of an attempt in seconds.
             timeout: Option<u64> = "timeout", optional, read::integer(1..=read::MAX_TIMEOUT);
-            /// The item that it takes the place of, which does not count any more; only what rules create has one.
+            /// The item that it replaces; only rules set it.
             replaces: Option<ItemId> = "replaces", optional, read::string;
-            /// The item whose products its own stand for from now on; only what rules create has one.
+            /// The item whose products its own replace; only rules set it.
             continues: Option<ItemId> = "continues", optional, read::string;
         }
     } };
@@ -97,7 +98,7 @@ macro_rules! item_fields {
 
 pub(crate) use {item_fields, plan_fields};
 
-/// Declares the data of a table of fields, and the names that are known.
+/// Declares the type and known names for a table of fields.
 macro_rules! declared {
     ($(#[$doc:meta])* $name:ident read as $draft:ident $(($(#[$id_doc:meta])* $id:ident: $id_type:ty))? {
         $($(#[$about:meta])* $field:ident: $type:ty = $key:literal, $presence:ident, $read:expr $(, as $write:path)?;)*
@@ -109,19 +110,19 @@ macro_rules! declared {
         }
 
         impl $name {
-            /// The names of its fields in JSON, that of its id first.
+            /// Its field names in JSON, starting with the id.
             pub(crate) const FIELDS: &'static [&'static str] = &[$(stringify!($id),)? $($key),*];
         }
     };
 }
 
-/// Writes the data of a table of fields.
+/// Serializes the type of a table of fields.
 macro_rules! written {
     ($(#[$doc:meta])* $name:ident read as $draft:ident $(($(#[$id_doc:meta])* $id:ident: $id_type:ty))? {
         $($(#[$about:meta])* $field:ident: $type:ty = $key:literal, $presence:ident, $read:expr $(, as $write:path)?;)*
     }) => {
         impl $name {
-            /// The fields that have a value, defaults included, under their names in JSON.
+            /// Returns the fields with values, including defaults, by JSON name.
             fn written(&self) -> Value {
                 let mut fields = Map::new();
                 $(fields.insert(stringify!($id).to_owned(), json!(self.$id));)?
@@ -145,29 +146,29 @@ pub const COMMAND: &str = "command";
 /// The built-in executor that runs the subagent that `inputs.subagent` names.
 pub const DISPATCH: &str = "dispatch";
 
-/// The built-in executor that waits for people: nothing is run, somebody approves or rejects.
+/// The built-in executor for approvals: nothing runs, a person decides.
 pub const APPROVAL: &str = "approval";
 
-/// The executors that exist without any configuration.
+/// The built-in executors.
 pub const BUILT_IN: [&str; 3] = [COMMAND, DISPATCH, APPROVAL];
 
-/// The input of such an item that names the keys of which one is to decide.
+/// The input key with the approvers' keys.
 pub const APPROVERS: &str = "approvers";
 
 impl Item {
-    /// Returns whether people decide about it, and nothing is run.
+    /// Returns true for an approval.
     pub fn is_for_people(&self) -> bool {
         self.executor == APPROVAL
     }
 
-    /// Returns the fingerprints of the keys that may decide about it, where it names some.
+    /// Returns the keys that may decide, if limited.
     pub fn approvers(&self) -> Option<impl Iterator<Item = &str>> {
         let named = self.inputs.get(APPROVERS)?.as_array();
         Some(named.into_iter().flatten().filter_map(Value::as_str))
     }
 
-    /// All items that must be done before: `depends_on`, then the producers of its needs in the
-    /// order of their keys, each once.
+    /// Returns all dependencies: `depends_on`, then the producers of its needs by key, without
+    /// duplicates.
     pub fn dependencies(&self) -> Vec<ItemId> {
         let producers = self.needs.values().filter_map(|need| match &need.from {
             Source::Item(id) => Some(id),
@@ -178,7 +179,7 @@ impl Item {
         every.filter(|id| seen.insert(*id)).cloned().collect()
     }
 
-    /// The documents it hands over when it is done; only the item's own word makes a file one.
+    /// Returns the declared documents.
     pub fn documents(&self) -> impl Iterator<Item = Declared> + '_ {
         self.produces.iter().flatten().filter_map(|produced| match (&produced.select, &produced.path) {
             (Selector::Document { name, .. }, Some(path)) => {
@@ -188,32 +189,32 @@ impl Item {
         })
     }
 
-    /// The patch and the outputs that it hands over when it is done, by its own word; for documents see [`Item::documents`].
+    /// Returns the declared patch and outputs; for documents see [`Item::documents`].
     pub fn promised(&self) -> impl Iterator<Item = ProductKey> + '_ {
         let every = self.produces.iter().flatten().map(|produced| produced.select.product_key());
         every.filter(|key| !matches!(key, ProductKey::Document(_)))
     }
 
-    /// The pipeline that it runs, as the plan names it.
+    /// Returns the pipeline's reference.
     pub fn pipeline(&self) -> Option<&str> {
         self.inputs.get(PIPELINE).and_then(Value::as_str)
     }
 
-    /// The item as `item.json` keeps it: every dependency in `depends_on`, each once, and the numbers of its inputs as
-    /// canonical JSON has them.
+    /// Returns the item as in `item.json`: `depends_on` has every dependency once, and numbers are
+    /// canonical.
     ///
-    /// Normalising the result, or reading its `item.json`, gives the same item again. So whatever is added to a run is taken in
-    /// in this form: what is recorded, run and compared later is then one and the same.
+    /// This is idempotent, and parsing `item.json` returns the same item. Added items are
+    /// normalised first, so that recorded, executed and compared forms are equal.
     #[must_use]
     pub fn normalised(self) -> Self {
         let inputs = serde_json::from_slice(&format::canonical(&self.inputs)).expect("canonical JSON can be read");
         Self { inputs, depends_on: self.dependencies(), ..self }
     }
 
-    /// The normalised item: defaults stand explicitly and `depends_on` holds every dependency.
+    /// Returns the normalised item as JSON: defaults are explicit, and `depends_on` is complete.
     ///
-    /// What has no default of its own (shape, products, timeout, attempts) stands only if set.
-    /// Reading the result as an item gives the same result again.
+    /// Fields without a default (shape, products, timeout, attempts) are present only if set.
+    /// Parsing the result returns the same item.
     pub fn to_json(&self) -> Value {
         self.written()
     }
@@ -225,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the first cells of the rows below a heading of a table.
+    /// Returns the first column of a table in a document.
     fn rows(text: &'static str, heading: &str) -> BTreeSet<&'static str> {
         let (_, table) = text.split_once(heading).expect("the documentation has the table");
         let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));

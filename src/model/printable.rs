@@ -1,17 +1,18 @@
-//! What may be printed: the one place that knows which characters steer a terminal, hide, or turn a text round.
+//! Makes foreign text safe to print: the only code that knows which characters control a terminal,
+//! are invisible, or change the direction of text.
 //!
-//! Names, reasons, actors, summaries and what other programs say are other people's words. A terminal obeys control characters, a
-//! reader is led astray by directions and by what is not seen; none of them is ever printed. Emoji that are joined of several
-//! (by U+200D) fall apart for it.
+//! Names, reasons, actors, summaries and program output are untrusted. Control characters affect a
+//! terminal, and directional or invisible characters mislead readers, so none is printed. Emoji
+//! sequences joined by U+200D are split by this.
 
 use std::fmt::Write as _;
 
-/// Cuts a text that is longer than anybody reads, after 1,000 letters: what an entry says of itself may be as long as an entry.
+/// Truncates a text to 1,000 characters.
 pub fn cut(text: String) -> String {
     cut_to(text, 1000)
 }
 
-/// Cuts a text after so many letters.
+/// Truncates a text to a number of characters.
 pub fn cut_to(mut text: String, most: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(most) {
         text.truncate(end);
@@ -21,7 +22,7 @@ pub fn cut_to(mut text: String, most: usize) -> String {
     text
 }
 
-/// Returns whether a character is seen nowhere, or only in what it does to others.
+/// Returns true for invisible characters.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -30,8 +31,8 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns whether a character is never printed: control characters but line ends and tabs, separators of lines and paragraphs,
-/// and what is invisible but the selectors that make a sign an emoji.
+/// Returns true for characters that are never printed: control characters except newline and tab,
+/// line and paragraph separators, and invisible ones except emoji selectors.
 pub fn is_unprintable(c: char) -> bool {
     match c {
         '\n' | '\t' | '\u{fe00}'..='\u{fe0f}' => false,
@@ -40,22 +41,22 @@ pub fn is_unprintable(c: char) -> bool {
     }
 }
 
-/// Returns whether a character is written out where a text is quoted exactly: what is never printed, and what is not seen.
+/// Returns true for characters that are escaped in exact quotations.
 pub fn is_written_out(c: char) -> bool {
     is_unprintable(c) || is_invisible(c)
 }
 
-/// Returns a text of one or more lines as it may be printed, with U+FFFD for what may not.
+/// Makes a text of several lines printable, with U+FFFD for forbidden characters.
 pub fn lines(text: &str) -> String {
     text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Returns a text as it may be printed on one line: a line end could begin a line that nobody said.
+/// Makes a text printable on one line, because a newline could imitate another message.
 pub fn line(text: &str) -> String {
     text.chars().map(|c| if is_unprintable(c) || c == '\n' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Returns a text on one line with what may not be printed written out, for quotations.
+/// Makes a text printable on one line with escapes, for quotations.
 pub fn written_out(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -70,7 +71,7 @@ pub fn written_out(text: &str) -> String {
     safe
 }
 
-/// Returns the beginning of a text, of at most so many bytes, and a sign where it was longer.
+/// Truncates a text to a number of bytes, with a mark.
 pub fn beginning(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -79,7 +80,7 @@ pub fn beginning(text: &str, most: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// Returns JSON that means the same, and that may be printed: such characters stand only in strings, where they can be escaped.
+/// Escapes forbidden characters in JSON, where they occur only in strings.
 pub fn json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -94,34 +95,34 @@ pub fn json(text: &str) -> String {
     safe
 }
 
-/// Lines that may be printed as they are: the words in them are clean, and the colours are ours.
+/// Printable lines with our own colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Painted(String);
 
-/// A colour of ours.
+/// A colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// For what holds, and what is done.
+    /// Success.
     Green,
-    /// For what does not, and what failed.
+    /// Failure.
     Red,
-    /// For what somebody should see, and what is still to be done.
+    /// Attention, unfinished work.
     Yellow,
-    /// For what can be pasted.
+    /// Text to paste.
     Cyan,
-    /// For what could not be checked, and what does not count.
+    /// Unchecked or irrelevant.
     Dim,
 }
 
 impl Painted {
-    /// Adds words to the line.
+    /// Adds words.
     #[must_use]
     pub fn words(mut self, words: &str) -> Self {
         self.0.push_str(&line(words));
         self
     }
 
-    /// Adds words in a colour, if there are any and there is one.
+    /// Adds words in an optional colour.
     #[must_use]
     pub fn painted(mut self, words: &str, color: Option<Color>) -> Self {
         let Some(color) = color.filter(|_| !words.is_empty()) else { return self.words(words) };
@@ -171,7 +172,7 @@ impl From<Painted> for String {
 mod tests {
     use super::*;
 
-    /// Every character that no terminal may see.
+    /// All characters that must not reach a terminal.
     fn hostile() -> Vec<char> {
         let all = (0..=0x0010_ffff).filter_map(char::from_u32);
         all.filter(|c| {

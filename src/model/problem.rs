@@ -1,4 +1,4 @@
-//! One thing that is wrong with a plan, and the stable code it is known by.
+//! A problem of a plan, with a stable code.
 
 use crate::model::hints::Hint;
 use serde::Serialize;
@@ -7,39 +7,39 @@ use std::fmt;
 use crate::model::json::JsonPath;
 use crate::model::printable::{beginning, written_out};
 
-/// The longest names that are compared for likeness, in bytes; the comparison is quadratic.
+/// The maximum length of names to compare, in bytes; the comparison is quadratic.
 const MAX_COMPARED: usize = 256;
 
-/// The longest path or message, in bytes; whatever stands in a document, what is said of it stays short.
+/// The maximum length of a path or message, in bytes.
 const MAX_SAID: usize = 2048;
 
-/// Says what is wrong, where, and where possible what to do about it.
+/// A problem with its place and a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The stable code; programs branch on it.
+    /// The stable code.
     pub code: Code,
     /// The JSON path of the offending value (`items[3].needs.patch.from`); empty for the whole file.
     pub path: String,
-    /// The id of the item of the plan that it is about.
+    /// The item's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
     /// The line of the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// One sentence for people.
+    /// The message.
     pub message: String,
-    /// What to try, where one thing is likely.
+    /// A suggestion, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
 }
 
 impl Problem {
-    /// Names a problem at `at`, without a hint.
+    /// Creates a problem at a path, without a suggestion.
     pub fn new(code: Code, at: &JsonPath, message: impl Into<String>) -> Self {
         Self { code, path: said(&at.to_string()), item: None, line: None, message: said(&message.into()), hint: None }
     }
 
-    /// Adds what to try.
+    /// Adds a suggestion.
     #[must_use]
     pub fn hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
@@ -62,12 +62,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Returns a text as it is said to people: printable, and cut where it is longer than anybody reads.
+/// Makes a text printable and truncates it.
 fn said(text: &str) -> String {
     written_out(&beginning(text, MAX_SAID))
 }
 
-/// Returns the name that is most like a wanted one, if it is more like it than 0.8; of several, the first.
+/// Returns the most similar name above a similarity of 0.8; of equal ones, the first.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
     if wanted.len() > MAX_COMPARED {
@@ -84,16 +84,16 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
-        /// The stable codes of problems; fixed, never renamed.
+        /// The stable codes of problems, never renamed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Code {
-            /// Every code, in the order in which they are documented.
+            /// All codes, in the documented order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The code as it is written in answers.
+            /// Returns the code in JSON.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -102,73 +102,73 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Not JSON, or JSON whose meaning depends on the reader (lone surrogates, unsafe numbers).
+    /// Not JSON, or JSON that readers interpret differently (lone surrogates, unsafe numbers).
     NotJson = "not-json",
-    /// An object holds the same key twice.
+    /// An object has a key twice.
     DuplicateKey = "duplicate-key",
-    /// A field that a plan does not have.
+    /// An unknown field.
     UnknownField = "unknown-field",
-    /// A value of another type, or out of its range.
+    /// A value of a wrong type or out of range.
     WrongType = "wrong-type",
-    /// A field that must be there is not.
+    /// A missing field.
     MissingField = "missing-field",
-    /// An id that is no valid name.
+    /// An invalid id.
     BadId = "bad-id",
-    /// An id that another item has, letter case aside.
+    /// A duplicate id, ignoring case.
     DuplicateId = "duplicate-id",
-    /// `depends_on` names no item.
+    /// `depends_on` names a missing item.
     UnknownDependency = "unknown-dependency",
-    /// `from` names no item.
+    /// `from` names a missing item.
     UnknownProducer = "unknown-producer",
-    /// An item that waits for itself.
+    /// An item depends on itself.
     SelfDependency = "self-dependency",
-    /// Items that wait for one another.
+    /// Items depend on each other.
     Cycle = "cycle",
-    /// A selector of an unknown kind, without its fields, or not possible for its source.
+    /// A selector of an unknown kind, without its fields, or impossible for its source.
     BadSelector = "bad-selector",
-    /// A run or a thread that a need names, and that is not to be taken from.
+    /// A run or thread that a need names and that cannot be used.
     BadSource = "bad-source",
-    /// A product that its producer does not declare.
+    /// The producer does not declare the product.
     UndeclaredProduct = "undeclared-product",
-    /// The producer makes one type, the consumer takes another.
+    /// Producer and consumer have different types.
     TypeMismatch = "type-mismatch",
-    /// An input key or artifact path that is no safe file name, or that clashes with another.
+    /// An unsafe or clashing input key or artifact path.
     BadInputKey = "bad-input-key",
-    /// A lock key twice in one item.
+    /// An item has a lock twice.
     DuplicateLock = "duplicate-lock",
-    /// An executor that is not registered here.
+    /// An unregistered executor.
     UnknownExecutor = "unknown-executor",
-    /// A subagent that is not registered here.
+    /// An unregistered subagent.
     UnknownSubagent = "unknown-subagent",
-    /// A pattern that there is not, or a payload that its pattern cannot read.
+    /// An unknown pattern, or a payload that it cannot read.
     BadPattern = "bad-pattern",
-    /// A queue that is not registered here.
+    /// An unregistered queue.
     UnknownQueue = "unknown-queue",
-    /// A shape, or the schema of a document, that is not registered here.
+    /// An unregistered shape or schema.
     UnknownShape = "unknown-shape",
-    /// A pipeline that is not registered here.
+    /// An unregistered pipeline.
     UnknownPipeline = "unknown-pipeline",
-    /// A pipeline that is not one.
+    /// An invalid pipeline.
     BadPipeline = "bad-pipeline",
-    /// A key in `inputs` that only the tool sets.
+    /// A reserved key in `inputs`.
     ReservedKey = "reserved-key",
-    /// An id that begins with `@`.
+    /// An id beginning with `@`.
     ReservedId = "reserved-id",
-    /// Inputs that their shape's JSON Schema refuses, or a schema that is none.
+    /// Inputs that violate their shape's JSON Schema, or an invalid schema.
     InputsSchema = "inputs-schema",
     /// A plan without items.
     NoItems = "no-items",
-    /// A plan of more items than `handoff.maxItems`, or than are read at all.
+    /// More items than `handoff.maxItems` or the absolute limit.
     TooManyItems = "too-many-items",
-    /// A plan of more than 32 MiB, or JSON of so many small values that they would take far more memory than its bytes.
+    /// A plan above 32 MiB, or with so many small values that it needs too much memory.
     TooLarge = "too-large",
-    /// The base tree tracks what an attempt would put its inputs or outputs over.
+    /// The base tree tracks the inputs or outputs folder.
     ReservedPath = "reserved-path",
-    /// A rule that is not one.
+    /// An invalid rule.
     BadRule = "bad-rule",
-    /// A base that is no commit here.
+    /// The base is not a commit in this repository.
     MissingBase = "missing-base",
-    /// A file of an artifact that cannot be read.
+    /// An unreadable artifact.
     MissingArtifact = "missing-artifact",
 }
 

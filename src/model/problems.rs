@@ -1,4 +1,4 @@
-//! Everything that is wrong with a document: counted to the last, and the first of it kept.
+//! The problems of a document: all counted, the first ones kept.
 
 use crate::model::hints;
 use std::ops::Deref;
@@ -8,22 +8,22 @@ use serde::{Serialize, Serializer};
 use super::json::locate;
 use super::problem::{Code, Problem, nearest};
 
-/// How many problems are kept of one document; nobody reads more.
+/// The maximum number of kept problems.
 pub const MAX_PROBLEMS: usize = 1000;
 
-/// The most bytes of text that the kept problems have together, the first one aside.
+/// The maximum size of the kept texts, except the first, in bytes.
 const MAX_TEXT: usize = 512 << 10;
 
-/// How much is compared in the search for nearest names, in pairs of bytes: a moment's work.
+/// The limit of the search for similar names, in pairs of bytes.
 const MAX_COMPARED: usize = 1 << 26;
 
-/// What one comparison costs at least.
+/// The minimum cost of a comparison.
 const COMPARISON: usize = 256;
 
 /// The problems of one document.
 ///
-/// It reads as the list of those that were kept: the first ones, at most [`MAX_PROBLEMS`] and few enough that they can be shown.
-/// The rest is counted. It is empty if and only if nothing was found, whatever is kept.
+/// It dereferences to the kept ones: at most [`MAX_PROBLEMS`], within a size limit. It is empty if
+/// and only if nothing was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     kept: Vec<Problem>,
@@ -34,28 +34,28 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Returns how many there are, with those that were not kept.
+    /// Returns the number of problems, including those not kept.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns how many were not kept.
+    /// Returns the number of problems not kept.
     pub fn more(&self) -> usize {
         self.count - self.kept.len()
     }
 
-    /// Returns what is said in the place of those that were only counted.
+    /// Formats the number of problems not kept.
     pub fn and_more(&self) -> Option<String> {
         let more = self.more();
         (more > 0).then(|| format!("… and {more} more problem{}", if more == 1 { "" } else { "s" }))
     }
 
-    /// Returns whether what is added next may be kept, and so is worth some trouble.
+    /// Returns true if another problem may be kept.
     pub(crate) fn keeps_more(&self) -> bool {
         self.more() == 0 && self.kept.len() < MAX_PROBLEMS
     }
 
-    /// Names the items and the lines of those that were kept, as they stand in the document that they are of.
+    /// Adds item ids and line numbers of the document.
     #[must_use]
     pub fn located(mut self, bytes: &[u8]) -> Self {
         locate(bytes, &mut self.kept);
@@ -67,7 +67,7 @@ impl Problems {
         self.add(problem, |problem| problem);
     }
 
-    /// Adds a problem that is only put into words if it is kept: there may be very many.
+    /// Adds a problem; the text is created only if it is kept.
     pub(crate) fn push_with(&mut self, problem: impl FnOnce() -> Problem) {
         if self.keeps_more() {
             self.push(problem());
@@ -76,14 +76,14 @@ impl Problems {
         }
     }
 
-    /// Counts problems that nobody has kept.
+    /// Counts problems without keeping them.
     pub(crate) fn count_more(&mut self, more: usize) {
         self.count += more;
     }
 
-    /// Adds a problem, with the nearest of `known` as a hint if one is near enough to be what was meant.
+    /// Adds a problem, with the nearest of `known` as a suggestion if similar enough.
     ///
-    /// Only what is kept gets one, and none does any more once the names are too many to be gone through again.
+    /// Only kept problems get one, until the limit of the search.
     pub(crate) fn push_near<'a, I>(&mut self, problem: Problem, wanted: &str, known: I)
     where
         I: IntoIterator<Item = &'a str, IntoIter: Clone>,
@@ -104,7 +104,7 @@ impl Problems {
         self.compared = compared;
     }
 
-    /// Gives every problem that `read` adds the same code.
+    /// Changes the code of the problems added by `read`.
     pub(crate) fn under<T>(&mut self, code: Code, read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.under.replace(code);
         let found = read(self);
@@ -113,7 +113,7 @@ impl Problems {
     }
 
     fn add(&mut self, problem: Problem, finish: impl FnOnce(Problem) -> Problem) {
-        // Once one was left out, all that follow are: what is shown is the beginning.
+        // After the first omission all are omitted, so that the kept ones are the first.
         let keeps = self.keeps_more();
         self.count += 1;
         if !keeps {
@@ -155,7 +155,7 @@ impl IntoIterator for Problems {
     type Item = Problem;
     type IntoIter = std::vec::IntoIter<Problem>;
 
-    /// Goes through those that were kept.
+    /// Iterates over the kept ones.
     fn into_iter(self) -> Self::IntoIter {
         self.kept.into_iter()
     }
@@ -171,7 +171,7 @@ impl<'p> IntoIterator for &'p Problems {
 }
 
 impl Serialize for Problems {
-    /// Writes the list of those that were kept.
+    /// Serializes the kept ones.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.kept.serialize(serializer)
     }

@@ -1,4 +1,4 @@
-//! A proof: what convinces somebody who has neither the run nor its repository.
+//! A proof: evidence that can be verified without the run or its repository.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,12 +11,12 @@ use super::name::{ItemId, RunId};
 use super::plan::ProductKey;
 use super::problem::{Code, Problem};
 
-/// The schema that proofs name.
+/// The schema of proofs.
 pub const SCHEMA: &str = "git-handoff.proof/1";
 
-/// What shows, on its own, that entries stand in a sealed run: of an item, or of how the run went on.
+/// Evidence that entries are in a sealed run: of an item, or of the run's continuation.
 ///
-/// It is as somebody wrote it: that it is about one thing, and proves that, is for `verify` to say.
+/// Parsed but unverified; `verify` checks that it is about one thing and proves it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
@@ -24,27 +24,27 @@ pub struct Proof {
     pub schema: String,
     /// The run.
     pub run: RunId,
-    /// The item that the proof is about.
+    /// The item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
-    /// The product that the proof is about.
+    /// The product.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product: Option<Handed>,
-    /// The earlier state that the run went on from.
+    /// The earlier state of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Earlier>,
-    /// How many entries the tree is over.
+    /// The number of entries in the tree.
     pub entries: u64,
-    /// Its root.
+    /// The root of the tree.
     pub root: Digest,
     /// Entry 0, which names the writers and the plan.
     pub first: Signed,
-    /// The admission of the key that sealed; `None` where entry 0 names that key.
+    /// The admission of the sealing key; `None` if entry 0 names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admitted: Option<Signed>,
     /// The seal.
     pub last: Signed,
-    /// The entries that are shown.
+    /// The included entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<Leaf>,
 }
@@ -55,7 +55,7 @@ pub struct Proof {
 pub struct Handed {
     /// `patch` or `outputs/<path>`.
     pub key: ProductKey,
-    /// What the entry says of it.
+    /// The product in the entry.
     pub is: Product,
 }
 
@@ -63,9 +63,9 @@ pub struct Handed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Earlier {
-    /// How many entries there were.
+    /// The number of entries.
     pub entries: u64,
-    /// The root over them.
+    /// The root.
     pub root: Digest,
     /// The consistency path from it.
     pub path: Vec<Digest>,
@@ -75,33 +75,33 @@ pub struct Earlier {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signed {
-    /// The commit's bytes, as git has them.
+    /// The commit's bytes.
     pub commit: String,
-    /// The inclusion path of the entry; none for the seal, which is not under its own root.
+    /// The inclusion path; empty for the seal, which is not under its own root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<Digest>>,
 }
 
-/// An entry in its place.
+/// An entry with its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leaf {
-    /// The entry; in canonical form, its bytes are what is hashed.
+    /// The entry; the canonical form is hashed.
     pub entry: Value,
-    /// Its inclusion path.
+    /// The inclusion path.
     pub path: Vec<Digest>,
 }
 
 impl Proof {
-    /// Reads a proof, and refuses what two readers could read differently.
+    /// Parses a proof, and refuses ambiguous JSON.
     ///
-    /// That is, besides what [`json::parse`] refuses: a field that is unknown, `null`, or empty where it is to be absent, and an
-    /// array in the place of an object.
+    /// Besides what [`json::parse`] refuses: unknown fields, `null`, empty values that should be
+    /// absent, and arrays in place of objects.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
         let value = json::parse(bytes).map_err(|problems| problems[0].clone())?;
         let wrong = |why: String| Problem::new(Code::WrongType, &JsonPath::root(), why);
         let said = format::canonical(&value);
-        // The value goes into it: two of them would take more than the bytes allow.
+        // Consumes the value, because two would exceed the memory limit.
         let proof = Self::deserialize(value).map_err(|e| wrong(e.to_string()))?;
         if format::canonical(&proof) != said {
             return Err(wrong("a field is null, empty, or an array in the place of an object".to_owned()));

@@ -1,12 +1,12 @@
-//! Words as a shell reads them, for commands that people paste.
+//! Shell quoting, for commands that users paste.
 
 use std::fmt::Write as _;
 
 use super::printable::is_written_out;
 
-/// Returns a word as a POSIX shell must be given it; one that is safe as it is stays so.
+/// Quotes a word for a POSIX shell, if necessary.
 ///
-/// Names come from whoever wrote a plan: pasted without quotes, one could run a command.
+/// Names come from untrusted plans: without quotes, one could run a command.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -18,7 +18,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns a word in which nothing hides or steers a terminal, as shells with `$'…'` read it, byte for byte.
+/// Quotes a word with `$'…'`, so that nothing in it is invisible or controls the terminal.
 fn byte_for_byte(word: &str) -> String {
     let mut quoted = String::from("$'");
     for c in word.chars() {

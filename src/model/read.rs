@@ -1,4 +1,4 @@
-//! Reads JSON objects field by field, so that every problem is found, each with its path.
+//! Parses JSON objects by field, and reports every problem with its path.
 
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
@@ -9,15 +9,14 @@ use crate::model::problems::Problems;
 
 /// The fields of one object.
 ///
-/// The typed getters give `None` for a field that is absent as well as for one that is wrong; the
-/// latter is reported.
+/// Typed getters return `None` for an absent or wrong field; the latter is reported.
 pub(crate) struct Fields<'v> {
     map: &'v Map<String, Value>,
     at: JsonPath,
 }
 
 impl<'v> Fields<'v> {
-    /// Takes `value` as an object; reports another type, and every field that is not in `known`.
+    /// Parses an object; reports another type and unknown fields.
     pub(crate) fn of(value: &'v Value, at: JsonPath, known: &[&str], problems: &mut Problems) -> Option<Self> {
         let Value::Object(map) = value else {
             problems.push_with(|| wrong_type(&at, "an object", value));
@@ -35,27 +34,27 @@ impl<'v> Fields<'v> {
         Some(Self { map, at })
     }
 
-    /// Takes an object whose keys are free.
+    /// Parses an object with any keys.
     pub(crate) fn open(map: &'v Map<String, Value>, at: JsonPath) -> Self {
         Self { map, at }
     }
 
-    /// The fields as they are.
+    /// Returns the raw fields.
     pub(crate) fn map(&self) -> &'v Map<String, Value> {
         self.map
     }
 
-    /// The path of the field `key`.
+    /// Returns the path of a field.
     pub(crate) fn at(&self, key: &str) -> JsonPath {
         self.at.key(key)
     }
 
-    /// The field as it is.
+    /// Returns a raw field.
     pub(crate) fn get(&self, key: &str) -> Option<&'v Value> {
         self.map.get(key)
     }
 
-    /// The field as it is; reports its absence.
+    /// Returns a raw field; reports its absence.
     pub(crate) fn required(&self, key: &str, problems: &mut Problems) -> Option<&'v Value> {
         let value = self.get(key);
         if value.is_none() {
@@ -65,17 +64,17 @@ impl<'v> Fields<'v> {
         value
     }
 
-    /// The field as a string, empty or not.
+    /// Returns a string, possibly empty.
     pub(crate) fn string(&self, key: &str, problems: &mut Problems) -> Option<&'v str> {
         string(self.get(key)?, &self.at(key), problems)
     }
 
-    /// The field as a string that holds something.
+    /// Returns a non-empty string.
     pub(crate) fn text(&self, key: &str, problems: &mut Problems) -> Option<&'v str> {
         text(self.get(key)?, &self.at(key), problems)
     }
 
-    /// The field as an array.
+    /// Returns an array.
     pub(crate) fn list(&self, key: &str, problems: &mut Problems) -> Option<&'v [Value]> {
         let value = self.get(key)?;
         if value.as_array().is_none() {
@@ -84,7 +83,7 @@ impl<'v> Fields<'v> {
         value.as_array().map(Vec::as_slice)
     }
 
-    /// The field as an object.
+    /// Returns an object.
     pub(crate) fn object(&self, key: &str, problems: &mut Problems) -> Option<&'v Map<String, Value>> {
         let value = self.get(key)?;
         if value.as_object().is_none() {
@@ -93,7 +92,7 @@ impl<'v> Fields<'v> {
         value.as_object()
     }
 
-    /// The field as `true` or `false`.
+    /// Returns a boolean.
     pub(crate) fn boolean(&self, key: &str, problems: &mut Problems) -> Option<bool> {
         let value = self.get(key)?;
         if value.as_bool().is_none() {
@@ -102,7 +101,7 @@ impl<'v> Fields<'v> {
         value.as_bool()
     }
 
-    /// The field as an integer within `range`.
+    /// Returns an integer within a range.
     pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let value = self.get(key)?;
         let number = value.as_u64().filter(|number| range.contains(number));
@@ -114,7 +113,7 @@ impl<'v> Fields<'v> {
     }
 }
 
-/// Takes `value` as a string.
+/// Parses a string.
 pub(crate) fn string<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problems) -> Option<&'v str> {
     if value.as_str().is_none() {
         problems.push_with(|| wrong_type(at, "a string", value));
@@ -122,7 +121,7 @@ pub(crate) fn string<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problem
     value.as_str()
 }
 
-/// Takes `value` as a string that holds something.
+/// Parses a non-empty string.
 pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problems) -> Option<&'v str> {
     let text = string(value, at, problems)?;
     if text.is_empty() {
@@ -133,7 +132,7 @@ pub(crate) fn text<'v>(value: &'v Value, at: &JsonPath, problems: &mut Problems)
     Some(text)
 }
 
-/// The problem of a value that is not what was `wanted`.
+/// Creates the problem for a wrong type.
 pub(crate) fn wrong_type(at: &JsonPath, wanted: &str, found: &Value) -> Problem {
     let found = match found {
         Value::Null => "null".to_owned(),

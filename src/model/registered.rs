@@ -1,49 +1,49 @@
-//! What is registered under a name and described by a file, each read when it is first asked for: one that cannot be read
-//! is in the way of nobody who does not need it.
+//! Registered files by name, each read on first use, so that an unreadable one matters only if
+//! needed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Things of one kind that are registered, by their names.
+/// Registered things of one kind.
 #[derive(Clone)]
 pub struct Registered<K, V> {
     entries: BTreeMap<K, Arc<Thing<V>>>,
 }
 
-/// Reads the file of one thing, or says what is wrong with it, naming it.
+/// Reads and parses a file; the error names it.
 type Read<V> = Box<dyn Fn() -> Result<V, String> + Send + Sync>;
 
-/// The setting that registers a thing.
+/// The setting of a registration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegisteredBy {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Where it stands.
+    /// The file of the setting.
     pub origin: String,
-    /// The file that it names.
+    /// The registered file.
     pub file: String,
 }
 
-/// One thing, as it is set and as it was read.
+/// A registration with its lazily parsed content.
 struct Thing<V> {
     place: Arc<RegisteredBy>,
     read: Read<V>,
     value: OnceLock<Result<V, String>>,
 }
 
-/// A registered thing that cannot be read.
+/// An unreadable registration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}; {key} in {origin} names that file", key = .place.key, origin = .place.origin)]
 pub struct Unreadable {
-    /// Where it is set.
+    /// The setting.
     pub place: Arc<RegisteredBy>,
-    /// What is wrong with its file, which this names.
+    /// The error, which names the file.
     pub why: String,
 }
 
 impl<K: Ord, V> Registered<K, V> {
-    /// Adds a thing that is read when it is first asked for.
+    /// Adds a registration.
     pub fn add(&mut self, name: K, place: RegisteredBy, read: Read<V>) {
         self.entries.insert(name, Arc::new(Thing { place: Arc::new(place), read, value: OnceLock::new() }));
     }
@@ -53,12 +53,12 @@ impl<K: Ord, V> Registered<K, V> {
         self.entries.keys()
     }
 
-    /// Returns the setting that registers the thing of a name.
+    /// Returns the setting of a name.
     pub fn place(&self, name: &K) -> Option<&RegisteredBy> {
         Some(&self.entries.get(name)?.place)
     }
 
-    /// Returns the thing of a name; none where nothing of that name is registered.
+    /// Returns the thing with a name, or `None` if not registered.
     pub fn get(&self, name: &K) -> Option<Result<&V, Unreadable>> {
         let entry = self.entries.get(name)?;
         let value = entry.value.get_or_init(&entry.read).as_ref();
@@ -72,7 +72,7 @@ impl<K, V> Default for Registered<K, V> {
     }
 }
 
-/// Things that are at hand and need not be read.
+/// Creates a registry of already parsed things.
 impl<K: Ord, V: Clone + Send + Sync + 'static> FromIterator<(K, V)> for Registered<K, V> {
     fn from_iter<T: IntoIterator<Item = (K, V)>>(all: T) -> Self {
         let mut registered = Self::default();

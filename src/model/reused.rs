@@ -1,4 +1,4 @@
-//! Products that were taken from an item of another run, instead of being made again.
+//! Reuse of products from an item of another run.
 
 use std::fmt;
 
@@ -13,30 +13,31 @@ use super::manifest::Manifest;
 use super::name::{ItemId, RunId};
 use super::proof::Proof;
 
-/// What of `reused.json` may be as heavy as an entry or a manifest: the manifest, two entries that are shown, and the rest of the proof.
+/// The limit of `reused.json` in entries and manifests: the manifest, two entries, and the rest of
+/// the proof.
 const HEAVY: usize = 4;
 
-/// The fields of a manifest that are not about what was to be done.
+/// The fields of a manifest that do not describe the task.
 pub const BESIDE_TASK: [&str; 4] = ["run", "item", "attempt", "branches"];
 
-/// Where the products of an item come from that was not run.
+/// The source of reused products.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reused {
     /// The run.
     pub run: RunId,
-    /// Its item.
+    /// The item.
     pub item: ItemId,
-    /// The root that the run's seal says, or that over the entries of the run that is continued.
+    /// The root in the run's seal, or of the continued run's entries.
     pub root: Digest,
     /// The digest of the item's `reused.json`, the evidence.
     pub evidence: Digest,
-    /// Whether the run is the one that the run of the item continues, whose entries stand for a proof.
+    /// Whether it is the continued run, whose entries replace a proof.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continued: bool,
 }
 
-/// In words: `first/build, sealed as 7e4080c9`, or `first/build, whose run this one continues`.
+/// Formats `first/build, sealed as 7e4080c9`, or `first/build, whose run this one continues`.
 impl fmt::Display for Reused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.continued {
@@ -46,13 +47,13 @@ impl fmt::Display for Reused {
     }
 }
 
-/// What `reused.json` holds: all that shows, with nothing else at hand, that an item of a sealed run was given just the same to do, and
-/// what it handed over.
+/// The content of `reused.json`: complete evidence that an item of a sealed run had an identical
+/// task, and of its products.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// The proof of that item; `None` if the run is the one that the run of the item continues, whose entry 0 holds all of it.
+    /// The proof of the item; `None` for the continued run, whose evidence is in entry 0.
     pub proof: Option<Proof>,
-    /// The manifest of the attempt that it shows.
+    /// The manifest of the attempt.
     pub manifest: Manifest,
 }
 
@@ -65,7 +66,7 @@ impl Evidence {
         }
     }
 
-    /// Reads them back; nothing where they are not exactly what is written, or heavier than what any evidence consists of.
+    /// Parses the bytes, or returns `None` unless in written form and within the limits.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if !bounds::are_light(bytes, HEAVY) {
             return None;
@@ -81,8 +82,7 @@ impl Evidence {
     }
 }
 
-/// Returns the digest of what a manifest says was to be done, whichever run, item and attempt it was for: two attempts of one task
-/// have the same.
+/// Returns the digest of a manifest's task, independent of run, item and attempt.
 pub fn task(manifest: &Manifest) -> Digest {
     let mut value = serde_json::to_value(manifest).expect("a manifest is JSON");
     if let Value::Object(fields) = &mut value {

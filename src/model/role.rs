@@ -1,4 +1,4 @@
-//! Who may append what to a run: the keys that entry 0 names and those that were admitted since, each with its roles.
+//! Authorization: keys and their roles, from entry 0 and later admissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,30 +12,31 @@ use super::event::Event;
 use super::extension::Cause;
 use super::submitted::{RunSubmitted, fingerprint};
 
-/// What a key may do in a run.
+/// A role of a key in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Decide about the run: admit keys, add and cancel items, close it.
+    /// Owns the run: admits keys, adds and cancels items, closes it.
     Own,
-    /// Conduct it: dispatch items and record what came of them.
+    /// Drives the run: dispatches items and records results.
     Work,
-    /// Decide about what waits for people.
+    /// Approves and rejects.
     Approve,
-    /// Put documents on it.
+    /// Writes documents.
     Document,
-    /// Seal it. Entry 0 gives this with `own` and with `work`; only a key that owns the run from entry 0 on gives it later.
+    /// Seals the run. In entry 0 part of `own` and `work`; later only an owner from entry 0 can
+    /// give it.
     Seal,
 }
 
 impl Role {
-    /// All of them, in the order in which they are written.
+    /// All roles, in writing order.
     pub const ALL: [Self; 5] = [Self::Own, Self::Work, Self::Approve, Self::Document, Self::Seal];
 
-    /// Those that entry 0 spells out for a key that may do everything.
+    /// The roles in entry 0 of an unrestricted key.
     pub const SUBMITTER: [Self; 4] = [Self::Own, Self::Work, Self::Approve, Self::Document];
 
-    /// Returns the word for it.
+    /// Returns the word in entries.
     pub fn word(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -62,7 +63,7 @@ impl FromStr for Role {
     }
 }
 
-/// The fields of `run.admitted`: a key gets a role, besides those that it has.
+/// The fields of `run.admitted`: an additional role for a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunAdmitted {
@@ -71,30 +72,31 @@ pub struct RunAdmitted {
     pub key: String,
     /// The role.
     pub role: Role,
-    /// The leaf hash of entry 0, for the role `seal` and no other: a proof shows this entry and none between the two.
+    /// The leaf hash of entry 0, only for the role `seal`, because a proof has this entry and none
+    /// in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Digest>,
 }
 
 impl RunAdmitted {
-    /// Returns true if the entry names entry 0 exactly where its role is `seal`.
+    /// Returns true if entry 0 is named exactly for the role `seal`.
     pub(super) fn is_bound(&self) -> bool {
         self.first.is_some() == (self.role == Role::Seal)
     }
 }
 
-/// The keys that may append to a run at some point of its chain, each with its roles.
+/// The authorized keys at a point of a chain, with roles.
 ///
-/// It follows from the entries up to there; [`Keys::take`] goes on from one to the next.
+/// Computed from the entries; [`Keys::take`] applies the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
     roles: BTreeMap<String, BTreeSet<Role>>,
-    /// The owners that entry 0 names: no other key admits one that seals.
+    /// The owners in entry 0, who alone can give the role `seal`.
     owners: BTreeSet<String>,
 }
 
 impl Keys {
-    /// Returns those that entry 0 names. Where it says nothing of roles, each has every one.
+    /// Returns the keys of entry 0. Without roles, each has every role.
     pub fn of(submitted: &RunSubmitted) -> Self {
         let every = || BTreeSet::from(Role::ALL);
         let of = |key: &String| match &submitted.roles {
@@ -111,34 +113,34 @@ impl Keys {
         Self { roles, owners }
     }
 
-    /// Takes in an entry that a key signed, which must be one that this key may append.
+    /// Applies an authorized entry.
     pub fn take(&mut self, event: &Event) {
         if let Event::RunAdmitted(e) = event {
             self.admit(e);
         }
     }
 
-    /// Takes in that a key got a role.
+    /// Gives a key a role.
     pub(super) fn admit(&mut self, e: &RunAdmitted) {
         self.roles.entry(e.key.clone()).or_default().insert(e.role);
     }
 
-    /// Returns whether a key has any role.
+    /// Returns true if a key has any role.
     pub fn knows(&self, key: &str) -> bool {
         self.roles.contains_key(key)
     }
 
-    /// Returns whether a key has a role.
+    /// Returns true if a key has a role.
     pub fn has(&self, key: &str, role: Role) -> bool {
         self.roles.get(key).is_some_and(|roles| roles.contains(&role))
     }
 
-    /// Returns the keys, each with its roles.
+    /// Returns the keys with their roles.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &BTreeSet<Role>)> {
         self.roles.iter().map(|(key, roles)| (key.as_str(), roles))
     }
 
-    /// Says why a key may not append an event; nothing where it may.
+    /// Returns the reason why a key may not append an event, if any.
     pub fn refuse(&self, key: &str, event: &Event) -> Option<Refused> {
         let Some(roles) = self.roles.get(key) else { return Some(Refused::Stranger) };
         let wanted = wanted(event);
@@ -150,7 +152,7 @@ impl Keys {
     }
 }
 
-/// Why a key may not append an event.
+/// The reason why a key may not append an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Refused {
@@ -166,9 +168,10 @@ fn either(roles: &[Role]) -> String {
     roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns the roles of which one is needed to append an event; none where any key of the run may.
+/// Returns the roles of which one is required for an event; empty if any key of the run may append
+/// it.
 ///
-/// What a rule comes to is nobody's decision: whoever may append may ask the rules, and `verify` asks them again.
+/// A rule's effect is no decision: any key can apply rules, and `verify` evaluates them again.
 fn wanted(event: &Event) -> &'static [Role] {
     use Role::{Approve, Document, Own, Seal, Work};
     match event {
@@ -178,7 +181,7 @@ fn wanted(event: &Event) -> &'static [Role] {
         },
         Event::RunConcluded(_) => &[],
         Event::ItemFired(_) | Event::ItemReconciled(_) | Event::ItemRetried(_) => &[Work],
-        // Somebody's statement that was taken in is appended by whoever conducts; who made it is looked at besides.
+        // A statement is appended by the driver; its author is checked separately.
         Event::ItemDecided(e) => {
             if e.said.is_some() {
                 &[Own, Work]
@@ -196,7 +199,7 @@ fn wanted(event: &Event) -> &'static [Role] {
         Event::ItemRequeued(e) if e.reason == Again::Crash => &[Work],
         Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::RunClosed(_) => &[Own, Work],
         Event::RunSealed(_) => &[Seal],
-        // Whoever owns the run; the others stand in no chain of a run.
+        // An owner; other events are not in a run's chain.
         Event::RunSubmitted(_)
         | Event::RunAdmitted(_)
         | Event::RunCancelled(_)

@@ -1,4 +1,4 @@
-//! A rule: on what became of a run's documents and items which items are added to it, or what is recorded of it. Pure.
+//! A rule: conditions on documents and items, and the items or outcome that follow. Pure.
 
 pub(crate) mod condition;
 mod items;
@@ -18,110 +18,112 @@ use super::format;
 use super::name::{FilePath, ItemId, fold};
 use super::plan::Item;
 
-/// The largest document that a condition looks into, in bytes.
+/// The maximum size of a document for conditions, in bytes.
 pub const MAX_CONDITION_BYTES: u64 = 16 << 20;
 
-/// How many hex digits of the hash end the id of a created item.
+/// The number of hex digits of the hash in a created item's id.
 const HASH_DIGITS: usize = 12;
 
 /// A rule of a plan or a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Its id, which the ids of the items of [`Then::One`] begin with.
+    /// The id, which is the prefix of the ids of [`Then::One`].
     pub id: ItemId,
-    /// When it does something.
+    /// The requirements.
     pub when: When,
-    /// What it does.
+    /// The effect.
     pub then: Then,
-    /// The rule as its author wrote it, which is what the ids of created items are made of.
+    /// The rule as written; created ids are hashes over it.
     pub written: Value,
 }
 
-/// What must hold for a rule to do something.
+/// The requirements of a rule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct When {
-    /// Documents that the run must hold.
+    /// Documents that must exist.
     pub present: Vec<FilePath>,
-    /// Documents that it must not hold.
+    /// Documents that must not exist.
     pub absent: Vec<FilePath>,
-    /// Conditions on what documents say; `if` in JSON.
+    /// Conditions on values in documents; `if` in JSON.
     pub conditions: Vec<Condition>,
-    /// Conditions on what became of items.
+    /// Conditions on items.
     pub items: Vec<ItemCondition>,
-    /// How often the rule does it in one run at most.
+    /// The maximum number of times the rule acts in a run.
     pub at_most: u64,
 }
 
-/// What a rule does.
+/// The effect of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Then {
-    /// It creates one item, whose id is made of the rule's and of what the rule saw. Until [`Rule::item`] gives it that, it has the rule's.
+    /// Creates one item; its id is a hash of the rule and its input. Until [`Rule::item`] sets it,
+    /// the item has the rule's id.
     One(Box<Item>),
-    /// It creates items under ids of their own.
+    /// Creates items with ids of their own.
     Several(Several),
-    /// It has the run say what came of it, in a word.
+    /// Records an outcome of the run.
     Outcome(String),
-    /// From the beginning items wait for others, besides those that the plan names.
+    /// Adds dependencies at submit.
     Order(BTreeMap<ItemId, Vec<ItemId>>),
-    /// From the beginning an item is a gate.
+    /// Makes an item a gate at submit.
     Gate(Gate),
 }
 
-/// An item whose check is a verdict: it is never tried again because its check failed.
+/// A gate: an item whose check is a verdict, so a failed check is not retried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// The item.
     pub item: ItemId,
-    /// Whether what depends on it is lost where it is red. What needs one of its outputs, which say why, goes on.
+    /// Whether dependents are skipped if it is red, except those that need one of its outputs.
     pub blocks: bool,
-    /// Whether its verdict is a vote: others count it, and that it is red does not count by itself.
+    /// Whether its verdict is a vote, which does not make the run red by itself.
     pub votes: bool,
 }
 
-/// The revision of a document that a rule saw.
+/// The revision of a document that a rule evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub revision: u64,
-    /// The digest of its bytes.
+    /// The digest of the bytes.
     pub sha256: Digest,
 }
 
-/// One requirement of a rule, and whether it is met.
+/// A requirement of a rule with its result.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Check {
     /// Whether it is met.
     pub holds: bool,
-    /// A sentence for people about what was found.
+    /// A sentence about the result.
     pub found: String,
-    /// Whether it says that the rule stopped, if nothing else keeps the rule from doing something.
+    /// Whether the rule has stopped, if nothing else prevents it from acting.
     #[serde(skip)]
     pub stop: Stop,
 }
 
-/// Says whether a requirement that is not met stops its rule.
+/// The effect of an unmet requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// The requirement is met, or another entry can still meet it: the rule waits.
+    /// The requirement is met, or a later entry can meet it: the rule waits.
     No,
-    /// The document cannot be compared as the rule asks. The run seals itself nevertheless.
+    /// The document cannot be compared. The run seals itself nevertheless.
     Unfit,
-    /// The rule did as much as it may, or its pointer leads nowhere. The run does not seal itself.
+    /// The rule has acted as often as allowed, or its pointer has no value. The run does not seal
+    /// itself.
     Short,
 }
 
 impl Check {
-    /// A requirement that is met or not.
+    /// Creates a requirement with its result.
     pub fn new(holds: bool, found: String) -> Self {
         Self { holds, found, stop: Stop::No }
     }
 
-    /// One that, not met, says that the rule stopped.
+    /// Creates a requirement that stops the rule if unmet.
     pub fn or_stop(holds: bool, found: String, stop: Stop) -> Self {
         Self { holds, found, stop: if holds { Stop::No } else { stop } }
     }
 
-    /// One that, not met, says that the rule stopped short.
+    /// Creates a requirement that stops the rule early if unmet.
     pub fn or_short(holds: bool, found: String) -> Self {
         Self::or_stop(holds, found, Stop::Short)
     }
@@ -133,7 +135,7 @@ impl Rule {
         &self.id
     }
 
-    /// Returns the items that it may create, as they are written.
+    /// Returns the items that it can create, as written.
     pub fn written_items(&self) -> Vec<&Item> {
         match &self.then {
             Then::One(item) => vec![item],
@@ -142,7 +144,8 @@ impl Rule {
         }
     }
 
-    /// Returns whether it may create an item of this id in a run that has such items; it may say so of an id that it does not come to.
+    /// Returns true if it might create an item with this id; may be true for an id that never
+    /// occurs.
     pub fn may_create(&self, id: &ItemId, has: impl Fn(&str) -> bool) -> bool {
         match &self.then {
             Then::One(_) => {
@@ -160,21 +163,22 @@ impl Rule {
         }
     }
 
-    /// Returns whether it never does anything after submit.
+    /// Returns true if it acts only at submit.
     pub fn is_standing(&self) -> bool {
         matches!(self.then, Then::Order(_) | Then::Gate(_))
     }
 
-    /// Returns the documents that the rule looks at, each once.
+    /// Returns the distinct documents that the rule evaluates.
     pub fn documents(&self) -> BTreeSet<&FilePath> {
         let conditions = self.when.conditions.iter().map(|condition| &condition.document);
         self.when.present.iter().chain(&self.when.absent).chain(conditions).collect()
     }
 
-    /// Returns the normalised item that a rule of [`Then::One`] creates where it sees these revisions; none of another.
+    /// Returns the normalised item that [`Then::One`] creates for these revisions; `None` for
+    /// others.
     ///
-    /// The id is a hash of the rule and of what it saw, so that whoever applies the rule to the same documents creates the
-    /// same item, and never a second one.
+    /// The id is a hash of the rule and its input, so that applying the rule again creates no
+    /// second item.
     pub fn item(&self, seen: &BTreeMap<FilePath, Seen>) -> Option<Item> {
         let Then::One(create) = &self.then else { return None };
         let documents: serde_json::Map<String, Value> = self
@@ -189,9 +193,9 @@ impl Rule {
         Some(Item { id, ..(**create).clone() }.normalised())
     }
 
-    /// Holds the documents against the rule: every requirement in the order in which it is written, met or not.
+    /// Evaluates the requirements on documents, in written order.
     ///
-    /// `read` gives the bytes of a document's current revision, or none where it is too large to be looked into.
+    /// `read` returns the bytes of a document's current revision, or `None` if too large.
     pub fn checks<E>(
         &self,
         seen: &BTreeMap<FilePath, Seen>,
@@ -204,7 +208,7 @@ impl Rule {
         for name in &self.when.absent {
             checks.push(presence(name, seen.get(name), false));
         }
-        // Each document is looked into once, for all conditions on it, and none is held while another is.
+        // Parses each document once, and keeps only one in memory.
         let mut on: BTreeMap<&FilePath, Vec<usize>> = BTreeMap::new();
         for (at, condition) in self.when.conditions.iter().enumerate() {
             on.entry(&condition.document).or_default().push(at);
@@ -227,12 +231,12 @@ impl Rule {
     }
 }
 
-/// Returns the id of an item that a rule creates.
+/// Returns the id of a created item.
 fn created_id(rule: &str, hash: &str) -> String {
     format!("{rule}-{}", &hash[..HASH_DIGITS])
 }
 
-/// Puts the rules of a plan and those that its queue adds together; an error names an id that both have.
+/// Combines the rules of plan and queue; the error names a duplicate id.
 pub fn together(own: &[Rule], added: Vec<Rule>) -> Result<Vec<Rule>, ItemId> {
     let taken = |rule: &&Rule| own.iter().any(|known| fold(known.id().as_str()) == fold(rule.id().as_str()));
     match added.iter().find(taken) {
@@ -241,7 +245,7 @@ pub fn together(own: &[Rule], added: Vec<Rule>) -> Result<Vec<Rule>, ItemId> {
     }
 }
 
-/// Returns whether a rule can have this id, which is whether its items can.
+/// Returns true if the id is valid for a rule and its items.
 pub(crate) fn check_id(id: &str) -> Result<ItemId, super::name::NameError> {
     ItemId::parse(&created_id(id, "0123456789ab"))?;
     ItemId::parse(id)

@@ -1,14 +1,14 @@
-//! What other programs said, as far as a reason repeats it.
+//! Excerpts of program output for reasons.
 
 use super::ansi;
 use super::credential;
 use super::printable;
 
-/// How many lines of an output are repeated, and how many letters of them together.
+/// The maximum number of lines and characters of an excerpt.
 const LINES: usize = 5;
 const LETTERS: usize = 400;
 
-/// Returns the last lines of an output on one line, without credentials and with nothing that may not be printed.
+/// Returns the last lines of output on one line, printable and without credentials.
 pub fn last_lines(output: &[u8]) -> String {
     let text = ansi::without(&String::from_utf8_lossy(output));
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What a document claims to be, and what a reader wants of it: `id@version` and `id@requirement`.
+//! Schemas of documents: `id@version` and `id@requirement`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::str::FromStr;
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest id of a schema, in bytes.
+/// The maximum length of a schema's id, in bytes.
 const MAX_ID: usize = 128;
 
-/// A schema in one version: `fetch-output@1.2.0`. A version of fewer than three numbers is filled up with zeros.
+/// A schema with a version: `fetch-output@1.2.0`. Missing numbers of a version are zero.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
@@ -39,7 +39,7 @@ impl fmt::Display for Schema {
     }
 }
 
-/// Reads a version; `1` is 1.0.0 and `1.2` is 1.2.0.
+/// Parses a version; `1` is 1.0.0 and `1.2` is 1.2.0.
 fn full(version: &str) -> Result<Version, semver::Error> {
     let is_short = version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match version.matches('.').count() {
@@ -71,7 +71,7 @@ fn read_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D
     Version::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
-/// The schema that a reader wants, in any of some versions: `fetch-output@^1`; without a requirement, in any.
+/// A required schema: `fetch-output@^1`; without a requirement, any version.
 ///
 /// Requirements are those of Cargo: `1` is `^1`.
 #[derive(Clone, Debug)]
@@ -82,13 +82,13 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Returns whether a document of a schema, or of none, is what is wanted.
+    /// Returns true if a document's schema matches.
     pub fn admits(&self, schema: Option<&Schema>) -> bool {
         let version = schema.filter(|schema| schema.id == self.id).map(|schema| &schema.version);
         version.is_some_and(|version| self.requirement.as_ref().is_none_or(|wanted| wanted.matches(version)))
     }
 
-    /// Returns what is wanted as it was written.
+    /// Returns the requirement as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -135,7 +135,7 @@ impl Ord for Wanted {
     }
 }
 
-/// Why a text names no schema.
+/// The reason why a text is not a schema.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SchemaError {

@@ -1,4 +1,4 @@
-//! The state of a run as a fold over its entries, and the table of what may follow what.
+//! The state of a run, computed from its entries, and the legality of events.
 
 mod again;
 mod counted;
@@ -32,54 +32,54 @@ use lines::Lines;
 /// The state of a run.
 #[derive(Clone, Debug)]
 pub struct RunState {
-    /// What entry 0 says.
+    /// Entry 0.
     pub submitted: RunSubmitted,
     /// The items and their edges.
     pub graph: Graph,
     /// The items' states, by position.
     pub items: Vec<ItemState>,
-    /// Why the run was closed, if it was.
+    /// The reason of closing, if closed.
     pub closed: Option<String>,
-    /// Why the run was cancelled, if it was.
+    /// The reason of cancelling, if cancelled.
     pub cancelled: Option<String>,
-    /// Whether the seal stands.
+    /// Whether the run is sealed.
     pub sealed: bool,
-    /// The rules that stopped before the run was done, each with the reason: as the seal says, or as who read the
-    /// documents of an open run found. The fold itself reads no documents.
+    /// The rules that stopped early, with reasons: from the seal, or from a reader of an open run's
+    /// documents. The state itself has no documents' bytes.
     pub stopped: BTreeMap<ItemId, String>,
-    /// The documents, whoever wrote them.
+    /// The documents.
     pub documents: Documents,
-    /// The rules that may add items.
+    /// The rules.
     pub rules: Vec<Rule>,
-    /// The digests of the pipelines that were sealed with the run, as items name them.
+    /// The digests of sealed pipelines, by reference.
     pub pipelines: BTreeMap<String, Digest>,
-    /// The positions at which what one entry added begins.
+    /// The first positions of the items of each extending entry.
     batches: Vec<usize>,
-    /// What each rule created.
+    /// The items created by each rule.
     created: BTreeMap<ItemId, Vec<ItemId>>,
-    /// How often each rule created something.
+    /// The number of times each rule acted.
     rounds: BTreeMap<ItemId, u64>,
-    /// What rules had the run say, in the order in which they did.
+    /// The recorded outcomes, in order.
     concluded: Vec<RunConcluded>,
-    /// The items that others stand for now, and which ones.
+    /// The replaced items and their replacements.
     successors: BTreeMap<ItemId, ItemId>,
     lines: Lines,
-    /// The keys that may append, with their roles.
+    /// The authorized keys with roles.
     pub keys: Keys,
-    /// The statements of others that were taken in, by their digests.
+    /// The recorded statements of other keys, by digest.
     said: BTreeSet<Digest>,
-    /// The gates, by their items.
+    /// The gates, by item.
     gates: BTreeMap<ItemId, Gate>,
-    /// How many entries there are, so that a revision knows which one it came by.
+    /// The number of entries, to identify the entry of a revision.
     entries: u64,
-    /// How many of them are no dispatches.
+    /// The number of entries other than dispatches.
     changes: u64,
     holders: HashMap<String, usize>,
     open: usize,
 }
 
 impl RunState {
-    /// Starts from entry 0 and the plan it seals.
+    /// Creates the state after entry 0 with the sealed plan.
     pub fn new(submitted: RunSubmitted, graph: Graph) -> Self {
         let count = graph.items().len();
         let mut documents = Documents::default();
@@ -113,40 +113,42 @@ impl RunState {
         }
     }
 
-    /// Returns how the run's tree is laid out.
+    /// Returns the layout of the run's tree.
     pub fn layout(&self) -> format::Layout {
         format::Layout { fan_out: self.submitted.fan_out }
     }
 
-    /// Returns how many entries there are that are no dispatches: as long as that is the same, nothing became of any item.
+    /// Returns the number of entries other than dispatches; while it is unchanged, no item has
+    /// changed its result.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns whether every item has a terminal status.
+    /// Returns true if every item has ended.
     pub fn is_settled(&self) -> bool {
         self.open == 0
     }
 
-    /// Returns whether every item that counts is done.
+    /// Returns true if every item that counts is done.
     pub fn is_done(&self) -> bool {
         let counts = |at: &usize| self.items[*at].phase != Phase::Done && !self.is_superseded(*at);
         self.open == 0 && !(0..self.items.len()).any(|at| counts(&at))
     }
 
-    /// Returns whether the run was closed or cancelled.
+    /// Returns true if the run was closed or cancelled.
     pub fn is_ended(&self) -> bool {
         self.closed.is_some() || self.cancelled.is_some()
     }
 
-    /// Returns whether the run needs nobody to close it: everything is done, and nobody may add to it.
+    /// Returns true if the run can be sealed without closing: everything is done, and no key may
+    /// add items.
     ///
-    /// Where there are rules, none of them may create anything either; that is not for the fold to say.
+    /// Rules must not be able to act either, which this state cannot know.
     pub fn seals_itself(&self) -> bool {
         self.is_done() && !self.submitted.open_ended
     }
 
-    /// Returns the status word of an item, `pending` and `ready` included.
+    /// Returns the status word of an item, including `pending` and `ready`.
     pub fn status(&self, at: usize) -> &'static str {
         let blocked = || self.blocked_by(at).next().is_some();
         match self.items[at].phase.stored() {
@@ -156,15 +158,15 @@ impl RunState {
         }
     }
 
-    /// Returns the dependencies of an item that it waits for, or was lost with.
+    /// Returns the dependencies that an item waits for or was skipped because of.
     pub fn blocked_by(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         self.graph.dependencies(at).iter().copied().filter(move |on| self.edge(at, *on) != Edge::Met)
     }
 
-    /// Applies the event after entry 0, or says why it may not follow what came before; for `run.extended` see
+    /// Applies an event after entry 0, or returns why it is illegal; for `run.extended` see
     /// [`RunState::extend`].
     ///
-    /// On an error the state is as it was.
+    /// An error leaves the state unchanged.
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
         if self.sealed {
             return Err(Illegal::AfterSeal);
@@ -281,7 +283,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Makes the outputs that the plan declares as documents the next revisions of these.
+    /// Adds the declared documents among the outputs as revisions.
     fn take_documents(&mut self, at: usize, e: &ItemReconciled) -> Result<(), Illegal> {
         let declared: Vec<_> = self.graph.item(at).documents().collect();
         let wrong = |name: &FilePath| Illegal::DocumentOfItem(e.item.clone(), name.clone());
@@ -347,7 +349,7 @@ impl RunState {
         self.graph.position(item).ok_or_else(|| Illegal::UnknownItem(item.clone()))
     }
 
-    /// Checks that an attempt is the running one, or, with `undispatched`, that the item waits.
+    /// Validates that an attempt is running, or with `undispatched`, that the item waits.
     fn expect_attempt(&self, at: usize, attempt: u32, undispatched: bool) -> Result<(), Illegal> {
         let id = &self.graph.item(at).id;
         let state = &self.items[at];

@@ -18,32 +18,32 @@ use super::role::{Keys, Role};
 pub struct RunSubmitted {
     /// The digest of `plan.json`.
     pub plan: Digest,
-    /// The digests of the files sealed at submit, by path.
+    /// The digests of sealed files, by path.
     pub artifacts: BTreeMap<FilePath, Digest>,
-    /// The digest of the rules that the queue adds to the plan's; absent where it adds none.
+    /// The digest of the queue's rules; absent if it adds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Digest>,
-    /// The digests of the pipelines that the plan and the rules name, as they name them.
+    /// The digests of pipelines, by reference.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, Digest>,
-    /// The products that items of the plan take from other runs and from threads, by [`Need::import`](super::plan::Need::import).
+    /// The products from outside the run, by [`Need::import`](super::plan::Need::import).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub imports: BTreeMap<String, Import>,
-    /// The run that this one continues.
+    /// The continued run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<Continues>,
-    /// The commit that every item starts from.
+    /// The base commit.
     pub base: Oid,
-    /// The queue that the run is placed on.
+    /// The queue.
     pub queue: String,
     /// The queue's pattern.
     pub pattern: String,
     /// Whether items may be added until the run is closed.
     pub open_ended: bool,
-    /// The fingerprints of the keys that may append to the run.
+    /// The fingerprints of authorized keys.
     #[serde(deserialize_with = "fingerprints")]
     pub writers: Vec<String>,
-    /// What each of them may do; everything, where this is absent.
+    /// The roles of each key; absent if each has every role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
     /// Whether `items/` fans out by hash.
@@ -55,7 +55,7 @@ pub struct RunSubmitted {
 }
 
 impl RunSubmitted {
-    /// Returns whether exactly its writers have roles, each at least one, where it says anything of roles.
+    /// Returns true if the roles, if present, cover exactly the writers, each with at least one.
     pub(super) fn has_roles_of_its_writers(&self) -> bool {
         self.roles.as_ref().is_none_or(|roles| {
             roles.keys().collect::<BTreeSet<_>>() == self.writers.iter().collect()
@@ -63,12 +63,12 @@ impl RunSubmitted {
         })
     }
 
-    /// Returns what was sealed for a need that is bound to what lies outside the run.
+    /// Returns the sealed product for a need from outside the run.
     pub fn import(&self, need: &Need) -> Option<&Import> {
         self.imports.get(&need.import()?)
     }
 
-    /// Returns the keys that may seal the run from entry 0 on, in the order of its writers: their logs speak of it.
+    /// Returns the keys that may seal from entry 0 on, in order; their logs name the run.
     pub fn sealers(&self) -> Vec<String> {
         let keys = Keys::of(self);
         let seals = |key: &&String| keys.has(key, Role::Seal);
@@ -82,7 +82,7 @@ fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
     Ok(writers)
 }
 
-/// Reads one fingerprint.
+/// Parses a fingerprint.
 pub(super) fn fingerprint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let key = String::deserialize(deserializer)?;
     checked(&key).map_err(serde::de::Error::custom)?;

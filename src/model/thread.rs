@@ -1,4 +1,4 @@
-//! Threads: the fields of their entries, and the fold of entries into checkpoints.
+//! Threads: the fields of their entries, and the checkpoints that follow from them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,14 +13,14 @@ use super::name::{RunId, ThreadId};
 use super::packet::Unclean;
 use super::time::Moment;
 
-/// The saved bytes, in a thread's tree.
+/// The state's path in a thread's tree.
 pub const STATE: &str = "state";
-/// The attached packet, in a thread's tree.
+/// The packet's path in a thread's tree.
 pub const PACKET: &str = "packet.json";
-/// The folder of the saved working tree, in a thread's tree.
+/// The working tree's folder in a thread's tree.
 pub const WORKTREE: &str = "worktree";
 
-/// The longest summary, in bytes.
+/// The maximum length of a summary, in bytes.
 pub const MAX_SUMMARY: usize = 1000;
 
 /// The name of a checkpoint: `<seq>-<first 12 hex digits of its entry's leaf hash>`.
@@ -29,12 +29,12 @@ pub const MAX_SUMMARY: usize = 1000;
 pub struct CheckpointId(String);
 
 impl CheckpointId {
-    /// Returns the name of the checkpoint that an entry makes.
+    /// Returns the name of an entry's checkpoint.
     pub fn new(seq: u64, hash: Digest) -> Self {
         Self(format!("{seq}-{}", &hash.hex()[..12]))
     }
 
-    /// Returns the number of the entry that makes it.
+    /// Returns the number of its entry.
     pub fn seq(&self) -> u64 {
         let number = self.0.split('-').next().and_then(|number| number.parse().ok());
         number.expect("the name begins with a number")
@@ -73,33 +73,33 @@ impl From<CheckpointId> for String {
     }
 }
 
-/// A text that names no checkpoint.
+/// A text that is not the name of a checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not the name of a checkpoint, like 3-0c3b84d1aa07")]
 pub struct BadCheckpointId(String);
 
-/// The working tree as it stood.
+/// A saved working tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worktree {
     /// The tree of tracked and untracked files, byte for byte as on disk.
     pub tree: Oid,
-    /// The files that git ignores, in order of path: they are named, not saved.
+    /// Ignored files, by path; only named.
     pub ignored: Vec<Ignored>,
 }
 
-/// A file that git ignores.
+/// An ignored file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ignored {
-    /// Where it lies in the working tree; with a slash at the end, a folder too large to be listed.
+    /// The path; with a trailing slash, a folder too large to list.
     pub path: String,
-    /// The digest of its bytes, or of a link's target; absent for a folder and for what cannot be read.
+    /// The digest of its bytes or link target; absent for folders and unreadable files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
 }
 
-/// The run that a checkpoint is tied to.
+/// The run tied to a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunTie {
@@ -109,11 +109,11 @@ pub struct RunTie {
     pub commit: Oid,
 }
 
-/// The checkpoint that a thread began as.
+/// The checkpoint that a thread was created from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// The thread that it belongs to.
+    /// Its thread.
     pub thread: ThreadId,
     /// The checkpoint.
     pub checkpoint: CheckpointId,
@@ -121,50 +121,50 @@ pub struct Origin {
     pub commit: Oid,
 }
 
-/// What was offered, and what its adopter made of it.
+/// An adopted offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AdoptedFrom {
-    /// The thread that it belongs to.
+    /// Its thread.
     pub thread: ThreadId,
     /// The checkpoint.
     pub checkpoint: CheckpointId,
     /// The commit of its entry; a parent of the first entry's commit.
     pub commit: Oid,
-    /// The digest of the state, as offered and as found.
+    /// The digest of the state.
     pub sha256: Digest,
     /// The digest of the descriptor in canonical form.
     pub descriptor: Digest,
     /// The descriptor's nonce.
     pub nonce: String,
-    /// The fingerprint of the key that signed descriptor and checkpoint.
+    /// The fingerprint of the signing key of descriptor and checkpoint.
     pub signer: String,
-    /// Whether the adopter did not know that key and said that it does not matter.
+    /// Whether the adopter accepted an unknown key.
     pub accepted_unknown: bool,
-    /// How bad the packet is that the adopter accepted; absent where it is clean, or there is none.
+    /// The accepted classification of the packet; absent if clean or without a packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_packet: Option<Unclean>,
-    /// Whom the descriptor was addressed to.
+    /// The recipient in the descriptor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_agent: Option<String>,
 }
 
-/// What a checkpoint holds: all of the thread's tree, and what is only named.
+/// The content of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The saved bytes.
+    /// The state.
     pub state: Product,
-    /// One line about them.
+    /// The summary.
     pub summary: Option<String>,
-    /// The packet that was attached.
+    /// The attached packet.
     pub packet: Option<Product>,
-    /// The working tree, where it was saved.
+    /// The working tree, if saved.
     pub worktree: Option<Worktree>,
-    /// The commit that was checked out; named, not reached.
+    /// The checked-out commit; not kept reachable.
     pub base: Option<Oid>,
 }
 
-/// Makes the structs of the kinds that carry a checkpoint's content, whose fields stand beside their own.
+/// Declares the event structs with a checkpoint's content beside their own fields.
 macro_rules! checkpoints {
     ($($(#[$doc:meta])* $name:ident { $($(#[$attr:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
@@ -172,30 +172,30 @@ macro_rules! checkpoints {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$attr])* pub $field: $type,)*
-            /// The saved bytes.
+            /// The state.
             pub state: Product,
-            /// One line about them.
+            /// The summary.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub summary: Option<String>,
-            /// The packet that was attached.
+            /// The attached packet.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub packet: Option<Product>,
-            /// The working tree, where it was saved.
+            /// The working tree, if saved.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub worktree: Option<Worktree>,
-            /// The commit that was checked out; named, not reached.
+            /// The checked-out commit; not kept reachable.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub base: Option<Oid>,
         }
 
         impl $name {
-            /// Makes the fields of the entry.
+            /// Creates the fields of the entry.
             pub fn new($($field: $type,)* content: Content) -> Self {
                 let Content { state, summary, packet, worktree, base } = content;
                 Self { $($field,)* state, summary, packet, worktree, base }
             }
 
-            /// Returns what the checkpoint holds.
+            /// Returns the content.
             pub fn content(&self) -> Content {
                 Content {
                     state: self.state,
@@ -212,18 +212,18 @@ macro_rules! checkpoints {
 checkpoints! {
     /// The fields of `thread.checkpointed`.
     ThreadCheckpointed {
-        /// The run that it is tied to.
+        /// The tied run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run: Option<RunTie>,
     }
     /// The fields of `thread.adopted`.
     ThreadAdopted {
-        /// What was adopted.
+        /// The adopted offer.
         adopted_from: AdoptedFrom,
     }
     /// The fields of `thread.forked`.
     ThreadForked {
-        /// What was forked.
+        /// The source.
         from: Origin,
     }
 }
@@ -232,7 +232,7 @@ checkpoints! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadRolledBack {
-    /// The checkpoint of this thread whose content this one has.
+    /// The checkpoint whose content this one repeats.
     pub to: CheckpointId,
 }
 
@@ -240,17 +240,17 @@ pub struct ThreadRolledBack {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ThreadResumed {
-    /// The checkpoint that was handed out: the latest.
+    /// The resumed checkpoint: the latest.
     pub checkpoint: CheckpointId,
-    /// The resume token of its packet, consumed by this.
+    /// The resume token of its packet, used by this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_token: Option<String>,
-    /// How bad its packet is that was accepted; absent where it is clean, or there is none.
+    /// The accepted classification of the packet; absent if clean or without a packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_packet: Option<Unclean>,
 }
 
-/// One saved state with its place.
+/// A checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// Its name.
@@ -261,23 +261,23 @@ pub struct Checkpoint {
     pub hash: Digest,
     /// Its entry.
     pub entry: Entry,
-    /// What it holds; one that was gone back to shares it.
+    /// The content, shared after a rollback.
     pub content: Arc<Content>,
-    /// When it was handed out to go on from.
+    /// The times at which it was resumed.
     pub resumed: Vec<Moment>,
 }
 
-/// A thread as its entries tell it.
+/// The state of a thread, from its entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trail {
-    /// The checkpoints, oldest first; each entry but a resume makes one.
+    /// The checkpoints, oldest first; every entry except a resumption makes one.
     pub checkpoints: Vec<Checkpoint>,
-    /// The resume tokens of packets that were consumed.
+    /// The used resume tokens.
     pub consumed: BTreeSet<String>,
 }
 
 impl Trail {
-    /// Takes in the next entry. One that has no place here changes nothing.
+    /// Applies the next entry; an illegal one changes nothing.
     pub fn push(&mut self, entry: &Entry, hash: Digest, commit: Oid) -> Result<(), Illegal> {
         let first = self.checkpoints.is_empty();
         let content = match &entry.event {
@@ -306,7 +306,7 @@ impl Trail {
         Ok(())
     }
 
-    /// Returns the checkpoint of a name.
+    /// Returns the checkpoint with a name.
     pub fn find(&self, id: &CheckpointId) -> Option<&Checkpoint> {
         self.checkpoints.iter().find(|checkpoint| checkpoint.id == *id)
     }
@@ -318,7 +318,7 @@ impl Trail {
 }
 
 impl Content {
-    /// Returns the bytes of the tree that holds exactly this.
+    /// Returns the bytes of a tree with exactly this content.
     pub fn tree(&self) -> Vec<u8> {
         // In git's order.
         let mut bytes = Vec::new();
@@ -337,7 +337,7 @@ impl Content {
     }
 }
 
-/// Why an entry has no place in a thread.
+/// The reason why an entry is illegal in a thread.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Illegal {

@@ -1,4 +1,4 @@
-//! A moment as entries write it: RFC 3339, UTC, milliseconds.
+//! A time in entries: RFC 3339, UTC, milliseconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use jiff::SignedDuration;
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The moment that others are counted from.
+/// The epoch.
 const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 
-/// How a moment is spelt.
+/// The format.
 const SPELT: &str = "2026-06-04T02:00:00.000Z";
 
-/// Milliseconds since 1970-01-01T00:00:00Z, written `2026-06-04T02:00:00.000Z`; from the year 0 to the end of 9999, without
-/// leap seconds, for whatever is written.
+/// Milliseconds since 1970-01-01T00:00:00Z, written `2026-06-04T02:00:00.000Z`, without leap
+/// seconds. Formatting supports the years 0 to 9999.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(i64);
 
@@ -29,12 +29,12 @@ impl Moment {
         self.0
     }
 
-    /// Returns whole seconds since the epoch, rounded down, as commits date themselves.
+    /// Returns whole seconds since the epoch, rounded down, as in commits.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// Returns this moment and `millis` more.
+    /// Adds milliseconds.
     #[must_use]
     pub fn plus_millis(self, millis: u64) -> Self {
         Self(self.0.saturating_add_unsigned(millis))
@@ -43,7 +43,7 @@ impl Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not by way of a timestamp, which ends a day before the year 9999 does.
+        // Avoids the crate's timestamp type, which ends a day before the year 9999 does.
         let time = EPOCH.checked_add(SignedDuration::from_millis(self.0)).map_err(|_| fmt::Error)?;
         if time.year() < 0 {
             return Err(fmt::Error);
@@ -59,7 +59,7 @@ impl FromStr for Moment {
         let read = || {
             let time: DateTime = text.strip_suffix('Z').filter(|_| text.len() == SPELT.len())?.parse().ok()?;
             let moment = Self(i64::try_from(time.duration_since(EPOCH).as_millis()).ok()?);
-            // Only one spelling of a moment is canonical.
+            // Accepts only the canonical form.
             (time.year() >= 0 && moment.to_string() == text).then_some(moment)
         };
         read().ok_or_else(|| BadMoment(text.to_owned()))
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// A text that is not a moment as this format writes it.
+/// A text that is not a time in this format.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a time like 2026-06-04T02:00:00.000Z")]
 pub struct BadMoment(String);

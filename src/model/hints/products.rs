@@ -1,4 +1,4 @@
-//! Hints about how products get into the repository.
+//! Hints about applying products and checking out work.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,45 +7,45 @@ use super::{Hint, Parts, quoted};
 use crate::model::digest::Oid;
 
 hints! {
-    /// The commit that a run stands on is not here.
+    /// The base of a run is missing.
     fetch_base(base) => "git fetch origin {base}   # in a shallow clone: git fetch --unshallow";
-    /// There is no commit to stand on.
+    /// There is no commit yet.
     first_commit() => "git commit --allow-empty -m 'Start'";
-    /// Which branch is meant cannot be told.
+    /// A branch must be named.
     branch() => "say which branch: --branch NAME";
-    /// What is applied would be several commits, and there is one message.
+    /// Several commits cannot share one message.
     one_item(run) => "git handoff apply {run}/ITEM --commit -m MESSAGE   # one item after the other";
-    /// Patches do not apply, and a person can resolve that in the work tree.
+    /// Patches conflict and can be resolved in the work tree.
     three_way(what) => "git handoff apply {what} --commit --3way   # to resolve the conflicts in the work tree";
-    /// A hook is in the way of a commit.
+    /// A hook refused a commit.
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
-    /// Conflicts are to be resolved before anything else is applied.
+    /// Conflicts must be resolved first.
     resolve() => "edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort";
-    /// What a person changed since is in the way of giving up.
+    /// Later changes prevent giving up.
     put_aside() => "put a copy aside, then `git restore --staged --worktree FILE` and `git handoff apply --abort`";
-    /// What was begun can only be given up.
+    /// An operation can only be given up.
     give_up() => "git handoff apply --abort";
     /// The branch is checked out elsewhere.
     apply_there(place) => "run `git handoff apply` without --branch in {place}";
-    /// Changes are in the way of what is applied.
+    /// Local changes prevent applying.
     stash_or_branch() => "git stash --include-untracked   # or apply onto a branch: --branch NAME";
-    /// Changes are in the way of what is checked out.
+    /// Local changes prevent a checkout.
     stash() => "git stash --include-untracked";
-    /// The work tree stands on another commit.
+    /// HEAD is another commit.
     switch(base) => "git switch --detach {base}";
-    /// Git does not know who commits.
+    /// git has no identity for commits.
     identity() => "git config user.name 'Your Name' && git config user.email you@example.com";
-    /// An object is not here, and may be elsewhere.
+    /// An object is missing.
     bring_object() => "git handoff fetch --content   # in a partial clone; in a shallow one: git fetch --unshallow";
-    /// Objects of a run are not in this partial clone.
+    /// A partial clone lacks objects of a run.
     fetch_products() => "git handoff fetch --content";
-    /// Objects of a run are not in this clone, which is partial and shallow.
+    /// A partial and shallow clone lacks objects of a run.
     fetch_products_and_history() => "git handoff fetch --content && git fetch --unshallow";
-    /// An object may be at the remote of a partial clone.
+    /// A partial clone's remote may have an object.
     fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
 }
 
-/// A submodule is to be at a commit that is not here.
+/// The saved commit of a submodule is missing.
 pub fn check_out_submodule(path: &str, commit: &Oid) -> String {
     let path = quoted(path);
     format!(
@@ -53,7 +53,7 @@ pub fn check_out_submodule(path: &str, commit: &Oid) -> String {
     )
 }
 
-/// Changes are in the way of a checkout, and the index marks their files, so that `git stash` would not see them.
+/// Local changes prevent a checkout, and index flags hide them from `git stash`.
 pub fn unmark_and_stash(skipped: &[PathBuf], assumed: &[PathBuf]) -> Hint {
     let unmark = |flag: &str, files: &[PathBuf]| {
         let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::{Hint, quoted, setting};
 
-/// A setting is not known: it gets its right name, or goes, in the file that it stands in.
+/// A setting is unknown: rename or remove it in its file.
 pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -> Hint {
     let Some(file) = origin else { return setting(key) };
     let (about, key) = (key, quoted(key));
     let config = format!("git config --file {}", quoted(&file.display().to_string()));
     let line = match nearest {
-        // One that lacks the name of what it is about can only be written anew.
+        // A key that lacks its name can only be written again.
         Some(name) if !name.contains('<') => {
             format!("{config} --add {} \"$({config} {key})\" && {config} --unset {key}", quoted(name))
         }
@@ -19,7 +19,7 @@ pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -
     Hint::new("rename_setting", &[about], line)
 }
 
-/// There is a secret in what was to be stored. What was given as one is let through by nobody.
+/// A secret was found. A declared secret cannot be allowed.
 #[cfg(feature = "full")]
 pub fn allow_secret(secret: &crate::model::credential::gate::Secret) -> Hint {
     if secret.shape == crate::model::credential::gate::GIVEN || secret.line.is_none() {

@@ -1,4 +1,4 @@
-//! Hints about what is pushed: all that there is, or what was named.
+//! Hints about pushing all or named runs.
 
 use std::fmt;
 
@@ -7,15 +7,16 @@ use super::{Hint, Parts, quoted};
 hints! {
     /// Nothing was named to be pushed.
     push_all(remote) => "git handoff push {remote} --all";
-    /// The remote has another run of this name, which keeps everything else from being pushed.
+    /// The remote has a different run of this name, which prevents the push.
     rename_and_delete(run) =>
         "git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
-    /// The remote takes no push options, and the configuration sets one.
+    /// The remote supports no push options, but the configuration sets one.
     no_push_option() =>
         "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption";
 }
 
-/// Somebody is changing a ref of the remote, or died while they did; `names` is what was to be pushed, or none for all.
+/// Another process is changing a ref of the remote, or died; `names` is what was pushed, or empty
+/// for all.
 pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
     let (remote, what) = (remote.to_string(), asked(names));
     let about = [remote.as_str()];
@@ -26,13 +27,13 @@ pub fn push_again(remote: impl fmt::Display, names: Option<&[String]>) -> Hint {
     Hint::new("push_again", &about, line)
 }
 
-/// Returns the words that ask for the same once more.
+/// Formats the arguments to repeat the same command.
 pub(super) fn asked(names: Option<&[String]>) -> String {
     names
         .map_or_else(|| "--all".to_owned(), |names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))
 }
 
-/// An anchor of that name is there.
+/// An anchor of this name exists.
 pub fn remove_anchor(name: impl fmt::Display) -> Hint {
     let section = quoted(&format!("handoff.anchor.{name}"));
     Hint::new("remove_anchor", &[&name.to_string()], format!("git config --remove-section {section}"))

@@ -1,17 +1,16 @@
-//! Names that cannot stand side by side in one folder.
+//! Names that cannot be in the same folder.
 
 use std::collections::BTreeMap;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The name with letter case aside: two names with the same fold are the same file to some systems.
+/// Folds case: two names with the same fold are the same file on some systems.
 pub fn fold(name: &str) -> String {
     name.nfc().collect::<String>().to_lowercase().nfc().collect()
 }
 
-/// The pairs of names of which one is, letter case aside, the other or a folder above the other.
+/// Returns the pairs of names where one equals the other or is its parent folder, ignoring case.
 ///
-/// The pairs come in the order of `names`, each name once with the first equal one and once with
-/// each name that would have to be a folder above it.
+/// In the order of `names`, each name is paired with the first equal one and with each parent.
 pub fn clashes<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
     let names: Vec<(&str, String)> = names.map(|name| (name, fold(name))).collect();
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! The spellings that one file system or another takes for `.git`.
+//! Spellings that some file system treats as `.git`.
 
-/// Whether `segment` names a git directory on Linux, on macOS (HFS+ ignores some code points) or on
-/// Windows (NTFS ignores trailing dots and spaces, and has short names and streams).
+/// Returns true if `segment` names a git directory on Linux, macOS (HFS+ ignores some code points)
+/// or Windows (NTFS ignores trailing dots and spaces, and has short names and streams).
 ///
-/// The rules are git's own (`core.protectHFS`, `core.protectNTFS`), applied everywhere and together.
+/// The rules are those of git's `core.protectHFS` and `core.protectNTFS`, always combined.
 pub fn is_dot_git(segment: &str) -> bool {
     let visible: String = segment.chars().filter(|c| !hfs_ignores(*c)).collect();
     let stem = visible.split([':', '\\']).next().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! The one encoding of names in refs and tree paths.
+//! The encoding of names in refs and tree paths.
 
 use std::fmt::Write as _;
 
-/// Encodes one segment so that git, and a checkout on any system, takes it for a plain file name.
+/// Encodes a segment as a plain file name for git and every file system.
 ///
-/// Every byte outside `[A-Za-z0-9_.-]` becomes `%XX`. So does a `.` where git refuses it: at the
-/// beginning, at the end, after another bare `.`, and before a final `lock` (in any letter case,
-/// since a file system may fold it). No two names have the same encoding.
+/// Encodes every byte outside `[A-Za-z0-9_.-]` as `%XX`. Also encodes a `.` that git refuses: at
+/// the beginning or end, after a bare `.`, and before a final `lock` in any case. Distinct names
+/// have distinct encodings.
 pub fn encode_segment(name: &str) -> String {
     let bytes = name.as_bytes();
     let mut encoded = String::with_capacity(bytes.len());
@@ -27,7 +27,7 @@ pub fn encode_segment(name: &str) -> String {
     encoded
 }
 
-/// The name that `segment` encodes; `None` when nothing encodes to exactly that.
+/// Decodes a name, or returns `None` unless it encodes to exactly `segment`.
 pub fn decode_segment(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();

@@ -1,31 +1,31 @@
-//! Ages and their limits, as people write and read them.
+//! Durations as written and displayed.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A span of time, written `48h` and shown `48 h`.
+/// A duration, written `48h` and displayed `48 h`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Age {
     seconds: u64,
 }
 
 impl Age {
-    /// Returns an age of whole hours.
+    /// Creates a duration of hours.
     pub fn hours(hours: u64) -> Self {
         Self::seconds(hours.saturating_mul(3600))
     }
 
-    /// Returns an age of seconds.
+    /// Creates a duration of seconds.
     pub fn seconds(seconds: u64) -> Self {
         Self { seconds }
     }
 
-    /// Returns the age in milliseconds.
+    /// Returns milliseconds.
     pub fn millis(self) -> u64 {
         self.seconds.saturating_mul(1000)
     }
 
-    /// Returns the age to the minute: the form for one that is shown next to a limit of as many hours.
+    /// Formats to the minute, for comparison with a limit in hours.
     pub fn exact(self) -> String {
         let (hours, minutes, seconds) = (self.seconds / 3600, self.seconds / 60 % 60, self.seconds % 60);
         match (hours, minutes, seconds) {
@@ -73,7 +73,7 @@ impl FromStr for Age {
     }
 }
 
-/// A text that is not an age.
+/// A text that is not a duration.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not an age like 48h, 90m or 2d")]
 pub struct BadAge(String);

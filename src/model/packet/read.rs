@@ -1,4 +1,4 @@
-//! Reads the fields of a packet as far as they go, and says what they lack.
+//! Parses the fields of a packet, and collects faults.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::model::json::JsonPath;
 use crate::model::printable::is_invisible;
 use crate::model::read::wrong_type;
 
-/// Fields that say a token was used or taken back when they are `true`.
+/// Fields that mark the token as used or revoked if `true`.
 const CONSUMED_FLAGS: [&str; 6] = [
     "consumed",
     "resume_token_consumed",
@@ -18,7 +18,7 @@ const CONSUMED_FLAGS: [&str; 6] = [
     "resume_token_invalidated",
     "token_invalidated",
 ];
-/// Fields that say it when they hold anything.
+/// Fields that mark it if not empty.
 const CONSUMED_MOMENTS: [&str; 6] = [
     "consumed_at",
     "resume_token_consumed_at",
@@ -27,14 +27,14 @@ const CONSUMED_MOMENTS: [&str; 6] = [
     "resume_token_invalidated_at",
     "token_invalidated_at",
 ];
-/// Fields that say it when they hold one of [`CONSUMED_WORDS`].
+/// Fields that mark it if they have one of [`CONSUMED_WORDS`].
 const CONSUMED_STATUSES: [&str; 4] = ["resume_token_status", "resume_token_state", "token_status", "status"];
-/// The words of a status that says it.
+/// Status words for a used or revoked token.
 const CONSUMED_WORDS: [&str; 7] = ["consumed", "used", "spent", "invalidated", "invalid", "revoked", "expired"];
 
-/// Lists that may quote what others said.
+/// Lists that may quote others.
 const QUOTING: [&str; 4] = ["completed", "unresolved", "assumptions", "risks"];
-/// What the name of any other field ends with that may.
+/// Suffixes of other fields that may quote others.
 const QUOTING_WORDS: [&str; 28] = [
     "context",
     "detail",
@@ -66,10 +66,10 @@ const QUOTING_WORDS: [&str; 28] = [
     "transcript",
 ];
 
-/// The length from which the path of a text is not made longer, in bytes.
+/// The maximum length of a text's path, in bytes.
 const LONGEST_PATH: usize = 256;
 
-/// Reads the fields of a packet; where none holds anything, returns what each of them lacks.
+/// Parses the fields of a packet; if all are empty, returns the fault of each.
 pub fn read_fields(map: &Map<String, Value>) -> Result<Packet, String> {
     let packet = fields(map);
     if FIELDS.iter().any(|field| map.get(*field).is_some_and(holds_something)) {
@@ -181,7 +181,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what names things and may say something of each: a list of names or of objects, or one object.
+    /// Parses named things with optional details: a list of names or objects, or one object.
     fn named(&mut self, field: &str, name: &str, said: &str) -> Option<BTreeMap<String, Option<String>>> {
         let mut named = BTreeMap::new();
         match self.map.get(field)? {
@@ -225,7 +225,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns whether a value says anything.
+/// Returns true if a value is not empty.
 pub fn holds_something(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.iter().any(|value| !is_empty(value)),
@@ -233,7 +233,7 @@ pub fn holds_something(value: &Value) -> bool {
     }
 }
 
-/// Returns the field that says the token was used: one at the top, or one level below it.
+/// Returns the field that marks the token as used, at the top or one level below.
 pub fn consumed(map: &Map<String, Value>) -> Option<String> {
     let inner = map.iter().filter_map(|(key, value)| Some((format!("{key}."), value.as_object()?)));
     let mut maps = std::iter::once((String::new(), map)).chain(inner);
@@ -243,7 +243,7 @@ pub fn consumed(map: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Returns whether a field of this name can say that the token was used.
+/// Returns true if a field with this name can mark the token as used.
 pub fn says_consumption(key: &str) -> bool {
     CONSUMED_FLAGS.contains(&key) || CONSUMED_MOMENTS.contains(&key) || CONSUMED_STATUSES[..3].contains(&key)
 }
@@ -260,7 +260,8 @@ fn says_consumed(key: &str, value: &Value) -> bool {
     CONSUMED_STATUSES.contains(&key) && word().is_some_and(|word| CONSUMED_WORDS.contains(&word.as_str()))
 }
 
-/// Returns whether a field of this name may quote: one of ours, or one whose last word says so (`ciLog`, `build_output`).
+/// Returns true if a field with this name may quote: a list of ours, or by its last word (`ciLog`,
+/// `build_output`).
 pub fn may_quote(key: &str) -> bool {
     let mut parts = key.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let last = parts.next_back().unwrap_or_default();
@@ -269,13 +270,13 @@ pub fn may_quote(key: &str) -> bool {
     QUOTING.contains(&key) || is_word(word) || is_word(last)
 }
 
-/// Returns every string of a value, and the keys of its objects, with their paths.
+/// Returns every string and object key of a value, with paths.
 pub fn passages(value: &Value) -> Vec<Passage> {
     let mut found = Vec::new();
     let mut open = vec![(JsonPath::root(), value, false)];
     while let Some((path, value, quotes)) = open.pop() {
         let shown = path.to_string();
-        // A path is no longer than people read, or many strings far inside would cost memory without end.
+        // Limits paths, because many deep strings would need unbounded memory.
         let below = |next: JsonPath| if shown.len() > LONGEST_PATH { path.clone() } else { next };
         match value {
             Value::String(text) => found.push(Passage { quotes, ..Passage::new(&shown, text.clone()) }),

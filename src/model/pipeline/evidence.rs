@@ -1,4 +1,4 @@
-//! What an attempt says of the blocks that it ran, and whether its pipeline could have come to that. Pure.
+//! The recorded results of blocks, and their validation against the pipeline. Pure.
 
 use std::fmt;
 
@@ -8,42 +8,42 @@ use super::{Block, BlockKind, Pipeline, What};
 use crate::model::entry::{Exit, ItemReconciled, Outcome, Verified, VerifiedBy};
 use crate::model::plan::ProductKey;
 
-/// What became of one block.
+/// The result of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BlockEnded {
-    /// Its place in the pipeline, from 0.
+    /// Its position, from 0.
     pub ordinal: u32,
     /// Its kind.
     pub kind: BlockKind,
-    /// How it ended.
+    /// The result.
     pub status: BlockStatus,
-    /// How its command ended; absent where there was none.
+    /// The exit of its command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// Milliseconds that it took.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// What it found, if it is there to say whether the result is good.
+    /// The result of the check, for a checking block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verified>,
 }
 
-/// How a block ended.
+/// The result of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockStatus {
-    /// As it should.
+    /// Succeeded.
     Done,
-    /// Otherwise.
+    /// Failed.
     Failed,
-    /// Its time, or that of the attempt, was up.
+    /// Its time limit, or the attempt's, was reached.
     TimedOut,
-    /// The driver ended it.
+    /// The driver cancelled it.
     Interrupted,
 }
 
 impl BlockStatus {
-    /// Returns the word for it.
+    /// Returns the word in entries.
     pub fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -55,8 +55,8 @@ impl BlockStatus {
 }
 
 impl Pipeline {
-    /// Checks what an attempt says of its blocks, however it ended: they are the first of the pipeline, in order, and each but the
-    /// last went as it must for another to follow.
+    /// Validates the results of an attempt: they belong to the first blocks, in order, and all but
+    /// the last let the pipeline continue.
     pub fn expect_begun(&self, blocks: &[BlockEnded]) -> Result<(), Misfit> {
         if blocks.len() > self.blocks.len() {
             return Err(Misfit::TooMany { said: blocks.len(), there: self.blocks.len() });
@@ -76,10 +76,10 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Checks what is said of the attempt that ended an item.
+    /// Validates the results of an item's last attempt.
     ///
-    /// Of one that is done: every block was run, every gate passed, the check is what the first block came to that checks, and there is
-    /// no product that no block took.
+    /// If done, every block ran, every gate passed, the check is that of the first checking block,
+    /// and a block captured each product.
     pub fn expect_ended(&self, e: &ItemReconciled) -> Result<(), Misfit> {
         self.expect_begun(&e.blocks)?;
         if e.status != Outcome::Done {
@@ -98,7 +98,7 @@ impl Pipeline {
             (None, said) => said.is_none_or(|said| said.by == VerifiedBy::Itself),
             (Some(found), Some(said)) => match said.by {
                 VerifiedBy::Command => said.passed == found.passed,
-                // A worker's word against its own result stands, whatever was found.
+                // A worker's own negative result overrides any check.
                 VerifiedBy::Itself => !said.passed,
             },
             (Some(_), None) => false,
@@ -113,7 +113,7 @@ impl Pipeline {
     }
 }
 
-/// A block in words: `agent done`, `script failed (exit 1)`.
+/// Formats a result: `agent done`, `script failed (exit 1)`.
 impl fmt::Display for BlockEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind, self.status.word())?;
@@ -126,7 +126,7 @@ impl fmt::Display for BlockEnded {
 }
 
 impl BlockEnded {
-    /// Whether a block of this kind can end like this.
+    /// Returns true if a block of this kind can have this result.
     fn is_possible(&self, block: &Block) -> bool {
         let is_one = self.exit.is_none_or(|exit| exit.code.is_some() != exit.signal.is_some());
         let done = self.status == BlockStatus::Done;
@@ -143,13 +143,13 @@ impl BlockEnded {
         is_one && is_found && is_ended
     }
 
-    /// Whether the pipeline goes on behind it.
+    /// Returns true if the pipeline continues after this result.
     fn lets_others_follow(&self, block: &Block) -> bool {
         if block.verifies() { self.verify.is_some() } else { self.status == BlockStatus::Done }
     }
 }
 
-/// Why a pipeline cannot have come to what is said of its blocks.
+/// The reason why recorded results are impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Misfit {

@@ -1,4 +1,4 @@
-//! Reads the file of a pipeline, and reports everything that is wrong with it.
+//! Parses the file of a pipeline, and reports all problems.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 
-/// The most bytes of a pipeline's file.
+/// The maximum size of a pipeline's file, in bytes.
 pub const MAX_BYTES: u64 = 256 << 10;
 
-/// The most blocks of a pipeline.
+/// The maximum number of blocks.
 pub const MAX_BLOCKS: usize = 100;
 
-/// The most bytes of a script's command line.
+/// The maximum length of a script's command, in bytes.
 const MAX_COMMAND: usize = 16 << 10;
 
-/// The most bytes of an id.
+/// The maximum length of an id, in bytes.
 const MAX_ID: usize = 128;
 
-/// Seconds after which a script is ended that does not say it.
+/// The default time limit of a script, in seconds.
 const TIMEOUT: u64 = 600;
 
-/// The longest timeout, in seconds: that of an item.
+/// The maximum time limit in seconds, as for an item.
 const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
 
-/// The only version of these files.
+/// The only version of the file format.
 const VERSION: u64 = 1;
 
 const FIELDS: [&str; 5] = ["schemaVersion", "id", "blocks", "outputEdgeType", "inputEdgeTypes"];
@@ -36,7 +36,7 @@ const OF_AGENT: [&str; 1] = ["kind"];
 const OF_SCRIPT: [&str; 4] = ["kind", "command", "lens", "timeoutSeconds"];
 const OF_CAPTURE: [&str; 2] = ["kind", "what"];
 
-/// Reads the bytes of a pipeline.
+/// Parses a pipeline.
 pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
     if bytes.len() as u64 > MAX_BYTES {
         let message = format!("the pipeline has more than the {MAX_BYTES} bytes that are read");
@@ -50,7 +50,7 @@ pub(super) fn pipeline(bytes: &[u8]) -> Result<Pipeline, Problems> {
     }
 }
 
-/// Returns whether a text is the id of a pipeline: `<pack>.<name>`.
+/// Returns true if a text is a valid id: `<pack>.<name>`.
 pub(super) fn is_id(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -157,7 +157,7 @@ fn script(fields: &Fields<'_>, problems: &mut Problems) -> Option<Script> {
     Some(Script { command: command?.to_owned(), lens: lens?, timeout })
 }
 
-/// Finds a word among those that there are.
+/// Parses one of several words.
 fn word<T: Copy>(found: &str, known: &[(&str, T)], at: &JsonPath, problems: &mut Problems) -> Option<T> {
     let meant = known.iter().find(|(word, _)| *word == found);
     if meant.is_none() {

@@ -1,4 +1,4 @@
-//! How plans name pipelines, and which of those that are registered is meant.
+//! References from plans to pipelines, and their resolution.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,17 +8,17 @@ use super::read::is_id;
 use crate::model::digest::Digest;
 use crate::model::registered::Registered;
 
-/// What a plan says in `inputs.pipeline`: `<pack>.<name>`, or `<pack>.<name>@sha256:…` for just these bytes.
+/// The value of `inputs.pipeline`: `<pack>.<name>`, or `<pack>.<name>@sha256:…` to pin the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference<'t> {
     /// The id.
     pub id: &'t str,
-    /// The digest of the bytes, where only those will do.
+    /// The required digest, if any.
     pub pinned: Option<Digest>,
 }
 
 impl<'t> Reference<'t> {
-    /// Reads a reference; none of a text that cannot be one.
+    /// Parses a reference, or returns `None` if invalid.
     pub fn parse(text: &'t str) -> Option<Self> {
         let (id, pinned) = match text.split_once('@') {
             Some((id, digest)) => (id, Some(digest.parse().ok()?)),
@@ -27,30 +27,30 @@ impl<'t> Reference<'t> {
         is_id(id).then_some(Self { id, pinned })
     }
 
-    /// Returns whether a pipeline may be what is meant.
+    /// Returns true if a pipeline matches.
     pub fn names(&self, spec: &Spec) -> bool {
         self.id == spec.id && self.pinned.is_none_or(|pinned| pinned == spec.digest())
     }
 }
 
-/// The pipelines that can be had here.
+/// The available pipelines.
 #[derive(Clone, Debug, Default)]
 pub struct Pipelines {
-    /// Those that are registered, by their ids.
+    /// Registered pipelines, by id.
     pub known: Registered<String, Spec>,
-    /// All that were ever added here, by their digests.
+    /// Every pipeline ever added here, by digest.
     pub stored: Registered<Digest, Spec>,
-    /// What a run has that is to be extended: there each name goes on meaning what it meant.
+    /// The pipelines of a run to extend, where names keep their meaning.
     pub sealed: BTreeMap<String, Digest>,
 }
 
 impl Pipelines {
-    /// Returns why no item can name it so; nothing where one can.
+    /// Returns the reason why a reference cannot be used, if any.
     pub fn refusal(&self, text: &str) -> Option<Unusable> {
         if self.sealed.contains_key(text) { None } else { self.find(text).err() }
     }
 
-    /// Finds what a reference names.
+    /// Resolves a reference.
     pub fn find(&self, text: &str) -> Result<&Spec, Unusable> {
         let reference = Reference::parse(text).ok_or_else(|| Unusable::NoReference(text.to_owned()))?;
         let registered = self.known.get(&reference.id.to_owned());
@@ -76,7 +76,7 @@ impl Pipelines {
     }
 }
 
-/// Why there is no pipeline of a name.
+/// The reason why a reference has no pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Unusable {

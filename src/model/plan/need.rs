@@ -1,4 +1,4 @@
-//! What an item needs: a binding of an input key to a product, of the run itself or from elsewhere.
+//! Needs: bindings of input keys to products of the run or from outside.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,17 +19,17 @@ use super::product::{Selector, SelectorError, read_selector};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct Need {
-    /// Where the product comes from.
+    /// The source.
     pub from: Source,
-    /// Which of its products.
+    /// The product.
     pub select: Selector,
 }
 
 impl Need {
-    /// The names of its fields in JSON; `run` and `thread` say that `from` is not of the run itself.
+    /// Its field names in JSON; `run` and `thread` name a source outside the run.
     pub(crate) const FIELDS: &'static [&'static str] = &["run", "thread", "from", "select"];
 
-    /// The binding as it is written in a plan.
+    /// Returns the need as in a plan.
     pub fn to_json(&self) -> Value {
         let select = self.select.to_json();
         match &self.from {
@@ -41,7 +41,7 @@ impl Need {
         }
     }
 
-    /// Returns the name under which entry 0 seals what it is bound to, where that comes from outside the run.
+    /// Returns the product's name in entry 0, for a source outside the run.
     pub fn import(&self) -> Option<String> {
         match &self.from {
             Source::Elsewhere(elsewhere) => Some(elsewhere.import(&self.select)),
@@ -56,7 +56,7 @@ impl Serialize for Need {
     }
 }
 
-/// Where a needed product comes from.
+/// The source of a needed product.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Source {
@@ -64,7 +64,7 @@ pub enum Source {
     Item(ItemId),
     /// The files sealed at submit: `@artifacts`.
     Artifacts,
-    /// The run's documents, whoever wrote them: `@documents`.
+    /// The run's documents, by any author: `@documents`.
     Documents,
     /// An item of another run or a checkpoint of a thread: `@run/…`, `@thread/…`.
     Elsewhere(Elsewhere),
@@ -108,24 +108,24 @@ impl From<Source> for String {
     }
 }
 
-/// A [`Need`] as far as it could be read.
+/// A [`Need`] as far as it could be parsed.
 pub(crate) struct DraftNeed {
-    /// What `from` says; of a need that names a run or a thread, the whole source.
+    /// The value of `from`, or the whole source outside the run.
     pub(crate) from: Option<String>,
-    /// Whether it names a run or a thread, and so no item of the run.
+    /// Whether the source is outside the run.
     pub(crate) elsewhere: bool,
     pub(crate) select: Option<Selector>,
 }
 
 impl DraftNeed {
-    /// Returns the whole; `None` if anything of it is missing or no valid name.
+    /// Returns the need, or `None` if incomplete or invalid.
     pub(crate) fn finish(self) -> Option<Need> {
         let from = self.from?.parse().ok()?;
         (matches!(from, Source::Elsewhere(_)) == self.elsewhere).then_some(Need { from, select: self.select? })
     }
 }
 
-/// Reads the fields of a need.
+/// Parses the fields of a need.
 pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNeed {
     let (run, thread) = (fields.get("run"), fields.get("thread"));
     if thread.is_none() {
@@ -150,7 +150,7 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
             place.zip(at).and_then(|(place, at)| checkpoint(fields, (place, at), problems))
         }
     };
-    // An item's own name begins with no `@`, and what lies elsewhere is written in one way.
+    // An item's id does not begin with `@`, and a source outside the run has one canonical form.
     let elsewhere = run.is_some() || thread.is_some();
     let reserved = |from: &&str| from.starts_with("@run/") || from.starts_with("@thread/");
     if !elsewhere && from.as_ref().is_some_and(reserved) {

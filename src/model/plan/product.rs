@@ -1,4 +1,4 @@
-//! What items hand over: the kinds of products, how a plan selects and declares them, and what a run calls them.
+//! Products: their kinds, selectors, declarations and keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 use crate::model::schema::{Schema, SchemaError, Wanted};
 
-/// Lists the kinds, each with its word in plans, the fields of a selector of it, and those that a declaration has besides.
+/// Lists the kinds with word, selector fields and further declaration fields.
 macro_rules! product_kinds {
     ($($(#[$doc:meta])* $kind:ident = $word:literal, $selected:tt + $declared:tt;)*) => {
         /// The kinds of products.
@@ -24,17 +24,17 @@ macro_rules! product_kinds {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
-            /// The word by which plans select it.
+            /// Returns the word in plans.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$kind => $word,)* }
             }
 
-            /// The fields of its selector.
+            /// Returns the fields of its selector.
             fn selected(self) -> &'static [&'static str] {
                 match self { $(Self::$kind => product_kinds!(@fields $selected []),)* }
             }
 
-            /// The fields of its declaration.
+            /// Returns the fields of its declaration.
             fn declared(self) -> &'static [&'static str] {
                 match self { $(Self::$kind => product_kinds!(@fields $selected $declared),)* }
             }
@@ -52,28 +52,28 @@ product_kinds! {
     Document = "document", ["name", "schema"] + ["path", "type"];
 }
 
-/// Which product of a source.
+/// A selector of a product.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum Selector {
-    /// The change it made to the worktree.
+    /// The change to the worktree.
     Patch,
-    /// A file it left under `outputs/`.
+    /// A file under `outputs/`.
     Output {
-        /// The file's path below `outputs/`.
+        /// The path below `outputs/`.
         path: FilePath,
     },
     /// A document of the run.
     Document {
         /// The document's name.
         name: FilePath,
-        /// The schema that the revision must be of.
+        /// The required schema.
         schema: Option<Wanted>,
     },
 }
 
 impl Selector {
-    /// The key under which a run's records hold this product.
+    /// Returns the product's key in records.
     pub fn product_key(&self) -> ProductKey {
         match self {
             Self::Patch => ProductKey::Patch,
@@ -82,7 +82,7 @@ impl Selector {
         }
     }
 
-    /// The selector as it is written in a plan.
+    /// Returns the selector as in a plan.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Patch => json!({ "kind": "patch" }),
@@ -114,32 +114,32 @@ impl From<Selector> for Value {
     }
 }
 
-/// A product that an item or a shape declares.
+/// A declared product of an item or shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Produced {
-    /// Which product.
+    /// The product.
     pub select: Selector,
-    /// Its type, compared with what a consumer's shape takes; `type` in JSON.
+    /// Its type, which must match the consumer's shape; `type` in JSON.
     pub kind_of_type: Option<String>,
-    /// For a document, the file below `outputs/` that holds it.
+    /// For a document: its file below `outputs/`.
     pub path: Option<FilePath>,
-    /// For a document or an output, what it claims to be.
+    /// For a document or output: its schema.
     pub schema: Option<Schema>,
 }
 
-/// A document that an item declares to hand over.
+/// A declared document of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// The document.
     pub name: FilePath,
-    /// The file below `outputs/` that becomes its next revision.
+    /// The file below `outputs/` with its next revision.
     pub path: FilePath,
-    /// What it claims to be.
+    /// Its schema.
     pub schema: Option<Schema>,
 }
 
 impl Produced {
-    /// The declaration as it is written in a plan.
+    /// Returns the declaration as in a plan.
     pub fn to_json(&self) -> Value {
         let mut produced = self.select.to_json();
         if let Some(path) = &self.path {
@@ -161,7 +161,7 @@ impl Serialize for Produced {
     }
 }
 
-/// The name of a product in a run's records: `patch`, `outputs/<path>` or `documents/<name>`.
+/// The key of a product in records: `patch`, `outputs/<path>` or `documents/<name>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ProductKey {
@@ -174,12 +174,12 @@ pub enum ProductKey {
 }
 
 impl ProductKey {
-    /// Reads what people call a product: its key, or the path of an output alone.
+    /// Parses a product's key, or the path of an output alone.
     pub fn named(text: &str) -> Result<Self, ProductKeyError> {
         text.parse().or_else(|_| Ok(Self::Output(FilePath::parse(text)?)))
     }
 
-    /// The path below `outputs/`, where it stands there.
+    /// Returns the path below `outputs/`, for an output.
     pub fn output(&self) -> Option<&FilePath> {
         match self {
             Self::Output(path) => Some(path),
@@ -227,14 +227,14 @@ impl From<ProductKey> for String {
     }
 }
 
-/// Reads a need's selector.
+/// Parses a need's selector.
 pub(crate) fn read_selector(value: &Value, at: &JsonPath, problems: &mut Problems) -> Option<Selector> {
     let kind = selector_kind(value, at, problems)?;
     let fields = Fields::of(value, at.clone(), kind.selected(), problems)?;
     selector(kind, &fields, problems)
 }
 
-/// Reads a list of declared products; one that is wrong is reported and left out.
+/// Parses declared products; reports and skips invalid ones.
 pub(crate) fn read_products(list: &[Value], at: &JsonPath, problems: &mut Problems) -> Vec<Produced> {
     let mut products = Vec::new();
     for (index, value) in list.iter().enumerate() {
@@ -254,7 +254,7 @@ fn read_produced(value: &Value, at: &JsonPath, problems: &mut Problems) -> Optio
     }
     let path = name(&fields, "path", FilePath::parse, problems);
     let name = name(&fields, "name", FilePath::parse_document, problems)?;
-    // What it is stands beside: a selector says what is wanted.
+    // A declaration names a schema version; a selector has a requirement.
     let select = Selector::Document { name, schema: None };
     Some(Produced { select, kind_of_type, path: Some(path?), schema })
 }
@@ -289,7 +289,7 @@ fn selector(kind: ProductKind, fields: &Fields<'_>, problems: &mut Problems) -> 
     }
 }
 
-/// Reads a selector's required path or name.
+/// Parses a selector's required path or name.
 fn name<E: std::fmt::Display>(
     fields: &Fields<'_>,
     key: &str,
@@ -306,18 +306,18 @@ fn name<E: std::fmt::Display>(
     None
 }
 
-/// Reads a document's optional schema: what it is, or what is wanted.
+/// Parses a document's optional schema or requirement.
 fn schema<T: FromStr<Err = SchemaError>>(fields: &Fields<'_>, problems: &mut Problems) -> Option<T> {
     let read: Result<T, SchemaError> = fields.text("schema", problems)?.parse();
     read.map_err(|error| problems.push(Problem::new(Code::BadSelector, &fields.at("schema"), error.to_string()))).ok()
 }
 
-/// Why a value selects no product.
+/// The reason why a selector is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SelectorError(pub(super) String);
 
-/// Why a text names no product.
+/// The reason why a text names no product.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ProductKeyError {

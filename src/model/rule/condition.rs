@@ -1,4 +1,4 @@
-//! A condition on what a document says. Pure.
+//! Conditions on values in documents. Pure.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,34 +12,34 @@ use crate::model::name::FilePath;
 /// A condition on one value of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The document, which is JSON.
+    /// The JSON document.
     pub document: FilePath,
-    /// Where in it the value is: a JSON pointer (RFC 6901).
+    /// The JSON pointer of the value (RFC 6901).
     pub pointer: String,
-    /// How it is compared.
+    /// The operator.
     pub op: Op,
-    /// What it is compared with.
+    /// The literal.
     pub value: Value,
 }
 
-/// How a value is compared with a literal.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// `<`, of two numbers.
+    /// `<`, for numbers.
     Less,
-    /// `<=`, of two numbers.
+    /// `<=`, for numbers.
     LessOrEqual,
-    /// `==`, of any two values; numbers by value.
+    /// `==`, for any values; numbers by value.
     Equal,
-    /// `!=`: not `==`.
+    /// `!=`, for any values.
     NotEqual,
-    /// `>=`, of two numbers.
+    /// `>=`, for numbers.
     GreaterOrEqual,
-    /// `>`, of two numbers.
+    /// `>`, for numbers.
     Greater,
 }
 
-/// Holds a document's bytes, or `None` if it is too large to be looked into, against conditions on it.
+/// Evaluates conditions on a document; `None` means it is too large.
 pub(crate) fn checks(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Vec<Check> {
     match look(bytes, conditions) {
         Ok(found) => conditions.iter().zip(found).map(|(condition, found)| condition.check(found.as_ref())).collect(),
@@ -52,7 +52,7 @@ pub(crate) fn checks(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Vec<Che
     }
 }
 
-/// Finds the values that conditions ask for in a document's bytes, or says why they cannot be read.
+/// Finds the values for conditions, or returns why the document cannot be parsed.
 fn look(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Result<Vec<Option<Found>>, String> {
     let bytes = bytes.ok_or_else(|| format!("has more than {MAX_CONDITION_BYTES} bytes"))?;
     let pointers: Vec<&str> = conditions.iter().map(|condition| condition.pointer.as_str()).collect();
@@ -60,14 +60,14 @@ fn look(bytes: Option<&[u8]>, conditions: &[&Condition]) -> Result<Vec<Option<Fo
 }
 
 impl Condition {
-    /// Holds what stands at its pointer against the condition.
+    /// Evaluates a condition on its value.
     fn check(&self, found: Option<&Found>) -> Check {
         let Some(value) = found else {
             return Check::or_short(false, format!("{self}: there is nothing at {:?}", self.pointer));
         };
         let held = self.op.holds(value, &self.value);
         let note = if held.is_none() { ", and no number" } else { "" };
-        // Another number may come with another revision; what is no number was not meant to be compared.
+        // A later revision may have another number; a non-number was not meant to be compared.
         let stop = if held.is_none() { Stop::Unfit } else { Stop::No };
         Check::or_stop(held == Some(true), format!("{self}: it is {}{note}", shown(value)), stop)
     }
@@ -84,7 +84,7 @@ impl Op {
     pub const ALL: [Self; 6] =
         [Self::Less, Self::LessOrEqual, Self::Equal, Self::NotEqual, Self::GreaterOrEqual, Self::Greater];
 
-    /// Returns the operator as rules write it.
+    /// Returns the operator in rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Less => "<",
@@ -96,15 +96,15 @@ impl Op {
         }
     }
 
-    /// Returns whether it compares numbers only.
+    /// Returns true if it compares numbers only.
     pub fn is_of_numbers(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// Compares, numbers by their exact value; returns `None` if two numbers are needed and there are not two.
+    /// Compares two values, numbers exactly; returns `None` if numbers are required and missing.
     fn holds(self, value: &Found, literal: &Value) -> Option<bool> {
         let order = match (value, literal) {
-            // A literal is written as the shortest decimal number that stands for its double.
+            // A literal is the shortest decimal form of its double.
             (Found::Number(number), Value::Number(literal)) => Some(json::compare(number, &literal.to_string())),
             _ => None,
         };
@@ -119,7 +119,7 @@ impl Op {
         }
     }
 
-    /// Returns whether it is true of two values that stand in this order.
+    /// Returns true if it holds for an ordering.
     pub(super) fn compare(self, order: Ordering) -> bool {
         match self {
             Self::Less => order == Ordering::Less,
@@ -138,7 +138,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Returns a value as it is quoted to people: scalars as they are, up to a length.
+/// Formats a value for messages, truncated.
 fn shown(value: &Found) -> String {
     const MOST: usize = 80;
     let text = match value {

@@ -1,4 +1,4 @@
-//! A condition on what became of items. Pure.
+//! Conditions on items. Pure.
 
 use std::fmt;
 
@@ -6,51 +6,51 @@ use super::{Check, Op};
 use crate::model::name::{FilePath, ItemId};
 use crate::model::state::{Phase, RunState};
 
-/// A condition on items: on how many of them something became, or on how much they have of something.
+/// A condition on a number of items, outputs or attempts.
 ///
-/// An item that another one stands for is spoken of as that one: see [`RunState::newest`].
+/// A replaced item means its replacement; see [`RunState::newest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemCondition {
-    /// Which items.
+    /// The items.
     pub of: Of,
-    /// What is counted.
+    /// The counted quantity.
     pub what: What,
-    /// What the number is compared with; where nothing is said, it is to be that of the items, and not 0.
+    /// The comparison; by default, equal to the number of items, and not 0.
     pub compared: Option<(Op, u64)>,
 }
 
-/// Which items a condition is on.
+/// The items of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// These.
+    /// Named items.
     Items(Vec<ItemId>),
-    /// Those that a rule created so far.
+    /// The items that a rule has created.
     CreatedBy(ItemId),
 }
 
-/// What a condition counts.
+/// The quantity of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The items of which one of these is true.
+    /// Items with one of these statuses.
     Are(Vec<Became>),
-    /// The items that hand over this output.
+    /// Items with this output.
     Have(FilePath),
-    /// The outputs of all of them.
+    /// All outputs.
     Outputs,
-    /// The attempts of all of them.
+    /// All attempts.
     Attempts,
-    /// How often the rule that created them did.
+    /// The number of times the rule acted.
     Rounds,
 }
 
-/// What can have become of an item.
+/// A status word in conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Became {
     /// It is done.
     Done,
-    /// It is done, and no check says that it is not good.
+    /// Done and not red.
     Green,
-    /// It is done, and its check failed.
+    /// Done and red.
     Red,
     /// It failed for good.
     Failed,
@@ -58,7 +58,7 @@ pub enum Became {
     Skipped,
     /// It was cancelled.
     Cancelled,
-    /// It has come to an end, whichever.
+    /// Ended in any way.
     Ended,
 }
 
@@ -67,7 +67,7 @@ impl Became {
     pub const ALL: [Self; 7] =
         [Self::Done, Self::Green, Self::Red, Self::Failed, Self::Skipped, Self::Cancelled, Self::Ended];
 
-    /// Returns the word as rules write it.
+    /// Returns the word in rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -95,11 +95,11 @@ impl Became {
 }
 
 impl ItemCondition {
-    /// Returns whether it holds in a run.
+    /// Returns true if the condition holds.
     pub fn holds(&self, state: &RunState) -> bool {
         let named = self.named(state);
         match (self.compared, self.single()) {
-            // From the end: what was created last comes to an end last, and one that has not decides.
+            // From the end, because later items end later and one undecided item decides.
             (None, Some(is_so)) => {
                 !named.is_empty() && named.iter().rev().all(|id| state.newest(id).is_some_and(|at| is_so(state, at)))
             }
@@ -108,12 +108,12 @@ impl ItemCondition {
         }
     }
 
-    /// Returns whether it holds once all of the items are done, and asks for nothing else.
+    /// Returns true if the condition only requires that all items are done.
     pub fn is_all_done(&self) -> bool {
         self.compared.is_none() && self.what == What::Are(vec![Became::Done])
     }
 
-    /// Holds a run against the condition, in words.
+    /// Formats the evaluation.
     pub fn check(&self, state: &RunState) -> Check {
         let found = self.found(self.count(state), self.named(state).len());
         Check::new(self.holds(state), format!("{self}: {found}"))
@@ -126,7 +126,7 @@ impl ItemCondition {
         }
     }
 
-    /// Returns what is to be true of each item, where items are counted.
+    /// Returns the status words, if items are counted.
     fn single(&self) -> Option<impl Fn(&RunState, usize) -> bool + '_> {
         let of_one = |state: &RunState, at: usize| match &self.what {
             What::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
@@ -140,7 +140,7 @@ impl ItemCondition {
         if let (What::Rounds, Of::CreatedBy(rule)) = (&self.what, &self.of) {
             return state.rounds(rule);
         }
-        // What is not there, or not yet, is nothing that anything could be true of.
+        // A missing item has no status.
         let places = self.named(state).iter().filter_map(|id| state.newest(id));
         match (&self.what, self.single()) {
             (_, Some(is_so)) => places.filter(|at| is_so(state, *at)).count() as u64,

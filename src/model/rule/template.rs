@@ -1,60 +1,60 @@
-//! Items that a rule creates under ids of their own, as they are written. What they come to is for [`crate::model::grow`].
+//! Templates of created items; [`crate::model::grow`] instantiates them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Item, Selector};
 
-/// Stands in ids, input keys and paths for the path of the output that an item is created for.
+/// The placeholder for the path of the output that an item is created for.
 pub const KEY: &str = "{{key}}";
 
-/// Stands there for how often the rule has created something, this time included.
+/// The placeholder for the number of times the rule has acted, including this time.
 pub const ROUND: &str = "{{n}}";
 
-/// Items that are created together.
+/// A group of templates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Several {
-    /// What is created, in order.
+    /// The templates, in order.
     pub made: Vec<Made>,
-    /// The item for each of whose outputs the templates are created once, in the order of their paths.
+    /// The item for each of whose outputs, by path, the group is instantiated.
     pub for_each: Option<ItemId>,
 }
 
-/// One of them.
+/// A template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Made {
-    /// An item that is written here.
+    /// A written item.
     Template(Box<Template>),
-    /// An item of the run once more, with everything that was skipped because of it; where they name others, those that stand for
-    /// them now.
+    /// A copy of an item and everything skipped because of it, with references to the newest
+    /// replacements.
     Again(ItemId),
 }
 
-/// An item with what is only known when it is created.
+/// An item with parts that are known when it is created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     /// The item.
     pub item: Item,
-    /// Its needs that are left out where there is no such product.
+    /// Needs that are omitted if the product does not exist.
     pub optional: BTreeSet<FilePath>,
-    /// Needs of which there is one for each output of an item.
+    /// Needs for each output of an item.
     pub each: Option<Each>,
-    /// Inputs that are the reasons for which items failed, by the keys of the inputs; left out where an item did not fail.
+    /// Inputs with reasons of failures, by input key; omitted if the item did not fail.
     pub reasons: BTreeMap<String, ItemId>,
 }
 
-/// Needs of which there is one for each output of an item.
+/// Needs for each output of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Each {
     /// The item.
     pub outputs_of: ItemId,
-    /// The key of the need.
+    /// The input key.
     pub key: FilePath,
-    /// The item that it is bound to.
+    /// The source.
     pub from: ItemId,
-    /// The product of that item.
+    /// The product.
     pub select: Selector,
-    /// Whether those are left out that have no such product.
+    /// Whether to omit it if the product does not exist.
     pub survivors: bool,
 }
 
@@ -69,7 +69,7 @@ impl Several {
 }
 
 impl Template {
-    /// Returns whether its item may have this id: whether that begins and ends as it is written around what is put in.
+    /// Returns true if an id matches the text around the placeholders.
     pub(super) fn may_be_called(&self, id: &ItemId) -> bool {
         let (written, id) = (self.item.id.as_str(), id.as_str());
         let places = |mark: &str| {
@@ -83,7 +83,7 @@ impl Template {
             return written == id;
         };
         let rest = id.strip_prefix(&written[..first]).and_then(|rest| rest.strip_suffix(&written[last..]));
-        // Of a round it is known what it looks like.
+        // The form of a round is known.
         rest.is_some_and(|put_in| written[first..last] != *ROUND || put_in.parse::<u64>().is_ok())
     }
 }

@@ -1,4 +1,4 @@
-//! A rule in words.
+//! Formats a rule in words.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
-//! Items that go round again.
+//! Retries.
 
 use super::{Illegal, Phase, RunState};
 use crate::model::entry::{Again, ItemEnded};
 
 impl RunState {
-    /// Takes in an attempt that failed and is followed by another.
+    /// Applies a failed attempt that another follows.
     pub(super) fn retry(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         if e.reason != Again::Failure {
@@ -16,7 +16,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Takes in an attempt that a crash took, or an operator's wish for another round.
+    /// Applies an attempt lost to a crash, or an operator's retry.
     pub(super) fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         self.expect_one_end(at, e.exit.as_ref())?;
@@ -28,7 +28,8 @@ impl RunState {
                 self.items[at].crashes += 1;
             }
             Again::Operator => {
-                // From `running`: an operator interrupted the driver, which is not the item's fault.
+                // From `running`: an operator interrupted the driver, which does not count against
+                // the item.
                 let from = [Phase::Running, Phase::Failed, Phase::Skipped, Phase::Cancelled];
                 self.expect_phase(at, &from, e.attempt)?;
                 if self.cancelled.is_some() || self.closed.is_some() {

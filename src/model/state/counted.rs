@@ -1,4 +1,4 @@
-//! How the items of a run came out, counted.
+//! Counts items by result.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::model::entry::{ItemReconciled, Outcome};
 use crate::model::outcomes::{Outcomes, Stopped};
 
 impl RunState {
-    /// Returns how the items came out so far.
+    /// Returns the counts so far.
     pub fn outcomes(&self) -> Outcomes {
         let mut outcomes = Outcomes::default();
         for (at, item) in self.items.iter().enumerate() {
@@ -25,7 +25,7 @@ impl RunState {
         outcomes
     }
 
-    /// Returns the rules that ended the run before it was good, those first that made it say so.
+    /// Returns the rules that stopped early, those with an outcome first.
     fn stops(&self) -> impl Iterator<Item = Stopped> + '_ {
         let concluded = self.conclusions().map(|said| {
             let reason = said
@@ -38,9 +38,10 @@ impl RunState {
         concluded.chain(short)
     }
 
-    /// Returns true if an item is done, has no products, and was not meant to have none.
+    /// Returns true if an item is done without products although it could have some.
     ///
-    /// An approval, a gate, an item that declares `produces: []`, and one whose pipeline captures nothing have nothing to hand over.
+    /// An approval, a gate, an item with `produces: []`, and one whose pipeline captures nothing
+    /// cannot have products.
     pub fn handed_over_nothing(&self, at: usize) -> bool {
         let (item, state) = (self.graph.item(at), &self.items[at]);
         let by_design = item.is_for_people()
@@ -50,12 +51,12 @@ impl RunState {
         state.phase == Phase::Done && state.products.is_empty() && !by_design
     }
 
-    /// Returns true if an entry ends an item of this run as done with nothing handed over; `done` is final.
+    /// Returns true if an entry completes an item without products.
     pub fn ended_with_nothing(&self, e: &ItemReconciled) -> bool {
         e.status == Outcome::Done && self.graph.position(&e.item).is_some_and(|at| self.handed_over_nothing(at))
     }
 
-    /// Returns the number of items per stored status, as a seal has it: red ones are done.
+    /// Returns the number of items by stored status, as in a seal, where red ones are done.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for status in self.items.iter().filter_map(|item| item.phase.stored()) {

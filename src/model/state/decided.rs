@@ -1,4 +1,4 @@
-//! What people decide, and who may.
+//! Decisions of people, and their authorization.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::model::role::{Role, RunAdmitted};
 use crate::model::schema::Wanted;
 
 impl RunState {
-    /// Returns what a decision about an item is about: all products of all that it depends on, and the artifacts and the highest
-    /// revisions of the documents that it needs.
+    /// Returns the subject of a decision: all products of the item's dependencies, and the needed
+    /// artifacts and highest revisions of documents.
     pub fn decided_about(&self, at: usize) -> About {
         let of = |on: &usize| {
             let products = self.items[*on].products.iter().map(|(key, product)| (key.clone(), product.sha256));
@@ -36,7 +36,7 @@ impl RunState {
         about
     }
 
-    /// Returns a document that an item needs and that is not there yet, or not what is wanted.
+    /// Returns a needed document that does not exist or does not match.
     pub fn lacks_document(&self, at: usize) -> Option<&FilePath> {
         self.graph.item(at).needs.values().find_map(|need| match (&need.from, &need.select) {
             (Source::Documents, Selector::Document { name, schema }) => {
@@ -48,18 +48,18 @@ impl RunState {
         })
     }
 
-    /// Returns whether people can decide about an item now: it waits for nothing else.
+    /// Returns true if an item can be decided now.
     pub fn waits_for_people(&self, at: usize) -> bool {
         let for_people = self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
         for_people && !self.is_ended() && self.blocked_by(at).next().is_none() && self.lacks_document(at).is_none()
     }
 
-    /// Returns what becomes of an item by a decision.
+    /// Returns the status of an item after a decision.
     pub fn decided_status(&self, at: usize, decision: Decision) -> Outcome {
         if decision.is_approved() || self.votes(at) { Outcome::Done } else { Outcome::Failed }
     }
 
-    /// Returns whether something waits for nobody but people: for a decision, or for a document that one is about.
+    /// Returns true if an item waits only for people: for a decision, or a document for one.
     pub fn is_left_to_people(&self) -> bool {
         let left = |at: usize| self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
         (0..self.items.len()).any(|at| left(at) && self.blocked_by(at).next().is_none())
@@ -69,17 +69,17 @@ impl RunState {
         self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes)
     }
 
-    /// Returns the items that people can decide about now.
+    /// Returns the items that can be decided now.
     pub fn waiting_for_people(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.items.len()).filter(|at| self.waits_for_people(*at))
     }
 
-    /// Returns whether a statement was taken in.
+    /// Returns true if a statement was recorded.
     pub fn was_said(&self, said: &str) -> bool {
         self.said.contains(&Digest::of(said.as_bytes()))
     }
 
-    /// Says why a key cannot decide about an item, whatever its role is.
+    /// Returns the reason why a key cannot decide about an item, regardless of roles.
     pub fn expect_decider(&self, at: usize, by: &str) -> Result<(), Illegal> {
         let item = self.graph.item(at);
         if item.approvers().is_some_and(|mut approvers| !approvers.any(|approver| approver == by)) {
@@ -91,9 +91,9 @@ impl RunState {
         }
     }
 
-    /// Returns the other votes about the same as an item's, if that is one.
+    /// Returns the other votes on the same subject, if the item is a vote.
     pub fn votes_beside(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
-        // In whatever order they are named.
+        // Regardless of their order.
         let of = |at: usize| self.graph.dependencies(at).iter().copied().collect::<BTreeSet<_>>();
         let all = of(at);
         let same = move |other: &usize| {
@@ -106,13 +106,13 @@ impl RunState {
         (0..count).filter(same)
     }
 
-    /// Returns the other vote about the same that a key has given: several votes are those of several people.
+    /// Returns another vote of the same key on the same subject: each person has one vote.
     fn voted(&self, at: usize, by: &str) -> Option<&ItemId> {
         let other = self.votes_beside(at).find(|other| self.items[*other].decided_by.as_deref() == Some(by))?;
         Some(&self.graph.item(other).id)
     }
 
-    /// Returns the position of the item that a decision is about, if it can be recorded as things stand.
+    /// Returns the position of a decision's item, if the decision is legal now.
     pub fn expect_decision(&self, e: &ItemDecided) -> Result<usize, Illegal> {
         let at = self.find(&e.item)?;
         if !self.graph.item(at).is_for_people() {
@@ -146,7 +146,7 @@ impl RunState {
     }
 
     pub(super) fn admit(&mut self, e: &RunAdmitted) -> Result<(), Illegal> {
-        // A run that was closed still has to be sealed.
+        // A closed run must still be sealed.
         if self.is_ended() && e.role != Role::Seal {
             return Err(Illegal::AdmittedAfterEnd);
         }

@@ -1,4 +1,4 @@
-//! What items wait for, what they build on, and which one stands for another.
+//! Dependencies, consumed patches, and replacements.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use crate::model::entry::Product;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Need, ProductKey, Selector, Source};
 
-/// How it stands with a dependency.
+/// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// It is done.
     Met,
-    /// It may still be.
+    /// It may still get done.
     Open,
-    /// It will not be, as things stand.
+    /// It will not get done as things are.
     Lost,
 }
 
 impl RunState {
-    /// Returns how it stands with a dependency of an item.
+    /// Returns the state of a dependency.
     ///
-    /// A gate that blocks and is red is lost for whoever depends on it, but for those that need one of its outputs: they are there to
-    /// say why.
+    /// A red blocking gate is lost for its dependents, except those that need one of its outputs,
+    /// which explain the verdict.
     pub fn edge(&self, at: usize, on: usize) -> Edge {
         match self.items[on].phase {
             Phase::Done if self.blocks(on) && !self.needs_output(at, on) => Edge::Lost,
@@ -32,17 +32,17 @@ impl RunState {
         }
     }
 
-    /// Returns whether an item's check is a verdict: it is not tried again because of it.
+    /// Returns true for a gate, whose failed check is not retried.
     pub fn is_gate(&self, at: usize) -> bool {
         self.gates.contains_key(&self.graph.item(at).id)
     }
 
-    /// Returns whether what depends on an item is lost if its check fails, but for those that need one of its outputs.
+    /// Returns true if dependents are lost when the check fails, except those that need an output.
     pub fn would_block(&self, at: usize) -> bool {
         self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.blocks)
     }
 
-    /// Returns whether an item needs an output of another.
+    /// Returns true if an item needs an output of another.
     pub fn needs_output(&self, at: usize, on: usize) -> bool {
         let from = &self.graph.item(on).id;
         let is_output = |need: &Need| match (&need.from, &need.select) {
@@ -52,13 +52,13 @@ impl RunState {
         self.graph.item(at).needs.values().any(is_output)
     }
 
-    /// Returns whether an item is red by its own account: it counts, and its check is not one of several votes.
+    /// Returns true if an item counts as red: it is not replaced, and its check is not a vote.
     pub fn is_red(&self, at: usize) -> bool {
         let votes = || self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes);
         self.items[at].red && !self.is_superseded(at) && !votes()
     }
 
-    /// Returns the positions of the items whose patches an item was given.
+    /// Returns the items whose patches an item consumed.
     pub fn given(&self, at: usize) -> Vec<usize> {
         let patches = self.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
         let producers = patches.filter_map(|input| match &input.from {
@@ -68,7 +68,8 @@ impl RunState {
         producers.collect()
     }
 
-    /// Returns the items whose patches an item was given, and those that these were given: what they changed is in its patch.
+    /// Returns the items whose patches an item consumed, directly or indirectly: its patch includes
+    /// their changes.
     pub fn built_upon(&self, at: usize) -> BTreeSet<usize> {
         let (mut all, mut next) = (BTreeSet::new(), vec![at]);
         while let Some(at) = next.pop() {
@@ -81,12 +82,12 @@ impl RunState {
         self.items[on].red && self.would_block(on)
     }
 
-    /// Returns whether another item has taken the place of one, which then does not count.
+    /// Returns true if an item was replaced.
     pub fn is_superseded(&self, at: usize) -> bool {
         self.replaced_by(at).is_some()
     }
 
-    /// Returns the item that has taken the place of one.
+    /// Returns the replacement of an item.
     pub fn replaced_by(&self, at: usize) -> Option<&ItemId> {
         let id = &self.graph.item(at).id;
         let next = self.successors.get(id)?;
@@ -94,17 +95,17 @@ impl RunState {
         (replaces.as_ref() == Some(id)).then_some(next)
     }
 
-    /// Returns the item that stands for another now, or that one itself, by its position.
+    /// Returns the newest replacement of an item, or the item itself.
     pub fn newest(&self, id: &ItemId) -> Option<usize> {
         self.graph.position(id).map(|at| self.lines.newest(at))
     }
 
-    /// Returns the id of the item that stands for another now, or its own.
+    /// Returns the id of the newest replacement of an item, or its own.
     pub fn newest_id<'a>(&'a self, id: &'a ItemId) -> &'a ItemId {
         self.newest(id).map_or(id, |at| &self.graph.item(at).id)
     }
 
-    /// Returns the outputs of an item, in the order of their paths.
+    /// Returns the outputs of an item, by path.
     pub fn outputs(&self, at: usize) -> impl Iterator<Item = (&FilePath, &Product)> {
         self.items[at].products.iter().filter_map(|(key, product)| Some((key.output()?, product)))
     }

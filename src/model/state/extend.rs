@@ -1,4 +1,4 @@
-//! How a run grows: items added after it was submitted.
+//! Items added after submit, by people or rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use crate::model::name::{FilePath, ItemId, clashes};
 use crate::model::plan::{Item, Need, Source};
 use crate::model::rule::{Gate, Rule, Seen, Then};
 
-/// What a run says where a rule is to create items that it cannot have, such as two of one name.
+/// The outcome if a rule would create impossible items, such as two with one id.
 pub const CANNOT: &str = "name-clash";
 
-/// What a run says that was closed or cancelled while everything in it was good and a rule had items to add.
+/// The outcome of a good run that was ended although a rule had items to add.
 pub const EARLY: &str = "closed-early";
 
-/// What items bring along that fit into a run.
+/// The effects of valid new items.
 pub struct Fitting {
-    /// Which of its items they stand for.
+    /// The items they replace.
     successors: BTreeMap<ItemId, ItemId>,
-    /// The documents that they declare.
+    /// The documents they declare.
     names: BTreeSet<FilePath>,
 }
 
 impl RunState {
-    /// Puts the rules in force that were sealed at submit: the plan's own, then those that the queue and its pattern added.
+    /// Adds the rules sealed at submit: the plan's, then those of queue and pattern.
     #[must_use]
     pub fn with_rules(mut self, rules: Vec<Rule>) -> Self {
         for declared in rules.iter().flat_map(Rule::written_items).flat_map(Item::documents) {
@@ -47,12 +47,12 @@ impl RunState {
         self.rules.iter().find(|rule| rule.id() == id)
     }
 
-    /// Returns the items that a rule created, the first one first.
+    /// Returns the items that a rule created, first one first.
     pub fn created_by(&self, rule: &ItemId) -> &[ItemId] {
         self.created.get(rule).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the current revisions of the documents that a rule looks at.
+    /// Returns the current revisions of a rule's documents.
     pub fn seen(&self, rule: &Rule) -> BTreeMap<FilePath, Seen> {
         let latest = |name: &FilePath| {
             let revision = self.documents.latest(name)?;
@@ -61,10 +61,10 @@ impl RunState {
         rule.documents().into_iter().filter_map(latest).collect()
     }
 
-    /// Applies `run.extended` with the items that it names, or says why it may not follow what came before.
+    /// Applies `run.extended` with its items, or returns why it is illegal.
     ///
-    /// Whether the documents make a rule create what it is said to have created is not for the fold to say, which has no
-    /// bytes. On an error the state is as it was.
+    /// Does not check that the rule's documents require the items, because the state has no bytes.
+    /// An error leaves the state unchanged.
     pub fn extend(&mut self, e: &RunExtended, items: Vec<Item>) -> Result<(), Illegal> {
         if self.sealed {
             return Err(Illegal::AfterSeal);
@@ -102,7 +102,8 @@ impl RunState {
                 self.created.entry(rule.clone()).or_default().extend(ids);
                 *self.rounds.entry(rule.clone()).or_default() += 1;
             }
-            // A rule that speaks of an item that it creates does not mean whatever somebody calls so: its verdict is its own.
+            // A rule's reference to an item it creates does not mean an item added by others under
+            // that id.
             Cause::Actor => ids.iter().for_each(|id| drop(self.gates.remove(id))),
         }
         for (old, new) in successors {
@@ -120,15 +121,15 @@ impl RunState {
         Ok(())
     }
 
-    /// Checks that an actor brings just the pipelines that his items name and the run lacks; what rules create names those that were
-    /// sealed at submit.
+    /// Validates that an actor adds exactly the missing pipelines of the new items; rules use
+    /// sealed ones.
     fn expect_pipelines(&self, e: &RunExtended, items: &[Item]) -> Result<(), Illegal> {
         let named = items.iter().filter_map(Item::pipeline).filter(|name| !self.pipelines.contains_key(*name));
         let lacking: BTreeSet<&str> = if e.cause == Cause::Actor { named.collect() } else { BTreeSet::new() };
         if e.pipelines.keys().map(String::as_str).eq(lacking) { Ok(()) } else { Err(Illegal::OtherPipelines) }
     }
 
-    /// Returns whether items fit into the run, whoever adds them and however often he may; an error says why they do not.
+    /// Validates new items, regardless of who adds them.
     pub fn would_take(&self, cause: &Cause, items: &[Item]) -> Result<Fitting, Illegal> {
         self.expect_imports(cause, items)?;
         let successors = self.stand_ins(cause, items)?;
@@ -143,8 +144,8 @@ impl RunState {
         Ok(Fitting { successors, names })
     }
 
-    /// Checks that no item needs a product from outside the run that was not sealed at submit; only a rule can add such an item,
-    /// as a copy of one of the plan's.
+    /// Validates that new items need no unsealed product from outside; only a rule's copy of a
+    /// plan's item can need one.
     fn expect_imports(&self, cause: &Cause, items: &[Item]) -> Result<(), Illegal> {
         for item in items {
             let from_outside = item.needs.iter().filter(|(_, need)| matches!(need.from, Source::Elsewhere(_)));
@@ -156,12 +157,12 @@ impl RunState {
         Ok(())
     }
 
-    /// Returns which items of the run new ones stand for, or why one cannot.
+    /// Returns the items that new ones replace, or why one cannot.
     fn stand_ins(&self, cause: &Cause, items: &[Item]) -> Result<BTreeMap<ItemId, ItemId>, Illegal> {
         let mut successors = BTreeMap::new();
         for item in items {
             for old in item.replaces.iter().chain(&item.continues) {
-                // What may still come out well, or not, has its place until it is known.
+                // An unfinished item cannot be replaced yet.
                 let is_over = |at: usize| item.replaces.as_ref() != Some(old) || self.items[at].phase.is_terminal();
                 let free = self.graph.position(old).is_some_and(is_over) && !self.successors.contains_key(old);
                 let is_first = successors.insert(old.clone(), item.id.clone()).is_none();
@@ -173,12 +174,12 @@ impl RunState {
         Ok(successors)
     }
 
-    /// Returns how often a rule created something.
+    /// Returns the number of times a rule acted.
     pub fn rounds(&self, rule: &ItemId) -> u64 {
         self.rounds.get(rule).copied().unwrap_or_default()
     }
 
-    /// Returns what rules had the run say and what still holds: what an operator put right since does not count any more.
+    /// Returns the outcomes that are still valid: an operator's later correction invalidates one.
     pub fn conclusions(&self) -> impl Iterator<Item = &RunConcluded> {
         self.concluded.iter().filter(|concluded| {
             let rule = self.rule(&concluded.rule);
@@ -189,20 +190,20 @@ impl RunState {
         })
     }
 
-    /// Returns whether any rule had the run say something.
+    /// Returns true if any rule recorded an outcome.
     pub fn has_said(&self) -> bool {
         !self.concluded.is_empty()
     }
 
-    /// Returns whether a rule has had the run say something.
+    /// Returns true if a rule has recorded an outcome.
     pub fn has_concluded(&self, rule: &ItemId) -> bool {
         self.concluded.iter().any(|concluded| concluded.rule == *rule)
     }
 
-    /// Has a run that ends here say what its rules would have had it say, and that they would have added items.
+    /// Records the outcomes that rules would have recorded, and that they would have added items.
     ///
-    /// Otherwise whoever ends it before they are asked has a run look good that nobody reviewed. Of one that is not good as it is
-    /// nothing more is to be said, and what a document says is not for the fold to know.
+    /// Otherwise ending a run early would hide missing reviews. Skips a run that is not good
+    /// anyway. Documents are not evaluated.
     pub(super) fn end_early(&mut self) {
         if !self.outcomes().are_items_green() || self.conclusions().next().is_some() {
             return;
@@ -218,7 +219,7 @@ impl RunState {
         self.concluded.extend(said);
     }
 
-    /// Applies `run.concluded`. Whether the rule has the run say so as it stands is not for the fold to say.
+    /// Applies `run.concluded`, without evaluating the rule.
     pub(super) fn conclude(&mut self, e: &RunConcluded) -> Result<(), Illegal> {
         if self.closed.is_some() || self.cancelled.is_some() {
             return Err(Illegal::ExtendedAfterEnd);
@@ -237,7 +238,7 @@ impl RunState {
     }
 }
 
-/// Returns the items that an entry names, in the order of their ids.
+/// Returns the items of an entry, by id.
 fn named(e: &RunExtended) -> impl Iterator<Item = (&ItemId, crate::model::digest::Digest)> {
     e.items.iter().map(|(id, digest)| (id, *digest))
 }

@@ -1,25 +1,26 @@
-//! Lines of items, each of which stands for the one before it.
+//! Lines of items, each replacing the one before.
 
-/// The newest item of each line, by positions.
+/// The newest item of each line, by position.
 ///
-/// Rules ask for it of every item that they name, for every round, and a line may be as long as its run has items: so a question takes
-/// as many steps as the length has binary digits.
+/// Rules look it up for every named item in every round, and a line can be as long as the run, so a
+/// lookup takes logarithmic time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
-    /// Of each item another of its line that is nearer to the one that knows the newest; itself where it is that one.
+    /// A nearer item of the same line, or itself at the root.
     up: Vec<usize>,
-    /// Of those that know it: how many items the line has, and the newest.
+    /// At the roots: the length of the line and its newest item.
     known: Vec<(usize, usize)>,
 }
 
 impl Lines {
-    /// Returns the item that stands for another now, or that one itself.
+    /// Returns the newest replacement of an item, or the item itself.
     pub(super) fn newest(&self, at: usize) -> usize {
-        // What was never joined to anything is not kept.
+        // Unconnected items are not stored.
         if at < self.up.len() { self.known[self.head(at)].1 } else { at }
     }
 
-    /// Has a new item stand for all that an older one stands for; its own line, should it have one already, ends with it too.
+    /// Replaces an item, and everything it replaced, by a new one; also ends the new one's own
+    /// line.
     pub(super) fn join(&mut self, old: usize, new: usize) {
         for at in self.up.len()..=old.max(new) {
             self.up.push(at);
@@ -54,7 +55,7 @@ mod tests {
         (0..100_000).for_each(|at| lines.join(at, at + 1));
         assert!((0..=100_000).all(|at| lines.newest(at) == 100_000));
         assert_eq!(lines.newest(100_001), 100_001);
-        // One item may stand for two.
+        // One item may replace two.
         lines.join(200_000, 200_002);
         lines.join(100_000, 200_002);
         assert_eq!([0, 200_000, 200_001].map(|at| lines.newest(at)), [200_002, 200_002, 200_001]);

@@ -1,4 +1,4 @@
-//! The order in which items are listed: what rules created stands where it belongs. Pure.
+//! The display order of items: created items follow their cause. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,10 +7,10 @@ use crate::model::name::ItemId;
 use crate::model::natural;
 
 impl RunState {
-    /// Returns the positions of all items in the order in which they are listed: the plan's own, and those that people added, in the
-    /// order in which they came, each followed by what rules created for it.
+    /// Returns all positions in display order: the plan's items, then those added by people, each
+    /// followed by the items that rules created for it.
     ///
-    /// What one entry created is in the natural order of the names, so that `map-2` comes before `map-10`.
+    /// Items of one entry are in natural order: `map-2` before `map-10`.
     pub fn listed(&self) -> Vec<usize> {
         let by_rule: HashMap<&ItemId, &ItemId> =
             self.created.iter().flat_map(|(rule, ids)| ids.iter().map(move |id| (id, rule))).collect();
@@ -38,7 +38,8 @@ impl RunState {
     }
 }
 
-/// Returns the position of the item that a created one is named after, as `deploy~2` is after `deploy`: of several, the longest name.
+/// Returns the item that a created item is named after, as `deploy~2` after `deploy`; the longest
+/// match.
 fn named_after(id: &str, own: &BTreeMap<&str, usize>) -> Option<usize> {
     let ends = id.char_indices().filter(|(_, c)| !c.is_ascii_alphanumeric()).map(|(at, _)| at);
     ends.rev().find_map(|end| own.get(&id[..end]).copied())

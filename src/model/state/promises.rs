@@ -1,14 +1,14 @@
-//! What the plan promises of an item, held against what is said of its attempts.
+//! Validates attempts against the plan.
 
 use super::RunState;
 use crate::model::entry::{Exit, ItemReconciled, Outcome};
 use crate::model::illegal::Illegal;
 
 impl RunState {
-    /// Checks that the plan allows the item another attempt, counted from when an operator last asked for it; what a crash of the
-    /// driver took is not the item's fault and does not count.
+    /// Validates that the plan allows another attempt, counted from an operator's latest retry,
+    /// without driver crashes.
     ///
-    /// Where it says nothing, whoever drives the run decides how many there are.
+    /// Without a limit in the plan, the driver decides.
     pub(super) fn expect_attempt_left(&self, at: usize) -> Result<(), Illegal> {
         let item = self.graph.item(at);
         let tried = self.items[at].attempts - self.items[at].granted_at;
@@ -18,7 +18,7 @@ impl RunState {
         }
     }
 
-    /// Checks that an item that is done made everything that it declares, and that its process ended as one that succeeds.
+    /// Validates that a done item made every declared product, and that its process succeeded.
     pub(super) fn expect_kept(&self, at: usize, e: &ItemReconciled) -> Result<(), Illegal> {
         self.expect_one_end(at, e.exit.as_ref())?;
         if e.status != Outcome::Done {
@@ -34,7 +34,7 @@ impl RunState {
         }
     }
 
-    /// Checks that a process ended with a code or by a signal, and not with both.
+    /// Validates that a process ended with either a code or a signal.
     pub(super) fn expect_one_end(&self, at: usize, exit: Option<&Exit>) -> Result<(), Illegal> {
         match exit {
             Some(exit) if exit.code.is_some() == exit.signal.is_some() => {

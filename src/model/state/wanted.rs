@@ -1,4 +1,4 @@
-//! The products that others need of an item, so that it has to make them although it declares nothing.
+//! Undeclared products of an item that others need, and that it must therefore make.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::model::plan::{Item, ProductKey, Selector, Source};
 use crate::model::rule::{Each, ItemCondition, KEY, ROUND, Rule, Then};
 
 impl RunState {
-    /// Returns the products that others need of the item at a position, each with the name of the first that does.
+    /// Returns the needed products of an item, each with the first item that needs it.
     ///
-    /// The items of the run count, except for those that are cancelled or superseded. A rule counts that only waits for items to be
-    /// done: it creates its items whatever this one makes. What other rules may create is not known before they do.
+    /// Ignores cancelled and replaced items. Includes rules that only wait for items to be done,
+    /// because they will create their items; others are unknown in advance.
     pub fn wanted_of(&self, at: usize) -> BTreeMap<ProductKey, String> {
         let item = self.graph.item(at);
         let mut wanted = BTreeMap::new();
@@ -34,9 +34,9 @@ impl RunState {
         wanted
     }
 
-    /// Returns the item that is done without a product that the one at a position needs, with that product, or `None` if there is none.
+    /// Returns a done item that lacks a product that another needs, with that product.
     ///
-    /// Nothing can be done about it in this run: `done` is final.
+    /// `done` is final, so this cannot be corrected in this run.
     pub fn lacks(&self, at: usize) -> Option<(&ItemId, ProductKey)> {
         self.graph.item(at).needs.values().find_map(|need| {
             let Source::Item(from) = &need.from else { return None };
@@ -46,7 +46,7 @@ impl RunState {
         })
     }
 
-    /// Returns whether a rule waits for nothing but that items are done, and may still act.
+    /// Returns true if a rule only waits for items to be done, and may still act.
     fn acts_once_items_are_done(&self, rule: &Rule) -> bool {
         let when = &rule.when;
         let documents = !when.present.is_empty() || !when.absent.is_empty() || !when.conditions.is_empty();
@@ -54,7 +54,7 @@ impl RunState {
         !documents && items && self.rounds(rule.id()) < when.at_most
     }
 
-    /// Returns the products of an item that the items of a rule need, as far as they are known before the rule acts.
+    /// Returns an item's products that a rule's items will need, as far as known.
     fn wanted_by(&self, rule: &Rule, at: usize) -> Vec<ProductKey> {
         match &rule.then {
             Then::One(created) => self.needs_of(created, at).map(|(_, key)| key).collect(),
@@ -71,7 +71,7 @@ impl RunState {
         }
     }
 
-    /// Returns the needs of a written item that are bound to the item at a position, by the names that they have there.
+    /// Returns the needs of a template that are bound to an item, by input key.
     fn needs_of<'i>(&'i self, written: &'i Item, at: usize) -> impl Iterator<Item = (&'i FilePath, ProductKey)> {
         written.needs.iter().filter_map(move |(name, need)| {
             let Source::Item(from) = &need.from else { return None };
@@ -80,7 +80,7 @@ impl RunState {
         })
     }
 
-    /// Returns the product of an item that a rule needs for one output of another.
+    /// Returns the product that a rule needs for each output of another item.
     fn wanted_by_each(&self, each: &Each, at: usize) -> Option<ProductKey> {
         if each.survivors || is_open(&each.select, &[ROUND]) {
             return None;
@@ -98,7 +98,7 @@ impl RunState {
     }
 }
 
-/// Returns whether one of the words stands in a selector, so that the product is only known once a rule acts.
+/// Returns true if a selector contains a placeholder, so that the product is unknown in advance.
 fn is_open(select: &Selector, words: &[&str]) -> bool {
     match select {
         Selector::Output { path } => words.iter().any(|word| path.as_str().contains(word)),
