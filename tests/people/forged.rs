@@ -162,7 +162,7 @@ fn a_statement_about_another_run_or_a_second_time_is_none() {
     teller.close();
     teller.seal();
     lab.finish(teller);
-    assert_fails(&lab.verify_with(&options(&lab)), "plan", "taken in a second time");
+    assert_fails(&lab.verify_with(&options(&lab)), "plan", "recorded twice");
 }
 
 #[test]
