@@ -1,7 +1,7 @@
 //! Measures the main job against what a shell script would do, in one run, on the release build.
 //!
-//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `layers`, `appends`,
-//! `documents`, `large`, `share`. Only `layers` has workers that are confined.
+//! `cargo bench --bench main_job` runs all; a word behind `--` picks one: `runs`, `layers`,
+//! `appends`, `documents`, `large`, `share`. Only `layers` has workers that are confined.
 
 mod common;
 
@@ -40,7 +40,8 @@ fn main() {
     }
 }
 
-/// A thousand no-op items against a loop of `git worktree add`, `git commit`, `git worktree remove`.
+/// A thousand no-op items against a loop of `git worktree add`, `git commit`, `git worktree
+/// remove`.
 fn runs() {
     let bench = Bench::new();
     bench.git(&["config", "handoff.queue.default.concurrency", "2"]);
@@ -63,7 +64,8 @@ fn runs() {
     line(&format!("on disk after git gc: {:.2} MB for {ITEMS} items (aim: 6)", mega(size)));
 }
 
-/// What confining its worker costs an item, one after the other: three runs in turn, five times, and the middle of the differences.
+/// The cost of confinement for each of several sequential items: three runs in turn, five times,
+/// and the median difference.
 fn layers() {
     const EACH: usize = 100;
     let bench = Bench::new();
@@ -145,7 +147,8 @@ fn documents() {
     ratio("doc put / git commit", few.unwrap_or_default(), commits / 10, 4.0);
 }
 
-/// A gibibyte from one item to the next against `sha256sum` and `git hash-object -w` on the same bytes.
+/// A gibibyte from one item to the next against `sha256sum` and `git hash-object -w` on the same
+/// bytes.
 fn large() {
     let bench = Bench::new();
     bench.git(&["config", "handoff.maxProductSize", "2g"]);
@@ -181,7 +184,8 @@ fn large() {
     report("verify, with 1 GiB of content", verify, Some(peak));
 }
 
-/// A thousand items from a bare remote into a clone without blobs, against plain git and into one with all of them.
+/// A thousand items from a bare remote into a clone without blobs, against plain git and into one
+/// with all of them.
 fn share() {
     let bench = Bench::new();
     bench.git(&["config", "handoff.queue.default.concurrency", "2"]);
@@ -280,7 +284,8 @@ impl Bench {
         path
     }
 
-    /// Runs a command and returns its wall time and the largest memory it was seen to hold, in bytes.
+    /// Runs a command and returns its wall time and the largest memory it was seen to hold, in
+    /// bytes.
     fn time(&self, command: &mut Command) -> (Duration, u64) {
         let started = Instant::now();
         let mut child = command

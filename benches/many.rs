@@ -1,4 +1,5 @@
-//! Measures what many of a thing cost, against git's own commands on the same in the same run, on the release build.
+//! Measures what many of a thing cost, against git's own commands on the same in the same run, on
+//! the release build.
 //!
 //! `cargo bench --bench many` measures all; a word behind `--` picks one: `runs`, `files`.
 
@@ -32,7 +33,8 @@ fn main() {
     }
 }
 
-/// Thousands of runs to a remote and from it, for the first time, for the second, and after one more; against plain patterns.
+/// Thousands of runs to a remote and from it, for the first time, for the second, and after one
+/// more; against plain patterns.
 fn runs() {
     let bench = Bench::new();
     let dir = bench.repository();
@@ -96,7 +98,8 @@ fn files() {
     bench.git(&["read-tree", "HEAD"]);
     bench.git(&["clean", "-fdxq"]);
     bench.git(&["prune", "--expire=now"]);
-    // From the worker's end on: how long the same files take to be written differs from time to time.
+    // From the worker's end on: how long the same files take to be written differs from time to
+    // time.
     let ended = bench.folder.path().join("ended");
     let script = format!("{script}; touch {}", ended.display());
     let plan = serde_json::json!({"id": "files", "items": [{

@@ -1,7 +1,7 @@
 //! Measures verification of large runs on the release build: `cargo bench --bench verify`.
 //!
-//! A word behind `--` picks what is measured: `sha1`, `sha256`, both of 10,000 entries, or `long`, of 100,000. Wall clocks of shared
-//! machines are noisy; the user time is the one to compare.
+//! A word behind `--` picks what is measured: `sha1`, `sha256`, both of 10,000 entries, or `long`,
+//! of 100,000. Wall clocks of shared machines are noisy; the user time is the one to compare.
 
 mod common;
 

@@ -1,7 +1,8 @@
-//! Measures what an item's worktree costs on many files, against git's own commands on the same in the same run, interleaved.
+//! Measures what an item's worktree costs on many files, against git's own commands on the same in
+//! the same run, interleaved.
 //!
-//! `cargo bench --bench worktrees`. The folders lie where temporary files do, or in `$BENCH_DIR`: on a file system where worktrees
-//! are used again.
+//! `cargo bench --bench worktrees`. The folders lie where temporary files do, or in `$BENCH_DIR`:
+//! on a file system where worktrees are used again.
 
 use std::fs;
 use std::io::Write as _;
@@ -28,7 +29,7 @@ fn main() {
     let store = Store::discover(&bench.repository).expect("it is a repository");
     let mut times: [Vec<Duration>; 7] = Default::default();
     for round in 0..ROUNDS {
-        // What was written before is on the disk when the next is measured.
+        // Flushes earlier writes before the next measurement.
         let timed = |times: &mut Vec<Duration>, work: &mut dyn FnMut()| {
             settle();
             let started = Instant::now();
@@ -100,7 +101,7 @@ impl Bench {
         let bench = Self { folder, repository };
         let dir = &bench.repository;
         git(dir, &["init", "-q", "-b", "main"]);
-        // What git would do behind our backs is not what is measured.
+        // Disables git's background maintenance.
         git(dir, &["config", "gc.auto", "0"]);
         git(dir, &["config", "user.name", "Bench"]);
         git(dir, &["config", "user.email", "bench@localhost"]);

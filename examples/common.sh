@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # Sourced by the run.sh of the examples: finds the program and makes a throw-away repository.
 
-# Puts the directory of git-handoff first in PATH, so that git finds it as `git handoff`; builds it unless HANDOFF_BIN names it.
+# Puts the directory of git-handoff first in PATH, so that git finds it as `git handoff`. Builds
+# it unless HANDOFF_BIN names it.
 find_program() {
 	program=${HANDOFF_BIN:-}
 	if [ -z "$program" ]; then
@@ -13,14 +14,15 @@ find_program() {
 	export PATH
 }
 
-# Makes a repository of the files of one example and goes there. It and the items' worktrees are gone when the script ends.
+# Creates a repository from the files of one example and enters it. It is removed with the items'
+# worktrees when the script ends.
 enter_repository() {
 	examples=$(dirname "$1")
 	find_program
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	trap 'exit 130' HUP INT TERM
-	# Neither the settings of the person who runs this nor an outer repository have a say in an example.
+	# Ignores the user's settings and an outer repository.
 	unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 	export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 	export HANDOFF_ACTOR="${HANDOFF_ACTOR:-human:example}"
@@ -35,7 +37,7 @@ enter_repository() {
 	git config user.name Example
 	git config user.email example@localhost
 	git config handoff.workspace.root "$scratch/worktrees"
-	# The settings are tracked, and included once by whoever trusts them.
+	# The settings are tracked; a user who trusts them includes them once.
 	git config include.path ../.handoff/config
 	git add --all
 	git commit --quiet --message Start

@@ -24,7 +24,7 @@ pub(super) fn sealed() -> Environment {
     env
 }
 
-/// Does what whoever holds the key and may write the repository can do: the run is told anew, and the log with it.
+/// Rewrites the run and its log with the right key.
 pub(super) fn forge(env: &Environment) {
     for reference in env.git(["for-each-ref", "--format=%(refname)", "refs/handoff"]).success().lines() {
         env.git(["update-ref", "-d", reference]).success();

@@ -1,4 +1,5 @@
-//! Applying what a run's items changed: onto a branch, into the index and work tree, and what is refused.
+//! Applying what a run's items changed: onto a branch, into the index and work tree, and what is
+//! refused.
 
 mod dry;
 mod halfway;
@@ -16,7 +17,8 @@ const EDIT: (&str, &str, Option<&str>) = ("edit", "sed -i s/two/TWO/ main.txt", 
 const BUILD: (&str, &str, Option<&str>) =
     ("build", "git apply --index inputs/patch && sed -i s/TWO/2/ main.txt && echo new > new.txt", Some("edit"));
 
-/// Runs the built binary until git begins to write a file of this name; both are killed then, as with the machine's power gone.
+/// Runs the built binary until git begins to write a file of this name; both are killed then, as
+/// with the machine's power gone.
 #[expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 fn cut_short(place: &Place, arguments: &[&str], file: &str) {
     let attributes = place.root().join(".git/info/attributes");

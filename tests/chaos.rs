@@ -1,9 +1,10 @@
-//! Whatever may happen, at random: commands that are killed at any moment, stored state of which anything was changed, and an hour of
-//! everything at once.
+//! Whatever may happen, at random: commands that are killed at any moment, stored state of which
+//! anything was changed, and an hour of everything at once.
 //!
-//! All of it is short in CI. [`SEED`] gives another sequence, [`KILLS`] and [`MUTATIONS`] the number of rounds, [`SOAK`] the seconds that
-//! everything at once goes on for. A round follows from the seed and its number alone, and begins from the same state: `17..18` does one
-//! again. What fails says its seed and round, and leaves its folder behind.
+//! All of it is short in CI. [`SEED`] gives another sequence, [`KILLS`] and [`MUTATIONS`] the
+//! number of rounds, [`SOAK`] the seconds that everything at once goes on for. A round follows from
+//! the seed and its number alone, and begins from the same state: `17..18` does one again. What
+//! fails says its seed and round, and leaves its folder behind.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "what was done is told, and what could not be done here")]
 
@@ -19,13 +20,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What the sequence follows from: a number, 0 where nothing is said.
+/// The seed of the sequence; 0 by default.
 const SEED: &str = "HANDOFF_CHAOS_SEED";
 
 /// How many times commands are killed in each kind of repository: a number, or a range of rounds.
 const KILLS: &str = "HANDOFF_KILL_ROUNDS";
 
-/// How many times something that is stored is changed in each kind of repository: a number, or a range of rounds.
+/// How many times something that is stored is changed in each kind of repository: a number, or a
+/// range of rounds.
 const MUTATIONS: &str = "HANDOFF_MUTATION_ROUNDS";
 
 /// For how many seconds everything happens at once.

@@ -1,5 +1,5 @@
-//! The program as people use it: what it prints, says and ends with. Commit ids in snapshots are real, so that a changed byte of
-//! the format shows.
+//! The program as people use it: what it prints, says and ends with. Commit ids in snapshots are
+//! real, so that a changed byte of the format shows.
 
 mod answers;
 mod colouring;

@@ -1,4 +1,5 @@
-//! Settings as people make them, with git itself: what each does, what is refused, and the document that is written from their table.
+//! Settings as people make them, with git itself: what each does, what is refused, and the document
+//! that is written from their table.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -18,7 +19,7 @@ fn read(place: &Place) -> Result<Config, Error> {
     Config::read(&Store::discover(&place.root()).unwrap())
 }
 
-/// Returns a name of the table with a name of somebody's in the place that it has for one.
+/// Returns a setting's name with its placeholder filled in.
 fn named(name: &str, own: &str) -> String {
     match (name.find('<'), name.rfind('>')) {
         (Some(start), Some(end)) => format!("{}{own}{}", &name[..start], &name[end + 1..]),

@@ -107,7 +107,8 @@ fn the_readmes_two_clones_hand_a_thread_over_and_back() {
     assert_eq!(threads, "refs/handoff/threads/research\nrefs/handoff/threads/writing\n");
 }
 
-/// Runs the commands of a document in the repository of the first example, in order; returns the document.
+/// Runs the commands of a document in the repository of the first example, in order; returns the
+/// document.
 fn check(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let text = fs::read_to_string(&path).expect("the document is there");
@@ -138,7 +139,8 @@ fn run(env: &Environment, command: &str) -> Output {
     env.shell("repo", command)
 }
 
-/// What a command prints, as documents show it: JSON on more than one line, and no word of the pinned clock.
+/// Formats a command's output as documents show it: JSON on several lines, without notes about the
+/// pinned clock.
 fn document_form(printed: &str) -> String {
     let printed = printed.replace("  clock pinned\n", "\n").replace(",\"clock\":\"pinned\"", "");
     match serde_json::from_str::<Value>(&printed) {
@@ -149,7 +151,7 @@ fn document_form(printed: &str) -> String {
     }
 }
 
-/// Whether a document shows the same; a line `…` stands for any number of lines.
+/// Returns true if a document shows the same; a line `…` matches any number of lines.
 fn same(actual: &str, shown: &str) -> bool {
     match shown.split_once("…\n") {
         None => actual == shown,

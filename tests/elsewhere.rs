@@ -1,4 +1,5 @@
-//! Products that a run takes from other runs and from threads: sealed with it, shown by what it holds, and followed where more is here.
+//! Products that a run takes from other runs and from threads: sealed with it, shown by what it
+//! holds, and followed where more is here.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -40,7 +41,7 @@ fn designed() -> Ground {
     ground
 }
 
-/// What the run `build` takes there.
+/// The needs of the run `build`.
 fn build() -> Vec<Value> {
     vec![consumer(
         "make",
@@ -112,7 +113,8 @@ fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
     ground.env.handoff_in("clone", ["run", "theirs"]).success();
     let said = ground.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
     assert!(said.contains("not known to you") && said.contains("run design"), "{said}");
-    // Whoever knows it says so; whoever finds it revoked does not take from it, nor trust what did.
+    // A verifier that knows the key reports it; one that has revoked it rejects the source and
+    // everything made from it.
     let line = ground.env.handoff(["key"]).success();
     ground.env.write("home/signers", &line);
     let signers = ground.path("home/signers").display().to_string();

@@ -1,4 +1,4 @@
-//! What comes next, which is the pure middle of the engine, and what an attempt is given.
+//! The pure scheduler of the engine, and the environment of an attempt.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

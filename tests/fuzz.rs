@@ -1,8 +1,10 @@
-//! Every parser of bytes that others hand us, fed with real samples that were mutated: it never panics, it gives back the bytes that it
-//! read where the format says that there is one way to write them, and it needs a bounded time and memory for it.
+//! Every parser of bytes that others hand us, fed with real samples that were mutated: it never
+//! panics, it gives back the bytes that it read where the format says that there is one way to
+//! write them, and it needs a bounded time and memory for it.
 //!
-//! The mutations follow from a seed that does not change: [`SECONDS`] gives each target more time than CI has for it, [`SEED`] another
-//! sequence. What fails is shrunk, and shown as the sample and the edits that made it.
+//! The mutations follow from a seed that does not change: [`SECONDS`] gives each target more time
+//! than CI has for it, [`SEED`] another sequence. What fails is shrunk, and shown as the sample and
+//! the edits that made it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod mutate;
@@ -19,7 +21,7 @@ use crate::common::alone;
 /// For how many seconds each target is fed.
 const SECONDS: &str = "HANDOFF_FUZZ_SECONDS";
 
-/// What the sequence of mutations follows from: a number, 0 where nothing is said.
+/// The seed of the mutations; 0 by default.
 const SEED: &str = "HANDOFF_FUZZ_SEED";
 
 /// For how many seconds where nothing is said.
@@ -28,12 +30,15 @@ const DEFAULT_SECONDS: u64 = 1;
 /// Longer than any input may take, on a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// More memory than a process that reads such inputs one after the other may ever have taken, in KiB.
+/// More memory than a process that reads such inputs one after the other may ever have taken, in
+/// KiB.
 const MEMORY: u64 = 1 << 20;
 
-/// Feeds a target with mutations of samples until its time is up; the target returns whether it could read the bytes.
+/// Feeds a target with mutations of samples until its time is up; the target returns whether it
+/// could read the bytes.
 ///
-/// `name` is the test's: each target has a process of its own, whose memory is that of the target. The samples are made in it.
+/// `name` is the test's: each target has a process of its own, whose memory is that of the target.
+/// The samples are made in it.
 fn feed(name: &str, samples: impl FnOnce() -> Vec<Vec<u8>>, target: impl Fn(&[u8]) -> bool) {
     if !alone(name) {
         return;

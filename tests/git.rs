@@ -1,4 +1,4 @@
-//! What git makes of what we wrote, and we of what git makes: stock git, and every kind of repository.
+//! Interoperation with stock git, in every kind of repository.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod carrying;

@@ -1,3 +1,3 @@
-//! Evidence for other people's tools. The scripts beside this hold it against their own libraries; `.ci/run` runs them.
+//! Exports. The scripts here check them with other libraries; `.ci/run` runs them.
 
 mod export;

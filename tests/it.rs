@@ -1,25 +1,29 @@
 //! The single integration-test binary, in four parts.
 //!
-//! What the tests stand on is in `common`: the environment that commands run in, and repositories to record, forge and drive in.
+//! `common` has the fixtures: the environment of commands, and repositories to record, forge and
+//! drive in.
 //!
-//! The rooms of `src/` come first, each under its own name. (`clock` has none: it is pinned in every test, and `verify` holds it
-//! against what entries say.) Unit tests of what a room does not show stand in its files.
+//! The modules of `src/` come first, by name. (`clock` has no tests of its own: every test pins it,
+//! and `verify` checks it.) Private behaviour is tested in the source files.
 //!
 //! Then what is about no room but about a bad day, or an attack, on all of them:
 //!
 //! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
 //! - `elsewhere`: products that a run takes from other runs and from threads;
-//! - `pipeline`: items that run block by block, from the file of their pipeline to what `verify` says of each block;
+//! - `pipeline`: items that run block by block, from the file of their pipeline to what `verify`
+//! says of each block;
 //! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `people`: approvals and documents by people with keys of their own, and who may append what;
 //! - `reuse`: items that are not run because a run that is trusted had their products;
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
-//! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at random;
-//! - `tamper`: everything that can be done to what is recorded, with the tables of `docs/tamper.md`; `fuzz`: parsers and mutated bytes;
-//!   `vectors`: forged and clean runs for other implementations, as `docs/vectors/` holds them.
+//! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at
+//! random;
+//! - `tamper`: everything that can be done to what is recorded, with the tables of
+//! `docs/tamper.md`; `fuzz`: parsers and mutated bytes; `vectors`: forged and clean runs for other
+//! implementations, as `docs/vectors/` holds them.
 //!
-//! Last, what is about no behaviour: `docs` runs what the documents show, `layers` holds the rules of the source, `snapshots` that none
-//! is left over.
+//! Last, what is about no behaviour: `docs` runs what the documents show, `layers` holds the rules
+//! of the source, `snapshots` that none is left over.
 
 mod common;
 

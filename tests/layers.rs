@@ -1,13 +1,13 @@
-//! The rules of the source that a compiler does not check: who may import whom, where each kind of effect happens, how long a
-//! file may be, and what the verifier alone takes along.
+//! The rules of the source that a compiler does not check: who may import whom, where each kind of
+//! effect happens, how long a file may be, and what the verifier alone takes along.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each room of the library, or a part of one, may name of the others; `cli` and `mcp` may name all of them through
-/// `git_handoff::`.
+/// The modules that each module, or a part of one, may import; `cli` and `mcp` may import all of
+/// them through `git_handoff::`.
 ///
 /// Imports go one way: from the operations over the ledger to the edges and the pure middle.
 const IMPORTS: &[(&str, &[&str])] = &[
@@ -18,7 +18,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("clock", &["model"]),
     ("git", &["model"]),
     ("config", &["git", "model"]),
-    // The verifier shares the model, the codec, the tree and the check of a signature with the writer, and nothing else.
+    // The verifier shares the model, the codec, the tree and the check of a signature with the
+    // writer, and nothing else.
     ("ledger::merkle", &["model"]),
     ("ledger::sign", &["model"]),
     ("verify", &["git", "ledger::merkle", "ledger::sign", "model", "plan"]),
@@ -35,13 +36,13 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("packet", &["git", "model", "run", "verify"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
     ("thread", &["git", "ledger", "model", "packet", "repository", "run", "verify"]),
-    // What is done with a run besides driving it.
+    // Operations on runs other than driving.
     ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
     ("interop", &["anchor", "git", "ledger", "model", "repository", "run"]),
     ("apply", &["git", "model", "run"]),
-    // What was applied is held against what is recorded.
+    // Compares applied commits with the record.
     ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),
     (
         "upkeep",
@@ -49,7 +50,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What may stand only in some files: a name for the effect, the words that betray it, the files.
+/// Effects that only some files may have: a name, the words that reveal it, and the files.
 const EFFECTS: &[(&str, &[&str], &[&str])] = &[
     (
         "reading the environment",
@@ -68,7 +69,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             "worker/supervisor/confined.rs",
             "worker/supervisor/starting.rs",
             "engine/secrets.rs",
-            // The pager of whoever sits at the terminal.
+            // The user's pager.
             "cli/pager.rs",
             "git/program.rs",
             "git/limits.rs",
@@ -93,7 +94,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
 /// Crates that the program alone is for; the library is without them.
 const PROGRAM: [&str; 4] = ["clap", "console", "indicatif", "rmcp"];
 
-/// Crates that whoever wants nothing but the verifier does not pay for.
+/// Crates that the verifier alone must not depend on.
 const DEAR: [&str; 15] = [
     "aho-corasick",
     "basic-toml",
@@ -124,8 +125,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Returns the room of the library that the file belongs to, or the part of it that has a row of its own; none for the
-    /// program.
+    /// Returns the room of the library that the file belongs to, or the part of it that has a row
+    /// of its own; none for the program.
     fn module(&self) -> Option<String> {
         let parts: Vec<&str> = self.path.strip_suffix(".rs").expect("it is a source file").split('/').collect();
         (!matches!(parts[0], "main" | "bin" | "lib" | "cli" | "mcp")).then(|| row(parts[0], parts.get(1).copied()))
@@ -161,7 +162,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     read.map(|entry| entry.expect("the folder is readable").path()).collect()
 }
 
-/// Returns the modules that a line names behind `prefix`: `crate::git::store` and `crate::{git, model}` alike.
+/// Returns the modules that a line names behind `prefix`: `crate::git::store` and `crate::{git,
+/// model}` alike.
 fn named<'a>(line: &'a str, prefix: &str) -> Vec<&'a str> {
     let mut names = Vec::new();
     for (at, _) in line.match_indices(prefix) {
@@ -224,7 +226,7 @@ fn modules_import_only_what_lies_below_them() {
         };
         for (number, line) in source.lines() {
             for name in rows(line) {
-                // Who may name a room may name all of its parts.
+                // A module that may be imported includes its parts.
                 let room = name.split(':').next().expect("a name has a first part");
                 if name != module && !allowed.contains(&name.as_str()) && !allowed.contains(&room) {
                     wrong.push(format!("src/{}:{number}: `{module}` may not import `{name}`", source.path));

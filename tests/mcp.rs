@@ -1,4 +1,5 @@
-//! The tools of agents over the Model Context Protocol, spoken to as a client does: one line of JSON a message.
+//! The tools of agents over the Model Context Protocol, spoken to as a client does: one line of
+//! JSON a message.
 
 mod arguments;
 mod documents;
@@ -29,7 +30,7 @@ struct Client {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     last: u64,
-    /// What it says its tools answer, once it was asked.
+    /// The declared output schemas, once listed.
     listed: Option<Value>,
 }
 
@@ -58,7 +59,8 @@ impl Client {
         writeln!(to, "{message}").expect("the server listens");
     }
 
-    /// Sends a request and returns the answer to it; whatever else is on standard output fails the test.
+    /// Sends a request and returns the answer to it; whatever else is on standard output fails the
+    /// test.
     fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let id = self.last;
@@ -73,7 +75,7 @@ impl Client {
         answer
     }
 
-    /// Holds what a tool answered against what the server says of it, as clients do; nothing else is at hand then.
+    /// Validates a tool's answer against its declared schema, as clients do.
     #[track_caller]
     fn hold(&mut self, tool: &str, answer: &Value) {
         if self.listed.is_none() {

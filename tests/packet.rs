@@ -1,4 +1,5 @@
-//! The check of packets: every rule with packets as people and agents write them, those it is for and those it must let pass.
+//! The check of packets: every rule with packets as people and agents write them, those it is for
+//! and those it must let pass.
 
 mod auto;
 mod command;
@@ -66,7 +67,8 @@ fn broken(packet: &Value) -> Vec<&'static str> {
     check(packet).findings().map(|finding| finding.rule).collect()
 }
 
-/// Fails unless a rule finds fault with all packets of the first list and with none of the second, which break no rule at all.
+/// Fails unless a rule finds fault with all packets of the first list and with none of the second,
+/// which break no rule at all.
 #[track_caller]
 fn tells_apart(rule: &str, wrong: &[Value], right: &[Value]) {
     assert!(wrong.len() >= 5 && right.len() >= 5, "{rule} has too few cases");

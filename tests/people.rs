@@ -1,4 +1,5 @@
-//! People with keys of their own: they approve, reject, write documents and get roles; nobody can do so in their name.
+//! People with their own keys: they approve, reject, write documents and get roles, and none can
+//! act for another.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,10 +19,10 @@ use crate::common::ground::Ground;
 use crate::common::{Environment, Output};
 use git_handoff::ledger::sign::Signer;
 
-/// What leaves a product.
+/// A command that makes a product.
 const BUILD: &str = "echo three >>a.txt; mkdir outputs; echo built >outputs/report";
 
-/// A run of which somebody must approve before it goes on.
+/// A run that needs an approval.
 fn items() -> Vec<Value> {
     vec![
         json!({ "id": "build", "executor": "command", "inputs": { "command": BUILD } }),

@@ -1,4 +1,5 @@
-//! Items that run block by block: by the built program, from the file of their pipeline to what `verify` says of each block.
+//! Items that run block by block: by the built program, from the file of their pipeline to what
+//! `verify` says of each block.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +12,7 @@ use crate::common::Environment;
 use crate::common::assert_output;
 use crate::common::ground::Ground;
 
-/// What a worker does that changes a file and hands one over.
+/// A worker that changes a file and makes an output.
 const EDIT: &str = "sed -i s/two/TWO/ a.txt; echo said >outputs/x";
 
 fn agent() -> Value {
@@ -161,7 +162,7 @@ fn a_block_that_does_not_pass_ends_the_attempt_with_its_name() {
         assert_eq!((blocks(&entry), products(&entry)), (told.iter().map(ToString::to_string).collect(), vec![]));
         ground.ends_intact(pipeline);
     }
-    // It is tried again like any other, and every attempt is told of.
+    // It is retried as usual, and every attempt is recorded.
     add(&ground, "p.flaky", &[agent(), gate("test $HANDOFF_ATTEMPT = 2"), capture("patch")]);
     let mut flaky = item("a", EDIT, "p.flaky");
     flaky["maxAttempts"] = json!(2);

@@ -1,4 +1,4 @@
-//! Two hands at once: one wins, the other is told or takes its turn, and nothing is lost.
+//! Concurrent operations: one wins, the other fails or waits, and nothing is lost.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -167,7 +167,7 @@ fn fetches_of_one_remote_at_once_all_end_well() {
         for (status, said) in started.into_iter().map(Driver::wait) {
             assert_eq!(status.code(), Some(0), "round {round}: {said}");
         }
-        // What comes next goes on from what is there.
+        // The next operation continues the present state.
         let verb = ["cancel", "retry", "cancel"][round];
         (0..6).for_each(|at| drop(ground.env.handoff([verb, &format!("r{at}/a")]).success()));
     }
@@ -198,7 +198,8 @@ fn steering_races_a_driver_and_the_run_stays_whole() {
         ground.submit(&run, &items);
         let before = ground.tip(&run);
         let driver = ground.start(&["run", &run]);
-        // From here on the two run against each other; later rounds give the driver more of a start.
+        // From here on the two run against each other; later rounds give the driver more of a
+        // start.
         let mut driver = Some(driver);
         while ground.tip(&run) == before && !driver.as_mut().unwrap().is_over() {
             pause();

@@ -1,4 +1,5 @@
-//! Checks that do not pass, and runs of which not everything is done and green: every screen, every answer, every exit code.
+//! Checks that do not pass, and runs of which not everything is done and green: every screen, every
+//! answer, every exit code.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::assert_output;
 use crate::common::ground::Ground;
 
-/// What a worker does that changes a file.
+/// A worker that changes a file and makes an output.
 const EDIT: &str = "sed -i s/two/TWO/ a.txt";
 
 /// A check that says why it does not pass.
@@ -23,7 +24,8 @@ fn command(id: &str, line: &str) -> Value {
     json!({ "id": id, "executor": "command", "inputs": { "command": line } })
 }
 
-/// A repository in which the executor `red` leaves red items, `fails` fails for its check, and `green` passes.
+/// A repository in which the executor `red` leaves red items, `fails` fails for its check, and
+/// `green` passes.
 fn ground() -> Ground {
     let ground = Ground::new();
     for (name, check) in [("red", CHECK), ("fails", CHECK), ("green", "true")] {
@@ -72,7 +74,7 @@ fn a_check_that_fails_fails_the_attempt_which_is_tried_again() {
     assert_output!("red_flaky_log", ground.env.handoff(["log", "r"]));
     ground.env.handoff(["verify", "r"]).ends(0);
 
-    // What is said of a failure comes last also where both streams have something at once.
+    // A failure's message comes last even if both streams have data.
     ground.config("handoff.executor.says.command", EDIT);
     ground.config("handoff.executor.says.verify", "seq 9; echo why >&2; exit 1");
     let says: Vec<_> =

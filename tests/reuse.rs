@@ -1,4 +1,5 @@
-//! Items that are not run, because a sealed run by a known key had just the same to do: what is taken, from whom, and what is refused.
+//! Items that are not run, because a sealed run by a known key had just the same to do: what is
+//! taken, from whom, and what is refused.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,7 +32,7 @@ fn counted(id: &str) -> Value {
     } })
 }
 
-/// What was run since this was asked before.
+/// Executions since the last call.
 fn ran(ground: &Ground) -> String {
     let file = ground.path("runs");
     let said = std::fs::read_to_string(&file).unwrap_or_default();
@@ -98,7 +99,8 @@ fn work_that_was_done_with_other_tags_is_done_again() {
     ground.env.handoff(["run", "second", "--reuse"]).success();
     assert_eq!(ran(&ground), "build check");
     assert!(refs("first/build").is_string() && refs("first/build") != refs("second/build"));
-    // With the same tags it is the same work: branches are those of one clone, and what they were is recorded of both.
+    // With the same tags it is the same work: branches are those of one clone, and what they were
+    // is recorded of both.
     ground.env.git(["tag", "-d", "v1"]).success();
     ground.env.git(["branch", "other"]).success();
     ground.env.git(["notes", "add", "-m", "note"]).success();
@@ -182,7 +184,7 @@ fn another_task_is_run() {
     items[0]["inputs"]["more"] = json!("said");
     ground.submit("second", &items);
     ground.env.handoff(["run", "second", "--reuse"]).success();
-    // What build makes has the same bytes, so that check has the same to do.
+    // `build` makes the same bytes, so `check` has the same task.
     assert_eq!(ran(&ground), "build");
     ground.env.write("repo/new.txt", "new");
     ground.env.git(["add", "--all"]).success();
@@ -223,7 +225,8 @@ fn nothing_is_taken_from_a_run_that_is_open_or_red_or_spoilt() {
     assert_eq!(ran(&ground), "red red");
 }
 
-/// A repository in which the schema `list@1` says nothing but lists, and the sealed run `first` of an item that makes no list.
+/// A repository in which the schema `list@1` says nothing but lists, and the sealed run `first` of
+/// an item that makes no list.
 fn typed() -> (Ground, Value) {
     let ground = Ground::new();
     ground.env.write("repo/list.json", r#"{"type":"array"}"#);
@@ -243,7 +246,8 @@ fn what_an_item_declares_is_asked_of_what_is_taken() {
     let list = json!({ "kind": "output", "path": "report", "schema": "list@1" });
     let document = json!({ "kind": "document", "name": "notes", "path": "report" });
     let typed = json!({ "kind": "document", "name": "notes", "path": "report", "schema": "list@1" });
-    // Another that is not handed over, one that is no list, and documents, which the other run had not.
+    // Another that is not handed over, one that is no list, and documents, which the other run had
+    // not.
     let cases = [
         ("missing", json!({ "kind": "output", "path": "other" }), 4),
         ("list", list, 4),
@@ -295,7 +299,7 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     assert_eq!(ran(&ground), "");
     let said = ground.env.handoff_in("clone", ["verify", "ours"]).success();
     assert!(said.contains("2 items of other runs proven") && said.contains("trusted as"), "{said}");
-    // Whoever finds the other key revoked does not trust what rests on it.
+    // With the other key revoked, everything that depends on it is distrusted.
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
     ground.env.write("home/revoked", &format!("{fingerprint}\n"));

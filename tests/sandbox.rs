@@ -1,4 +1,4 @@
-//! What a worker cannot do that somebody confines, and what programs can do all the same.
+//! The limits of a confined worker, and the programs that work in it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

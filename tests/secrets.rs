@@ -245,7 +245,7 @@ fn plans_documents_and_checkpoints_with_a_secret_are_refused() {
     refused(&["checkpoint", "t", "--state", "../state.json", "--summary", &token()], "summary:1");
     ground.env.write("repo/sub/left.txt", &format!("one\n{}\n", token()));
     refused(&["checkpoint", "t", "--state", "../state.json", "--worktree"], "sub/left.txt:2");
-    // What names and reasons are given, too, and in whose name.
+    // Names, reasons and actors, too.
     refused(&["doc", "put", "open", &token(), "../state.json"], "document name:1");
     refused(&["checkpoint", &token(), "--state", "../state.json"], "thread name:1");
     refused(&["cancel", "open", "--reason", &token()], "reason:1");
@@ -307,7 +307,7 @@ fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
     let like_a_token = "3q/EAAAQ7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4L5z6";
     assert_eq!(found(commit(like_a_token, "m")), 0);
     assert_eq!(found(commit("AAAA", like_a_token)), 1);
-    // What no signature is written with is looked at.
+    // Unsigned data is checked, too.
     assert_eq!(found(commit(&format!("AAAA {like_a_token}"), "m")), 1);
     assert_eq!(found(commit(&token(), "m")), 1);
 }

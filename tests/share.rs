@@ -1,4 +1,5 @@
-//! Sharing: runs go to remotes over real transports, come from them, and travel in files; what is hostile is refused.
+//! Sharing: runs go to remotes over real transports, come from them, and travel in files; what is
+//! hostile is refused.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ambiguous;
@@ -30,7 +31,8 @@ const RUN: &str = "handoff-dag-1";
 /// Its ref.
 const RUN_REF: &str = "refs/handoff/runs/handoff-dag-1";
 
-/// Returns an environment with a finished run in `repo`, whose remote `origin` is the bare repository `hub`.
+/// Returns an environment with a finished run in `repo`, whose remote `origin` is the bare
+/// repository `hub`.
 fn shared() -> Environment {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
@@ -44,7 +46,8 @@ fn shared() -> Environment {
     env
 }
 
-/// Returns such an environment after a push, with an empty clone `clone` of somebody who has another key.
+/// Returns such an environment after a push, with an empty clone `clone` of a person with another
+/// key.
 fn pushed() -> Environment {
     let env = shared();
     env.handoff(["push", "--all"]).success();

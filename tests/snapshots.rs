@@ -1,4 +1,5 @@
-//! The snapshots: what is short stands in the test, what is long in a file, and each file belongs to a test.
+//! The snapshots: what is short stands in the test, what is long in a file, and each file belongs
+//! to a test.
 
 use std::collections::BTreeSet;
 use std::fs;

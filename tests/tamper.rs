@@ -1,9 +1,10 @@
-//! Tampering, exhaustively: everything that can be done to a small sealed run that has every kind of entry, and what says so.
+//! Tampering, exhaustively: everything that can be done to a small sealed run that has every kind
+//! of entry, and what says so.
 //!
-//! What was tried and which rows fail is written into `docs/tamper.md`, and compared with it:
-//! `HANDOFF_UPDATE_DOCS=1 cargo nextest run tamper` writes what is found now.
+//! The forgeries and failing rows are written to `docs/tamper.md` and compared with it:
+//! `HANDOFF_UPDATE_DOCS=1 cargo nextest run tamper` updates it.
 //!
-//! What would take minutes is done by samples, and all of it where [`ALL`] is set, as in a step of CI.
+//! Long checks use samples; with [`ALL`] set they are complete, as in a step of CI.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anchored;
@@ -23,7 +24,8 @@ mod stories;
 pub(crate) mod table;
 mod threads;
 
-/// Asks for all of what is done by samples otherwise, with a whole report after so many flips of a byte: a number, 1 for each of them.
+/// Asks for all of what is done by samples otherwise, with a whole report after so many flips of a
+/// byte: a number, 1 for each of them.
 const ALL: &str = "HANDOFF_TAMPER_ALL";
 
 /// Returns whether all of it is done: where it is asked for, and where the tables are written.

@@ -37,7 +37,8 @@ fn save(env: &Environment, thread: &str, state: &[u8], more: &[&str]) -> Value {
     json(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// Writes `packet.json`: a clean packet with some fields replaced, or something that is none at all.
+/// Writes `packet.json`: a clean packet with some fields replaced, or something that is none at
+/// all.
 fn packet(env: &Environment, fields: &Value) {
     let mut packet = serde_json::json!({
         "objective": "Migrate user database to new schema",

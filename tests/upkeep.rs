@@ -1,4 +1,4 @@
-//! What is left behind, and its removal.
+//! Leftovers and their removal.
 
 mod archive;
 mod delete;

@@ -1,8 +1,10 @@
-//! Test vectors for other implementations: clean and forged runs as git bundles, each with the verdict row by row.
+//! Test vectors for other implementations: clean and forged runs as git bundles, each with the
+//! verdict row by row.
 //!
-//! Every story is told again here, with the same keys and the same clock, and must end in the commits that `docs/vectors/` holds; and
-//! what is there is verified and must read as `vectors.json` says. `HANDOFF_UPDATE_DOCS=1 cargo test --test it vectors` writes what is
-//! found now; a bundle whose refs are the same is left as it is, since git packs differently from version to version.
+//! Every story is recorded again with the same keys and clock, and must give the commits in
+//! `docs/vectors/`, whose verdicts must match `vectors.json`. `HANDOFF_UPDATE_DOCS=1 cargo test
+//! --test it vectors` updates them; a bundle with unchanged refs is kept, because packs differ
+//! between versions of git.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anchors;
@@ -36,7 +38,7 @@ pub(crate) struct Vector {
     name: &'static str,
     what: &'static str,
     object_format: &'static str,
-    /// What is asked of the verifier besides the bundle and the run.
+    /// Further arguments of the verifier.
     arguments: &'static [&'static str],
     /// Whether objects are missing from the bundle, so that git cannot make it.
     gaps: bool,
@@ -106,7 +108,7 @@ fn refs(lines: &str) -> BTreeMap<String, String> {
     lines.lines().filter_map(|line| line.split_once(' ')).map(|(oid, name)| (name.into(), oid.into())).collect()
 }
 
-/// Tells the story, holds its refs against those of the bundle, and returns what stands in the index about it.
+/// Records the story, compares its refs with the bundle's, and returns its line of the index.
 fn check(vector: &Vector, env: &Environment) -> Value {
     let lab = Lab::with_format(vector.object_format);
     (vector.tell)(&lab);

@@ -1,4 +1,5 @@
-//! Verification: honest runs pass, and each way of tampering is found by the row that should find it.
+//! Verification: honest runs pass, and each way of tampering is found by the row that should find
+//! it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod archives;

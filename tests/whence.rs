@@ -1,4 +1,4 @@
-//! From commits and lines back to the items that made them: what is found, what is proven, and what is said to be neither.
+//! Tracing commits and lines to items: found, proven, and neither.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -101,7 +101,7 @@ fn nothing_is_written_and_nothing_moves() {
 #[test]
 fn a_rebase_leaves_it_what_it_is() {
     let place = applied();
-    // What stands around its lines becomes something else.
+    // The surrounding lines change.
     go_on(&place, "one\ntwo\nand a half\n3\nfour\nfive\n");
     place.git(&["rebase", "--quiet", "main"]);
     assert_eq!(verified(&place, "main..feature"), (0, of(&[("product", "first"), ("product", "last")])));
@@ -375,7 +375,7 @@ fn what_did_not_pass_its_check_is_shown_to_be_red() {
     let (code, answer) = place.answer(&["verify", "--commits", "main..feature"]);
     assert_eq!((code, &answer["passed"], &answer["red"]), (4, &json!(true), &json!(true)), "{answer}");
     assert_eq!(place.handoff(&["verify", "--allow-partial", "--commits", "main..feature"]).0, 0);
-    // What is not an item's any more weighs more than its check.
+    // An altered commit matters more than a failed check.
     place.write("red.txt", "mine\n");
     place.git(&["commit", "--quiet", "-a", "--amend", "--no-edit"]);
     assert_eq!(place.handoff(&["verify", "--commits", "main..feature"]).0, 3);

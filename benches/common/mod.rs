@@ -1,4 +1,5 @@
-//! A run that is recorded entry by entry, without a driver: for measuring what entries cost, and what is made of many.
+//! A run that is recorded entry by entry, without a driver: for measuring what entries cost, and
+//! what is made of many.
 
 use std::path::Path;
 
@@ -85,7 +86,8 @@ impl Recording {
         NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest))
     }
 
-    /// Returns the end of an attempt that did its work; `report` is what it hands over as `outputs/report`.
+    /// Returns the end of an attempt that did its work; `report` is what it hands over as
+    /// `outputs/report`.
     pub(crate) fn done(&self, item: &Item, attempt: u32, report: Option<&[u8]>) -> NewEntry {
         let product = |bytes: &[u8]| {
             let oid = self.open.store().write_blob(bytes).expect("the product is written");

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Two people approve a change in clones of their own, over a bare remote; who conducts the run takes their words in, and can make none.
+# Two people approve a change, each in a clone of a bare remote. The run's driver records their
+# decisions and cannot make any.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A program of thirty lines that has nothing of git handoff but its verifier says what is in a bundle: one that was just made, and one
-# in which a product was altered.
+# A program of thirty lines uses only the verifier of git handoff to verify two bundles: a new
+# one, and one with an altered product.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

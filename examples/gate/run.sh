@@ -1,5 +1,6 @@
 #!/bin/sh
-# A gate sends work back until it is good; what ships is the newest fix, and verify accounts for every item that was added.
+# A gate sends work back until it is good. The newest fix is applied, and verify accounts for every
+# added item.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

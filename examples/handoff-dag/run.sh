@@ -1,5 +1,6 @@
 #!/bin/sh
-# One item edits a file, the next applies its patch and builds on it; then anyone can check who made what from what.
+# One item edits a file, the next applies its patch and builds on it; then anyone can check who made
+# what from what.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

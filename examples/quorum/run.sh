@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two of three reviewers must approve; the third one is outvoted, and what they approve of is committed.
+# Two of three reviewers must approve; the third is outvoted, and the approved change is committed.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

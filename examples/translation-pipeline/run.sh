@@ -1,6 +1,7 @@
 #!/bin/sh
-# Six specialists that never call each other: each reads documents and writes one, and rules decide from the documents alone who is
-# next. One fails once, one is down and is swapped for another, and nothing that was done is done again.
+# Six specialists that never call each other: each reads documents and writes one, and rules
+# choose the next from the documents alone. One fails once, one is down and is replaced, and
+# finished work is not repeated.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +17,7 @@ expect() {
 	fi
 }
 
-# Lists the steps that ended in some way, in the order of the chain, without the hashes of their names.
+# Lists the steps with a status, in the order of the chain, without the hashes in their names.
 steps() {
 	git log --reverse --format=%s $run | sed -n "s/^item.reconciled \([a-z]*\).* #\([0-9]\): $1$/\1 \2/p" | tr '\n' ','
 }
@@ -24,13 +25,14 @@ steps() {
 show git handoff submit plan.json
 show git handoff coordinate article-1 --explain
 
-# The categorizer fails once and is tried again; the translator is down, so the run settles with a step undone.
+# The categorizer fails once and is retried; the translator is down, so the run settles with an
+# unfinished step.
 code=0
 show git handoff run article-1 || code=$?
 expect "a run with a failed step" 4 $code
 expect "what was done so far" "fetch 1,categorize 2," "$(steps done)"
 
-# Another translator that writes a document of the same shape; nobody downstream notices.
+# Another translator that writes a document of the same shape; the next steps need no change.
 show git config handoff.subagent.translator.command "sh specialists/translate.sh"
 failed=$(git handoff status article-1 | sed -n 's/.*\(translate-[0-9a-f]*\).*/\1/p')
 show git handoff retry "article-1/$failed"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A week of Ada and Ben, each with a clone of one bare repository, and of Carol, who looks on. They follow docs/sharing.md,
-# docs/approvals.md and docs/keys.md.
+# A week of Ada and Ben, each with a clone of a bare repository, and of Carol, who only reads.
+# They follow docs/sharing.md, docs/approvals.md and docs/keys.md.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 enter_repository "$here"
 mv "$scratch/repository" "$scratch/ada"
 
-# Begins a day: every command of it runs at the given date, so that screens show the same times each time.
+# Begins a day: its commands run at the given date, so that screens are reproducible.
 day() {
 	printf '\n\n## %s\n' "$1"
 	export HANDOFF_CLOCK="$2T09:00:00.000Z" GIT_AUTHOR_DATE="$2T09:00:00Z" GIT_COMMITTER_DATE="$2T09:00:00Z"
@@ -20,8 +20,8 @@ at() {
 	export HANDOFF_ACTOR="human:$1"
 }
 
-# Gives a person a key of the given name, and writes the line by which others know it. EXAMPLE_KEYS names a folder of keys to
-# use instead of new ones.
+# Creates a key with the given name and its allowed-signers line. EXAMPLE_KEYS names a folder of
+# existing keys.
 key() {
 	if [ -n "${EXAMPLE_KEYS:-}" ]; then
 		cp "$EXAMPLE_KEYS/$2" "$scratch/keys/$2"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The day of two developers: agents that work, fail, are flaky and hang, a gate in CI that is shut and then opens, and what is applied in the end.
+# A day of two developers: agents that work, fail, are flaky and hang, a gate in CI that fails and
+# then passes, and the changes applied in the end.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# From a line back to the item that made it, proven: through a rebase, a cherry-pick and a squash. A commit that was amended after it
-# was applied is found. Nothing here needs a network.
+# Traces a line back to the item that made it, with proof: through a rebase, a cherry-pick and a
+# squash. Finds a commit that was amended later. Needs no network.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,7 +10,7 @@ enter_repository "$here"
 show git handoff run plan.json
 show git handoff apply whence-1 --branch feature
 
-# Somebody goes on with main, and the branch is rebased onto that.
+# main moves on, and the branch is rebased onto it.
 sed -i '1i // Greets people.' src/main.ts
 git commit --quiet --all --message 'Say what this is'
 git checkout --quiet feature

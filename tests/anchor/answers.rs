@@ -1,10 +1,10 @@
-//! A server that answers as it is told, and counts what it is asked.
+//! A server with scripted answers that records its requests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What one request is answered with.
+/// The answer to one request.
 pub(crate) struct Answer {
     pub(crate) status: &'static str,
     pub(crate) headers: String,
@@ -17,7 +17,7 @@ impl Answer {
     }
 }
 
-/// What was asked: the request line, and the body.
+/// A request: its first line and body.
 pub(crate) type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
 /// Serves until the test's process ends; returns the URL, and what is asked.

@@ -77,7 +77,7 @@ fn an_anchor_that_is_gone_or_empty_is_never_a_pass() {
         (&"anchor-missing".into(), &"unreachable".into())
     );
     assert!(row(&report).contains("could not be read"), "{report}");
-    // Whoever asks for less gets less, and is told so.
+    // A weaker requirement is met and reported.
     assert_eq!(verify(&env, &["--anchor", "local"], 0)["guarantee"], "detect");
     env.handoff(["verify", "--anchor", "nobody", RUN]).ends(1);
 }
@@ -88,7 +88,7 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     let log = log(&env);
     env.git_in("vault.git", ["update-ref", &log, &format!("{log}^")]).success();
     assert_eq!(row(&verify(&env, &[], 3)), "vault: it holds the submission of the run, but not its seal");
-    // What the log once said is not lost on a writer who still has it.
+    // A writer that still has the log's statements publishes them again.
     env.handoff(["anchor", "push"]).success();
     let tree = env.git_in("vault.git", ["rev-parse", &format!("{log}^{{tree}}")]).success();
     let evil = env.git_in("vault.git", ["commit-tree", tree.trim(), "-p", &log, "-m", "evil"]).success();
@@ -137,7 +137,7 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     let env = anchored();
     env.git(["config", "handoff.anchor.vault.guarantee", "external-immutable"]).success();
     let claim = |env: &Environment, more: &[&str]| verify(env, more, 0)["claim"].as_str().unwrap().to_owned();
-    // That the key is this repository's own is nothing to anybody else: the verifier has to say whose it is.
+    // Another verifier must be told whose key it is.
     assert_eq!(claim(&env, &[]), "tamper-detecting");
     let said = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
     assert!(
@@ -272,7 +272,7 @@ fn a_tracked_file_redirects_no_anchor() {
         // A remote that only a tracked file knows is none.
         env.handoff(["anchor", "add", "second", "git", "place"]).ends(1);
     }
-    // What the user says himself, outside the work tree, counts.
+    // The user's own settings, outside the work tree, count.
     env.git(["config", "include.path", "../../outside"]).success();
     assert_eq!(verify(&env, &[], 0)["anchors"][1]["standing"], "holds");
 }

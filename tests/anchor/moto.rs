@@ -1,4 +1,5 @@
-//! A real server of S3 with Object Lock: moto's, from `PyPI`, installed below the target directory on first use.
+//! A real server of S3 with Object Lock: moto's, from `PyPI`, installed below the target directory
+//! on first use.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// The version that the tests were written against.
 const MOTO: &str = "moto[s3,server]==5.1.6";
 
-/// What looks like a signature, and what a locked object must come with.
+/// Headers of a signature and of a locked object.
 const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=x/20260604/us-east-1/s3/aws4_request, \
                       SignedHeaders=host, Signature=x\r\nx-amz-sdk-checksum-algorithm: SHA256\r\n";
 
@@ -33,7 +34,7 @@ impl Moto {
             let (_, rest) = line.split_once("Running on http://")?;
             Some(rest.trim().to_owned())
         });
-        // It logs every request; nobody may be left to write to.
+        // It logs every request, so its output must be discarded.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, host: host.expect("moto's server says where it runs") }
     }
@@ -42,7 +43,8 @@ impl Moto {
         format!("http://{}", self.host)
     }
 
-    /// Sends a request whose signature is none, which it takes all the same; returns the answer's body.
+    /// Sends a request whose signature is none, which it takes all the same; returns the answer's
+    /// body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         let headers = headers.iter().fold(String::new(), |all, (name, value)| format!("{all}{name}: {value}\r\n"));

@@ -125,7 +125,7 @@ fn a_token_that_proves_nothing_is_never_kept() {
         assert!(said.stderr.contains(why), "{why}: {said}");
         assert_eq!(refs(&env), before);
     }
-    // An answer to another request about the same root; and an authority that nobody vouches for.
+    // An answer to another request about the same root, and one of an untrusted authority.
     let heard = Arc::new(Mutex::new(Vec::new()));
     for (round, why) in [(1, "the answer is no time stamp: it is empty"), (2, "answers another request")] {
         let heard = heard.clone();
@@ -145,7 +145,7 @@ fn a_token_that_proves_nothing_is_never_kept() {
     assert_eq!(refs(&env), before);
 }
 
-/// Puts tokens beside the run, as whoever may write the repository can.
+/// Puts tokens beside the run, as any writer of the repository can.
 fn plant(env: &Environment, token: &[u8]) {
     std::fs::write(env.path().join("planted"), token).unwrap();
     let blob = env.git(["hash-object", "-w", "../planted"]).success();
@@ -174,7 +174,7 @@ fn a_forged_token_proves_nothing() {
         assert!(time(&report).contains(why), "{why}: {report}");
         env.handoff(["anchor", "check"]).ends(3);
     }
-    // Signed anew by the authority it is a token like any other: the forging itself is not what fails above.
+    // With a new signature of the authority it is valid: the forging alone does not fail above.
     plant(&env, &authority.forge(&honest, "stamps", |info| info));
     assert!(is_moment(time(&verify(&env, &[], 0))));
     // A token is over one root.
@@ -242,7 +242,7 @@ fn time_stamps_travel_with_their_run_and_nobody_throws_away_those_of_others() {
     // In a bundle, too.
     env.handoff(["bundle", RUN, "--output", "run.bundle"]).success();
     assert!(is_moment(time(&json(&env.handoff(["verify", "--bundle", "run.bundle", "--json"])))));
-    // Somebody else's token lies on the remote: it stays there, and so does ours.
+    // The remote has another person's token: it stays, and so does ours.
     let honest = env.git(["rev-parse", STAMPS]).success();
     plant(&env, b"of another");
     env.git(["push", "--quiet", "--force", "../hub", &format!("{STAMPS}:{STAMPS}")]).success();

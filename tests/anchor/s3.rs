@@ -50,7 +50,7 @@ fn from_adding_it_to_the_strongest_claim() {
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
     let again = json(&env.handoff(["anchor", "push", "--json"]).exit(0));
     assert_eq!(again["published"][0]["status"], "up-to-date");
-    // What was put is what the format says, and nobody can take it away.
+    // The object has the documented form, and cannot be deleted.
     let path = moto.only_object("evidence");
     assert!(path.ends_with(&format!("/{RUN}.json")), "{path}");
     let object: Value = serde_json::from_str(&moto.send("GET", &path, &[], "")).unwrap();
@@ -75,7 +75,7 @@ fn what_is_put_over_it_later_does_not_count() {
     let pushed = env.handoff(["anchor", "push"]).exit(3);
     assert!(pushed.stderr.contains("what it holds was there first"), "{pushed}");
     assert_eq!((refs(&env), moto.send("GET", &path, &[], "")), (before, held.clone()));
-    // Whoever may write to the bucket as well puts the forged root over the true one, and marks it as deleted.
+    // A writer of the bucket covers the true root with the forged one and a delete marker.
     let forged = verify(&env, &["--anchor", "local"], 0)["root"].as_str().unwrap().to_owned();
     let true_root = serde_json::from_str::<Value>(&held).unwrap()["root"].as_str().unwrap().to_owned();
     moto.send("PUT", &path, &[("x-amz-object-lock-mode", "COMPLIANCE"), UNTIL], &held.replace(&true_root, &forged));
@@ -199,7 +199,7 @@ fn a_place_that_is_down_or_silent_is_given_up() {
     }
     let start = Instant::now();
     assert_eq!(row(&verify(&env, &[], 3)), "lock: there was no answer after 1 seconds");
-    // Of many runs, only the first waits.
+    // Only the first of many runs waits.
     for id in ["second", "third"] {
         let plan =
             format!(r#"{{"id":"{id}","items":[{{"id":"a","executor":"command","inputs":{{"command":"true"}}}}]}}"#);
@@ -216,7 +216,7 @@ fn a_place_that_is_down_or_silent_is_given_up() {
     drop(silent);
     assert!(row(&verify(&env, &[], 3)).starts_with("lock: it could not be reached: "));
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
-    // Rights that somebody named must be there.
+    // Explicitly configured credentials must exist.
     env.git(["config", "handoff.anchor.lock.profile", "nobody"]).success();
     assert!(row(&verify(&env, &[], 3)).contains("has no access key and secret in its section [nobody]"));
 }

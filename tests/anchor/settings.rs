@@ -1,4 +1,4 @@
-//! What can be wrong with an anchor's settings, each refused with nothing written.
+//! Invalid settings of anchors, each refused with nothing written.
 
 use super::{RUN, sealed};
 

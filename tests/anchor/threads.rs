@@ -37,7 +37,7 @@ fn a_thread_is_anchored_and_verify_says_so() {
     assert_eq!(row(&env, "research"), (0, behind));
     save(&env, "other", "x");
     assert_eq!(row(&env, "other"), (0, "local (detect); vault holds nothing of it".to_owned()));
-    // One that is named goes, and nothing is told of another.
+    // Only the named thread is pushed.
     env.handoff(["anchor", "push", "vault", "other"]).success();
     assert_eq!(row(&env, "other"), (0, "vault: git (external); local (detect)".to_owned()));
     assert_eq!(row(&env, "research").1, "vault: git (external), 2 of 3 entries; local (detect)");

@@ -69,7 +69,8 @@ impl Authority {
         own
     }
 
-    /// Makes a further CA under the first, with these extensions; from now on stamps are made under it.
+    /// Makes a further CA under the first, with these extensions; from now on stamps are made under
+    /// it.
     pub(super) fn under(&self, extensions: &str) {
         fs::write(self.dir.join("middle.ext"), format!("[middle]\n{extensions}")).unwrap();
         let own = |request: &str, ca: &str, from: &str, name: &str| {
@@ -96,7 +97,8 @@ impl Authority {
         self.dir.join("ca.pem").to_str().unwrap().to_owned()
     }
 
-    /// Serves until the test's process ends; `bend` may make something else of an answer. Returns the URL.
+    /// Serves until the test's process ends; `bend` may make something else of an answer. Returns
+    /// the URL.
     pub(super) fn serve(&self, bend: impl Fn(Vec<u8>) -> Vec<u8> + Send + Sync + 'static) -> String {
         let own = Arc::new(self.clone());
         let (url, _) = serve(move |_, query| Answer::ok(bend(own.reply(query))));
@@ -110,7 +112,7 @@ impl Authority {
         fs::read(self.dir.join("reply")).unwrap()
     }
 
-    /// Signs what a token says anew, bent, with one of the certificates.
+    /// Signs a modified token with one of the certificates.
     pub(super) fn forge(&self, token: &[u8], signer: &str, bend: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
         fs::write(self.dir.join("token"), token).unwrap();
         self.openssl(&["cms", "-verify", "-noverify", "-inform", "DER", "-in", "token", "-out", "info"]);

@@ -1,4 +1,4 @@
-//! What apply would do: said, not done, and refused where the real one is.
+//! `apply --dry-run`: reports, changes nothing, and refuses what `apply` refuses.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{BUILD, EDIT};
 use crate::common::place::Place;
 
-/// What says of two states of the repository how they differ.
+/// Compares two states of the repository.
 fn differing(a: &Files, b: &Files) -> Vec<String> {
     let paths: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     paths.into_iter().filter(|path| a.get(*path) != b.get(*path)).cloned().collect()
@@ -124,7 +124,7 @@ fn who_is_nobody_to_git_is_told_beforehand() {
 fn a_file_that_was_written_in_the_moment_of_the_index_is_looked_into() {
     let place = Place::new();
     place.done("r", &[EDIT]);
-    // Of the same size, and of the same time as the index: only its bytes tell that it was changed.
+    // Same size and time as in the index: only the bytes differ.
     place.git(&["update-index", "--refresh"]);
     let index = place.root().join(".git/index");
     place.write("main.txt", "one\nTOW\nthree\nfour\nfive\n");

@@ -1,4 +1,5 @@
-//! Applying that was ended midway: the same is applied again and goes on, and nothing else is taken for what it left.
+//! Applying that was ended midway: the same is applied again and goes on, and nothing else is taken
+//! for what it left.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -8,7 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::cut_short;
 use crate::common::place::Place;
 
-/// Files that are changed, removed and new, a folder that becomes a file and a file that becomes a folder; `z` comes last.
+/// Files that are changed, removed and new, a folder that becomes a file and a file that becomes a
+/// folder; `z` comes last.
 const SCRIPT: &str = "echo A > a; git rm -q b; mkdir in; echo N > in/n; chmod +x tool; git rm -rq d; echo D > d; \
                       git rm -q f; mkdir f; echo F > f/f; ln -s a link; echo Z > z";
 
@@ -25,7 +27,7 @@ fn ready() -> Place {
     place
 }
 
-/// What is in the index, in the files and on the branch.
+/// The state of the index, the files and the branch.
 fn state(place: &Place) -> String {
     let status = place.git(&["status", "--porcelain", "--untracked-files=all"]);
     status + &place.git(&["ls-files", "-s"]) + &place.git(&["diff", "HEAD"]) + &place.git(&["log", "--format=%s"])

@@ -1,4 +1,5 @@
-//! The person's hooks, where apply commits: which run, what they see, what they may change, and what is left where they refuse.
+//! The person's hooks, where apply commits: which run, what they see, what they may change, and
+//! what is left where they refuse.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -18,7 +19,7 @@ fn script_at(place: &Place, path: &str, script: &str) {
     std::fs::set_permissions(place.root().join(path), Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What is in the index, in the files, on the branch and in the list of what was there.
+/// The state of the index, the files, the branch and the stash.
 fn state(place: &Place) -> String {
     let mut state = String::new();
     for arguments in [
@@ -118,7 +119,8 @@ fn a_hook_that_refuses_leaves_everything_as_it_was() {
     place.git(&["add", "other.txt"]);
     place.write("mine.txt", "mine\n");
     let before = state(&place);
-    // The second of three commits; what the hook did to files that were put there is undone as well.
+    // The second of three commits; what the hook did to files that were put there is undone as
+    // well.
     hook(&place, "pre-commit", "test -e gone.txt && exit 0\necho x >> main.txt\necho not like this >&2\nexit 7");
     let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
     assert_eq!(code, 1, "{stderr}");
@@ -215,8 +217,8 @@ fn hooks_that_are_what_is_applied_do_not_run() {
 #[test]
 fn nor_do_hooks_to_which_what_is_applied_leads() {
     let evil = "mkdir evil && printf '#!/bin/sh\\ntouch \"$HOME/ran\"\\n' >evil/pre-commit && cp evil/pre-commit evil/commit-msg && chmod +x evil/*";
-    // The folder is a link; a hook is one, over another; one leads to what is not there yet; a folder above becomes a link; and the
-    // configuration includes a file that is tracked.
+    // The folder is a link; a hook is one, over another; one leads to what is not there yet; a
+    // folder above becomes a link; and the configuration includes a file that is tracked.
     let ways = [
         "rm -f tools/hooks && ln -s ../evil tools/hooks",
         "rm -f other/link && ln -s ../evil/pre-commit other/link",
@@ -259,7 +261,7 @@ fn nor_do_hooks_to_which_what_is_applied_leads() {
         assert_eq!(state(&place), before, "{way}");
     }
     assert!(!place.home().join("ran").exists());
-    // What lies beside a folder on the way is nobody's hook.
+    // A file beside a parent folder is not a hook.
     place.done("beside", &[("fine", "echo fine >tools/fine && echo fine >impl/fine", None)]);
     let (code, _, stderr) = place.handoff(&["apply", "beside", "--commit"]);
     assert_eq!(code, 0, "{stderr}");

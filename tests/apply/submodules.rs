@@ -1,4 +1,4 @@
-//! What an item hands over for a submodule is not applied, and said.
+//! An item's changes to a submodule are reported, not applied.
 
 use serde_json::json;
 
@@ -40,7 +40,8 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     place.write("taken.patch", &patch);
     place.git(&["-C", "libs/sub", "apply", "--index", "../../taken.patch"]);
     assert_eq!(place.read("libs/sub/lib.txt"), "one\ntwo\n");
-    // An item that changed nothing else has nothing to apply, which is no failure; a file that is only named like one is not told of.
+    // An item that changed nothing else has nothing to apply, which is no failure; a file that is
+    // only named like one is not told of.
     let (code, _, stderr) = place.handoff(&["apply", "r/inside"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(
@@ -55,7 +56,8 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     assert!(code == 0 && shown.to_string().contains("submodules/libs/sub.patch"), "{shown}");
 }
 
-/// Runs a plan in which the second item takes the first one's change to the submodule, with this command.
+/// Runs a plan in which the second item takes the first one's change to the submodule, with this
+/// command.
 fn taken_by(place: &Place, run: &str, command: &str) -> (i32, String) {
     let select = json!({ "kind": "output", "path": "submodules/libs/sub.patch" });
     let change = json!({ "command": "echo two >> libs/sub/lib.txt" });
@@ -119,7 +121,7 @@ fn an_item_that_cannot_take_the_change_fails() {
     }
 }
 
-/// Runs one item, which fails, and returns what is said of it.
+/// Runs one failing item, and returns the output.
 fn reason(place: &Place, run: &str, script: &str) -> String {
     let (code, stdout, stderr) = place.handoff(&["run", &place.plan(run, &[("edit", script, None)])]);
     assert_ne!(code, 0, "{stdout}{stderr}");
@@ -150,7 +152,7 @@ fn an_output_in_its_place_and_a_refusal_fail_the_item() {
 fn a_file_that_grew_is_not_read_to_tell_that_it_did() {
     let place = place();
     place.git(&["config", "handoff.submodules", "refuse"]);
-    // Nobody waits for so many bytes, nor has room for them. Some file systems hold no file that large.
+    // Too many bytes to write or store; some file systems do not support such a file.
     place.git(&["config", "handoff.maxDisk", "1000000g"]);
     let grown = "for size in 900T 15T 1T; do truncate -s $size libs/sub/lib.txt && break; done";
     assert!(reason(&place, "r", grown).contains("libs/sub/lib.txt\\\" was changed, which is a submodule's"));

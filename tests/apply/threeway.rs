@@ -1,4 +1,5 @@
-//! Items that conflict, resolved by a person: what is written, what goes on, what is undone, and what is left when it is killed.
+//! Items that conflict, resolved by a person: what is written, what goes on, what is undone, and
+//! what is left when it is killed.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -13,7 +14,8 @@ use crate::common::place::Place;
 
 const APPLY: [&str; 4] = ["apply", "r", "--commit", "--3way"];
 
-/// Beside `edit`, which conflicts with `HEAD`, and `build`, which builds on it: an item before and one after them.
+/// Beside `edit`, which conflicts with `HEAD`, and `build`, which builds on it: an item before and
+/// one after them.
 fn ready() -> Place {
     let place = Place::new();
     let first = ("a-first", "echo first > first.txt", None);
@@ -22,13 +24,13 @@ fn ready() -> Place {
     place.write("other.txt", "other\n");
     place.git(&["add", "."]);
     place.git(&["commit", "--quiet", "-am", "Go on"]);
-    // Of no concern to any item.
+    // Unrelated to any item.
     place.write("other.txt", "changed\n");
     place.write("mine.txt", "mine\n");
     place
 }
 
-/// What is in the index, in the files and on the branch.
+/// The state of the index, the files and the branch.
 fn state(place: &Place) -> String {
     let mut state = String::new();
     for arguments in [
@@ -165,7 +167,8 @@ fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
     place.git(&["commit", "--quiet", "-am", "Go on"]);
     let before = state(&place);
     assert_eq!(place.handoff(&APPLY).0, 1);
-    // A file of an item that is committed, one of the item that conflicts, one that was removed, and one in place of a folder's.
+    // A file of an item that is committed, one of the item that conflicts, one that was removed,
+    // and one in place of a folder's.
     let by_hand: [(&str, &dyn Fn()); 5] = [
         ("first.txt", &|| place.write("first.txt", "first\nprecious\n")),
         ("also.txt", &|| place.write("also.txt", "precious\n")),
@@ -198,7 +201,7 @@ fn giving_up_throws_away_nothing_that_was_done_by_hand_since() {
         }
         assert_eq!(tree(&place), stopped, "{file}");
     }
-    // What conflicts is what is given up, and what was taken away by hand is given back.
+    // Conflicting files are reset, and files deleted by hand are restored.
     place.write("main.txt", "half resolved\n");
     std::fs::remove_file(place.root().join("first.txt")).unwrap();
     assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
@@ -215,7 +218,7 @@ fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
     let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
     assert!(exit == 1 && stderr.contains("index.lock"), "{stderr}");
     std::fs::remove_file(lock).unwrap();
-    // Nothing was put back: it goes on as if nobody had tried.
+    // Nothing was restored: it continues as before.
     place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
     place.git(&["add", "main.txt"]);
     let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
@@ -323,7 +326,7 @@ fn what_stands_in_the_way_is_told_before_anything_is_done() {
     {
         assert_eq!(code(&place, wrong), (2, "usage".to_owned()));
     }
-    // What is there without a conflict needs no person.
+    // A file without a conflict needs no resolution.
     assert_eq!(place.handoff(&["apply", "r/later", "--commit", "--3way", "-m", "Later"]).0, 0);
     assert!(subjects(&place).starts_with("Later Go on"));
 }
@@ -371,7 +374,8 @@ fn a_linked_work_tree_has_its_own() {
     assert_eq!(place.git(&["log", "-1", "--format=%s", "side"]), "Go on\n");
 }
 
-/// Runs the built binary so that it is killed at its nth call of git, before or after that; returns whether it came so far.
+/// Runs the built binary so that it is killed at its nth call of git, before or after that; returns
+/// whether it came so far.
 fn killed(place: &Place, arguments: &[&str], nth: usize, before: bool) -> bool {
     let bin = place.home().join("bin");
     std::fs::create_dir_all(&bin).unwrap();

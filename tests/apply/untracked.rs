@@ -1,4 +1,4 @@
-//! What git does not track, where an item makes a file of a folder: it stays, and what is applied is refused.
+//! Untracked files in a folder that an item replaces by a file: they stay, and applying is refused.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -6,7 +6,8 @@ use std::fs;
 
 use crate::common::place::Place;
 
-/// A folder and what is in it become a file, and there is a new file; both are no conflict with anything.
+/// A folder and what is in it become a file, and there is a new file; both are no conflict with
+/// anything.
 const ITEM: (&str, &str, Option<&str>) = ("e", "git rm -rq d && echo theirs > d && echo theirs > n", None);
 
 fn ready() -> Place {

@@ -98,7 +98,7 @@ fn a_run_goes_on_when_there_is_space_again() {
     // Work that found no space anywhere is not thrown away.
     assert!(output.stderr.contains("fills: the work of attempt 1 is not saved yet and stays in "), "{output}");
     assert!(!ground.worktrees().is_empty());
-    // As long as it is full, it is told and nothing is made worse.
+    // While the disk is full, this is reported and nothing gets worse.
     let refs = ground.refs();
     tells_of_the_disk(&ground.env.handoff(["run", "r"]).exit(1));
     let plan = ground.plan("s", &[item("a", "true")]);
@@ -180,7 +180,8 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
     ground.env.handoff(["run", "r"]).success();
     assert_eq!(ground.item("r", "a").status, "done");
     ground.is_intact("r");
-    // An executor that fills the disk by what it writes, or by what it says; the other one is done by then, since it needs some, too.
+    // An executor that fills the disk by what it writes, or by what it says; the other one is done
+    // by then, since it needs some, too.
     for (run, script) in [("files", "cat /dev/zero >big"), ("words", "yes")] {
         let waits = format!("until test -e \"$HOME/../{run}.full\"; do sleep 0.02; done; {script}");
         ground.submit(run, &[item("a", &waits), item("b", "true")]);

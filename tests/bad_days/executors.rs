@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, after, item};
 
-/// Runs an item that misbehaves with one that waits for it and one beside it; returns status and reason of the first.
+/// Runs an item that misbehaves with one that waits for it and one beside it; returns status and
+/// reason of the first.
 #[track_caller]
 fn misbehave(ground: &Ground, run: &str, mut bad: Value) -> (String, String) {
     bad["id"] = json!("bad");

@@ -1,4 +1,5 @@
-//! Texts that are small to write and large to read. Every command runs under a limit of its address space, as in a container.
+//! Texts that are small to write and large to read. Every command runs under a limit of its address
+//! space, as in a container.
 
 use std::time::{Duration, Instant};
 
@@ -124,7 +125,8 @@ fn what_is_no_proof_is_refused_within_what_its_bytes_allow() {
     assert!(ground.env.shell("repo", &verify).exit(3).stdout.contains("NOT PROVEN"));
 }
 
-/// A schema that follows itself twice at each level, and a value of 121 bytes that makes it do so sixty times.
+/// A schema that follows itself twice at each level, and a value of 121 bytes that makes it do so
+/// sixty times.
 fn exponential() -> (Value, String) {
     let below = json!({"type": "array", "items": {"$ref": "#"}});
     (json!({"anyOf": [below, below]}), format!("{}1{}", "[".repeat(60), "]".repeat(60)))

@@ -1,5 +1,5 @@
-//! What a stranger hands over in a few kilobytes and what comes to gigabytes when it is read: every command ends with a clear
-//! word about it, in an address space that is no larger than it says.
+//! Small inputs that expand to gigabytes: every command ends with a clear message within a limited
+//! address space.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -13,7 +13,8 @@ use crate::common::lab::{Lab, PLAN, relink};
 use crate::common::teller::Teller;
 use crate::common::{Environment, Output, program_path};
 
-/// The address space of the program and of every git that it starts, in KiB: less than half of what `docs/threat-model.md` allows.
+/// The address space of the program and of every git that it starts, in KiB: less than half of what
+/// `docs/threat-model.md` allows.
 const ROOM: u64 = 196 << 10;
 
 /// The fixed part of the address space that `docs/threat-model.md` states, in KiB.
@@ -22,16 +23,16 @@ const STATED: u64 = 512 << 10;
 /// The bytes of a blob that would not fit into [`ROOM`].
 const HUGE: u64 = 200 << 20;
 
-/// The bytes of a blob that git would put together if nobody bounded it.
+/// The size of a blob that git would build without a limit.
 const HUGER: u64 = 520 << 20;
 
-/// What one byte stands for in a pack: one instruction of a difference copies so many bytes.
+/// The number of bytes that one delta instruction copies.
 const UNIT: u64 = 64 << 10;
 
 /// The run that strangers tell.
 const RUN: &str = "handoff-dag-1";
 
-/// A repository of somebody else.
+/// A repository of another person.
 struct Stranger {
     lab: Lab,
     env: Environment,
@@ -60,7 +61,7 @@ impl Stranger {
         Oid(hasher.try_finalize().unwrap())
     }
 
-    /// Has git take in a pack of these entries: the kind, what it is a difference from, and the bytes.
+    /// Makes git index a pack of these entries: kind, delta base, and bytes.
     fn pack(&self, entries: &[(u8, Option<Oid>, &[u8])]) {
         let mut pack = b"PACK\0\0\0\x02".to_vec();
         pack.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
@@ -110,7 +111,7 @@ impl Stranger {
         self.env.shell("repo", &format!("ulimit -v {room}; exec {} {arguments}", program_path()))
     }
 
-    /// Takes the run in with plain git, which asks nobody.
+    /// Fetches the run with plain git, which checks nothing.
     fn plain_fetch(&self) {
         let path = self.lab.path().display().to_string();
         let run = format!("refs/handoff/runs/{RUN}:refs/handoff/runs/{RUN}");
@@ -118,14 +119,15 @@ impl Stranger {
         self.env.git(["-c", "fetch.unpackLimit=1", "fetch", "--quiet", &path, &run]).success();
     }
 
-    /// Makes sure that the bundle and the fetched run are refused with a word that says why, and that nothing dies of either.
+    /// Makes sure that the bundle and the fetched run are refused with a word that says why, and
+    /// that nothing dies of either.
     fn is_refused(&self, row: &str, why: &str) {
         self.bundle();
         let said = self.bounded("verify --bundle ../bundle").exit(3);
         assert!(said.stdout.contains(&format!("✗ {row}")) && said.stdout.contains(why), "{said}");
         self.env.git(["remote", "add", "origin", &self.lab.path().display().to_string()]).success();
         let said = self.bounded("fetch origin").exit(1);
-        // What git had no room for is refused before it is seen what it is.
+        // Refused for lack of memory, before its kind is known.
         assert!([why, "more memory"].iter().any(|why| said.stderr.contains(why)), "{said}");
         assert_eq!(self.env.git(["for-each-ref", "refs/handoff/remotes/origin/runs"]).success(), "");
         self.plain_fetch();
@@ -185,7 +187,7 @@ fn varint(mut number: u64) -> Vec<u8> {
 
 /// A run in which the file that ends like this is another.
 fn with(stranger: &Stranger, file: &str, oid: Oid) {
-    // What the zeros are a difference from is a part of the run, so that they are sent as one.
+    // The delta base of the zeros is part of the run, so that the delta is sent.
     let base = vec![0; usize::try_from(UNIT).unwrap()];
     let mut teller = Teller::submit(&stranger.lab, PLAN);
     teller.fire("edit-a");
@@ -252,7 +254,7 @@ fn a_product_of_any_size_is_hashed_piece_by_piece() {
     let sha256 = hasher.finish().0;
     let mut teller = Teller::submit(&stranger.lab, PLAN);
     teller.fire("edit-a");
-    // What the zeros are a difference from is a part of the run, so that they are sent as one.
+    // The delta base of the zeros is part of the run, so that the delta is sent.
     let base = vec![0; usize::try_from(UNIT).unwrap()];
     teller.done("edit-a", &[("patch", &base), ("outputs/huge", b"")]);
     let draft = teller.drafts.last_mut().unwrap();
@@ -304,7 +306,7 @@ fn a_commit_with_a_message_of_gigabytes_is_refused() {
         format!("tree {}\nparent {}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\n", last.tree, last.commit);
     let base = [head.as_bytes(), &vec![b'x'; usize::try_from(UNIT).unwrap()]].concat();
     let name = gix::objs::compute_hash(gix::hash::Kind::Sha1, Kind::Commit, &base).unwrap();
-    // It goes on from the one that it is a difference from, so that this one is sent, too.
+    // It continues its own delta base, so that this is sent, too.
     let own = head.replace(&last.commit.to_string(), &name.to_string());
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     let units = (128 << 20) / UNIT;

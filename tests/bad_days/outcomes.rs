@@ -1,4 +1,4 @@
-//! What becomes of items: time-outs, retries, what is skipped, what is checked.
+//! Results of items: time-outs, retries, skipped items, checks.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,8 @@ fn a_failed_item_is_tried_as_often_as_item_executor_or_queue_say_in_this_order()
     let expected = |by_queue| vec![("by-executor".into(), 3), ("by-item".into(), 1), ("by-queue".into(), by_queue)];
     assert_eq!(attempts("often"), expected(4));
     assert_eq!(attempts("default"), expected(2));
-    // Each failure but the last says when the next attempt may be; a pinned clock waits for none of them.
+    // Each failure but the last says when the next attempt may be; a pinned clock waits for none of
+    // them.
     let waits: Vec<Value> =
         ground.entries("often").into_iter().filter(|entry| entry["kind"] == "item.retried").collect();
     assert_eq!(waits.len(), 2 + 3);
@@ -201,7 +202,7 @@ fn an_item_may_make_what_it_declares_at_a_later_attempt() {
     ground.drive("r", &[late]).success();
     assert_eq!(ground.item("r", "late").attempts, 2);
     ground.is_intact("r");
-    // Whoever asks again may do so as often as he likes, and each time the plan's number counts anew.
+    // An operator can retry any number of times, and each time the plan's limit starts again.
     let never = item("never", "exit 1");
     ground.drive("s", &[never]).ends(4);
     for attempts in 2..4 {

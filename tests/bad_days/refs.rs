@@ -1,4 +1,4 @@
-//! A run's ref that somebody else moves, with git alone.
+//! A run's ref moved by plain git.
 
 use crate::common::ground::{Driver, Ground, after, item, wait_for};
 

@@ -27,7 +27,8 @@ fn git_gc_meanwhile_takes_nothing_away() {
     let output = std::thread::scope(|scope| {
         let collecting = scope.spawn(|| {
             while !over.load(Ordering::SeqCst) || rounds.load(Ordering::SeqCst) < 3 {
-                // One that began in the very moment in which packs were merged may miss one of them, and is right the next time.
+                // One that began in the very moment in which packs were merged may miss one of
+                // them, and is right the next time.
                 let output = (0..3).map(|_| gc.output().unwrap()).find(|output| output.status.success());
                 assert!(output.is_some(), "git gc does not get through");
                 rounds.fetch_add(1, Ordering::SeqCst);

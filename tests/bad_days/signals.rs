@@ -1,4 +1,4 @@
-//! Signals to the driver, and streams that nobody reads.
+//! Signals to the driver, and closed output streams.
 
 use std::process::Stdio;
 
@@ -24,7 +24,7 @@ fn an_interrupted_run_is_resumed_and_counts_nothing_against_the_items() {
         ground.is_clean();
         let seen = ground.items("r");
         assert_eq!((seen["a"].status.as_str(), seen["a"].attempts), ("ready", 1));
-        // What the attempts had come to is kept aside.
+        // The attempts' unfinished work is saved.
         let saved = ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
         assert_eq!(saved.lines().filter(|path| path.ends_with("/1/partial")).count(), 2, "{saved}");
         // One attempt is all that the plan allows; an interruption is not the item's fault.

@@ -1,4 +1,4 @@
-//! What an operator decides while a run is driven, and after it has ended.
+//! Decisions of an operator during and after a run.
 
 use crate::common::ground::{Ground, after, item, wait_for};
 

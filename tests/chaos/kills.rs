@@ -1,4 +1,5 @@
-//! Commands killed at any moment: what stands is sound, what was acknowledged is there, the same command again does it, once.
+//! Commands killed at any moment: what stands is sound, what was acknowledged is there, the same
+//! command again does it, once.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,19 +14,21 @@ use super::scene::{Kind, Scene};
 use super::{KILLS, SEED, number, rounds};
 use crate::common::{Output, answers, program_path};
 
-/// How many rounds there are in each kind of repository where nothing is said: all of them together give every command its turn.
+/// How many rounds there are in each kind of repository where nothing is said: all of them together
+/// give every command its turn.
 const ROUNDS: u64 = 6;
 
 /// How long a command may take, also to end once it was told to.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What happened in the rounds of one kind of repository.
+/// The results of the rounds in one kind of repository.
 #[derive(Default)]
 struct Tally {
     /// How many times each command was killed alive, and how many times it was over before.
     commands: BTreeMap<&'static str, (u64, u64)>,
     signals: BTreeMap<&'static str, u64>,
-    /// How many times a command was refused for a lock that a dead process had left, and went through after `doctor --fix`.
+    /// How many times a command was refused for a lock that a dead process had left, and went
+    /// through after `doctor --fix`.
     locked: u64,
 }
 
@@ -72,7 +75,8 @@ fn kill(kind: Kind) {
     );
 }
 
-/// Lets a command come to its end, which tells how long it takes, and that the test would see what it does.
+/// Lets a command come to its end, which tells how long it takes, and that the test would see what
+/// it does.
 fn measured(scene: &Scene, victim: &Victim) -> Duration {
     scene.restore();
     let before = (victim.done)(scene);
@@ -123,7 +127,7 @@ fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally
     std::thread::sleep(delay);
     let alive = child.try_wait().unwrap().is_none();
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    // Whoever is gone already cannot be killed.
+    // A finished process cannot be killed.
     let _ = if everybody { kill_process_group(pid, signal) } else { kill_process(pid, signal) };
     let until = Instant::now() + PATIENCE;
     let status = loop {
@@ -144,14 +148,15 @@ fn killed(scene: &Scene, victim: &Victim, time: Duration, dice: &mut Dice, tally
     } else {
         counts.1 += 1;
     }
-    // What the program had started, git above all, may go on for a moment.
+    // Child processes, mainly git, may run a little longer.
     if dice.once_in(2) {
         scene.ground.no_process_is_left();
     }
     Ended { code: status.code(), said: fs::read_to_string(said).unwrap() }
 }
 
-/// Gives a command once more, and does what it hints at where a lock is in the way; returns how it went in the end.
+/// Gives a command once more, and does what it hints at where a lock is in the way; returns how it
+/// went in the end.
 fn succeeds(scene: &Scene, victim: &Victim, done: usize, tally: &mut Tally) -> Output {
     let mut output = again(scene, victim);
     for _ in 0..3 {
@@ -188,7 +193,8 @@ fn arguments<'a>(scene: &'a Scene, victim: &'a Victim) -> impl Iterator<Item = &
     victim.args.iter().map(|word| if *word == FIRST { scene.first.as_str() } else { word })
 }
 
-/// Drives the run that was waiting to its end, whatever was killed: each item is done once, and ran once for each time it was dispatched.
+/// Drives the run that was waiting to its end, whatever was killed: each item is done once, and ran
+/// once for each time it was dispatched.
 fn ends_whole(scene: &Scene) {
     let ground = &scene.ground;
     let resumed = scene.handoff(&["run", "open"]);

@@ -2,7 +2,7 @@
 
 use super::scene::Scene;
 
-/// Stands for the name of the thread's first checkpoint.
+/// Placeholder for the name of the thread's first checkpoint.
 pub(super) const FIRST: &str = "t:first";
 
 /// A command that is killed.
@@ -39,7 +39,7 @@ impl Victim {
         self
     }
 
-    /// Done anew each time.
+    /// Repeated each time.
     const fn anew(mut self) -> Self {
         self.again = true;
         self
@@ -89,7 +89,8 @@ pub(super) const VICTIMS: [Victim; 23] = [
     })
     .elsewhere(),
     Victim::new("push", &["push", "--all"], |scene| {
-        // The log is written there first, and here when that is known: who dies in between goes on from the one there.
+        // The log is written there first, then here: after a crash in between, the next writer
+        // continues the remote's.
         let wanted = |place| ["runs", "threads"].map(|below| scene.refs(place, &format!("refs/handoff/{below}")));
         usize::from(wanted("hub") == wanted("repo"))
     }),
@@ -118,7 +119,7 @@ pub(super) const VICTIMS: [Victim; 23] = [
     Victim::new("rollback", &["rollback", FIRST], |scene| length(scene, "repo", "t") - 3).anew(),
 ];
 
-/// Of a command that leaves nothing behind.
+/// A command without lasting effects.
 fn nothing(_: &Scene) -> usize {
     0
 }

@@ -1,4 +1,5 @@
-//! Stored state of which anything was changed: every command ends soon and says how, and nothing that was changed is said to be verified.
+//! Stored state of which anything was changed: every command ends soon and says how, and nothing
+//! that was changed is said to be verified.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How many commands are given after each change, of all.
 const COMMANDS: usize = 10;
 
-/// What is held to be verified only as it was.
+/// Objects that verify only when unchanged.
 const EVIDENCE: [(&str, &[&str]); 2] = [
     ("refs/handoff/runs/done", &["verify", "--json", "done"]),
     ("refs/handoff/threads/t", &["thread", "verify", "--json", "t"]),
@@ -78,7 +79,7 @@ const SURFACE: [&[&str]; 43] = [
     &["push", "--all"],
 ];
 
-/// What meets what lies at the remote.
+/// Commands that read from the remote.
 const ABROAD: [(&str, &[&str]); 4] = [
     ("repo", &["push", "--all"]),
     ("other", &["fetch"]),
@@ -136,7 +137,7 @@ fn change(kind: Kind) {
     );
 }
 
-/// What a ref reaches, byte for byte.
+/// The bytes of all objects that a ref reaches.
 struct Evidence {
     name: &'static str,
     tip: Option<Oid>,
@@ -155,7 +156,8 @@ impl Evidence {
         Self { name, tip: refs::read(&store, name).unwrap(), objects: ids.lines().map(read).collect() }
     }
 
-    /// Returns whether everything is as it was to whoever reads it; a file with something behind its object is none that changed.
+    /// Returns true if every reader sees the original content; bytes after a loose object do not
+    /// count.
     fn is_untouched(&self, scene: &Scene) -> bool {
         let Ok(store) = Store::discover(&scene.ground.env.repo()) else { return false };
         let same = |(oid, bytes): &(Oid, Vec<u8>)| store.read(*oid).is_ok_and(|found| found.1 == *bytes);
@@ -163,7 +165,8 @@ impl Evidence {
     }
 }
 
-/// Gives a command, which must end soon and not in a panic; returns its exit code and what it printed.
+/// Gives a command, which must end soon and not in a panic; returns its exit code and what it
+/// printed.
 fn bounded(scene: &Scene, place: &str, args: &[&str], told: &str) -> (i32, String) {
     let paths = ["printed", "said"].map(|name| scene.ground.path(name));
     let mut command = scene.ground.env.command(program_path(), place);
@@ -187,7 +190,7 @@ fn bounded(scene: &Scene, place: &str, args: &[&str], told: &str) -> (i32, Strin
     (status.code().unwrap(), printed)
 }
 
-/// Files that nobody of ours wrote, where somebody of ours looks.
+/// Foreign files where the program looks for its own.
 const STRAYS: [&str; 9] = [
     "repo/.git/objects/pack/pack-68616e646f66660000000000000000000000000.keep",
     "repo/.git/objects/pack/pack-68616e646f66660000000000000000000000000.idx",
@@ -289,7 +292,7 @@ fn garbage(dice: &mut Dice) -> Vec<u8> {
     (0..dice.roll(0..300)).map(|_| dice.roll(0..256).to_le_bytes()[0]).collect()
 }
 
-/// Writes a file anew: some may not be written to.
+/// Replaces a file, even a read-only one.
 fn replace(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).unwrap();
     fs::write(path, bytes).unwrap();

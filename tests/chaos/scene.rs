@@ -1,4 +1,5 @@
-//! A repository in the middle of its work, with a remote and a second clone; made once and put back before every round.
+//! A repository in the middle of its work, with a remote and a second clone; made once and put back
+//! before every round.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ const PLACES: [&str; 4] = ["repo", "other", "hub", "linked"];
 pub(super) struct Scene {
     pub(super) ground: Ground,
     pub(super) kind: Kind,
-    /// What the doctor says of it before anything happened.
+    /// The doctor's findings at the start.
     findings: Vec<String>,
     /// The thread's first checkpoint.
     pub(super) first: String,
@@ -72,7 +73,7 @@ impl Scene {
         scene
     }
 
-    /// What both clones and the remote have.
+    /// Data in both clones and on the remote.
     fn shared(&self) {
         let ground = &self.ground;
         let make = "echo more >>a.txt; echo report >outputs/report; echo said";
@@ -90,13 +91,13 @@ impl Scene {
         if self.kind == Kind::Sha256 { &["--object-format=sha256"] } else { &[] }
     }
 
-    /// What only the remote has.
+    /// Data on the remote only.
     fn not_fetched(&self) {
         self.checkpoint("two");
         self.ground.drive("later", &[item("make", "echo x >outputs/x")]).success();
     }
 
-    /// What nobody else has: something for each command to do.
+    /// Local data: something for each command to do.
     fn not_pushed(&self) {
         let ground = &self.ground;
         self.checkpoint("three");
@@ -124,7 +125,7 @@ impl Scene {
         let plan = json!({ "id": "new", "items": [item("first", "true")] });
         ground.env.write("new.json", &plan.to_string());
         ground.env.write("state", "the next state\n");
-        // What a submit that died after the run's own ref was there left out.
+        // The part of a submit that a crash prevented.
         ground.env.git(["update-ref", "-d", "refs/handoff/bases/open"]).success();
         fs::write(ground.path("effects"), "").unwrap();
     }
@@ -189,8 +190,8 @@ impl Scene {
         self.ground.entries(run).iter().filter(|entry| is(entry)).count()
     }
 
-    /// Holds what is true at every moment of a repository and of the remote: git finds no fault, and nothing that stands there is
-    /// anything but whole and signed.
+    /// Holds what is true at every moment of a repository and of the remote: git finds no fault,
+    /// and nothing that stands there is anything but whole and signed.
     pub(super) fn is_sound(&self, place: &str) {
         for place in [place, "hub"] {
             let said = self.ground.env.git_in(place, ["fsck", "--strict", "--no-dangling", "--no-progress"]);

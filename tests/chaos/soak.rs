@@ -1,7 +1,9 @@
-//! Everything at once, for as long as one likes: runs and threads in two clones of one remote, while commands are killed, the disk is
-//! full, limits stand, git prunes and packs, clocks are put right, and workers do what they can against all of it.
+//! Everything at once, for as long as one likes: runs and threads in two clones of one remote,
+//! while commands are killed, the disk is full, limits stand, git prunes and packs, clocks are put
+//! right, and workers do what they can against all of it.
 //!
-//! In the end every run is sealed and verified, in both clones, and everything that was acknowledged is there.
+//! In the end every run is sealed and verified, in both clones, and everything that was
+//! acknowledged is there.
 
 mod actions;
 mod commands;
@@ -99,7 +101,7 @@ impl Soak {
             fs::create_dir(soak.path(folder)).unwrap();
         }
         fs::write(soak.path("document"), "noted\n").unwrap();
-        // Crashes are what this is about; the default stands for what nobody expects.
+        // Crashes are frequent here; the default limit is for unexpected ones.
         soak.ground.config("handoff.maxCrashes", "100000");
         soak.ground.config("handoff.queue.default.concurrency", "2");
         soak.succeeds("git", ".", &["init", "--quiet", "--bare", "hub"]);
@@ -154,7 +156,7 @@ impl Soak {
         }
     }
 
-    /// Drives every run to its end, as somebody would who comes in the morning.
+    /// Drives every run to its end, as an operator would the next morning.
     fn settle(&self) {
         let names: Vec<String> = self.ledger().runs.keys().cloned().collect();
         // One whose submit was never acknowledged may be there all the same.
@@ -173,7 +175,8 @@ impl Soak {
         }
     }
 
-    /// Returns what has become of the items of a run that was to become something else, and of how many what.
+    /// Returns what has become of the items of a run that was to become something else, and of how
+    /// many what.
     fn wrong(&self, name: &str) -> (Vec<(String, String, String)>, Vec<String>) {
         let status: Value = serde_json::from_str(&self.handoff("repo", &["status", "--json", name])).unwrap();
         let (mut wrong, mut all) = (Vec::new(), Vec::new());
@@ -277,7 +280,7 @@ impl Soak {
             self.handoff("other", &["verify", "--allow-partial", &format!("origin/{name}")]);
         }
         self.handoff("repo", &["clean", "--force"]);
-        // What no git would take under a limit or on a full disk was put aside for somebody to look at.
+        // Work that could not be saved under a limit or on a full disk was kept for a person.
         for left in self.ground.worktrees().iter().filter(|path| path.join("tree").exists()) {
             assert!(left.to_string_lossy().ends_with("-unsaved"), "{} was left", left.display());
         }

@@ -1,4 +1,4 @@
-//! How work stands has the colours of the reports of `verify` wherever it is shown, and none where git would have none.
+//! Status words have the colours of `verify` in every view, unless git uses no colour.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What a shell is told may stand next on the line.
+//! Completions of a command line.
 
 use std::process::Stdio;
 

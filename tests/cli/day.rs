@@ -14,7 +14,7 @@ fn every_screen_of_the_day_of_two_developers() {
     command.arg("-c").arg(format!("{}/two-developers/run.sh 2>&1", examples().display()));
     command.env("HANDOFF_BIN", program_path()).env("HANDOFF_ACTOR", "human:ada").env("TMPDIR", env.path());
     let mut output = env.ended(command);
-    // Keys are made anew, and the hash of whatever is signed is another with each.
+    // New keys change the hash of everything signed.
     for (what, instead) in [
         (r"\$TEST/tmp\.[A-Za-z0-9]+", "$$DAY"),
         (r"SHA256:[A-Za-z0-9+/]{43}\.[0-9a-f]{12}", "SHA256:<key>.<entry>"),

@@ -1,4 +1,4 @@
-//! What a person does every day: see where things stand, follow a run, give one up.
+//! Everyday commands: show the state, follow a run, abandon one.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What people bring along: files in other encodings, ids in other letter case, a home directory that cannot be written.
+//! Real environments: files in other encodings, ids in other case, an unwritable home directory.
 
 use serde_json::{Value, json};
 
@@ -124,7 +124,7 @@ fn a_cache_that_cannot_be_written_names_a_way_out() {
     let env = repository();
     env.write("plan.json", &plan("r"));
     env.git(["config", "--global", "--unset", "handoff.workspace.root"]).success();
-    // A file where the folder of the cache would be is in nobody's power, not even that of root.
+    // A file in place of the cache folder stops even root.
     env.write("home/.cache", "");
     let refused = env.handoff(["--json", "run", "../plan.json"]).exit(1);
     let failure: Value = serde_json::from_str(refused.stderr.lines().last().unwrap_or_default()).expect("it is JSON");

@@ -37,7 +37,7 @@ fn long_answers_are_paged_and_others_are_not() {
         let (shown, code) = on_terminal(&env, &line, &[("PAGER", MARKS)]);
         assert!(is_marked(&shown), "{line}: {shown}");
         assert_eq!(Some(code), plain.status, "{line}");
-        // The same in a pipe, and with nothing to mark where git is told of no pager.
+        // The same in a pipe, and without marks if git uses no pager.
         assert!(!plain.stdout.contains("> "), "{plain}");
         assert!(!on_terminal(&env, &line, &[("PAGER", "cat")]).0.contains("> "));
     }
@@ -66,7 +66,7 @@ fn which_pager_it_is_git_says() {
         assert_eq!(shown(&line, one), "PAGER");
         assert_eq!(shown(&line, &both), "GIT_PAGER");
         assert_eq!(shown(&line, &[("PAGER", "")]), "none");
-        // Whoever is in a pager already gets no second one.
+        // No second pager inside a pager.
         assert_eq!(shown(&line, &[both[0], ("GIT_PAGER_IN_USE", "true")]), "none");
         env.git(["config", "core.pager", &by("core")]).success();
         assert_eq!(shown(&line, one), "core");
@@ -133,7 +133,7 @@ fn messages_stand_where_the_answer_does() {
     assert!(code == 3 && is_marked(&shown) && shown.contains("> error: "), "{shown}");
     let (shown, _) = on_terminal(&env, "git-handoff thread verify --all 2>said; cat said", &[("PAGER", MARKS)]);
     assert!(shown.contains("\nerror: "), "what goes elsewhere stays there: {shown}");
-    // What failed before there was an answer begins no pager.
+    // An early failure starts no pager.
     let (shown, code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);
     assert!(code == 1 && shown.starts_with("error:"), "{shown}");
 }

@@ -1,6 +1,8 @@
-//! Nothing that others wrote steers a terminal, hides, turns a text round or begins a line, whatever command prints it.
+//! Nothing that others wrote steers a terminal, hides, turns a text round or begins a line,
+//! whatever command prints it.
 //!
-//! The commands are those that the program itself lists: one that is new fails the test until it is asked here.
+//! The commands are those that the program itself lists: one that is new fails the test until it is
+//! asked here.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -13,7 +15,8 @@ use crate::common::{Environment, Output};
 /// Turns the text round, hides, isolates and separates; a name may hold that.
 const ODD: &str = "x\u{202e}y\u{200b}\u{2066}z\u{2069}\u{feff}\u{61c}\u{2028}\u{e0041}w";
 
-/// Clears the screen, sets the title, turns the text red, and begins a line of its own; a person's word may hold that.
+/// Clears the screen, sets the title, turns the text red, and begins a line of its own; a person's
+/// word may hold that.
 const STEERS: &str = "eve\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{9d}0;x\u{9c}\u{7f}\u{202e}\u{200f}\u{8}\r\n✓ forged";
 
 /// Commands that print bytes as they are on standard output, since that is what they are for.
@@ -37,7 +40,7 @@ fn commands(env: &Environment, above: &[&str]) -> BTreeSet<String> {
     names.into_iter().flat_map(|name| commands(env, &[above, &[name]].concat())).collect()
 }
 
-/// A repository in which everything that somebody can name is named as badly as can be.
+/// A repository with the worst possible names everywhere.
 struct Hostile {
     env: Environment,
 }
@@ -120,7 +123,8 @@ impl Hostile {
     }
 }
 
-/// Returns what each command is asked, in an order in which what comes later still finds what it is about.
+/// Returns what each command is asked, in an order in which what comes later still finds what it is
+/// about.
 #[expect(clippy::too_many_lines, reason = "one table of all commands")]
 fn asked() -> Vec<(&'static str, Vec<Vec<String>>)> {
     let all = |lines: &[&[&str]]| -> Vec<Vec<String>> {

@@ -1,4 +1,4 @@
-//! What is refused: in which words, with which hint and exit code, and that nothing changed.
+//! Refusals: message, hint, exit code, and no changes.
 
 use serde_json::{Value, json};
 

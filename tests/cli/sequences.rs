@@ -1,4 +1,5 @@
-//! Control sequences of terminals in what workers print: nothing of them reaches a reason, a tail or a terminal.
+//! Control sequences of terminals in what workers print: nothing of them reaches a reason, a tail
+//! or a terminal.
 
 use crate::common::ground::{Ground, item};
 

@@ -1,4 +1,4 @@
-//! What people see of runs: in which order, since when, by whom, and what waits for what.
+//! Views of runs: order, times, drivers, and what waits for what.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -15,7 +15,7 @@ fn runs(ground: &Ground) -> Value {
     serde_json::from_str(&ground.env.handoff(["runs", "--json"]).success()).unwrap()
 }
 
-/// An item that begins, says so, and ends when it is told to.
+/// An item that reports its start, and ends on request.
 fn long(lock: &str) -> Value {
     let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
     json!({ "id": "long", "executor": "command", "resourceLocks": [lock], "inputs": { "command": script } })

@@ -9,7 +9,8 @@ use crate::common::{Environment, assert_output, examples, program_path};
 #[test]
 fn every_screen_of_the_week_in_two_clones() {
     let env = Environment::empty();
-    // The order of the logs on a screen is that of the fingerprints, so the keys are the same each time.
+    // The order of the logs on a screen is that of the fingerprints, so the keys are the same each
+    // time.
     for (seed, name) in (1_u8..).zip(["ada", "ben", "carol", "ada-new", "ben-new"]) {
         let pair = ssh_key::private::Ed25519Keypair::from_seed(&[seed; 32]);
         let key = ssh_key::PrivateKey::from(pair).to_openssh(ssh_key::LineEnding::LF);

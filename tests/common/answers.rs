@@ -1,6 +1,7 @@
-//! What is printed for programs, held against its schema in `docs/schema/`: whatever any test has the program print.
+//! Validates the JSON output of every test against the schemas in `docs/schema/`.
 //!
-//! The published schemas let fields be added. Here they do not: a field that is printed and not described fails the test that saw it.
+//! The published schemas let fields be added. Here they do not: a field that is printed and not
+//! described fails the test that saw it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -14,13 +15,15 @@ use serde_json::{Value, json};
 
 use super::program_path;
 
-/// What the name of every form begins with, and ends with.
+/// The prefix and suffix of schema names.
 const FORM: (&str, &str) = ("git-handoff.", "/1");
 
-/// Where schemas are for one another; there is no such place, so that nothing is ever looked for in it.
+/// Where schemas are for one another; there is no such place, so that nothing is ever looked for in
+/// it.
 const PLACE: &str = "schemas:///";
 
-/// Lines that say of themselves no form: the words of their command, and their schema. `docs/answers.md` has the same.
+/// Lines that say of themselves no form: the words of their command, and their schema.
+/// `docs/answers.md` has the same.
 const PLAIN: [(&[&str], &str); 5] = [
     (&["log"], "log"),
     (&["thread", "log"], "thread-log"),
@@ -29,7 +32,8 @@ const PLAIN: [(&[&str], &str); 5] = [
     (&["offer"], "descriptor"),
 ];
 
-/// Commands that print what was recorded, or a format of others, whether they are asked for JSON or not.
+/// Commands that print what was recorded, or a format of others, whether they are asked for JSON or
+/// not.
 const BYTES: [&[&str]; 11] = [
     &["bundle"],
     &["cat"],
@@ -44,13 +48,14 @@ const BYTES: [&[&str]; 11] = [
     &["thread", "diff"],
 ];
 
-/// Holds against its schema whatever a command printed for programs, if the command is ours or a shell that may have run it.
+/// Holds against its schema whatever a command printed for programs, if the command is ours or a
+/// shell that may have run it.
 #[track_caller]
 pub(crate) fn hold(command: &Command, output: &Output) {
     let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    // What was cut off by a signal says nothing.
+    // Ignores output cut off by a signal.
     let whole = output.status.code().is_some();
     if output.status.success() && command.get_program() == program_path() {
         taken_plans(command.get_current_dir(), &words).iter().for_each(hold_plan);
@@ -58,7 +63,8 @@ pub(crate) fn hold(command: &Command, output: &Output) {
     hold_printed(&command.get_program().to_string_lossy(), &words, [&texts[0], &texts[1]], whole);
 }
 
-/// The same, of a program that printed and said this; `whole` is false where it may have been cut off.
+/// The same, of a program that printed and said this; `whole` is false where it may have been cut
+/// off.
 #[track_caller]
 pub(crate) fn hold_printed(program: &str, words: &[&str], texts: [&str; 2], whole: bool) {
     let is_ours = program == program_path();
@@ -76,14 +82,14 @@ pub(crate) fn hold_printed(program: &str, words: &[&str], texts: [&str; 2], whol
     }
 }
 
-/// Holds one answer against the schema that it names.
+/// Validates an answer against the schema that it names.
 #[track_caller]
 pub(crate) fn hold_answer(answer: &Value) {
     let form = form(answer).unwrap_or_else(|| panic!("an answer names no form: {answer}"));
     hold_to(form, answer);
 }
 
-/// Holds what a tool of the MCP server answered against its schema.
+/// Validates an answer of an MCP tool against its schema.
 #[track_caller]
 pub(crate) fn hold_tool(tool: &str, result: &Value) {
     let answer = &result["structuredContent"];
@@ -93,7 +99,8 @@ pub(crate) fn hold_tool(tool: &str, result: &Value) {
     }
 }
 
-/// Holds a plan that was taken, as it is or as the text of one, against the schema of plans: that refuses no good one.
+/// Holds a plan that was taken, as it is or as the text of one, against the schema of plans: that
+/// refuses no good one.
 #[track_caller]
 pub(crate) fn hold_plan(plan: &Value) {
     static PLAN: OnceLock<Validator> = OnceLock::new();
@@ -103,7 +110,7 @@ pub(crate) fn hold_plan(plan: &Value) {
     assert!(wrong.is_empty(), "docs/schema/plan.json refuses {plan}\n{}", wrong.join("\n"));
 }
 
-/// Holds an answer against a schema of `docs/schema/`, by the name of its file.
+/// Validates an answer against a file in `docs/schema/`.
 #[track_caller]
 pub(crate) fn hold_to(name: &str, answer: &Value) {
     let wrong: Vec<String> =
@@ -194,7 +201,7 @@ fn may_answer(words: &[&str], form: &str) -> bool {
     who.contains("every ")
         || commands.any(|command| match command.as_slice() {
             ["git", "handoff"] => is_of(words, &[]),
-            // What is asked for by an option is one more word.
+            // Skips the value of an option.
             [command @ .., option] if option.starts_with("--") => is_of(words, command) && words.contains(option),
             command => is_of(words, command),
         })
@@ -219,8 +226,8 @@ fn build(name: &str, closed: bool) -> Validator {
     built.unwrap_or_else(|error| panic!("docs/schema/{name}.json is no schema: {error}"))
 }
 
-/// Refuses fields that a schema does not describe, in it and in all that it is made of. `whole` says that it describes all of a value,
-/// and not a part of what others describe as well.
+/// Refuses fields that a schema does not describe, in it and in all that it is made of. `whole`
+/// says that it describes all of a value, and not a part of what others describe as well.
 fn close(schema: &mut Value, whole: bool) {
     const PARTS: [&str; 7] = ["$ref", "allOf", "anyOf", "oneOf", "properties", "then", "else"];
     let Value::Object(schema) = schema else { return };

@@ -133,14 +133,16 @@ impl Ground {
         Driver { child: command.spawn().unwrap(), said, printed }
     }
 
-    /// Holds what must be true whenever a driver has ended: the repository is sound, and nothing is left on the machine.
+    /// Holds what must be true whenever a driver has ended: the repository is sound, and nothing is
+    /// left on the machine.
     #[track_caller]
     pub(crate) fn is_clean(&self) {
         self.is_quiet();
         assert_eq!(self.worktrees(), Vec::<PathBuf>::new(), "worktrees were left");
     }
 
-    /// Holds the same of one that could not record what it came to: the worktrees of that wait for the next driver.
+    /// Holds the same of one that could not record what it came to: the worktrees of that wait for
+    /// the next driver.
     #[track_caller]
     pub(crate) fn is_quiet(&self) {
         self.is_sound();
@@ -185,7 +187,8 @@ impl Ground {
         below(&self.path("worktrees"), &|path| path.join("tree").exists() || path.ends_with("task.json"))
     }
 
-    /// Waits until no process has anything to do with this environment: killed ones take a moment to be gone.
+    /// Waits until no process has anything to do with this environment: killed ones take a moment
+    /// to be gone.
     #[track_caller]
     pub(crate) fn no_process_is_left(&self) {
         let until = Instant::now() + Duration::from_secs(5);
@@ -199,7 +202,8 @@ impl Ground {
         }
     }
 
-    /// Returns the command lines of processes that name this environment, were started in it, or stand in it.
+    /// Returns the command lines of processes that name this environment, were started in it, or
+    /// stand in it.
     pub(crate) fn processes(&self) -> Vec<String> {
         let mark = self.env.path().to_str().unwrap().as_bytes();
         let names = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);

@@ -1,4 +1,5 @@
-//! A repository to tell stories in: true ones, and false ones that are nevertheless linked, sealed and signed.
+//! A repository to tell stories in: true ones, and false ones that are nevertheless linked, sealed
+//! and signed.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,6 @@
-//! The environment that commands are tested in: nothing of the machine's but the programs, a clock that advances one second
-//! a command, one signing key. Commit ids are therefore the same everywhere, and a changed byte of the format shows.
+//! The environment that commands are tested in: nothing of the machine's but the programs, a clock
+//! that advances one second a command, one signing key. Commit ids are therefore the same
+//! everywhere, and a changed byte of the format shows.
 
 pub(crate) mod answers;
 pub(crate) mod ground;
@@ -31,8 +32,8 @@ const ROOM: u64 = 4 << 30;
 
 /// Makes a folder that is removed when dropped.
 ///
-/// It lies in memory where there is room, as long as nobody sets `TMPDIR`: most of the time the tests would wait for a disk that
-/// thousands of small files are forced to.
+/// Uses memory if there is enough, unless `TMPDIR` is set, because flushing thousands of small
+/// files dominates the tests otherwise.
 pub(crate) fn folder() -> TempDir {
     static PLACE: OnceLock<PathBuf> = OnceLock::new();
     let place = PLACE.get_or_init(|| {
@@ -209,14 +210,14 @@ pub(crate) fn finished() -> Environment {
     env
 }
 
-/// What a command printed and how it ended.
+/// The output and exit status of a command.
 #[must_use = "compare the output with a snapshot, or say what it must be"]
 pub(crate) struct Output {
-    /// What it printed, byte for byte.
+    /// Standard output, exact bytes.
     pub(crate) raw: Vec<u8>,
-    /// What it printed, as text without the folder's name.
+    /// Standard output as text, with the folder's name removed.
     pub(crate) stdout: String,
-    /// What it said, as text without the folder's name.
+    /// Standard error as text, with the folder's name removed.
     pub(crate) stderr: String,
     /// The exit code.
     pub(crate) status: Option<i32>,
@@ -257,7 +258,8 @@ impl fmt::Display for Output {
     }
 }
 
-/// Compares an output with the snapshot that stands behind it, or, where that is long, in the file of a name in `snapshots/`.
+/// Compares an output with the snapshot that stands behind it, or, where that is long, in the file
+/// of a name in `snapshots/`.
 macro_rules! assert_output {
     ($output:expr, @$snapshot:literal) => {
         insta::assert_snapshot!($output, @$snapshot)
@@ -276,7 +278,8 @@ pub(crate) use assert_output;
 
 /// Returns whether this process is there for one test alone; if not, runs the test in one that is.
 ///
-/// For tests of what belongs to a whole process, such as its children and its memory: `cargo test` runs all tests in one.
+/// For tests of what belongs to a whole process, such as its children and its memory: `cargo test`
+/// runs all tests in one.
 #[track_caller]
 pub(crate) fn alone(test: &str) -> bool {
     const ALONE: &str = "GIT_HANDOFF_TEST_ALONE";
@@ -319,7 +322,8 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// Takes the objects of a repository out of their packs, for tests that change or remove the file of one.
+/// Takes the objects of a repository out of their packs, for tests that change or remove the file
+/// of one.
 pub(crate) fn loosen(repository: &Path) {
     let objects = repository.join(".git/objects");
     let aside = repository.join(".git/loosened");

@@ -23,7 +23,8 @@ fn path(document: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(document)
 }
 
-/// Compares such a part of a document with what it has to be, or writes it there where `HANDOFF_UPDATE_DOCS` asks for it.
+/// Compares such a part of a document with what it has to be, or writes it there where
+/// `HANDOFF_UPDATE_DOCS` asks for it.
 #[track_caller]
 pub(crate) fn check(document: &str, begin: &str, now: &str) {
     let path = path(document);

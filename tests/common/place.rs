@@ -86,7 +86,8 @@ impl Place {
         (code, value)
     }
 
-    /// Writes a plan of shell commands; an item with a `from` is given that item's patch and applies it first.
+    /// Writes a plan of shell commands; an item with a `from` is given that item's patch and
+    /// applies it first.
     pub(crate) fn plan(&self, id: &str, items: &[(&str, &str, Option<&str>)]) -> String {
         let item = |(id, script, from): &(&str, &str, Option<&str>)| match from {
             None => json!({ "id": id, "executor": "command", "inputs": { "command": script } }),

@@ -1,4 +1,5 @@
-//! Makes up stories: derives everything as the format says, and lets anything be bent before it is written.
+//! Makes up stories: derives everything as the format says, and lets anything be bent before it is
+//! written.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,7 +32,8 @@ pub(crate) struct Told {
     pub(crate) links: Vec<Link>,
 }
 
-/// A story being made up. It derives everything as the format says, and lets anything be bent before it is written.
+/// A story being made up. It derives everything as the format says, and lets anything be bent
+/// before it is written.
 pub(crate) struct Teller<'a> {
     lab: &'a Lab,
     pub(crate) plan: Plan,
@@ -39,7 +41,7 @@ pub(crate) struct Teller<'a> {
     pub(crate) state: RunState,
     /// Whether a seal's root and count are filled in when it is written.
     pub(crate) true_seal: bool,
-    /// Who signs which entry, by its number, where it is not whoever writes the others.
+    /// The signers of entries, by number, other than the default one.
     pub(crate) signers: BTreeMap<usize, Signer>,
 }
 
@@ -132,7 +134,8 @@ impl<'a> Teller<'a> {
         self.fire_with(item, |_| {});
     }
 
-    /// Dispatches an item with a manifest that is bent first; entry and manifest agree on input refs and attempt.
+    /// Dispatches an item with a manifest that is bent first; entry and manifest agree on input
+    /// refs and attempt.
     pub(crate) fn fire_with(&mut self, item: &str, bend: impl FnOnce(&mut Manifest)) {
         let id = ItemId::parse(item).unwrap();
         let at = self.state.graph.position(&id).unwrap();
@@ -200,7 +203,8 @@ impl<'a> Teller<'a> {
         self.document_with(name, bytes, |e| e.schema = schema.map(|schema| schema.parse().unwrap()));
     }
 
-    /// Puts a revision on the run that is bent first; the tree agrees with what the entry then says.
+    /// Puts a revision on the run that is bent first; the tree agrees with what the entry then
+    /// says.
     pub(crate) fn document_with(&mut self, name: &str, bytes: &[u8], bend: impl FnOnce(&mut DocumentWritten)) {
         let name = path(name);
         let latest = self.state.documents.latest(&name);
@@ -324,7 +328,7 @@ impl<'a> Teller<'a> {
         self.add(Event::RunSealed(seal), Vec::new());
     }
 
-    /// Has somebody else sign the latest entry.
+    /// Signs the latest entry with another key.
     pub(crate) fn by(&mut self, signer: &Signer) {
         self.signers.insert(self.drafts.len() - 1, signer.clone());
     }
@@ -338,7 +342,7 @@ impl<'a> Teller<'a> {
             if let (Event::RunSealed(seal), true) = (&mut draft.event, self.true_seal) {
                 (seal.root, seal.entries) = (frontier.root(), frontier.len());
             }
-            // Nobody prunes here before the ref is set.
+            // Nothing is pruned before the ref is set.
             let (_, written) = writer.append(&head, vec![draft]).unwrap().place().unwrap();
             let link = written[0].clone();
             head = next(&head, &link);

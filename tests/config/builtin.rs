@@ -105,7 +105,7 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
     assert_eq!((env.join(" "), own.pass_env.join(" ")), ("A=own B=dispatch".to_owned(), "ONE TWO".to_owned()));
     let secrets: Vec<_> = own.secret_env.iter().map(|secret| format!("{}={:?}", secret.name, secret.source)).collect();
     assert_eq!(secrets, ["T=File(\"dispatch\")", "S=File(\"own\")"]);
-    // Of what confines it the stricter one holds.
+    // The stricter confinement applies.
     assert_eq!((own.sandbox, own.network, own.home), (Some(Asked::Require), Some(Network::None), Some(Home::Private)));
     assert_eq!(own.readable, ["/r", "/own"].map(std::path::PathBuf::from));
     assert_eq!((own.limits.memory, own.limits.disk), (Some(8 << 10), Some(2 << 10)));

@@ -1,4 +1,5 @@
-//! The document of settings, which is written from their table: `HANDOFF_UPDATE_DOCS=1 cargo nextest run config::` writes it anew.
+//! The document of settings, generated from the table: `HANDOFF_UPDATE_DOCS=1 cargo nextest run
+//! config::` updates it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

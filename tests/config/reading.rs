@@ -135,7 +135,7 @@ fn queue(config: &Config) -> &Queue {
     &config.queues[OWN]
 }
 
-/// Returns the name of a setting as somebody has it.
+/// Returns the name of a setting as a user writes it.
 fn own(name: &str) -> String {
     named(name, if name.contains("@<version>") { "note@1" } else { OWN })
 }
@@ -187,7 +187,7 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         place.git(&["config", "--file", "team.config", &own(name), value]);
         let mut config = read(&place).unwrap();
         if tracked(name) || asks_for_no_less(name) {
-            // What it says of limits stands apart, since it raises none.
+            // Its limits are separate, because they raise none.
             let executors = config.executors.values_mut().chain(config.subagents.values_mut());
             executors.for_each(|own| own.limits = own.tracked_limits.or(own.limits));
             config.limits = config.tracked_limits.or(config.limits);
@@ -220,7 +220,8 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// Returns whether the sample of a setting counts wherever it stands, because it asks for no less than nothing does.
+/// Returns whether the sample of a setting counts wherever it stands, because it asks for no less
+/// than nothing does.
 fn asks_for_no_less(name: &str) -> bool {
     name.ends_with("network")
 }
@@ -233,7 +234,7 @@ fn the_default_that_is_documented_is_the_one_that_holds() {
     for entry in SETTINGS.iter().flat_map(|group| group.entries) {
         let value = entry.default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
         let (name, Some(value)) = (entry.names[0], value.filter(|value| !value.contains(['`', '$']))) else { continue };
-        // What is said by name is kept as unsaid; where it is needed, it gets its default.
+        // An absent named setting stays unset; its default applies on use.
         if name.contains('<') {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is misspelt, and values that make no sense.
+//! Misspelt settings and invalid values.
 
 use git_handoff::config::Error;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! What a tracked file says that the configuration includes: what tightens counts, what loosens does not, whatever the order of files.
+//! Settings in an included tracked file: stricter ones count, weaker ones do not, in any order of
+//! files.
 
 use git_handoff::config::Config;
 use git_handoff::model::confinement::{Asked, Network};
@@ -6,7 +7,8 @@ use git_handoff::model::confinement::{Asked, Network};
 use super::read;
 use crate::common::place::Place;
 
-/// What stands outside, what stands in the tracked file, what of that is ignored, and what holds for all and for the subagent `w`.
+/// Settings outside, settings in the tracked file, the ignored ones of these, and the result for
+/// all and for the subagent `w`.
 type Case<T> =
     (&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)], &'static [&'static str], T, T);
 
@@ -23,7 +25,7 @@ const SANDBOX: &[Case<Asked>] = &[
     (&[(ALL[0], "none")], &[(OF_W[0], "auto")], &[], Asked::None, Asked::Auto),
     (&[(ALL[0], "strict"), (OF_W[0], "none")], &[(OF_W[0], "require")], &[], Asked::Strict, Asked::Require),
     (&[], &[(ALL[0], "none"), (OF_W[0], "none")], &[ALL[0], OF_W[0]], Asked::Auto, Asked::Auto),
-    // What one tracked setting asks for is no reason for another to count, or not to.
+    // A tracked setting does not affect whether another counts.
     (&[(ALL[0], "require")], &[(OF_W[0], "strict"), (OF_W[0], "auto")], &[OF_W[0]], Asked::Require, Asked::Strict),
     (&[(ALL[0], "require")], &[(ALL[0], "strict"), (OF_W[0], "require")], &[], Asked::Strict, Asked::Require),
     (&[], &[(ALL[0], "bogus")], &[ALL[0]], Asked::Auto, Asked::Auto),

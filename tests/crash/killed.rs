@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, pause};
 
-/// Six items in a diamond with a tail and one by itself. Each leaves a line behind where nobody takes it back, as an e-mail or
-/// a payment would be.
+/// Six items: a diamond with a tail, and a single one. Each leaves an external trace that cannot be
+/// undone, like an email or a payment.
 fn workload() -> Vec<Value> {
     let item = |id: &str, on: &[&str]| {
         let needs: serde_json::Map<String, Value> = on
@@ -42,7 +42,7 @@ fn ends_whole(ground: &Ground, run: &str) {
     let about = |kind: &str| entries.iter().filter(move |entry| entry["kind"] == kind).collect::<Vec<_>>();
     assert_eq!(about("item.reconciled").len(), 6, "each item is done once");
     assert_eq!(about("run.sealed").len(), 1);
-    // What ran outside is in the chain, and nothing ran on after it was done.
+    // Every external effect is in the chain, and nothing ran after it was done.
     let mut ran: BTreeMap<(String, u64), usize> = BTreeMap::new();
     for line in ground.lines(&format!("{run}.effects")) {
         let (item, attempt) = line.split_once(' ').unwrap();
@@ -103,7 +103,8 @@ fn killed_after_any_change_of_the_ref_a_run_ends_whole() {
         let mut driver = ground.start(&["run", &run]);
         let (mut last, mut seen) = (tip(), 0);
         let until = Instant::now() + Duration::from_secs(60);
-        // A run that ends before that many changes is one that was not killed, which is as good a case as any.
+        // A run that ends before that many changes is one that was not killed, which is as good a
+        // case as any.
         while seen < changes && !driver.is_over() && Instant::now() < until {
             let now = tip();
             if now.is_some() && now != last {

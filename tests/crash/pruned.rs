@@ -16,7 +16,7 @@ use serde_json::json;
 use super::windows::writer;
 use crate::common::ground::{Ground, item, pause};
 
-/// What takes away every object that no ref reaches, and what packs those that are left anew.
+/// Commands that delete unreachable objects and repack the others.
 const EAGER: [&[&str]; 4] = [
     &["prune", "--expire=now"],
     &["gc", "--quiet", "--prune=now"],
@@ -97,7 +97,8 @@ fn a_run_beside_eager_housekeeping_ends_whole() {
     }
 }
 
-/// Records a document while `meanwhile` happens between the write of its entry and the swap of the ref.
+/// Records a document while `meanwhile` happens between the write of its entry and the swap of the
+/// ref.
 fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
     ground.submit("r", &[item("a", "true")]);
     let writer = writer(ground);
@@ -116,7 +117,7 @@ fn between_write_and_swap(ground: &Ground, meanwhile: impl FnOnce(&Ground)) {
         author: "human:ada".to_owned(),
         said: None,
     };
-    // The swap waits for this: a lock that is not old is somebody's.
+    // The swap waits, because a young lock is in use.
     let lock = ground.env.repo().join(".git/refs/handoff/runs/r.lock");
     fs::write(&lock, "").unwrap();
     std::thread::scope(|scope| {
@@ -200,7 +201,7 @@ fn packs_are_merged_as_they_gather() {
     let store = Store::discover(&ground.env.repo()).unwrap();
     let mut tree = None;
     let mut most = 0;
-    // What somebody keeps stays out of it.
+    // Kept packs are not repacked.
     let mut apart = store.batch();
     let lone = apart.write_blob(b"lone").unwrap();
     let kept = apart.keep().unwrap();

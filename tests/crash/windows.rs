@@ -1,4 +1,5 @@
-//! The moments between two writes, made by taking back the later one or by dropping what was written and not published.
+//! The moments between two writes, made by taking back the later one or by dropping what was
+//! written and not published.
 
 use std::path::Path;
 
@@ -193,7 +194,8 @@ fn an_item_that_takes_its_driver_with_it_too_often_fails_for_good() {
     ground.ends_intact("r");
 }
 
-/// A run of which two items were recorded as dispatched when the process died, before it made a worktree.
+/// A run of which two items were recorded as dispatched when the process died, before it made a
+/// worktree.
 fn stranded() -> (Ground, OpenRun) {
     let ground = Ground::new();
     let mut again = item("again", "test $HANDOFF_ATTEMPT = 2");

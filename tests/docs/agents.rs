@@ -1,4 +1,5 @@
-//! The configurations of docs/agents.md, as they stand there, with a script in the place of each program.
+//! The configurations of docs/agents.md, as they stand there, with a script in the place of each
+//! program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::common::Environment;
 
-/// What every stand-in does once it has its task: it edits the file that the task names, hands over a report, and says so.
+/// The work of every stand-in: it edits the file that the task names, writes a report, and prints a
+/// summary.
 const WORK: &str = r#"
 file=$(printf '%s\n' "$task" | sed -n 's/.*"file": *"\([^"]*\)".*/\1/p')
 printf '// edited by %s\n' "${0##*/}" >>"$file"

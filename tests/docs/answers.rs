@@ -1,4 +1,5 @@
-//! The list of answers: every form that a source file makes stands in it, with the file that has its fields.
+//! The list of answers: every form that a source file makes stands in it, with the file that has
+//! its fields.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::common::answers;
 use crate::layers::sources;
 
-/// What the name of every form begins with.
+/// The prefix of schema names.
 const PREFIX: &str = "git-handoff.";
 
 #[test]

@@ -5,11 +5,11 @@ use serde_json::json;
 use super::{build, consumer, designed, of_run, output};
 use crate::common::ground::{Ground, item};
 
-/// What is drawn anew each time.
+/// Random for each case.
 const DRAWN: &str = "mkdir outputs; head -c 9 /dev/urandom | od -An -tx1 >outputs/spec.md; echo three >>a.txt";
 
-/// A repository whose run `design` is sealed and whose thread `login` has two checkpoints, and its `twin`, the same up to the first of
-/// them, by the same key, where both went on otherwise.
+/// A repository whose run `design` is sealed and whose thread `login` has two checkpoints, and its
+/// `twin`, the same up to the first of them, by the same key, where both went on otherwise.
 fn twins() -> Ground {
     let ground = Ground::new();
     ground.submit("design", &[item("write", DRAWN)]);

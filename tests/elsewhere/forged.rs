@@ -45,14 +45,14 @@ fn product(lab: &Lab, bytes: &[u8]) -> Product {
     Product { sha256: Digest::of(bytes), oid: lab.store.write_blob(bytes).unwrap(), size: bytes.len() as u64 }
 }
 
-/// A run that takes `report` of `make`, as it is told.
+/// A run that takes `report` of `make`, to be modified.
 pub(crate) struct Story {
-    /// What the plan needs, where that is no item of a run.
+    /// The need in the plan, if not an item of the run.
     need: Option<&'static str>,
-    /// What the plan calls it.
+    /// The name in the plan.
     run: &'static str,
     item: &'static str,
-    /// What entry 0 calls it.
+    /// The name in entry 0.
     pub(crate) name: String,
     pub(crate) product: Product,
     /// The bytes of the evidence, and what entry 0 says they are.
@@ -60,7 +60,7 @@ pub(crate) struct Story {
     digest: Option<Digest>,
     /// How often it is sealed again, under names of nothing.
     copies: usize,
-    /// What the item says it consumed.
+    /// The recorded input.
     consumed: Option<Digest>,
 }
 
@@ -238,7 +238,8 @@ pub(crate) fn tell_first_otherwise(lab: &Lab) {
     lab.git(&["update-ref", "refs/handoff/runs/first", &tip.to_string()]);
 }
 
-/// Tells a run that takes the state of the second of two checkpoints that key 1 made, whose entry and tree are bent and signed by a key.
+/// Tells a run that takes the state of the second of two checkpoints that key 1 made, whose entry
+/// and tree are bent and signed by a key.
 fn of_thread(by: u8, bend: impl Fn(&Lab, &mut Entry, &mut Oid)) -> Report {
     told(&Lab::new(), |lab, s| {
         let mut head = Head::unborn("refs/handoff/threads/login".to_owned());

@@ -1,4 +1,5 @@
-//! The commands of an attempt see its base and the refs of the repository, and the run says what its patch does not hold.
+//! The commands of an attempt see its base and the refs of the repository, and the run says what
+//! its patch does not hold.
 
 use serde_json::{Value, json};
 

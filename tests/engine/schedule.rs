@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::model::{Made, dropped, ended, fired, reconciled, submitted};
 
-/// What becomes of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Done,
@@ -137,7 +137,8 @@ impl Drive {
         lost
     }
 
-    /// Drives the run to its end; `fates` says for each attempt in turn which of the running ones ends, and how.
+    /// Drives the run to its end; `fates` says for each attempt in turn which of the running ones
+    /// ends, and how.
     fn settle(&mut self, mut fates: impl Iterator<Item = (usize, Fate)>) {
         let mut retries = self.state.items.len() * 3;
         while !self.state.is_settled() {
@@ -190,7 +191,8 @@ proptest! {
         Drive::new(&items, concurrency).settle(fates.into_iter());
     }
 
-    /// Starting over from the state at any moment, as after others appended, changes nothing that matters.
+    /// Starting over from the state at any moment, as after others appended, changes nothing that
+    /// matters.
     #[test]
     fn a_schedule_made_anew_goes_on_where_the_old_one_was(items in graphs(), fates in fates(), stop in 0usize..20) {
         let mut drive = Drive::new(&items, 2);
@@ -202,7 +204,7 @@ proptest! {
             }
         }
         drive.schedule = Schedule::new(&drive.state, &BTreeSet::new(), drive.now);
-        // Who waited how long is not in the entries; order is as in the plan from here on.
+        // Waiting times are not recorded; from here on the order is the plan's.
         drive.ready_since.clear();
         drive.settle(fates.into_iter().skip(stop));
     }
@@ -210,7 +212,8 @@ proptest! {
 
 #[test]
 fn many_locks_get_their_turn_in_a_stream_of_single_ones() {
-    // Two streams, each item of which needs the one before, on two locks; and one item that needs both locks.
+    // Two streams, each item of which needs the one before, on two locks; and one item that needs
+    // both locks.
     let mut items: Vec<Made> = vec![(vec![], vec![0]), (vec![], vec![1]), (vec![], vec![0, 1])];
     for at in 3..23 {
         items.push((vec![if at < 5 { at - 3 } else { at - 2 }], vec![(at - 3) % 2]));

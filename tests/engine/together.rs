@@ -1,4 +1,5 @@
-//! Several runs at once, in one process and in several: locks and queues hold for the whole repository.
+//! Several runs at once, in one process and in several: locks and queues hold for the whole
+//! repository.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -89,7 +90,7 @@ fn a_queue_is_as_wide_in_two_processes_as_in_one() {
         assert!(status.success(), "{said}");
     }
     assert!(at_once(&ground) <= 2);
-    // Who says otherwise for a run gets it.
+    // An option overrides the setting for one run.
     std::fs::remove_file(ground.path("marks")).unwrap();
     ground.config("handoff.queue.default.concurrency", "1");
     ground.submit("c", &several("c", 3, &[]));
@@ -142,7 +143,7 @@ fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock(
     signal("-KILL");
     let state = || std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
     assert!(!matches!(state().rsplit(") ").next(), Some("") | None), "the worker lives on");
-    // Whether it does is asked where it matters; what nobody waited for may still be listed.
+    // Checked only where it matters; a lock without waiters may still be listed.
     let look = format!("! test -e /proc/{worker}/stat || grep -q ') Z ' /proc/{worker}/stat");
     let next = json!({ "id": "next", "executor": "command", "resourceLocks": ["db"], "inputs": { "command": look } });
     ground.drive("other", &[next]).success();
@@ -158,7 +159,7 @@ fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock(
 fn a_run_may_be_called_as_the_program_calls_its_own_locks() {
     let ground = Ground::new();
     let locks = ground.path("repo/.git/handoff/locks");
-    // What an earlier version left there lies in the way of nothing.
+    // Files of an earlier version have no effect.
     std::fs::create_dir_all(&locks).unwrap();
     let names = ["queues", "resources", "runs", "tickets"];
     for name in names {
@@ -193,7 +194,7 @@ fn who_draws_a_ticket_can_be_told_to_stop() {
     ground.submit("holder", &[long]);
     let holder = ground.start(&["run", "holder"]);
     wait_for("the holder has the lock", || !ground.lines("long").is_empty());
-    // Somebody who never lets go of it, as a driver that was stopped while it drew one.
+    // A process that never releases it, such as a stopped driver.
     let tickets = ground.path("repo/.git/handoff/locks/tickets");
     let held = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&tickets).unwrap();
     held.lock().unwrap();
@@ -203,7 +204,7 @@ fn who_draws_a_ticket_can_be_told_to_stop() {
     waiting.signal(rustix::process::Signal::INT);
     let (status, said) = waiting.wait();
     assert!(status.code() == Some(130) && said.contains("interrupted"), "{status:?} {said}");
-    // Nor does it keep anybody from what is free.
+    // It does not affect free slots.
     ground.env.write("go", "");
     let (status, said) = holder.wait();
     assert!(status.success(), "{said}");

@@ -1,4 +1,4 @@
-//! What is done to a sample: to its bytes, and to the JSON in it.
+//! Mutations of a sample: of its bytes, and of JSON in it.
 
 use git_handoff::model::format;
 use proptest::prelude::*;
@@ -89,7 +89,7 @@ enum Json {
     Drop,
     Rename(String),
     Add(String, Value),
-    /// What stands at another place.
+    /// A copy from another position.
     Copy(Index),
     Nest(usize),
 }
@@ -200,7 +200,7 @@ impl Edit {
             }
             Self::Truncate(at) => bytes.truncate(place(at, bytes)),
             Self::Json(place, json) => {
-                // Of a commit, the entry is JSON: what stands behind its last empty line.
+                // In a commit, the JSON follows the last empty line.
                 let begins = bytes.windows(2).rposition(|two| two == b"\n\n").map_or(0, |at| at + 2);
                 let ends = if begins > 0 && bytes.ends_with(b"\n") { bytes.len() - 1 } else { bytes.len() };
                 let read = bytes.get(begins..ends).and_then(|text| serde_json::from_slice(text).ok());

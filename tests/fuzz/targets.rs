@@ -154,7 +154,7 @@ fn descriptors() {
             let Ok(received) = Received::parse(bytes) else { return false };
             let value = json::parse(bytes).unwrap();
             assert_eq!(received.digest, Digest::of(&format::canonical(&value)));
-            // What this version writes, it reads back as the same.
+            // Written values parse to the same value.
             let written = received.descriptor.signed(&received.signature).to_string();
             let again = Received::parse(written.as_bytes()).unwrap();
             assert_eq!(again.descriptor, received.descriptor);
@@ -193,7 +193,7 @@ fn allowed_signers() {
     feed("fuzz::targets::allowed_signers", samples, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         let read = Signers::parse(&text, &TimeZone::UTC);
-        // A file of nothing but comments and blank lines knows nobody, and is no error.
+        // A file with only comments and blank lines is valid and empty.
         let empty = text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#'));
         let plain = text.chars().all(|c| c == '\n' || c == ' ' || c.is_ascii_graphic());
         assert!(!empty || !plain || read.is_ok(), "{:?}", read.err());

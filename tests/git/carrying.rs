@@ -86,7 +86,7 @@ fn with_evidence_a_blobless_clone_lacks_only_the_content() {
         git(dir.path(), &["cat-file", "-p", &id]);
     }
     let run = "handoff-dag-1".parse().unwrap();
-    // What the log keeps of the run, after each of its entries.
+    // The log's record of the run after each entry.
     let log = format::log_ref(&lab.signer.fingerprint());
     for entry in [log.clone(), format!("{log}~1")] {
         let id = lab.git(&["rev-parse", &format!("{entry}:{}", format::log_path(&run))]);

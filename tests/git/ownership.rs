@@ -1,4 +1,4 @@
-//! Repositories that belong to somebody else: opened where git opens them, and nowhere else.
+//! Repositories of other users: opened only where git opens them.
 
 use std::os::unix::fs::lchown;
 use std::path::Path;
@@ -18,7 +18,8 @@ fn give_away(path: &Path) {
     }
 }
 
-/// Returns a repository with a folder in it, all of it our own; none to who is not root, and can give nothing away.
+/// Returns a repository with a folder in it, all of it our own; none to who is not root, and can
+/// give nothing away.
 #[expect(clippy::print_stderr, reason = "what is not tested is said aloud")]
 fn scene() -> Option<Environment> {
     if !rustix::process::geteuid().is_root() {
@@ -40,7 +41,8 @@ fn with(env: &Environment, program: &str, dir: &str, arguments: &[&str], variabl
     env.ended(command)
 }
 
-/// Fails unless git and the program open what is in a folder, or unless neither does; returns whether they do.
+/// Fails unless git and the program open what is in a folder, or unless neither does; returns
+/// whether they do.
 #[track_caller]
 fn both(env: &Environment, dir: &str, variables: &[(&str, &str)]) -> bool {
     let git = with(env, "git", dir, &["rev-parse", "HEAD"], variables);
@@ -67,7 +69,7 @@ fn a_repository_of_somebody_else_is_not_opened() {
         let output = env.handoff_in("repo/mine", arguments);
         assert!(output.stderr.contains("$TEST/repo belongs to somebody else"), "{arguments:?}\n{output}");
     }
-    // What needs none does without it.
+    // A command without a repository works.
     env.handoff_in("repo/mine", ["plan", "new", "p.json"]).success();
 }
 
@@ -95,7 +97,7 @@ fn git_decides_whether_one_of_somebody_else_is_opened() {
     assert!(both(&env, "repo/mine", &[("SUDO_UID", &other)]));
     assert!(both(&env, "repo/mine", &[("GIT_DIR", "../.git")]));
     assert!(both(&env, "bare", &[("GIT_DIR", ".")]));
-    // What the repository says of itself counts for nothing.
+    // The repository's own setting is ignored.
     env.shell(".", "git config --file repo/.git/config safe.directory '*'").success();
     assert!(!both(&env, "repo", &[]));
     let below = format!("{}/*", env.path().display());
@@ -184,7 +186,7 @@ fn what_root_left_in_a_users_repository_is_named() {
       sudo chown -R "$(id -u)" $TEST/repo/.git   # a command of another user left files there
     [exit status: 3]
     "#);
-    // Root is told as well, and how the owner gets it back.
+    // Root gets the warning too, with the command for the owner.
     env.git(["config", "--global", "safe.directory", "*"]).success();
     let as_root = |arguments: &[&str]| with(&env, &program, "repo", arguments, &[]);
     assert_output!(as_root(&["doctor"]), @r#"
@@ -192,7 +194,7 @@ fn what_root_left_in_a_users_repository_is_named() {
       chown -R 65534 $TEST/repo/.git   # a command that ran as root left files there
     [exit status: 3]
     "#);
-    // What is shared with the group is in nobody's way.
+    // Files shared with the group are fine.
     env.shell("repo", &format!("chown -R {OTHER}:0 .git && chown -R 0:0 .git/objects && chmod -R g+rwX .git/objects"))
         .success();
     let said = as_root(&["doctor"]);

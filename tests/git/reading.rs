@@ -1,4 +1,4 @@
-//! What stock git makes of what we wrote.
+//! Stock git reads our data.
 
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ fn a_run_travels_by_push_and_fetch() {
     ])
     .success();
     env.git_in(".", ["clone", "--quiet", "hub", "clone"]).success();
-    // Whoever clones it has another key, and does not know ours.
+    // A clone has another key and does not know ours.
     env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     env.git_in("clone", ["fetch", "--quiet", "origin", "refs/handoff/*:refs/handoff/remotes/origin/*"]).success();
     assert_output!("fetched_verify", env.handoff_in("clone", ["verify", "handoff-dag-1"]));
@@ -109,7 +109,7 @@ fn a_run_travels_in_a_bundle() {
 #[test]
 fn a_changed_product_is_found_out() {
     let env = finished();
-    // The history is rewritten by somebody who signs nothing: the tree of the last entry gets another patch.
+    // The history is rewritten without signatures: the last entry's tree gets another patch.
     env.write("repo/other", "diff --git a/x b/x\n");
     let blob = env.git(["hash-object", "-w", "other"]).success();
     env.git(["read-tree", "--index-output=.git/other-index", RUN]).success();

@@ -82,7 +82,7 @@ fn packed_refs_and_a_gc_change_nothing() {
     env.git(["gc", "--quiet", "--prune=now"]).success();
     assert_eq!(env.handoff(["verify", "handoff-dag-1"]).success(), before);
     assert_output!(env.handoff(["cat", "handoff-dag-1/edit-a:transcript"]), @"edited src/main.ts");
-    // What follows is recorded on packed refs and objects.
+    // From here on refs and objects are packed.
     env.write(
         "repo/second.json",
         r#"{"id": "second", "items": [{"id": "x", "executor": "command", "inputs": {"command": "true"}}]}"#,

@@ -1,4 +1,4 @@
-//! Evidence in other people's formats. `tests/interop/check_export.py` holds the same against their own libraries.
+//! Exports. `tests/interop/check_export.py` checks them with other libraries.
 
 use base64ct::{Base64, Encoding as _};
 use git_handoff::interop::in_toto::{PAYLOAD_TYPE, pre_authentication_encoding};
@@ -92,7 +92,8 @@ fn what_cannot_be_evidence_is_refused() {
     assert!(said.contains(r#"the item "a" consumed an artifact"#), "{said}");
 }
 
-/// Exports a run and holds that the export verifies; returns the kinds of its entries about items, and how the items are shown.
+/// Exports a run and holds that the export verifies; returns the kinds of its entries about items,
+/// and how the items are shown.
 #[track_caller]
 fn exported(ground: &Ground, run: &str) -> (Vec<String>, Vec<String>) {
     let text = ground.env.handoff(["export", run, "--format", "bundle-json"]).success();
@@ -110,7 +111,8 @@ fn exported(ground: &Ground, run: &str) -> (Vec<String>, Vec<String>) {
     (kinds, each(&bundle["items"], "status"))
 }
 
-/// Holds what the format's own verifier asks of a reference before it binds anything to it, and that each is bound.
+/// Holds what the format's own verifier asks of a reference before it binds anything to it, and
+/// that each is bound.
 #[track_caller]
 fn is_bound(bundle: &Value) {
     let pinned = |reference: &Value| {
@@ -141,7 +143,8 @@ fn every_kind_of_run_that_ended_is_exported_and_verifies() {
     ground.drive("retried", &[flaky]).ends(0);
     assert_eq!(exported(&ground, "retried").0[1..5], ["item.fired", "item.retried", "item.fired", "item.reconciled"]);
 
-    // Odd names, one product each that another item takes, and one that lacks a product which another item needs.
+    // Odd names, one product each that another item takes, and one that lacks a product which
+    // another item needs.
     let mut takes = item("./a:b", "cat inputs/x");
     takes["needs"] = json!({"x": {"from": "we ird/id", "select": {"kind": "output", "path": "ü/x y"}}});
     let mut lacks = item("lacks", "true");

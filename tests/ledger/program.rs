@@ -1,4 +1,5 @@
-//! Entries that a program signs: `ssh-keygen`, or the program of a password manager, called as git calls it.
+//! Entries that a program signs: `ssh-keygen`, or the program of a password manager, called as git
+//! calls it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,8 +8,8 @@ use serde_json::Value;
 
 use crate::common::{Environment, Output};
 
-/// Signs with the private key in `vault/key`, whatever file it is given, as password managers do; it needs no agent, and
-/// refuses any other form than git's.
+/// Signs with the private key in `vault/key`, whatever file it is given, as password managers do;
+/// it needs no agent, and refuses any other form than git's.
 const VAULT: &str = r#"#!/bin/bash
 set -eu
 [ "$1 $2 $3 $4 $5" = "-Y sign -n git -f" ] && [ -f "$6" ] || { echo "unknown call: $*" >&2; exit 9; }
@@ -79,7 +80,7 @@ fn entries_are_signed_by_the_program_that_signs_commits() {
         env.git(["config", "--global", "gpg.ssh.allowedSignersFile", signers.to_str().expect("plain")]).success();
         env.git(["config", "--global", "--unset", "gpg.ssh.program"]).success();
         env.git(["verify-commit", "refs/handoff/threads/t"]).success();
-        // Without the program, nobody has the key.
+        // The key is only usable through the program.
         let failure = refused(&save(&env));
         let hint = failure["hint"].as_str().expect("a hint");
         assert!(hint.starts_with("git config handoff.signingKey ''"), "{failure}");

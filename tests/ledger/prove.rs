@@ -52,7 +52,7 @@ fn every_product_can_be_proven() {
             assert_eq!((report.headline, report.root), ("PROVEN", Some(proof.root)));
             let other = check_with(&read, file(b"another"), &lab.options());
             assert!(!other.intact && other.row("content").unwrap().state == State::Failed);
-            // What is signed is a commit that stock git names as the run does.
+            // The signed commit has the same name in stock git.
             let seal = told.links.last().unwrap().commit;
             let file = lab.path().join("seal");
             std::fs::write(&file, &proof.last.commit).unwrap();
@@ -88,7 +88,7 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
         matches!(prove::growth(&lab.store, RUN, 0), Err(Error::NotSealed(_))),
         "nothing signs the root of an open run"
     );
-    // What verify says of a run that goes on is what somebody can note, and hold a later proof against.
+    // The root that `verify` reports for an open run, to compare with a later proof.
     let noted = lab.verify().so_far.unwrap();
     let told = lab.honest();
     assert_eq!((noted.size, lab.verify().so_far), (3, None));
@@ -200,7 +200,7 @@ fn a_changed_proof_proves_nothing() {
         for path in leaves(&honest, "") {
             for bent in [changed(&honest, &path), taken_out(&honest, &path)] {
                 let Ok(bent) = Proof::parse(bent.to_string().as_bytes()) else { continue };
-                // The product need not be named, and whoever changes what is asked changes nothing of what is shown.
+                // The product is optional, and changing the question does not change the evidence.
                 if bent.product.is_none() && proof.product.is_some() {
                     continue;
                 }
@@ -251,7 +251,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     let mut shown = honest.clone();
     shown.shown = prove(&one, "other").shown;
     assert!(!check(&shown).intact);
-    // A forger's own run proves itself, by a key that nobody knows.
+    // A forger's run proves itself with an unknown key.
     let stranger = key(one.lab.path(), 9);
     let mut tale = one.tale();
     let Event::RunSubmitted(submitted) = &mut tale[0].0 else { panic!("a run begins with its submission") };
@@ -316,7 +316,7 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
     let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
     assert!(said.contains("✗ root       the proof says nothing of an earlier root"), "{said}");
-    // What is asked for is never passed over in silence.
+    // Every requirement is reported.
     for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
         let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);
     }

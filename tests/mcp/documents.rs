@@ -28,7 +28,7 @@ fn documents_are_put_and_read() {
     assert_eq!(env.handoff(["doc", "get", "r", "notes/a.md"]).exit(0).raw, [0xff, 0x00, 0xfe]);
     let read = client.call("doc_get", &json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@^1"}));
     assert_eq!((&read["content"], &read["encoding"]), (&"{\"one\": 1}".into(), &"utf-8".into()));
-    // What is of another schema is not handed out.
+    // A document of another schema is not returned.
     let drifted = json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@^2"});
     let (text, _) = client.refused("doc_get", &drifted, "drift");
     assert!(

@@ -33,7 +33,8 @@ fn rest(client: &mut Client) -> Vec<Value> {
     lines.map(|line| serde_json::from_str(&line).expect("it is JSON")).collect()
 }
 
-/// Returns the locks and temporary files of a repository, and everything in a folder for temporary files.
+/// Returns the locks and temporary files of a repository, and everything in a folder for temporary
+/// files.
 fn left(env: &Environment, temporary: &Path) -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("it is a folder").flatten() {

@@ -1,4 +1,4 @@
-//! States change hands between two servers, on the terms of whoever started them.
+//! Hand-overs between two servers, with the operators' settings.
 
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn nobody_who_calls_loosens_the_terms() {
     forged["blob_sha256"] = "0".repeat(64).into();
     receiver.refused("adopt_checkpoint", &adopt(&forged, None), "bad-signature");
     receiver.refused("adopt_checkpoint", &adopt(&"not json".into(), None), "bad-descriptor");
-    // A key that nobody knows here.
+    // An unknown key.
     env.git(["config", "handoff.signingKey", ""]).success();
     sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x"}));
     let strange = sender.call("handoff_checkpoint", &json!({"thread_id": "strange"}));

@@ -1,4 +1,5 @@
-//! Hints name tools, or what the operator does; `Client::refused` holds every hint of these and all other tests.
+//! Hints name tools, or what the operator does; `Client::refused` holds every hint of these and all
+//! other tests.
 
 use serde_json::json;
 

@@ -30,7 +30,7 @@ fn a_piece_is_read_in_parts_and_hashed_as_a_whole() {
     client.refused("cat", &json!({ "what": "r/a:outputs/none" }), "no-such-thing");
     client.refused("cat", &json!({ "what": "r/a:transcript@2" }), "no-transcript");
     client.refused("cat", &json!({ "what": "r/a" }), "usage");
-    // Of a run that is not what was signed, nothing is handed out.
+    // Nothing is returned from a tampered run.
     let commit = env.git(["rev-parse", "refs/handoff/runs/r~1"]).success().trim().to_owned();
     let forged =
         env.git(["commit-tree", "-p", &commit, "-m", "item.reconciled", &format!("{commit}^{{tree}}")]).success();

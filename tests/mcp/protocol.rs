@@ -1,4 +1,4 @@
-//! What every tool has in common.
+//! Common behaviour of all tools.
 
 use std::io::{BufRead as _, Write as _};
 use std::time::{Duration, Instant};
@@ -133,7 +133,7 @@ fn it_ends_when_nobody_speaks_to_it() {
     let _ = env.handoff(["mcp"]).exit(0);
     let refused = env.handoff_in("home", ["mcp"]).exit(1);
     assert!(refused.stderr.contains("hint: git init") && refused.stdout.is_empty(), "{refused}");
-    // What is none of the protocol is answered with its errors, or not at all.
+    // Messages outside the protocol get its errors, or no answer.
     let nonsense = r#"printf '%s\n' hello '[]' '{"jsonrpc": "2.0"}' '{"jsonrpc": "2.0", "id": 1, "method": "none"}' | git-handoff mcp"#;
     let answers = env.shell("repo", nonsense).exit(0).stdout;
     let is_error = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|answer| answer["error"].is_object());

@@ -19,7 +19,7 @@ fn a_run_is_submitted_watched_and_verified() {
     assert_eq!(client.call("status", &json!({"run": "r"}))["items"][0]["status"], "ready");
     let idle = client.call("watch", &json!({"run": "r", "timeout": 0}));
     assert_eq!((&idle["entries"], &idle["new"], &idle["settled"]), (&1.into(), &json!([]), &false.into()));
-    // It is told as soon as something happens.
+    // It is notified immediately.
     let (began, late) = (std::time::Instant::now(), std::time::Duration::from_secs(60));
     client.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call",
         "params": {"name": "watch", "arguments": {"run": "r", "since": 1, "timeout": 600}}}));
@@ -124,7 +124,8 @@ fn what_is_allowed_is_judged_of_the_very_plan_that_is_submitted() {
     let env = repository();
     env.git(["config", "--unset-all", "handoff.mcp.executors"]).success();
     let mut client = Client::start(&env, "repo", &[]);
-    // Each plan becomes valid while it is looked at: the thread that it needs comes into being beside it.
+    // Each plan becomes valid while it is looked at: the thread that it needs comes into being
+    // beside it.
     let call = |id: usize, tool: &str, arguments: &Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
     let rounds = 60;
     for round in 0..rounds {

@@ -11,7 +11,7 @@ const STATE: &[u8] = b"\xff\x00gathered \xc3\xa4\r\n\xfe";
 /// The same in base64.
 const ENCODED: &str = "/wBnYXRoZXJlZCDDpA0K/g==";
 
-/// Two clones of a bare repository, in which nobody has allowed anything.
+/// Two clones of a bare repository, without any permissions.
 fn clones() -> Environment {
     let env = repository();
     env.git_in("", ["clone", "--quiet", "--bare", "repo", "hub.git"]).success();
@@ -91,7 +91,7 @@ fn only_remotes_that_the_operator_named() {
     env.git(["config", "include.path", "../team.config"]).success();
     refused(&mut client, "hub");
     assert_eq!(shared(&env), "");
-    // What one operator named allows nothing else.
+    // One allowed remote does not allow others.
     allow(&env, "repo", "backup");
     assert!(refused(&mut client, "hub").contains("names backup\n"));
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
@@ -135,7 +135,7 @@ fn no_run_goes_along_and_no_log_goes_ahead_of_one() {
     receiver.call("thread_fetch", &json!({}));
     let here = env.git_in("other", ["for-each-ref", "--format=%(refname)", "refs/handoff/remotes/"]).success();
     assert!(here.contains("/threads/same\n") && !here.contains("/runs/"), "{here}");
-    // What is on the remote in its place is told as a failure.
+    // A conflicting object on the remote is reported as a failure.
     env.git_in("hub.git", ["update-ref", "refs/handoff/threads/same", "HEAD"]).success();
     receiver.refused("thread_fetch", &json!({"thread_id": "same"}), "unsound");
     client.end();

@@ -1,4 +1,4 @@
-//! Many watches at the same time: they hold up nobody, take no thread each, and all of them answer.
+//! Many concurrent watches: none blocks other calls or needs a thread, and all get answers.
 
 use std::collections::BTreeSet;
 use std::io::BufRead as _;
@@ -61,7 +61,8 @@ fn many_watches_hold_up_nobody_and_all_of_them_answer() {
     for _ in 0..3 {
         assert_eq!(client.call("status", &json!({"run": "one"}))["run"], "one");
     }
-    // Once everybody's run was looked up, they wait without a thread; one that has nothing to do ends after ten seconds.
+    // Once everybody's run was looked up, they wait without a thread; one that has nothing to do
+    // ends after ten seconds.
     #[cfg(target_os = "linux")]
     {
         let late = Instant::now() + Duration::from_secs(120);
@@ -70,7 +71,7 @@ fn many_watches_hold_up_nobody_and_all_of_them_answer() {
             thread::sleep(Duration::from_millis(100));
         }
     }
-    // Each is told of its own run, and of no other.
+    // Each reports only its own run.
     for (run, parity) in [("two", 1), ("one", 0)] {
         env.handoff(["cancel", run]).success();
         let mut told = BTreeSet::new();
@@ -99,7 +100,7 @@ fn watches_end_with_standard_input() {
     assert_eq!(client.call("status", &json!({"run": "r"}))["run"], "r");
     let (began, late) = (Instant::now(), Duration::from_secs(60));
     drop(client.to.take());
-    // Nobody reads what they answer.
+    // Their answers are not read.
     while client.child.try_wait().expect("it is ours").is_none() {
         assert!(began.elapsed() < late, "the server goes on although nobody speaks to it");
         thread::sleep(Duration::from_millis(20));
@@ -118,7 +119,7 @@ fn a_watch_that_is_taken_back_makes_room_for_another() {
     let (text, _) = client.refused("watch", &json!({"run": "r", "since": 1, "timeout": 600}), "busy");
     assert_eq!(text, "error: 4096 runs are being watched already, which is the most that one server takes on");
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": FIRST + 7}}));
-    // Whoever was taken back is not answered; the place is free again.
+    // A cancelled call gets no answer, and its slot is free again.
     let began = Instant::now();
     loop {
         let answer = client.ask("tools/call", &json!({"name": "watch", "arguments": {"run": "r", "timeout": 0}}));
@@ -143,7 +144,7 @@ fn a_watch_that_waits_in_vain_says_so() {
     let (first, second) = (next(&mut client), next(&mut client));
     assert_eq!(first["result"]["structuredContent"]["code"], "unknown-run", "{first}");
     assert_eq!(second["result"]["structuredContent"]["new"], json!([]), "{second}");
-    // What was recorded a moment ago counts, also for a run that others watch.
+    // A fresh entry is visible, even in a run that others watch.
     env.write("notes.md", "hello");
     watch(&mut client, FIRST + 2, "r", 600);
     env.handoff(["doc", "put", "r", "notes.md", "../notes.md"]).success();

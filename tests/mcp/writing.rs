@@ -15,7 +15,8 @@ fn submit(client: &mut Client, run: &str) {
     client.call("submit", &json!({"plan": {"id": run, "items": [item]}}));
 }
 
-/// Makes the same calls one after the other and then, elsewhere, at once. Fails if the latter takes more than twice as long.
+/// Makes the same calls one after the other and then, elsewhere, at once. Fails if the latter takes
+/// more than twice as long.
 #[track_caller]
 fn compare(env: &Environment, call: impl Fn(&str, u64) -> (&'static str, Value)) {
     let mut client = Client::start(env, "repo", &[]);

@@ -1,4 +1,4 @@
-//! What may follow what: for every kind of entry, in which states it is refused and with which word.
+//! Legality of events: for every kind, the states that refuse it and the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What a packet says that can be looked up.
+//! Verifiable facts in packets.
 
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn only_a_run_that_verifies_is_a_source_of_facts() {
     let (output, facts) = ask(&env, "repo", &fields);
     assert_eq!(output.status, Some(3), "{output}");
     assert!(facts["detail"].as_str().unwrap().contains("does not verify"), "{facts}");
-    // Of two that contradict each other, none is a fact.
+    // Contradicting runs are not facts.
     fetched("good", &head);
     let (_, facts) = ask(&env, "repo", &fields);
     assert_eq!(facts["ok"], false);

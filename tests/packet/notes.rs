@@ -83,7 +83,7 @@ fn a_note_with_headings_is_a_packet() {
         "all required fields present and non-empty (read from Markdown: objective from \"Goal\"; completed from \
          \"What was done\"; assumptions from \"Decisions made\"; next_action from \"Next steps\") (unknown fields: \"author\", \"Context\")",
     );
-    // What is not checked is open.
+    // Unchecked rows are open.
     let read = git_handoff::packet::read(NOTE.as_bytes()).expect("it is a packet");
     assert_eq!(read.completed, ["audit existing schema", "draft migration script"]);
     assert_eq!(read.unresolved, ["confirm rollback strategy with DBA"]);

@@ -12,7 +12,7 @@ fn objectives(texts: &[&str]) -> Vec<Value> {
     texts.iter().map(|text| json!({ "objective": text })).collect()
 }
 
-/// What a reader could execute.
+/// Executable instructions.
 const CONCRETE: &[&str] = &[
     "Review migration script with DBA before Saturday",
     "Continue with step 4 of docs/runbook.md",

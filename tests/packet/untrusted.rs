@@ -10,7 +10,7 @@ fn risks(texts: &[&str]) -> Vec<Value> {
     texts.iter().map(|text| json!({ "risks": [text] })).collect()
 }
 
-/// What developers write and mean no harm with.
+/// Harmless texts that developers write.
 const HARMLESS: &[&str] = &[
     "data loss if rollback untested",
     "Do not merge without review",

@@ -1,4 +1,4 @@
-//! A run whose owner is gone goes on as a run of somebody who trusts the keys that signed it.
+//! A run without an owner is continued by a person who trusts its keys.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use super::{as_person, items, person, signer, statuses};
 use crate::common::ground::Ground;
 use crate::common::{Output, assert_output};
 
-/// A run that its owner began, of which the first item is done, and a second key that knows the first.
+/// A run that its owner began, of which the first item is done, and a second key that knows the
+/// first.
 fn left_behind(items: &[Value]) -> Ground {
     let ground = Ground::new();
     person(&ground.env, "bob");
@@ -54,7 +55,7 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     let report: Value = serde_json::from_str(&bob(&ground, &["verify", "r2", "--json"]).success()).unwrap();
     assert_eq!((&report["continues"]["run"], &report["intact"]), (&json!("r"), &json!(true)));
     assert_eq!(report["takenFrom"][0]["name"], "r");
-    // What it took is proven with nothing else at hand, when the old run is gone.
+    // The continued products verify even if the old run is gone.
     let proof = bob(&ground, &["prove", "r2/build:outputs/report"]).success();
     ground.env.write("home/proof.json", &proof);
     ground.env.handoff_in("home", ["verify", "--proof", "proof.json"]).success();
@@ -89,7 +90,7 @@ fn a_sealed_run_is_continued_in_a_clone() {
     ground.env.handoff(["abandon", "r", "-m", "the key is lost"]).success();
     ground.env.handoff(["push", "--all"]).success();
     bob_says(&ground, &["fetch"]).success();
-    // Nobody told Bob whose key that is.
+    // Bob does not know the key.
     let said = bob_says(&ground, &["adopt-run", "origin/r", "--id", "r2"]).exit(1).stderr;
     assert!(said.contains("which is not known here") && said.contains("allowedSignersFile"), "{said}");
     know_ada(&ground);

@@ -1,4 +1,4 @@
-//! Between clones: a person signs in the log of his own key, and whoever conducts the run takes it in.
+//! Between clones: a person's log has the decision, and the run's driver records it.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,8 @@ use super::{as_person, items, person, statuses};
 use crate::common::assert_output;
 use crate::common::ground::Ground;
 
-/// A run that waits in `repo`, and the clone `clone` of somebody with the key `bob`, who may approve and write documents.
+/// A waiting run in `repo`, and the clone `clone` of the owner of the key `bob`, who may approve
+/// and write documents.
 pub(super) fn shared(items: &[Value], init: &[&str]) -> Ground {
     let env = crate::common::Environment::empty();
     std::fs::create_dir(env.repo()).unwrap();
@@ -181,7 +182,8 @@ fn what_two_logs_of_a_key_say_is_taken_in_once() {
     env.handoff(["fetch"]).success();
     env.write("repo/text", "corrected");
     env.handoff(["doc", "put", "r", "notes", "text"]).success();
-    // Another remote gets this log with a run in it that origin does not get, so that origin gets a second log.
+    // Another remote gets this log with a run in it that origin does not get, so that origin gets a
+    // second log.
     let other = json!({ "id": "other", "items": [crate::common::ground::item("a", "true")] });
     env.write("clone/other.json", &other.to_string());
     bob_says(&ground, &["run", "other.json"]).success();

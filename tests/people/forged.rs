@@ -1,4 +1,4 @@
-//! What nobody can do in another's name.
+//! Forgeries in another person's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +63,7 @@ pub(crate) fn first(lab: &Lab, bob: &Signer) -> git_handoff::model::digest::Dige
     begun(lab, bob, Role::Approve).write(&lab.signer).links[0].hash
 }
 
-/// Verifies as somebody who knows both.
+/// Verifies with both keys known.
 fn options(lab: &Lab) -> Options {
     lab.options()
 }
@@ -196,7 +196,7 @@ fn a_key_does_what_its_role_is_and_no_more() {
                 row.state == State::Failed && row.detail.contains(&format!("does not have the role {wanted}"));
             assert_eq!(refused, role != wanted, "{role}, {wanted}: {}", row.detail);
         }
-        // None of these roles lets a key seal that entry 0 does not name.
+        // These roles do not include the role `seal` of entry 0.
         let lab = Lab::new();
         let bob = key(lab.path(), 2);
         let mut teller = begun(&lab, &bob, role);

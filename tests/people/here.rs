@@ -195,7 +195,7 @@ fn what_people_do_is_answered_in_json() {
     assert_eq!((&decided["decision"], &decided["recorded"]), (&json!("rejected"), &json!(true)));
     assert_eq!(decided["about"], waits["items"][0]["about"]);
     let steered = |entries: u64, sealed: bool| json!({"schema": "git-handoff.steer/1", "run": "r", "entries": entries, "sealed": sealed});
-    // What waited for it was skipped with it.
+    // Its dependents were skipped.
     assert_eq!(ask(&["retry", "r/sign-off"])["sealed"], false);
     assert_eq!(ask(&["cancel", "r/ship"]), steered(1, false));
     assert_eq!(ask(&["abandon", "r"])["sealed"], true);

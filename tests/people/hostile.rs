@@ -1,4 +1,4 @@
-//! What somebody who may say something says besides: nothing of it counts, and nothing is held up by it.
+//! Excess statements of an authorized person: they have no effect and block nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use super::elsewhere::{bob_says, shared};
 use super::{as_person, items, person, signer, statuses};
 use crate::common::ground::Ground;
 
-/// The log of somebody who writes what no command would.
+/// A log with statements that no command writes.
 struct Log<'a> {
     ground: &'a Ground,
     writer: Writer,
     run: RunId,
     first: Digest,
-    /// What `build` handed over.
+    /// The products of `build`.
     built: BTreeMap<ProductKey, Digest>,
 }
 
@@ -101,7 +101,7 @@ fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
     let fetched = ground.env.handoff(["fetch"]);
     assert!(fetched.stdout.contains("r/sign-off rejected by"), "{fetched}");
     assert!(!fetched.stdout.contains("approved"), "{fetched}");
-    // Nor when somebody asks again.
+    // Nor on a retry.
     ground.env.handoff(["retry", "r/sign-off"]).success();
     ground.env.handoff(["run", "r"]).ends(4);
     assert_eq!(statuses(&ground, "r"), "done ready pending");

@@ -105,7 +105,7 @@ fn an_owner_from_later_on_admits_others_and_none_that_seals() {
     ground.env.handoff(["admit", "r", &line(&ground), "--as", "own,seal"]).success();
     bob(&ground, &["admit", "r", &carol, "--as", "approve,own"]).success();
     assert_output!("people_keys_seal_by_later_owner", bob(&ground, &["admit", "r", &carol, "--as", "seal"]).exit(1));
-    // None of several is recorded where one is refused.
+    // If one is refused, none is recorded.
     bob(&ground, &["admit", "r", &carol, "--as", "work,seal"]).ends(1);
     as_person(&ground.env, "repo", "carol", &["approve", "r/sign-off"]).success();
     let said = as_person(&ground.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
@@ -156,7 +156,7 @@ fn a_key_is_admitted_by_whatever_names_it() {
             assert_eq!(admitted.success(), format!("r: {key} may {role}\n"));
         }
     }
-    // What a key has is left out, and a role that is said twice is one.
+    // Existing and duplicate roles are omitted.
     let carol = person(&ground.env, "carol");
     ground.env.handoff(["admit", "r", &carol, "--as", "work"]).success();
     let said: Value = serde_json::from_str(

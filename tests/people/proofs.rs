@@ -86,7 +86,8 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     assert!(report.row("signature").unwrap().detail.ends_with(&row), "{text}");
     let said = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada }]);
     assert_eq!(report.to_json()["decisions"], said);
-    // A key that is revoked or not known fails by being named, so that it is no use to leave its statement out.
+    // A key that is revoked or not known fails by being named, so that it is no use to leave its
+    // statement out.
     let revoked = Options { revoked: [(by.clone(), None)].into(), ..options.clone() };
     assert_fails(&check(&proof, &revoked), "signature", "is revoked");
     assert_eq!(check(&proof, &revoked).headline, "UNTRUSTED");
@@ -173,7 +174,7 @@ fn a_statement_from_one_proof_is_of_no_use_in_another() {
     let report = check(&proof(&other, teller), &knowing(&other.signer, &bob));
     assert_eq!(report.headline, "NOT PROVEN", "{}", report.to_text(false));
     assert!(!report.to_text(false).contains("bob@example.com"));
-    // What is put in or taken out afterwards is not under the root.
+    // Later additions and removals are not under the root.
     for said in [None, Some(statement)] {
         let mut bent = sealed(&Lab::new(), &bob, |e| e.said = None);
         match said {

@@ -1,4 +1,4 @@
-//! Who seals, and who lets others seal: forged runs and proofs.
+//! Forged authorizations to seal, in runs and proofs.
 
 use git_handoff::ledger::prove;
 use git_handoff::ledger::sign::Signer;
@@ -14,7 +14,7 @@ use crate::common::teller::{Teller, Told};
 const PLAN: &str =
     r#"{"id":"handoff-dag-1","items":[{"id":"build","executor":"command","inputs":{"command":["true"]}}]}"#;
 
-/// The leaf hash of entry 0 of the run that is told here.
+/// The leaf hash of the run's entry 0.
 fn first(lab: &Lab) -> Digest {
     Teller::submit(lab, PLAN).write(&lab.signer).links[0].hash
 }
@@ -191,7 +191,7 @@ fn a_revoked_owner_and_a_revoked_sealer_are_not_trusted() {
     }
 }
 
-/// A proof whose root anybody can make up, and whose admission is bent.
+/// A proof with an invented root and a modified admission.
 fn bent(bend: impl FnOnce(&Lab, &Signer, &mut Proof)) -> Report {
     let lab = Lab::new();
     let bob = key(lab.path(), 2);
@@ -206,7 +206,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let commit = |lab: &Lab, told: &Told, at: usize| {
         String::from_utf8(lab.store.read(told.links[at].commit).unwrap().1).unwrap()
     };
-    // None is shown.
+    // Without an admission.
     let report = bent(|_, _, proof| proof.admitted = None);
     assert_fails(&report, "signature", "is not among the run's writers");
     // One that stands in no place.
@@ -217,7 +217,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         proof.admitted = Some(Signed { commit: proof.first.commit.clone(), path: proof.first.path.clone() });
     });
     assert_fails(&report, "chain", "the admission has 0 parents");
-    // That of another key.
+    // With another key's.
     let report = bent(|_, bob, proof| {
         let other = Lab::new();
         let eve = key(other.path(), 3);
@@ -226,7 +226,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
     assert_fails(&report, "chain", "what is shown as the admission of the key that sealed is none");
-    // That to another run of this name, which the same owner signed.
+    // With the admission to another run of this name by the same owner.
     let report = bent(|_, bob, proof| {
         let other = Lab::new();
         let told = sealed_by(&other, bob, |teller, _| {

@@ -51,7 +51,7 @@ fn pipelines_are_added_listed_and_shown() {
     assert_eq!(env.handoff(["pipeline", "list"]).success(), "");
     let first = add(&ground, "dev.check", &[agent(), gate("cargo test"), capture("patch")]);
     let (_, hash) = first.split_once('@').unwrap();
-    // What becomes of the file counts for nothing.
+    // Later changes of the file have no effect.
     env.write("spec.json", "{}");
     assert_output!("pipeline_list", env.handoff(["pipeline", "list"]));
     assert_output!("pipeline_shown", env.handoff(["pipeline", "show", "dev.check"]));
@@ -112,7 +112,8 @@ fn a_plan_names_what_is_registered_and_nothing_else() {
         "{}",
         output.stdout
     );
-    // A setting may name a file of a team as well; one that cannot be used is in the way of who needs it alone.
+    // A setting may name a file of a team as well; one that cannot be used is in the way of who
+    // needs it alone.
     env.write("repo/team.json", &spec("team.one", &[agent()]));
     ground.config("handoff.pipeline.team.one.path", "team.json");
     ground.config("handoff.pipeline.team.two.path", "team.json");

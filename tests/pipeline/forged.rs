@@ -1,4 +1,4 @@
-//! What is told of blocks and was not so: false entries that are nevertheless linked, sealed and signed.
+//! False results of blocks in properly linked, sealed and signed entries.
 
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
@@ -20,7 +20,7 @@ pub(crate) const SPEC: &[u8] =
 
 const PLAN: &str = r#"{"id":"handoff-dag-1","items":[{"id":"a","executor":"command","inputs":{"command":["true"],"pipeline":"p.one"}}]}"#;
 
-/// What is done to a story before it is told.
+/// A modification of a story.
 type Bend = fn(&mut Teller<'_>, &Lab);
 
 fn block(ordinal: u32, kind: BlockKind) -> BlockEnded {
@@ -28,7 +28,7 @@ fn block(ordinal: u32, kind: BlockKind) -> BlockEnded {
     BlockEnded { ordinal, kind, status: BlockStatus::Done, exit, duration_ms: 1, verify: None }
 }
 
-/// What a true attempt tells.
+/// The entries of an honest attempt.
 fn honest() -> Vec<BlockEnded> {
     let kinds = [BlockKind::Agent, BlockKind::Script, BlockKind::Script, BlockKind::Capture];
     let mut blocks: Vec<BlockEnded> = kinds.into_iter().zip(0..).map(|(kind, at)| block(at, kind)).collect();
@@ -174,7 +174,7 @@ fn dispatched(run: &mut Teller<'_>, lab: &Lab, bend: impl FnOnce(&mut Manifest))
     e.manifest = Digest::of(&bytes);
 }
 
-/// Has the attempt be one that is tried again, with blocks that are bent, before one that is told as it was.
+/// Inserts a failed attempt with modified blocks before the honest one.
 fn again(run: &mut Teller<'_>, bend: impl FnOnce(&mut Vec<BlockEnded>)) {
     let ended = run.drafts.pop().unwrap();
     run.state = {

@@ -120,7 +120,7 @@ fn needs() -> Vec<Case> {
             pair(&document, "a", &json!({"kind": "output", "path": "m.json"})),
             &["undeclared-product items[1].needs.k.select"],
         ),
-        // Nobody who reads the plan elsewhere knows the shape.
+        // A reader elsewhere does not have the shape.
         Case(
             pair(&json!({"subagentShape": "doc.write"}), "a", &json!({"kind": "document", "name": "n"})),
             &["undeclared-product items[1].needs.k.select"],
@@ -222,11 +222,11 @@ fn every_code_is_reported_where_it_belongs() {
         ]
     );
     seen.extend(elsewhere.iter().map(|line| line.split(' ').next().unwrap().to_owned()));
-    // What a need takes from elsewhere is looked for by whoever has the repository: see `elsewhere`.
+    // Sources outside the run are checked against the repository: see `elsewhere`.
     seen.insert("bad-source".to_owned());
     // Bases and files are looked for there too: see `plan::located`.
     seen.extend(["missing-base".to_owned(), "missing-artifact".to_owned()]);
-    // What is wrong with the file of a pipeline is told when that is read.
+    // Problems of a pipeline's file are reported when it is read.
     let of_pipeline = Spec::parse(br#"{"schemaVersion":1,"id":"a.b","blocks":[]}"#).expect_err("it has no block");
     assert_eq!(lines(&of_pipeline), ["bad-pipeline blocks"]);
     seen.insert("bad-pipeline".to_owned());

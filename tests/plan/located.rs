@@ -1,4 +1,4 @@
-//! What `validate` says of a plan by the lines and the items of its file, and of what a run of it would lack.
+//! The lines and items in `validate`'s problems, and missing prerequisites of a run.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn a_base_and_artifacts_that_are_not_there_are_found() {
     assert_eq!(codes(&[], 0), Vec::<String>::new());
     plan("nowhere", "gone.md");
     assert_eq!(codes(&[], 1), ["missing-base base", "missing-artifact artifacts.spec"]);
-    // What is said on the command line counts, and is at no place of the file.
+    // Command-line options take precedence and have no line.
     assert_eq!(codes(&["--base", "HEAD"], 1), ["missing-artifact artifacts.spec"]);
     assert_eq!(codes(&["--base", "elsewhere"], 1), ["missing-base ", "missing-artifact artifacts.spec"]);
     let said = ground.env.handoff(["validate", "../plan.json"]).exit(1);

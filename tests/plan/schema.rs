@@ -13,7 +13,7 @@ use super::codes::Case;
 use super::{check, codes, item, plan_of};
 use crate::common::{Environment, answers, examples};
 
-/// What is put in the place of every value of a plan.
+/// Replacement values for every value of a plan.
 fn others() -> [Value; 9] {
     [
         json!(null),
@@ -143,8 +143,8 @@ fn mutants(plan: &Value) -> Vec<Value> {
     all
 }
 
-/// Returns whether a problem is one that no schema can know: of two values that differ in a way that JSON does not, or that stand in
-/// different places.
+/// Returns whether a problem is one that no schema can know: of two values that differ in a way
+/// that JSON does not, or that stand in different places.
 fn is_beyond(problem: &str) -> bool {
     let beyond = [
         "is no requirement",
@@ -171,7 +171,8 @@ fn the_schema_refuses_nothing_that_the_reader_takes_and_takes_nothing_that_it_re
     for plan in mutants(&whole) {
         let (problems, found) = (read(&plan), wrong(&schema, &plan));
         if problems.is_empty() {
-            // What an executor must find is known to the schema, and none of the reader's matter.
+            // The schema includes the executors' required inputs, but nothing specific to a
+            // repository.
             let known = found.is_empty() || check(&plan).is_err();
             assert!(known, "the reader takes, and the schema refuses: {found:?}\n{plan}");
             taken += 1;
@@ -192,7 +193,8 @@ fn the_schema_says_of_every_plan_in_the_table_of_codes_what_it_can_know() {
             unseen.extend(lines.iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned()));
         }
     }
-    // Names of other items and of what is registered, one of which may be meant without a name; types of edges; names by their bytes; paths of one place.
+    // Names of other items and of what is registered, one of which may be meant without a name;
+    // types of edges; names by their bytes; paths of one place.
     let beyond = [
         "bad-id",
         "bad-input-key",

@@ -1,4 +1,5 @@
-//! Threads that many write at once: whatever is compatible lands, each once, and every chain is one line.
+//! Threads that many write at once: whatever is compatible lands, each once, and every chain is one
+//! line.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -78,7 +79,7 @@ fn checkpoints_of_one_thread_all_land() {
 fn the_same_state_saved_many_times_in_one_moment_is_that_many_checkpoints() {
     let ground = Ground::new();
     ground.env.write("state", "x");
-    // What begins the thread would be the same commit for everybody, byte for byte.
+    // The first commit of the thread would be identical for everyone.
     let arguments = ["checkpoint", "t", "--state", "../state"];
     let save = |_| {
         ground.start_with(&arguments, |command| {
@@ -126,7 +127,7 @@ fn threads_share_one_log() {
     for at in 0..6 {
         is_one_line(&ground, &format!("t{at}"), 2);
     }
-    // The log knows of both checkpoints of each, and nobody takes that for entries that are gone.
+    // The log names both checkpoints of each, which does not count as lost entries.
     let log = ground.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let commits = ground.env.git(["log", "--format=%b", log.trim()]).success();
     let said: Vec<Value> = commits.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -188,7 +189,7 @@ fn one_name_and_one_offer_are_taken_once() {
     for (ended, why) in [(forks, "already"), (adoptions, "used")] {
         let refused: Vec<_> = ended.iter().filter(|(code, _)| *code != 0).collect();
         assert_eq!(refused.len(), 5, "{ended:?}");
-        // Nobody is told to try again what cannot succeed.
+        // No hint suggests a hopeless retry.
         assert!(refused.iter().all(|(code, said)| *code == 1 && said.contains(why)), "{ended:?}");
     }
     ground.env.handoff(["thread", "verify", "new"]).success();

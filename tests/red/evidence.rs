@@ -1,4 +1,5 @@
-//! That a red item is red wherever its evidence goes: in proofs, bundles and exports, and in a chain that tells it plainly.
+//! A red item stays red in all evidence: proofs, bundles, exports, and a chain that records it
+//! plainly.
 
 use git_handoff::ledger::prove;
 use git_handoff::model::entry::{Event, Verified, VerifiedBy};

@@ -1,4 +1,4 @@
-//! Whose word counts, through the program: keys, lists of keys, and runs that somebody else planted.
+//! Trust through the program: keys, lists of keys, and planted runs.
 
 use crate::common::Environment;
 use crate::common::finished;

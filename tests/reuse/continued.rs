@@ -1,4 +1,4 @@
-//! What a run says that it continues, and does not.
+//! False claims of continuing a run.
 
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::merkle;
@@ -207,7 +207,7 @@ fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
     let report = lab.verify();
     assert_eq!(report.headline, "MISMATCH", "{}", report.to_text(false));
     assert!(report.to_text(false).contains("goes on otherwise"));
-    // One that goes on from it is no other.
+    // A longer version of it is not another run.
     let _: RunId = continued.run.clone();
     lab.git(&["update-ref", "refs/handoff/runs/first", &continued.head.commit.unwrap().to_string()]);
     assert_intact(&lab.verify());

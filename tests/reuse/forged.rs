@@ -26,7 +26,7 @@ fn first(lab: &Lab) -> RunId {
     first_by(lab, &lab.signer)
 }
 
-/// Such a run that somebody else began.
+/// Such a run, begun by another key.
 fn first_by(lab: &Lab, signer: &Signer) -> RunId {
     let mut teller = Teller::submit(lab, &plan("first"));
     if signer.fingerprint() != lab.signer.fingerprint() {
@@ -46,7 +46,7 @@ fn first_by(lab: &Lab, signer: &Signer) -> RunId {
     "first".parse().unwrap()
 }
 
-/// What shows that an item of the run did what it did.
+/// The evidence of an item of the run.
 fn evidence(lab: &Lab, run: &RunId, item: &str) -> Evidence {
     let reference = format::run_ref(run);
     let proof = prove::item(&lab.store, &reference, &id(item), None).unwrap();
@@ -195,7 +195,7 @@ fn evidence_is_not_read_that_is_heavier_than_any_can_be() {
     let run = first(&lab);
     let mut heavy = evidence(&lab, &run, "make");
     assert!(Evidence::parse(&heavy.canonical()).is_some());
-    // What is shown is a value of anybody's making until it is read as an entry.
+    // The included value is untrusted until parsed as an entry.
     heavy.proof.as_mut().unwrap().shown[0].entry = vec![json!([]); 4 * CONTAINERS].into();
     assert!(Evidence::parse(&heavy.canonical()).is_none());
 }
@@ -208,7 +208,7 @@ fn a_proof_is_worth_no_more_here_than_it_is_alone() {
     assert!(report.row("handoff").unwrap().detail.contains("proven"), "{}", report.to_text(false));
     let strangers = report.signers.iter().filter(|signer| !signer.trusted);
     assert_eq!(strangers.map(|signer| &*signer.fingerprint).collect::<Vec<_>>(), [other.fingerprint()]);
-    // Who began the other run is revoked by now, and who sealed it is not.
+    // The other run's first key is revoked, its sealing key is not.
     let revoked = [(other.fingerprint(), None)].into();
     let report = lab.verify_with(&Options { revoked, ..lab.options() });
     assert_fails(&report, "signature", "takes from another run");

@@ -1,4 +1,5 @@
-//! Documents: put on a run and read back, produced and consumed by items, refused where something is not as declared.
+//! Documents: put on a run and read back, produced and consumed by items, refused where something
+//! is not as declared.
 
 mod growing;
 mod items;
@@ -45,7 +46,8 @@ fn value(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{output}"))
 }
 
-/// Holds that a command is refused with an exit code and these words, prints nothing on stdout, and changes no ref.
+/// Holds that a command is refused with an exit code and these words, prints nothing on stdout, and
+/// changes no ref.
 #[track_caller]
 fn refused(ground: &Ground, code: i32, words: &str, command: impl FnOnce() -> Output) {
     let before = ground.refs();

@@ -125,7 +125,7 @@ fn a_map_that_leaves_no_result_fails_and_not_the_reduce() {
     let lost = ground.item("fail", "map-a");
     assert_eq!(lost.reason, "the product outputs/result is missing, which the rule \"split.reduce\" needs");
     assert_eq!((lost.status.as_str(), ground.item("fail", "map-b").status.as_str()), ("failed", "done"));
-    // Of survivors, those count that have it.
+    // Only survivors with the file count.
     ground.env.write("plan.json", &plan("reduce-survivors"));
     ground.env.handoff(["run", "../plan.json"]).ends(0);
     assert_eq!(ground.env.handoff(["cat", "reduce-survivors/reduce:outputs/all"]).success(), "part-b\n");

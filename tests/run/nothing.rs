@@ -1,4 +1,5 @@
-//! Items that are done and handed over nothing: every view says so, but for items that have nothing to hand over by design.
+//! Items that are done and handed over nothing: every view says so, but for items that have nothing
+//! to hand over by design.
 
 use serde_json::{Value, json};
 

@@ -34,12 +34,12 @@ fn play(pattern: &str, items: &[Value], exit: i32) -> Ground {
     ground
 }
 
-/// What became of every item, in the order of their ids.
+/// The results of all items, by id.
 fn told(ground: &Ground) -> Vec<String> {
     ground.items("r").iter().map(|(id, item)| format!("{id} {}", item.status)).collect()
 }
 
-/// What rules had the run say.
+/// The outcomes recorded by rules.
 fn said(ground: &Ground) -> Vec<String> {
     let entries = ground.entries("r");
     let concluded = entries.iter().filter(|entry| entry["kind"] == "run.concluded");

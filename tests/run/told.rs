@@ -1,4 +1,4 @@
-//! What people are told who misspell a key, ask for an item again, or wonder why nothing is reused.
+//! Messages about misspelt keys, retries, and missing reuse.
 
 use serde_json::{Value, json};
 

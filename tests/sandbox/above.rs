@@ -1,4 +1,5 @@
-//! Settings files that tools open where they see them: above the worktree, and in folders that workers are given.
+//! Settings files that tools open where they see them: above the worktree, and in folders that
+//! workers are given.
 
 use serde_json::json;
 
@@ -16,8 +17,8 @@ fn scenes(what: &str) -> impl Iterator<Item = (Layers, Scene)> {
     })
 }
 
-/// Opens a file by each of some names in all folders above, as a tool does that takes a missing file for none: prints what it
-/// reads, and `refused` for a file that it cannot open.
+/// Opens a file by each of some names in all folders above, as a tool does that takes a missing
+/// file for none: prints what it reads, and `refused` for a file that it cannot open.
 const LOOK: &str = "d=$PWD; while d=$(dirname \"$d\"); do for n in $NAMES; do \
                     if [ -e \"$d/$n\" ]; then cat \"$d/$n\" 2>/dev/null || echo refused $n; fi; done; [ \"$d\" != / ] || break; done";
 

@@ -1,5 +1,6 @@
-//! Everything that a worker was seen to do to those around it: with nothing that confines it each attack works, and each layer takes
-//! its part of them away. `docs/threat-model.md` shows the table that this is.
+//! Everything that a worker was seen to do to those around it: with nothing that confines it each
+//! attack works, and each layer takes its part of them away. `docs/threat-model.md` shows the table
+//! that this is.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,10 +15,11 @@ use super::stories::STORIES;
 use crate::common::ground::item;
 use crate::common::part;
 
-/// What somebody tries: a line of shell that ends with 0 where it worked. `{…}` stands for places outside.
+/// An attack: a shell command that exits with 0 if it worked. `{…}` are placeholders for places
+/// outside.
 struct Attack {
     name: &'static str,
-    /// What is tried, for people.
+    /// A description.
     what: &'static str,
     script: &'static str,
     /// Whether Landlock and seccomp stop it without bubblewrap.
@@ -355,7 +357,7 @@ fn with_all_layers_none_is_left_for_another_user() {
         && let Some(user) = other_user("all attacks on all layers, for another user")
     {
         let open = open(Layers::All, Some(user));
-        // What is root's business is nobody else's.
+        // Only root may do this.
         let roots: Vec<_> =
             ATTACKS.iter().filter(|a| a.script.starts_with("[ $(id -u) != 0 ]")).map(|a| a.name).collect();
         let left: Vec<_> = open.into_iter().filter(|name| !roots.contains(name)).collect();
@@ -462,7 +464,7 @@ fn open(layers: Layers, user: Option<u32>) -> Vec<&'static str> {
     if cached() == cached_before {
         open.retain(|name| !name.ends_with("-cache"));
     }
-    // What cannot be told from inside.
+    // Unknown from inside.
     if layers != Layers::None {
         assert_eq!(scene.ground.env.git(["rev-parse", "main"]).stdout, before);
         assert!(scene.victim_is_well());

@@ -1,4 +1,5 @@
-//! Caches of tools, and folders for temporary files: workers write in their place, and what is the user's stays as it is.
+//! Caches of tools, and folders for temporary files: workers write in their place, and what is the
+//! user's stays as it is.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -49,7 +50,7 @@ fn done(output: &Output, scene: &Scene, piece: &str) -> String {
     said
 }
 
-/// What a tool does with its cache: locks it, appends, replaces, removes, and adds.
+/// Operations of a tool on its cache: lock, append, replace, remove, add.
 const TOOL: &str = "cd ~/.npm/_cacache && flock index true && echo two >>index && cat index content/a && echo b >b.tmp && \
                     mv b.tmp content/b && rm content/a && chmod 0600 index && ln index linked && ls . content";
 
@@ -161,7 +162,7 @@ fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
 #[test]
 fn nothing_of_it_is_left_behind() {
     for (layers, scene) in scenes("leftovers of caches") {
-        // A folder that nobody may enter is left to be removed.
+        // An inaccessible folder is left over.
         scene.says("gone", "mkdir -p ~/.npm/_cacache/shut/in && chmod 0 ~/.npm/_cacache/shut; echo x >$TMPDIR/x");
         let own = find(&scene.ground.path("worktrees"), "@own");
         assert_eq!(own, Vec::<String>::new(), "{layers:?}");
@@ -220,7 +221,7 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
             scene.ground.env.write(&format!("xdg/{file}"), &format!("{file}\n"));
         }
         scene.ground.env.write("xdg/config/pip/pip.conf", "[global]\n");
-        // What is left at the usual place does not count.
+        // Files at the usual place do not count.
         scene.ground.env.write("home/.cache/uv/old", "old\n");
         scene.ground.env.write("home/.config/mise/config.toml", "old\n");
         let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! No worker writes a file that git or this program reads or runs outside by the user's configuration.
+//! No worker writes a file that git or this program reads or runs outside by the user's
+//! configuration.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +8,8 @@ use serde_json::json;
 
 use super::scene::{Layers, Scene};
 
-/// Files below the home directory that the configuration names, each in a folder that the worker may write.
+/// Files below the home directory that the configuration names, each in a folder that the worker
+/// may write.
 const NAMED: [&str; 6] = [
     "dotfiles/included",
     "dotfiles/deep/included",

@@ -1,4 +1,5 @@
-//! Filters of the repository that take what they do from the folder that they run in, and what becomes of what they make.
+//! Filters of the repository that take what they do from the folder that they run in, and what
+//! becomes of what they make.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +13,7 @@ use crate::common::ground::item;
 /// A filter that looks for its settings where it runs, as many do; they are a program.
 const TIDY: &str = "#!/bin/sh\nif [ -f tidy.conf ]; then . ./tidy.conf; fi\ntr a-z A-Z\n";
 
-/// What git-lfs does with a file: its content goes to the storage, and a pointer comes out.
+/// A filter like git-lfs: content goes to the storage, and a pointer comes out.
 const LFS: &str = "#!/bin/sh
 set -e
 storage=$(git config lfs.storage) content=$(mktemp)
@@ -24,7 +25,8 @@ python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[2])' $content $folde
 printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' $name $(stat -c %s $folder/$name)
 ";
 
-/// A filter that is started once for all files, by the protocol of gitattributes(5), and looks for its settings as the first does.
+/// A filter that is started once for all files, by the protocol of gitattributes(5), and looks for
+/// its settings as the first does.
 const MANY: &str = "#!/usr/bin/env python3
 import subprocess, sys
 subprocess.run(['sh', '-c', '[ ! -f tidy.conf ] || . ./tidy.conf'])
@@ -53,8 +55,8 @@ while True:
     put()
 ";
 
-/// Tries to have a filter run what a worker left; `then` ends the item, with which the command ends with `status`. Returns whether it
-/// worked.
+/// Tries to have a filter run what a worker left; `then` ends the item, with which the command ends
+/// with `status`. Returns whether it worked.
 pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
     set_up(scene);
     let (home, taken) = (scene.ground.path("home"), scene.ground.path("beside/taken"));
@@ -294,7 +296,8 @@ fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
     let scene = Scene::new(Layers::Inner);
     set_up(&scene);
     scene.ground.config("handoff.captureTimeout", "8");
-    // One of nothing but holes, and one that differs; whatever the file, a pointer to the one that it names comes of it.
+    // One of nothing but holes, and one that differs; whatever the file, a pointer to the one that
+    // it names comes of it.
     let conf = "set -e; read which; f=$(mktemp); truncate -s 90M $f; \
                 [ $which = one ] || printf x >>$f; \
                 if [ $which = one ]; then n=$ONE; else n=$OTHER; fi; \

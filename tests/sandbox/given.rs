@@ -1,4 +1,5 @@
-//! What settings give that holds more than anybody means: secrets below what a link leads to, and where others lay things.
+//! Settings that would give access to more than intended: secrets behind links, and mounts over
+//! them.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -109,7 +110,7 @@ fn a_tracked_file_gives_no_file_by_naming_it_and_raises_no_limit() {
         let line = format!("cat {}; echo; ulimit -f", scene.ground.path("mine/diary").display());
         let item =
             |id: &str| json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": "x" }, "maxAttempts": 1 });
-        // Whoever says so himself is heard.
+        // An explicit setting of the user applies.
         scene.ground.config("handoff.subagent.x.command", &line);
         scene.drive("own", &[item("a")]).ends(0);
         let said = scene.handoff(&["cat", "own/a:transcript"]).stdout;

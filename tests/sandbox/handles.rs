@@ -1,4 +1,4 @@
-//! What a worker does by a file that another one had open in its worktree and passed on before it ended.
+//! Access through a file descriptor that an earlier worker passed on.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,8 @@ to.connect(folder + '/socket')
 socket.send_fds(to, [b'x'], [os.open('a.txt', os.O_RDWR)])
 ";
 
-/// The same from where nothing may be made or listened to: asks for the file, waits for its time, and writes into it.
+/// The same from where nothing may be made or listened to: asks for the file, waits for its time,
+/// and writes into it.
 const ASKS: &str = "import os, socket, sys, time
 folder = sys.argv[1]
 sys.stdin.buffer.read()
@@ -62,7 +63,8 @@ os.rename(folder + '/new', folder + '/socket')
 socket.send_fds(listener.accept()[0], [b'x'], [os.open('a.txt', os.O_RDWR)])
 ";
 
-/// Prepares executors that may all write one folder, of which `takes` takes a file; returns how to say that its time has come, and wait for it.
+/// Prepares executors that may all write one folder, of which `takes` takes a file; returns how to
+/// say that its time has come, and wait for it.
 fn prepare(scene: &Scene, names: &[&str]) -> String {
     let shared = scene.ground.path("shared");
     fs::create_dir(&shared).unwrap();
@@ -90,7 +92,8 @@ pub(super) fn reach_the_next(scene: &Scene) -> Option<bool> {
     works
 }
 
-/// The same, where it is taken when all that the worker started is gone: by a filter that runs over what it left.
+/// The same, where it is taken when all that the worker started is gone: by a filter that runs over
+/// what it left.
 pub(super) fn reach_the_next_by_a_filter(scene: &Scene) -> Option<bool> {
     filters::set_up(scene);
     let shared = scene.ground.path("shared");
@@ -98,7 +101,8 @@ pub(super) fn reach_the_next_by_a_filter(scene: &Scene) -> Option<bool> {
     reach_the_next_by(scene, [&left, "python3 hands.py"], "; sleep 1")
 }
 
-/// `by` is how the file is taken and passed on, with the shared folder as the last word, and `more` what the next worker does before it looks.
+/// `by` is how the file is taken and passed on, with the shared folder as the last word, and `more`
+/// what the next worker does before it looks.
 fn reach_the_next_by(scene: &Scene, by: [&str; 2], more: &str) -> Option<bool> {
     if !is_ext4(Path::new("/tmp")) {
         skipped("what is written into worktrees that are used again", "/tmp lies on another file system than ext4");
@@ -113,7 +117,8 @@ fn reach_the_next_by(scene: &Scene, by: [&str; 2], more: &str) -> Option<bool> {
         scene.ground.config(&format!("handoff.subagent.{name}.command"), &format!("{command} {shared}"));
     }
     let mut items = vec![dispatch("takes", &[]), dispatch("passes", &[]), dispatch("pause", &[])];
-    // The spent worktree is ready by then, and of two that are taken it is one, whatever else is ready.
+    // The spent worktree is ready by then, and of two that are taken it is one, whatever else is
+    // ready.
     for (name, other) in [("one", "two"), ("two", "one")] {
         let command = format!(
             "touch {shared}/{name}; until [ -e {shared}/{other} ]; do sleep 0.05; done; {wait}{more}; cat a.txt"

@@ -70,7 +70,7 @@ fn the_small_program_serves_where_it_lies_beside_and_is_of_this_version() {
     let scene = Scene::new(Layers::Inner);
     scene.ground.config("handoff.sandbox", "none");
     let small = scene.ground.path("bin/git-handoff-attempt");
-    // Of a name, the kernel keeps 15 bytes.
+    // The kernel keeps 15 bytes of a name.
     let above = "cat /proc/$PPID/comm";
     assert_eq!(scene.says("beside", above), "git-handoff-att\n");
     let other = |script: &str| {
@@ -132,7 +132,7 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
                    sandbox was `none`\n";
         assert!(less.contains(why) && less.contains("✗ MISMATCH"), "{less}");
     }
-    // What is not here is not known to have been confined.
+    // A missing manifest counts as unconfined.
     scene.ground.env.git(["update-ref", "-d", "refs/handoff/runs/next"]).success();
     let less = required("last").exit(3).stdout;
     assert!(less.contains("and the run next, which products were taken from, is not here to its seal"), "{less}");
@@ -186,14 +186,14 @@ fn built_in_executors_are_confined_as_their_settings_say() {
     assert_eq!(scene.manifest("open/a")["network"], "any");
     scene.ground.config("handoff.executor.command.network", "none");
     scene.ground.config("handoff.executor.dispatch.network", "none");
-    // What a subagent says of itself opens nothing that `dispatch` shuts.
+    // A subagent's setting does not open what `dispatch` closes.
     scene.ground.config("handoff.subagent.own.network", "any");
     scene.drive("shut", &items).ends(0);
     for id in ["a", "b"] {
         assert_eq!(scene.handoff(&["cat", &format!("shut/{id}:outputs/said")]).stdout, "shut\n");
         assert_eq!(scene.manifest(&format!("shut/{id}"))["network"], "none");
     }
-    // What was done with the network open is not the same task.
+    // An attempt with network access is not the same task.
     scene.ground.submit("again", &items);
     scene.handoff(&["run", "--reuse", "again"]).ends(0);
     let log = scene.handoff(&["log", "again"]).stdout;

@@ -1,4 +1,4 @@
-//! Who uses more than they may fails by themselves, with the reason, and disturbs nobody.
+//! An item above its limits fails alone, with the reason, without affecting others.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::scene::{Layers, Scene, has_bubblewrap, skipped};
 use crate::common::ground::item;
 
-/// A setting, what somebody does who does not keep to it, and what the reason says.
+/// A setting, a command that exceeds it, and the text of the reason.
 const HOGS: &[(&str, &str, &str, &str)] = &[
     (
         "maxProcesses",
@@ -109,7 +109,7 @@ fn hogs(layers: Layers, user: Option<u32>) {
             json!({ "id": id, "executor": "dispatch", "inputs": { "subagent": id }, "maxAttempts": 1, "timeout": 120 }),
         );
     }
-    // Who keeps to it is beside them all the time.
+    // A well-behaved item runs beside them.
     items.extend((0..4).map(|at| item(&format!("good{at}"), "sleep 1; echo fine >outputs/x")));
     scene.drive("hogs", &items).ends(4);
     for (at, (setting, _, _, reason)) in HOGS.iter().enumerate() {
@@ -159,7 +159,7 @@ fn shared_memory_is_bounded_for_another_user() {
     }
 }
 
-/// Runs an item as one who has settings of its own, and returns what is said of it.
+/// Runs an item with its own settings, and returns the output.
 pub(super) fn ends_by(scene: &Scene, settings: &[(&str, &str)], script: &str) -> String {
     scene.ground.env.write("hog.py", script);
     let command = format!("exec python3 {}", scene.ground.path("hog.py").display());
@@ -244,8 +244,8 @@ fn what_the_kernel_bounds_it_bounds_for_the_command_alone() {
     }
 }
 
-/// Lines of processes of which each makes the next and ends at once, for so many seconds and no more: whoever looks for them finds what
-/// is gone by then.
+/// Chains of short-lived processes, each starting the next, for a limited time: a scan finds only
+/// ended ones.
 const LINES: &str = "#define _GNU_SOURCE
 #include <stdlib.h>
 #include <time.h>
@@ -305,7 +305,7 @@ threading.Thread(target=beat).start()
 ctypes.CDLL(None).syscall(60, 0)
 ";
     scene.ground.env.write("beat.py", beat);
-    // Whoever may end its supervisor is not to outlive it.
+    // A worker that can kill its supervisor must not outlive it.
     let lives = format!("setsid python3 {} {} & sleep 1; kill -9 $PPID; sleep 9", program.display(), beats.display());
     scene.drive("beats", &[item("first", &lives)]).ends(4);
     let length = || std::fs::metadata(&beats).unwrap().len();

@@ -1,5 +1,5 @@
-//! Links that a worker leaves in what it may write, where the settings of others lead through: nobody gets anywhere by them. Each
-//! works where nothing confines the workers; `docs/threat-model.md` shows them among the attacks.
+//! Symbolic links planted by a worker in paths that other settings use: they lead nowhere. Each
+//! works without confinement; `docs/threat-model.md` lists them among the attacks.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,11 @@ struct Way {
     what: &'static str,
     /// The setting through which another worker is led, and its value.
     setting: (&'static str, &'static str),
-    /// What somebody else may write.
+    /// A path that another worker may write.
     writable: &'static str,
-    /// What it does.
+    /// Its command.
     plants: &'static str,
-    /// What the other one does, in a worktree.
+    /// The other worker's command, in a worktree.
     reads: &'static str,
 }
 
@@ -81,7 +81,7 @@ const WAYS: &[Way] = &[
     },
 ];
 
-/// What the links lead to: secrets by their names, what is just not given, and another's business.
+/// The targets of the links: secrets, ungranted files, and foreign data.
 const TARGETS: [&str; 3] = ["home/.ssh", "beside/private", "repo/.git/handoff"];
 
 /// Returns the rows of the table of attacks.
@@ -91,7 +91,7 @@ pub(super) fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 #[test]
 fn each_leads_there_where_nothing_confines_the_workers() {
-    // What copies is no worker, and follows none whoever is confined.
+    // Copying happens outside a worker, and follows no link of a confined one.
     for way in WAYS.iter().filter(|way| way.setting.0 != "handoff.workspace.copy") {
         let tried = Tried::of(Layers::None, None, way, TARGETS[1]);
         assert!(
@@ -182,7 +182,7 @@ fn a_link_of_the_users_own_is_followed() {
 
 fn none_leads_anywhere(layers: Layers, user: Option<u32>) {
     for (at, way) in WAYS.iter().enumerate() {
-        // Of those that are alike each leads to another one.
+        // Similar ones lead to different targets.
         let targets = if at < 2 { &TARGETS[..] } else { &TARGETS[at % TARGETS.len()..][..1] };
         for target in targets {
             let tried = Tried::of(layers, user, way, target);
@@ -192,9 +192,10 @@ fn none_leads_anywhere(layers: Layers, user: Option<u32>) {
     }
 }
 
-/// What came of one way.
+/// The result of one path.
 struct Tried {
-    /// What those said who were led, in the same driver and in another one, and what the driver said of them.
+    /// The output of the misled workers, in the same and in another driver, and the driver's
+    /// messages.
     said: String,
     was_written: bool,
 }
@@ -229,7 +230,7 @@ impl Tried {
         if let Some(user) = user {
             own(&scene.ground.path(""), user);
         }
-        // Whoever is led was looked at before, as well.
+        // The misled worker was checked before, too.
         let items =
             [dispatch("before", "b", &[]), dispatch("plants", "a", &["before"]), dispatch("led", "b", &["plants"])];
         let mut said = scene.drive("one", &items).to_string();

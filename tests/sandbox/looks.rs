@@ -1,4 +1,4 @@
-//! What a worker has looked at costs whoever looks no more than it may: neither memory nor time is the worker's to give away.
+//! Inspecting a worker's files has bounded memory and time.
 
 use super::limits::ends_by;
 use super::scene::{Layers, Scene, skipped};

@@ -1,11 +1,12 @@
-//! Whoever changes what lies on the disk while it is looked at hides nothing.
+//! Changing files during a scan hides nothing.
 
 use super::limits::ends_by;
 use super::scene::{Layers, Scene};
 
 #[test]
 fn whoever_keeps_the_disk_from_being_looked_at_is_ended() {
-    // So deep that one gets back only by the name of the folder above, and always on the move there.
+    // So deep that one gets back only by the name of the folder above, and always on the move
+    // there.
     let moves = "import os
 for i in range(145):
     for j in range(3): os.mkdir('s%d' % j)
@@ -56,8 +57,8 @@ time.sleep(200)
     assert_eq!(reason, "filled more than 52428800 bytes of the disk");
 }
 
-/// Has two folders of many, and what takes 60 MiB go from the one that is listed last to the other as soon as that was listed, and back
-/// as soon as this one was.
+/// Has two folders of many, and what takes 60 MiB go from the one that is listed last to the other
+/// as soon as that was listed, and back as soon as this one was.
 const SHIFTS: &str = "import ctypes, os, select, struct, time
 watch = ctypes.CDLL(None).inotify_init1(0o4000)
 names = {}
@@ -116,7 +117,7 @@ fn what_goes_where_it_was_looked_for_already_counts() {
     }
 }
 
-/// The first thread of a process is held by somebody who traces it, and another goes on.
+/// The first thread of a process is traced while another continues.
 const TRACED: &str = "child = os.fork()
 if child:
     time.sleep(.5)

@@ -1,4 +1,5 @@
-//! Attacks on caches, by a worker that may write around them, and by what lies in them: nobody gets what workers must not see.
+//! Attacks on caches, by planted files and by a worker that may write around them: none reveals
+//! secrets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -44,7 +45,7 @@ fn with_cache(layers: Layers, (_, cache, file): (&str, &str, &str)) -> Scene {
     scene
 }
 
-/// What a worker tries that was given another cache: the user's keys are read and written, at both homes.
+/// A worker with a different cache tries to read and write the user's keys, in both homes.
 fn tries(scene: &Scene, cache: &str, file: &str) -> String {
     let real = scene.ground.path("home").join(cache);
     format!(
@@ -114,7 +115,8 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
             let home = scene.ground.path("home");
             let up = vec![".."; Path::new(cache).components().count() - 1].join("/");
             let target = target.replace("{up}", &up).replace("{home}", home.to_str().unwrap());
-            // Another worker is never as quick as this, which replaces the cache when bubblewrap is about to look for it.
+            // Another worker is never as quick as this, which replaces the cache when bubblewrap is
+            // about to look for it.
             let place = home.join(cache);
             let bwrap = format!(
                 "#!/bin/sh\ncase \"$*\" in *confine-attempt*) mv {0} {0}.was && ln -s {target} {0};; esac\nPATH={1}\nexec bwrap \"$@\"\n",
@@ -130,7 +132,8 @@ fn a_link_that_comes_when_the_mounts_are_made_leads_nowhere() {
             let case = format!("{cache} -> {target}: {output}{said}");
             assert!(place.is_symlink(), "{case}");
             is_kept(&scene, &said, &case);
-            // No other part of its folder is given, so that nothing but the link itself is in the way.
+            // No other part of its folder is given, so that nothing but the link itself is in the
+            // way.
             if cache == "go/pkg" {
                 assert!(output.status == Some(0) && said.starts_with("cached\ncached\n"), "{case}");
             }

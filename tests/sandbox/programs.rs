@@ -1,4 +1,5 @@
-//! Programs that people use must work inside: each is run for real, on all layers and on the kernel's alone.
+//! Programs that people use must work inside: each is run for real, on all layers and on the
+//! kernel's alone.
 
 use std::process::Command;
 
@@ -127,7 +128,7 @@ fn cargo_builds_and_tests() {
     };
     for layers in [Layers::Inner, Layers::All] {
         let scene = Scene::new(layers);
-        // Where the toolchain lies is for whoever has it elsewhere to say.
+        // A variable names the toolchain if it is elsewhere.
         scene.ground.config(
             "handoff.subagent.cargo.command",
             "PATH=$TOOLCHAIN/bin:$PATH; cargo init -q --name x --vcs none c && cd c && cargo test -q --offline",

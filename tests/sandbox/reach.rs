@@ -1,4 +1,4 @@
-//! What is reached where files lie oddly, or change while a worker runs.
+//! Access to files at unusual places, and to files that change during the run.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,10 +1,11 @@
-//! What a confined worker fetches from: remotes that are repositories on this machine, and nothing else that lies in these.
+//! Fetching in a confined worker: local remotes, and nothing else in these repositories.
 
 use super::scene::{Layers, Scene, has_bubblewrap};
 
 const ALL: [Layers; 2] = [Layers::Inner, Layers::All];
 
-/// A scene whose repository has a remote at a path, in which there is a branch that the repository lacks.
+/// A scene whose repository has a remote at a path, in which there is a branch that the repository
+/// lacks.
 fn scene(layers: Layers, clone: &[&str]) -> Scene {
     let scene = Scene::new(layers);
     let env = &scene.ground.env;

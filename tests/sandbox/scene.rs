@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common::ground::{Ground, item};
 use crate::common::{Environment, Output, attendant_path, program_path};
 
-/// What the victim holds in its environment.
+/// The victim's environment.
 pub(super) const SECRET: &str = "a-secret-of-the-victim";
 
 /// How workers are confined.
@@ -75,8 +75,8 @@ impl Scene {
         let inner = ground.path("inner").to_str().unwrap().to_owned();
         without_bubblewrap(Path::new(&inner));
         fs::create_dir(ground.path("bin")).unwrap();
-        // By another process: what another test starts while this one writes would hold the program open for writing, and then
-        // nobody can start it.
+        // Started by another process, because a concurrent test's child could otherwise keep the
+        // program open for writing.
         let mut copy = std::process::Command::new("cp");
         copy.args([program_path(), attendant_path()]).arg(ground.path("bin"));
         assert!(copy.status().unwrap().success());
@@ -91,7 +91,7 @@ impl Scene {
         let mut victim = Command::new("sleep");
         victim.arg("600").env("VICTIM", SECRET).stdin(Stdio::null());
         let victim = as_user(victim, user).spawn().unwrap();
-        // A terminal that somebody sits at, who does not type.
+        // A terminal with an idle user.
         let mut terminal = Command::new("script");
         terminal.args(["-q", "-c", "exec sleep 600", "/dev/null"]).current_dir("/");
         terminal.stdin(Stdio::piped()).stdout(Stdio::null());
@@ -103,17 +103,17 @@ impl Scene {
         Self { ground, layers, inner, user, victim, terminal, tcp, udp, _sockets: [by_path, by_name] }
     }
 
-    /// Returns the abstract socket that somebody listens at.
+    /// Returns an abstract socket with a listener.
     pub(super) fn abstract_name(&self) -> String {
         abstract_name(&self.ground)
     }
 
-    /// Returns the number of a process that is nobody's business.
+    /// Returns the id of an unrelated process.
     pub(super) fn victim(&self) -> u32 {
         self.victim.id()
     }
 
-    /// Returns the path of the terminal that somebody sits at.
+    /// Returns the path of the user's terminal.
     pub(super) fn terminal(&self) -> String {
         loop {
             let pid = self.terminal.id();
@@ -144,7 +144,7 @@ impl Scene {
 
     /// Runs it with other variables in its environment.
     pub(super) fn handoff_where(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
-        // With a file open that is nobody's business.
+        // With an unrelated file open.
         let mut command = self.ground.env.command("sh", "repo");
         command.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh"]).arg(self.ground.path("bin/git-handoff"));
         command.args(args).env_remove("GIT_CONFIG_GLOBAL").env("PATH", self.path()).envs(variables.iter().copied());
@@ -238,7 +238,8 @@ pub(super) fn has_bubblewrap(what: &str) -> bool {
     works
 }
 
-/// Says loudly what was not tried, past whatever keeps what tests print; who has it all can insist on it.
+/// Says loudly what was not tried, past whatever keeps what tests print; who has it all can insist
+/// on it.
 pub(super) fn skipped(what: &str, why: &str) {
     assert!(std::env::var_os("HANDOFF_TEST_SANDBOX").is_none(), "NOT TRIED: {what}: {why}");
     let line = format!("NOT TRIED: {what}: {why}\n");

@@ -1,4 +1,5 @@
-//! Attacks that take more than one line of shell: what one worker leaves for the next, and what it does by its own settings.
+//! Attacks that take more than one line of shell: what one worker leaves for the next, and what it
+//! does by its own settings.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,12 +13,12 @@ use super::handles;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
 use crate::common::ground::after;
 
-/// What somebody tries.
+/// The attack.
 pub(super) struct Story {
     pub(super) name: &'static str,
-    /// What is tried, for people.
+    /// A description.
     pub(super) what: &'static str,
-    /// Tries it, and says whether it worked; none where it could not be tried.
+    /// Runs the attack; returns whether it worked, or `None` if it could not run.
     works: fn(&Scene) -> Option<bool>,
 }
 
@@ -97,7 +98,8 @@ pub(super) fn dispatch(id: &str, on: &[&str]) -> Value {
     item
 }
 
-/// Gives a file the blocks of another one, full of zeros, as programs that put blocks in order do: no time of it changes.
+/// Gives a file the blocks of another one, full of zeros, as programs that put blocks in order do:
+/// no time of it changes.
 const EMPTIES: &str = "import fcntl, os, struct, sys, time
 file, other = os.open(sys.argv[1], os.O_RDWR), os.open(os.environ['TMPDIR'] + '/other', os.O_RDWR | os.O_CREAT)
 os.write(other, bytes(4096))
@@ -140,7 +142,7 @@ fn empty_check(scene: &Scene) -> Option<bool> {
 #[expect(clippy::unnecessary_wraps, reason = "other stories cannot be told everywhere")]
 fn library(scene: &Scene) -> Option<bool> {
     let outside = scene.ground.path("beside/linked");
-    // Whoever is linked with these says so in a file; of a library it would run the code.
+    // A program linked with these reports that in a file; of a library it would run the code.
     for (name, file) in [("above", outside.to_str().unwrap()), ("within", "linked")] {
         let key = format!("handoff.subagent.{name}.env");
         scene.ground.env.git(["config", "--add", &key, "LD_DEBUG=files"]).success();
@@ -156,7 +158,8 @@ fn library(scene: &Scene) -> Option<bool> {
     Some(entries.any(|entry| is_linked(entry.file_name().to_str().unwrap())))
 }
 
-/// Makes a segment of memory and a queue as the user has them, or says whether they are there and another is.
+/// Makes a segment of memory and a queue as the user has them, or says whether they are there and
+/// another is.
 const OURS: &str = "import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)
 name, left = sys.argv[2].encode(), sys.argv[3].encode()
@@ -194,7 +197,8 @@ fn plant(scene: &Scene) -> Option<bool> {
     scene.ground.env.write("home/opt/tool", "#!/bin/sh\n");
     symlink(home.join("opt/tool"), home.join("own/bin/tool")).unwrap();
     symlink(home.join("far/bin"), home.join("near")).unwrap();
-    // A folder of `PATH`, one that is not there yet, one that a link leads to and that link, what a link in one leads to, and ours.
+    // A folder of `PATH`, one that is not there yet, one that a link leads to and that link, what a
+    // link in one leads to, and ours.
     let places = ["own/bin/git", "later/bin/git", "far/bin/git", "near/git", "opt/tool"].map(|place| home.join(place));
     let places = [&places[..], &[bin.join("git-handoff-attempt"), bin.join("git")]].concat();
     let plant = |place: &PathBuf| {

@@ -1,4 +1,5 @@
-//! Tools are found where their variables say, and none of what lies beside them is given that is secret.
+//! Tools are found where their variables say, and none of what lies beside them is given that is
+//! secret.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -34,7 +35,8 @@ fn a_version_manager_finds_its_settings_and_its_tools() {
     for layers in WAYS {
         let scene = Scene::new(layers);
         let place = |name: &str| scene.ground.path(name).to_str().unwrap().to_owned();
-        // As asdf does: the version from the home directory, the tool from the folder of the variable.
+        // As asdf does: the version from the home directory, the tool from the folder of the
+        // variable.
         let find = "v=$(sed -n 's/^node //p' \"$HOME/.tool-versions\")\n\
                     exec \"${ASDF_DATA_DIR:-$HOME/.asdf}/installs/node/$v/bin/nodex\"";
         programs(

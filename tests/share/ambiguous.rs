@@ -34,7 +34,7 @@ fn a_name_that_two_remotes_have_is_nobodys() {
     for named in ["origin/handoff-dag-1", "other/handoff-dag-1"] {
         env.handoff_in("clone", ["verify", named]).success();
     }
-    // Our own run of that name is meant, whoever else has one.
+    // The name means our own run, even if others have one.
     env.git_in("clone", ["update-ref", RUN_REF, "refs/handoff/remotes/origin/runs/handoff-dag-1"]).success();
     env.handoff_in("clone", ["status", RUN]).success();
 }
@@ -71,7 +71,8 @@ fn packed_refs_that_two_readers_read_differently_are_refused() {
         let said = env.handoff(["runs"]).exit(1).stderr;
         assert!(said.contains("does not mean the same to every reader"), "{said}");
     }
-    // Not sorted, and not said to be; and a loose ref beside a packed one, which is the one that counts.
+    // Not sorted, and not said to be; and a loose ref beside a packed one, which is the one that
+    // counts.
     let mut lines: Vec<&str> = bare.lines().collect();
     lines.reverse();
     fs::write(&path, lines.into_iter().filter(|line| !line.starts_with('^')).fold(String::new(), |t, l| t + l + "\n"))

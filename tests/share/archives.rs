@@ -1,4 +1,5 @@
-//! Archives on their way: they take the place of the refs of their runs, on the remote and in other clones, and nothing is lost by that.
+//! Archives on their way: they take the place of the refs of their runs, on the remote and in other
+//! clones, and nothing is lost by that.
 
 use serde_json::Value;
 
@@ -15,7 +16,8 @@ fn archived() -> Environment {
     env
 }
 
-/// Returns the names of the refs of ours in a repository, those of archives without what is of the key.
+/// Returns the names of the refs of ours in a repository, those of archives without what is of the
+/// key.
 fn names(env: &Environment, dir: &str) -> Vec<String> {
     let listed = refs(env, dir);
     let names = listed.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
@@ -99,7 +101,7 @@ fn a_remote_that_lets_nothing_go_keeps_the_refs_and_says_so() {
     assert_eq!(names(&env, "hub"), ["refs/handoff/archives/", "refs/handoff/logs/", RUN_REF]);
     let answer = json(&env.handoff(["push", "--all", "--json"]).exit(0));
     assert_eq!(answer["stays"][0]["ref"], RUN_REF);
-    // Nobody who fetches loses anything by that.
+    // A fetching clone loses nothing.
     env.handoff_in("clone", ["fetch"]).success();
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()));
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
@@ -129,7 +131,7 @@ fn the_documented_hook_lets_go_what_an_archive_holds_and_nothing_else() {
 fn an_archive_that_names_a_run_otherwise_is_refused() {
     let env = archived();
     env.handoff(["push", "--all"]).success();
-    // What the clone fetched under that name was another run.
+    // The clone's run of that name was another one.
     env.git_in("clone", ["update-ref", "-d", FETCHED]).success();
     env.write(
         "repo/other.json",
@@ -143,7 +145,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     assert!(output.stderr.contains("does not go on from what was fetched before"), "{output}");
     assert!(refs(&env, "clone").contains(&format!("{} {FETCHED}", tip.trim())));
     assert!(!names(&env, "clone").iter().any(|name| name.contains("archives")));
-    // Whoever brings in the other archive by plain git has two, each sound, that say different things.
+    // Fetching the other archive with plain git gives two valid archives with different content.
     env.handoff(["doctor"]).success();
     env.handoff_in("liar", ["archive", RUN]).success();
     env.git(["fetch", "--quiet", "../liar", "refs/handoff/archives/*:refs/handoff/archives/*"]).success();

@@ -23,7 +23,7 @@ fn a_bundle_is_verified_where_there_is_no_repository() {
     error: there is no run or thread "x" in the bundle
     [exit status: 1]
     "#);
-    // Whom to trust is said by whoever verifies.
+    // The verifier decides whom to trust.
     env.write("nobody", "");
     let strict = ["verify", "--bundle", "../run.bundle", "--signers", "../nobody"];
     assert!(env.handoff_in("nowhere", strict).exit(3).stdout.contains("✗ UNTRUSTED"));
@@ -40,7 +40,7 @@ fn stock_git_reads_it() {
     assert!(said.contains("The bundle records a complete history."), "{said}");
     env.git_in("other", ["fetch", "--quiet", "../run.bundle", "refs/handoff/*:refs/handoff/remotes/ada/*"]).success();
     env.handoff_in("other", ["verify", "ada/handoff-dag-1"]).success();
-    // What the run starts from is not in it.
+    // The base is not included.
     let base = env.git(["rev-parse", "main"]).success();
     assert_ne!(env.git_in("other", ["cat-file", "-e", base.trim()]).status, Some(0));
 }
@@ -135,7 +135,7 @@ fn a_head_that_says_more_than_it_should_is_refused() {
     refused("is no name that a run, thread or log has");
     bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/other\n", "0123456789".repeat(4)));
     refused("points at an object that is not in it");
-    // What is none of ours is left aside, and what says nothing more is taken.
+    // Unknown refs are ignored, and redundant logs are accepted.
     bend(&env, "run.bundle", |head| format!("{}{} refs/heads/main\n", v3(head.clone()), &line(&head)[..40]));
     let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);
     assert!(said.stderr.contains("refs/heads/main is no name"), "{said}");

@@ -6,7 +6,8 @@ use std::path::Path;
 use super::{RUN, pushed};
 use crate::common::Environment;
 
-/// Returns the shell blocks of the document: the gate, what it may insist on, the snapshot, the gate of commits.
+/// Returns the shell blocks of the document: the gate, what it may insist on, the snapshot, the
+/// gate of commits.
 fn snippets() -> [String; 4] {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md")).unwrap();
     let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());

@@ -29,7 +29,8 @@ fn travelling(env: &Environment, dir: &str) -> (String, usize) {
     one
 }
 
-/// Returns an environment whose clones `repo` and `clone` have one key, with a run from each pushed to `hub`.
+/// Returns an environment whose clones `repo` and `clone` have one key, with a run from each pushed
+/// to `hub`.
 fn two() -> Environment {
     let env = shared();
     env.handoff(["push", "--all"]).success();
@@ -69,7 +70,8 @@ fn push_at_once(env: &Environment, names: &[String]) -> Vec<String> {
     names.iter().map(|name| read(name).lines().next().expect("a code").to_owned()).collect()
 }
 
-/// Makes a clone that knows the key, fetches, and finds every run there intact and nothing to complain about.
+/// Makes a clone that knows the key, fetches, and finds every run there intact and nothing to
+/// complain about.
 fn is_whole_elsewhere(env: &Environment, name: &str, runs: &[String]) {
     env.git_in(".", ["clone", "--quiet", "--no-local", "hub", name]).success();
     env.handoff_in(name, ["fetch"]).success();
@@ -86,7 +88,7 @@ fn a_second_clone_goes_on_from_the_log_of_the_first() {
     let env = two();
     let (first, _) = travelling(&env, "repo");
     assert_eq!(only(&env, "hub"), (first.clone(), 4), "{}", refs(&env, "hub"));
-    // What another clone said is no word about the runs of this one.
+    // Another clone's statements are not about this clone's runs.
     assert!(logs(&env, "clone", "refs/handoff/logs").iter().all(|(name, _)| !name.contains('.')));
     run(&env, "clone", "third");
     run(&env, "repo", "fourth");
@@ -122,7 +124,7 @@ fn fresh_clones_leave_one_log_that_tells_of_what_was_pushed() {
 fn jobs_that_push_at_once_all_come_through() {
     let env = shared();
     let names = jobs(&env, 6);
-    // None of them finds a log there, and each begins one.
+    // Neither finds a log there, so each begins one.
     assert_eq!(push_at_once(&env, &names), ["0"; 6]);
     for name in &names {
         run(&env, name, &format!("{name}-again"));
@@ -138,7 +140,8 @@ fn jobs_that_push_at_once_all_come_through() {
     is_whole_elsewhere(&env, "reader", &all);
 }
 
-/// Puts into `hub` the runs and logs of clones that each pushed to a place of their own, and returns the clones.
+/// Puts into `hub` the runs and logs of clones that each pushed to a place of their own, and
+/// returns the clones.
 fn apart(env: &Environment, count: usize) -> Vec<String> {
     let names = jobs(env, count);
     for name in &names {
@@ -272,7 +275,8 @@ fn a_log_that_knows_less_of_a_run_tells_no_other_story() {
     let plan = r#"{"id": "more", "items": [{"id": "a", "executor": "command", "inputs": {"command": "true"}}]}"#;
     env.write("repo/more.json", plan);
     env.handoff(["submit", "more.json"]).success();
-    // A push that broke off left the run and not the log, and somebody mended the other repository with the same key.
+    // An interrupted push left the run without a log, and another clone with the same key repaired
+    // it.
     env.git(["push", "--quiet", "origin", "refs/handoff/runs/more:refs/handoff/runs/more"]).success();
     env.handoff_in("hub", ["doctor", "--fix"]).success();
     let lengths = || logs(&env, "hub", "refs/handoff/logs").into_iter().map(|(_, length)| length).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What a remote may show that is no honest run, and what becomes of it.
+//! Dishonest runs on a remote, and how they are handled.
 
 use std::fs;
 use std::io::Write as _;
@@ -67,7 +67,7 @@ fn what_is_no_chain_is_not_taken() {
     env.git_in("hub", ["update-ref", "refs/handoff/transcripts/handoff-dag-1", RUN_REF]).success();
     assert_output!("fetch_unfit", env.handoff_in("clone", ["fetch", "--transcripts"]).exit(1));
     assert_eq!(refs(&env, "clone").lines().count(), 2);
-    // What plain git took in, verify says what it is.
+    // `verify` judges what plain git fetched.
     env.git_in("hub", ["update-ref", "refs/handoff/runs/other", "main"]).success();
     env.handoff_in("clone", ["fetch", "origin", "other"]).ends(1);
     let spec = "refs/handoff/runs/other:refs/handoff/remotes/origin/runs/other";

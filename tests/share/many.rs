@@ -1,4 +1,4 @@
-//! What thousands of runs cost to share: in work that is done, not in time, which a busy machine decides.
+//! The cost of sharing thousands of runs, in operations rather than time.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::common::Environment;
 /// More than went in one call when every ref was named on the command line.
 const MANY: usize = 1_200;
 
-/// Gives the run of the example further names; nobody looks into what is new on a remote before it is handed over.
+/// Adds refs for the example's run; a push does not inspect new refs.
 fn multiply(env: &Environment) {
     let head = env.git(["rev-parse", super::RUN_REF]).success();
     let mut lines = String::new();
@@ -20,7 +20,8 @@ fn multiply(env: &Environment) {
     env.shell("repo", "git update-ref --stdin < ../lines && git pack-refs --all").success();
 }
 
-/// Runs the program and returns the command lines of every git that was started, ours and the other side's.
+/// Runs the program and returns the command lines of every git that was started, ours and the other
+/// side's.
 fn started(env: &Environment, args: &[&str]) -> Vec<Vec<String>> {
     let trace = env.path().join("trace");
     let mut command = env.command(crate::common::program_path(), "repo");
@@ -51,7 +52,7 @@ fn a_thousand_runs_are_pushed_by_one_pattern_and_nothing_new_by_none() {
     assert_eq!(theirs.lines().collect::<Vec<_>>(), ours.lines().filter(travels).collect::<Vec<_>>());
     let again = started(&env, &["push", "--all"]);
     assert_eq!((count(&again, "push"), count(&again, "ls-remote")), (0, 1), "{again:?}");
-    // What stood for the pattern is gone.
+    // The pattern was replaced.
     assert_eq!(env.git(["for-each-ref", "refs/worktree"]).success(), "");
 }
 

@@ -26,7 +26,7 @@ fn a_page_says_nothing_of_the_runs_of_a_remote() {
             assert_eq!(message.contains("<html>"), !page.is_empty(), "{said}");
         }
     }
-    // What `url.<base>.insteadOf` makes of a name counts, not the name.
+    // The URL after `url.<base>.insteadOf` counts, not the name.
     let (url, _) = serve(|_, _| Answer::ok(PAGES[0]));
     env.git_in("clone", ["config", &format!("url.{url}/.insteadOf"), "hub:"]).success();
     env.git_in("clone", ["remote", "set-url", "origin", "hub:x"]).success();

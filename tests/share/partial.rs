@@ -1,4 +1,5 @@
-//! Clones without blobs: everything verify needs comes in one batch, and stays when the remote is gone.
+//! Clones without blobs: everything verify needs comes in one batch, and stays when the remote is
+//! gone.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a push refuses, and what a remote refuses.
+//! Refusals by a push and by a remote.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +21,7 @@ const ONLY_BRANCHES: &str =
 #[test]
 fn a_run_that_went_on_differently_is_refused_with_both_heads_named() {
     let env = pushed();
-    // Somebody replaced the run on the remote by one that shares its beginning.
+    // The remote's run was replaced by one with the same beginning.
     let ours = env.git(["rev-parse", RUN_REF]).success();
     env.git_in("hub", ["update-ref", RUN_REF, &format!("{}^", ours.trim())]).success();
     assert!(
@@ -74,7 +74,8 @@ fn a_host_that_takes_only_branches_is_told_of_and_worked_around() {
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
 }
 
-/// Whether this sends refs outside branches, as a proxy before a host looks at it: their names stand at the head of a push.
+/// Whether this sends refs outside branches, as a proxy before a host looks at it: their names
+/// stand at the head of a push.
 fn sends_other_refs(request: &Request) -> bool {
     let sends = request.method == "POST" && request.path.ends_with("/git-receive-pack");
     sends && request.body.windows(13).any(|bytes| bytes == b" refs/handoff")
@@ -118,7 +119,7 @@ fn what_may_not_be_pushed_or_read_at_all_is_told_apart() {
     let said = env.handoff(["push", "--all", "--as-branch", "handoff"]).exit(1).stderr;
     assert!(said.contains("(HTTP 403)") && said.contains("hint: git handoff bundle"), "{said}");
     env.handoff(["fetch"]).success();
-    // Whoever may not even read has no use for branches.
+    // Without read access, branches do not help.
     origin(|_| true);
     for verb in [&["push", "--all"][..], &["fetch"]] {
         let said = env.handoff(verb).exit(1).stderr;
@@ -264,7 +265,7 @@ fn no_transport_runs_what_a_url_says() {
         let option = arguments.iter().copied().chain(["--", "--upload-pack=touch pwned"]);
         assert!(env.handoff(option).exit(1).stderr.contains("neither a remote"));
     }
-    // What the user's own git may use is not widened either.
+    // The user's own restrictions on transports stay in force.
     let output = env
         .command(crate::common::program_path(), "repo")
         .env("GIT_ALLOW_PROTOCOL", "https")

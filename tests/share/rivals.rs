@@ -1,4 +1,4 @@
-//! What lies on a remote in the place of ours and is nothing of the kind, and what is handed over all the same.
+//! Invalid objects on a remote under our names, and what is pushed all the same.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ fn run(env: &Environment, name: &str) {
     env.handoff(["run", &format!("{name}.json")]).success();
 }
 
-/// Whoever comes to the remote anew finds the run anchored there.
+/// A new clone finds the run anchored there.
 fn anchored(env: &Environment, name: &str) {
     env.shell(".", "rm -rf fresh && git init --quiet fresh && git -C fresh remote add origin ../hub").success();
     env.git_in("fresh", ["config", "handoff.signingKey", ""]).success();
@@ -116,7 +116,7 @@ fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
 fn nobody_elses_log_takes_a_name_from_us() {
     let remote = Remote::new();
     let env = &remote.env;
-    // A stranger's log says that the run is there; so does what somebody put on ours.
+    // A stranger's log names the run, and so does one built on ours.
     env.shell(".", "cp -R repo strangers && rm -r strangers/.git/refs/handoff strangers/.git/handoff").success();
     env.git_in("strangers", ["config", "handoff.signingKey", ""]).success();
     env.handoff_in("strangers", ["submit", "plan.json"]).success();
@@ -130,14 +130,15 @@ fn nobody_elses_log_takes_a_name_from_us() {
     env.git_in("third", ["commit", "--quiet", "--allow-empty", "-m", "Start"]).success();
     env.git_in("third", ["config", "handoff.signingKey", ""]).success();
     env.handoff_in("third", ["submit", "plan.json"]).success();
-    // Our own key's log does, also below what somebody put on it.
+    // Our key's log does, also under foreign entries.
     env.git_in("third", ["update-ref", "-d", SEALED]).success();
     env.git_in("third", ["config", "--unset", "handoff.signingKey"]).success();
     let said = env.handoff_in("third", ["submit", "plan.json"]).exit(1);
     assert!(said.stderr.contains("was used before"), "{said}");
 }
 
-/// Makes a ref of time stamps on the remote, of tokens that are named after what they hold, and others.
+/// Makes a ref of time stamps on the remote, of tokens that are named after what they hold, and
+/// others.
 fn stamp(env: &Environment, files: &[(&str, Option<&str>)]) {
     let mut lines = String::new();
     for (text, name) in files {
@@ -247,7 +248,7 @@ fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
     reader(&["verify", "origin/second"]).success();
     let said = reader(&["verify", "origin/going"]).exit(3).stdout;
     assert!(said.contains("NOT SEALED"), "{said}");
-    // What was fetched before comes along where only one is fetched.
+    // Earlier fetched chains are updated with a named one.
     open(env, "later");
     env.handoff(["push", "--all"]).success();
     reader(&["fetch"]).success();

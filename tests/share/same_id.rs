@@ -1,4 +1,4 @@
-//! Two people who each run a plan with the same id: nothing was altered, and nobody is told that it was.
+//! Two people with runs of the same id: nothing was altered, and no message claims it.
 
 use serde_json::Value;
 
@@ -18,7 +18,8 @@ fn key(env: &Environment, dir: &str) -> String {
     answer["fingerprint"].as_str().expect("a key has one").to_owned()
 }
 
-/// An environment in which `repo` pushed a run, and `clone` has one of its own with that id, and fetched.
+/// An environment in which `repo` pushed a run, and `clone` has one of its own with that id, and
+/// fetched.
 fn met() -> Environment {
     let env = pushed();
     run(&env, "clone", RUN);
@@ -36,7 +37,8 @@ fn introduce(env: &Environment, dirs: &[&str]) {
     }
 }
 
-/// Puts the log of `clone` on the remote by plain git, and returns a third clone that fetched everything.
+/// Puts the log of `clone` on the remote by plain git, and returns a third clone that fetched
+/// everything.
 fn third(env: &Environment) -> &'static str {
     env.git_in("clone", ["push", "--quiet", "origin", "refs/handoff/logs/*"]).success();
     clone(env, "third");
@@ -70,7 +72,7 @@ fn each_has_a_run_of_its_own() {
         (&key(&env, "repo").into(), &false.into())
     );
     assert_ne!(same["others"][0]["first"], same["first"], "{answer}");
-    // Who pushed first is told of nothing, and the other push is refused.
+    // The first push succeeds silently, and the second is refused.
     env.handoff_in("clone", ["push", "origin", RUN]).ends(1);
     env.handoff(["fetch"]).success();
     let said = env.handoff(["verify", RUN]).exit(0).stdout;
@@ -210,7 +212,7 @@ fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
     assert!(said.stdout.contains("new  run  other"), "{said}");
     let answer = json(&env.handoff_in("clone", ["push", "--all", "--json"]).exit(1));
     assert_eq!(answer["leftOut"][0]["name"], RUN, "{answer}");
-    // No log there names the run that stayed, so that nobody reads of a conflict.
+    // No log there names the unpushed run, so no reader sees a conflict.
     clone(&env, "third");
     env.handoff_in("third", ["fetch"]).success();
     for name in [&format!("origin/{RUN}"), "origin/other"] {
@@ -247,7 +249,8 @@ fn an_id_that_lies_in_an_archive_is_taken() {
     env.handoff_in("clone", ["fetch"]).success();
     let said = env.handoff_in("clone", ["push", "origin", RUN]).exit(1);
     assert!(said.stderr.contains("on the remote is another one"), "{said}");
-    // Where it came to lie there all the same, the archive is taken, and what was there before stays.
+    // Where it came to lie there all the same, the archive is taken, and what was there before
+    // stays.
     env.git_in("clone", ["push", "--quiet", "origin", &format!("refs/handoff/runs/{RUN}")]).success();
     clone(&env, "third");
     introduce(&env, &["third"]);

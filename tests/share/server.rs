@@ -5,7 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Serves the repositories below a folder, to whoever asks, until the test's process ends; returns the URL.
+/// Serves the repositories in a folder without authentication, until the test ends; returns the
+/// URL.
 pub(super) fn serve(root: &Path) -> String {
     serve_but(root, |_| false)
 }

@@ -16,7 +16,8 @@ fn save(env: &Environment, state: &str, more: &[&str]) {
     env.handoff(["checkpoint", "research", "--state", "../state"].iter().chain(more)).success();
 }
 
-/// An environment with a run, and a thread of two checkpoints that is tied to it, both pushed; `clone` has fetched nothing yet.
+/// An environment with a run, and a thread of two checkpoints that is tied to it, both pushed;
+/// `clone` has fetched nothing yet.
 fn pushed() -> Environment {
     let env = shared();
     save(&env, "draft", &[]);
@@ -53,7 +54,7 @@ fn a_thread_is_pushed_and_fetched_by_its_name() {
     ------- stderr -------
     hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
     ");
-    // Where it is the only one it is verified with all, too; beside one of that name it is told apart.
+    // A unique name is verified with `--all`, too; otherwise it is qualified.
     let all = env.handoff_in("clone", ["thread", "verify", "--all"]).exit(0).stdout;
     assert!(all.starts_with("git handoff thread verify · origin/research "), "{all}");
     env.handoff_in("clone", ["checkpoint", "research", "--state", "../state"]).success();
@@ -118,7 +119,7 @@ fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
     let hint = "git handoff fetch origin research && git handoff thread verify origin/research";
     assert!(said.contains(hint), "{said}");
     assert_eq!(refs(&env, "hub"), before);
-    // What the hint brings to light.
+    // The result of the hint.
     assert!(env.handoff(["fetch", "origin", "research"]).exit(1).stderr.contains("is not sound"));
 }
 

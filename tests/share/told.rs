@@ -1,4 +1,4 @@
-//! What a push tells of runs and threads that were not pushed: nothing.
+//! A push reveals nothing about unpushed runs and threads.
 
 use super::{clone, json, shared};
 use crate::common::Environment;
@@ -10,14 +10,16 @@ fn run(env: &Environment, name: &str) {
     env.handoff(["run", &format!("{name}.json")]).success();
 }
 
-/// Returns everything that can be read in a bare repository: its refs, and all objects, whether a ref reaches them or not.
+/// Returns everything that can be read in a bare repository: its refs, and all objects, whether a
+/// ref reaches them or not.
 fn readable(env: &Environment, dir: &str) -> String {
     let objects = "git cat-file --batch-all-objects --batch-check | while read oid type size; do \
                    git cat-file -p $oid; done; git for-each-ref";
     env.shell(dir, objects).success()
 }
 
-/// Returns the names and values by which a run can be known: its id, its commits, and what its log says of it.
+/// Returns the names and values by which a run can be known: its id, its commits, and what its log
+/// says of it.
 fn marks(env: &Environment, run: &str) -> Vec<String> {
     let mut marks = vec![run.to_owned()];
     let log = json(&env.handoff(["verify", "--json", "--anchor", "local", run]).exit(0));
@@ -47,7 +49,7 @@ fn a_push_by_name_tells_of_no_other_run() {
         assert!(there.contains("good"));
     };
     is_hidden("hub", &hidden);
-    // What another place has, and what an anchor holds, is not told here either.
+    // Nor about what other remotes and anchors have.
     env.handoff(["push", "fork", "secret-one"]).success();
     let vault = env.path().join("vault");
     env.handoff(["anchor", "add", "vault", "git", vault.to_str().unwrap()]).success();

@@ -193,7 +193,7 @@ fn a_mirrored_push_deletes_what_others_shared() {
     assert!(env.git_in("clone", ["push", "--mirror", "origin"]).stderr.contains("runs and logs only grow here"));
     assert_eq!(refs(&env, "hub"), before);
     assert_ne!(env.git(["push", "--force", "origin", &format!("{RUN_REF}^:{RUN_REF}")]).status, Some(0));
-    // What is honest goes through.
+    // Honest transports work.
     env.git(["config", "handoff.subagent.code-edit.command", "exit 7"]).success();
     env.write("repo/second.json", &fs::read_to_string(env.repo().join("plan.json")).unwrap().replace(RUN, "second"));
     let _ = env.handoff(["run", "second.json"]).exit(4);

@@ -1,4 +1,4 @@
-//! What a remote showed once and shows no more, and what a log names that the remote never showed.
+//! Names that a remote showed earlier, and names in logs that it never showed.
 
 use super::{RUN, RUN_REF, clone, json, pushed, refs, shared};
 use crate::common::Environment;
@@ -6,7 +6,8 @@ use crate::common::Environment;
 const FETCHED: &str = "refs/handoff/remotes/origin/runs/handoff-dag-1";
 const THREAD: &str = "refs/handoff/threads/research";
 
-/// An environment whose run and thread were pushed, and fetched into `clone`; the remote deleted both since.
+/// An environment whose run and thread were pushed, and fetched into `clone`; the remote deleted
+/// both since.
 fn deleted() -> Environment {
     let env = shared();
     env.write("state", "draft");
@@ -58,7 +59,7 @@ fn what_the_remote_deleted_is_named_and_stays_here() {
     assert!(said.contains("is gone from origin, where it was"), "{said}");
     let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
     assert!(all.stderr.contains("is gone from origin"), "{all}");
-    // What comes back is not missed any more.
+    // A restored run is no longer missing.
     env.handoff(["push", "--all"]).success();
     assert_eq!(vanished(&env, &[]), Vec::<String>::new());
 }
@@ -72,7 +73,7 @@ fn a_copy_that_was_fetched_does_not_hide_that_ours_is_gone() {
     let said = env.handoff(["verify", RUN]).exit(3);
     assert!(said.stdout.contains("INTACT"), "{said}");
     assert!(said.stderr.contains(&format!("the ref {RUN_REF} is gone, but the log")), "{said}");
-    // Who asks for the copy is told of the copy.
+    // A query about the copy is answered about the copy.
     env.handoff(["verify", &format!("origin/{RUN}")]).success();
 }
 
@@ -102,7 +103,7 @@ fn what_is_gone_there_and_here_is_missed() {
     assert!(said.stderr.contains("there is no run"), "{said}");
 }
 
-/// Returns what vanished as the last fetch, which is told of something else, says.
+/// Returns the missing names that a later fetch of something else reports.
 fn vanished_beside(env: &Environment, code: i32) -> Vec<String> {
     let answer = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(code));
     let names = answer["vanished"].as_array().into_iter().flatten();
@@ -142,7 +143,7 @@ fn another_of_its_name_does_not_keep_what_is_gone() {
     let tip = pruned(&env);
     another(&env, "clone");
     assert_missed(&env);
-    // What another remote showed is it.
+    // Another remote's showing counts.
     let elsewhere = "refs/handoff/remotes/second/runs/handoff-dag-1";
     env.git_in("clone", ["update-ref", elsewhere, &tip]).success();
     assert!(vanished(&env, &[]).contains(&format!("run {RUN} true {elsewhere}")));
@@ -174,7 +175,7 @@ fn what_is_replaced_is_as_gone_as_what_is_deleted() {
         assert_eq!(vanished_beside(&env, 1), [format!("{RUN} -"), "research -".to_owned()]);
         env.handoff_in("clone", ["verify", "--all"]).ends(3);
         assert_eq!(vanished_findings(&env, 3), ["problem", "problem"]);
-        // Nor is it where nobody saw that it was gone in between.
+        // Nor if its absence was never observed.
         env.git_in("hub", ["update-ref", RUN_REF, &tip]).success();
         assert_eq!(vanished_beside(&env, 0), ["research -"]);
         pruned(&env);
@@ -216,7 +217,7 @@ fn what_was_never_shown_is_told_of_and_fails_nothing() {
     assert!(said.contains("a log from origin names 1 run or thread that is not there and not here"), "{said}");
     assert_eq!(vanished(&env, &[]), ["thread research false -"]);
     env.handoff_in("clone", ["verify", "--all"]).success();
-    // Whoever fetches some runs only misses none of the others.
+    // A fetch of named runs reports no others as missing.
     env.handoff(["push", "--all"]).success();
     clone(&env, "other");
     let answer = json(&env.handoff_in("other", ["fetch", "origin", "research", "--json"]).exit(0));

@@ -1,4 +1,4 @@
-//! Runs told anew together with their logs, held against places outside that heard the first story.
+//! Runs rewritten with their logs, compared with anchors that have the original.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -128,7 +128,8 @@ fn a_run_told_anew_with_its_log_against_places_outside() {
             "the same story told with another key, with a log of that key in the place of the right one's",
         ),
     );
-    // Both places would take the other's word beside the right one's, if they were asked about the writers of entry 0 alone.
+    // Both places would take the other's word beside the right one's, if they were asked about the
+    // writers of entry 0 alone.
     outside.publish(&scene.lab, &told, &stranger);
     let line = |key: &ssh_key::PublicKey| format!("* {}\n", key.to_openssh().unwrap());
     let both = line(scene.lab.signer.public()) + &line(stranger.public());

@@ -1,4 +1,5 @@
-//! Every byte of every object that the run and its log reach, loose and packed, and every object taken away.
+//! Every byte of every object that the run and its log reach, loose and packed, and every object
+//! taken away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -67,7 +68,7 @@ fn role(path: &str) -> &'static str {
     }
 }
 
-/// What became of every change to one kind of object.
+/// The results of changes to one kind of object.
 #[derive(Default)]
 struct Outcome {
     tried: usize,
@@ -91,7 +92,8 @@ impl Outcome {
         *self.caught.entry(rows).or_default() += 1;
     }
 
-    /// The sets of rows that said so, without numbers where these hang on how things are compressed.
+    /// The sets of rows that said so, without numbers where these hang on how things are
+    /// compressed.
     fn rows(&self) -> String {
         self.caught.keys().cloned().collect::<Vec<_>>().join("; or ")
     }
@@ -215,7 +217,8 @@ fn every_byte_of_packed(extension: &str) {
     let kept = fs::read(&file).unwrap();
     let mut outcome = Outcome::default();
     let run = RunId::parse("handoff-dag-1").unwrap();
-    // Neighbouring bytes mostly are of one object: the one that the last flip damaged is read first.
+    // Neighbouring bytes mostly are of one object: the one that the last flip damaged is read
+    // first.
     let mut suspect = 0;
     for at in (0..kept.len()).step_by(if everything() { 1 } else { 4 }) {
         fs::remove_file(&file).unwrap();
@@ -254,8 +257,9 @@ fn pack(scene: &Scene, objects: &[Object], extension: &str) -> PathBuf {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).find(|path| has(path)).unwrap()
 }
 
-/// Whether the run is verified after this flip. Every flip is read back, and what verify says of an object that does not read
-/// as what its name says hangs on the object alone; so it is asked now and then, or each time.
+/// Whether the run is verified after this flip. Every flip is read back, and what verify says of an
+/// object that does not read as what its name says hangs on the object alone; so it is asked now
+/// and then, or each time.
 fn wants_a_report(at: usize) -> bool {
     at.is_multiple_of(flips())
 }

@@ -1,4 +1,4 @@
-//! Everything that takes bytes out of a run, or believes what it says, held against runs that nobody should believe.
+//! Every consumer of a run's data, applied to runs that must not be trusted.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ use crate::common::{Environment, Output, answers, program_path};
 
 const REF: &str = "refs/handoff/runs/r";
 
-/// What a run is asked for, by the words of the table.
+/// The operations on a run, by the table's names.
 const CONSUMERS: [(&str, &[&str]); 9] = [
     ("`cat` patch", &["cat", "r/make:patch"]),
     ("`cat` output", &["cat", "r/make:report.md"]),
@@ -37,7 +37,7 @@ const CONSUMERS: [(&str, &[&str]); 9] = [
     ("`packet auto`", &["packet", "auto", "--run", "r"]),
 ];
 
-/// What a caller cannot insist on.
+/// Refused whatever the caller's options.
 const BELIEVERS: [&str; 4] = ["facts of a packet", "`check` of a document", "MCP `doc_get`", "MCP `packet_check`"];
 
 /// A folder of repositories; every forgery is made in a copy of the honest one.
@@ -61,7 +61,8 @@ impl Runs {
         runs
     }
 
-    /// Records a run with a patch, an output and a document of two revisions, and a packet among its documents.
+    /// Records a run with a patch, an output and a document of two revisions, and a packet among
+    /// its documents.
     fn record(&self, dir: &str, word: &str) {
         let env = &self.env;
         env.write(&format!("{dir}/main.txt"), "1\n2\n3\n");
@@ -230,7 +231,7 @@ fn fact(report: &Value) -> String {
     }
 }
 
-/// What nobody may take: forged by whoever has the files, or by whoever has a key of their own.
+/// Always refused: forged with file access, or by another key.
 fn forged(runs: &Runs, rows: &mut Vec<Vec<String>>) {
     let env = &runs.env;
     let stranger = |copy: &Copy<'_>| -> Signer { key(&copy.path(), 9) };

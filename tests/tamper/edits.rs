@@ -140,7 +140,8 @@ pub(crate) fn taken_out(honest: &Value, path: &str) -> Value {
     bent
 }
 
-/// Puts bytes that are no entry in the place of one, signed, with everything after them linked to them.
+/// Puts bytes that are no entry in the place of one, signed, with everything after them linked to
+/// them.
 fn broken(scene: &Scene, at: usize, body: &[u8]) -> Oid {
     let links = &scene.told.links;
     let mut parents: Vec<Oid> = at.checked_sub(1).map(|before| links[before].commit).into_iter().collect();
@@ -165,7 +166,8 @@ fn commit(scene: &Scene, entry: &Entry, tree: Oid, parents: &[Oid]) -> Oid {
     scene.lab.store.write(Kind::Commit, &codec::signed(entry, tree, parents, &signature)).unwrap()
 }
 
-/// Bends the entries themselves, links them truly except for what `bend` says of `prev`, and seals them truly.
+/// Bends the entries themselves, links them truly except for what `bend` says of `prev`, and seals
+/// them truly.
 fn relink(scene: &Scene, bend: impl Fn(usize, &mut Entry)) -> Told {
     let mut links: Vec<Link> = Vec::new();
     for (at, link) in scene.told.links.iter().enumerate() {

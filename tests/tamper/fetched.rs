@@ -1,4 +1,4 @@
-//! What whoever may write a remote can make of the chains on it, without a key or with one, once they were fetched and before.
+//! Forgeries by a remote's writer, with and without a key, before and after a fetch.
 
 use std::fs;
 use std::path::Path;
@@ -29,14 +29,14 @@ pub(crate) struct Remote {
     pub(crate) log: String,
 }
 
-/// An entry about to be put on top of a chain, in the form in which whoever has the key would put it there.
+/// An entry to append to a chain, as the key's owner would.
 pub(crate) struct Next {
     entry: Entry,
     tree: Oid,
     parents: Vec<Oid>,
 }
 
-/// What whoever forges can sign with.
+/// The forger's keys.
 #[derive(Clone, Copy)]
 pub(crate) enum By {
     Nobody,
@@ -113,7 +113,7 @@ impl Remote {
         self.env.git_in(dir, ["for-each-ref", "--format=%(objectname) %(refname)", "refs/handoff"]).success()
     }
 
-    /// Fetches, and returns what is said of a ref.
+    /// Fetches, and returns the message about a ref.
     fn said(&self, dir: &str, name: &str) -> String {
         let fetched = self.env.handoff_in(dir, ["fetch", "--json"]).exit(1);
         let value: Value = serde_json::from_str(fetched.stdout.lines().next().unwrap()).unwrap();
@@ -136,7 +136,7 @@ fn plain(text: &str) -> String {
         key if key.starts_with("SHA256:") => "SHA256:…".to_owned(),
         _ => word.to_owned(),
     };
-    // What git says of an object, each of its versions says in its own words.
+    // git's messages differ between versions.
     let text = text.split_once(": missing").map_or(text, |(before, _)| before);
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
@@ -147,7 +147,7 @@ fn next(what: &'static str, by: By, bend: impl Fn(&mut Next) + Copy + 'static) -
     (what, Box::new(move |remote, name| remote.on_top(name, by, bend)))
 }
 
-/// What can be done to any chain, and what takes the key of its writer.
+/// Forgeries without a key, and those that need the writer's key.
 fn forgeries() -> Vec<Forgery<'static>> {
     vec![
         ("a commit that is no entry on top", Box::new(Remote::garbage)),
@@ -222,7 +222,7 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
             let said = remote.said("clone", name);
             assert_eq!(remote.refs("clone"), before, "{what}: {chain}");
             assert_eq!(remote.env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success(), honest);
-            // Whoever sees it for the first time takes the rest in, and not this.
+            // A first fetch accepts the rest, but not this.
             fresh(&remote);
             remote.said("fresh", name);
             let taken = remote.refs("fresh");
@@ -231,7 +231,7 @@ fn what_a_remote_makes_of_chains_that_were_fetched_and_of_new_ones() {
             rows.push(vec![what.to_owned(), chain.to_owned(), said]);
         }
     }
-    // To git, the fork of a thread goes on from it.
+    // For git, a forked thread is a descendant.
     let head = remote.oid(THREAD);
     remote.on_top(THREAD, By::Stranger, |next| {
         let checkpoint = CheckpointId::new(next.entry.seq - 1, next.entry.prev.unwrap());

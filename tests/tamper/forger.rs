@@ -1,4 +1,4 @@
-//! Somebody who makes proofs up: without the run's key, but with everything else of it.
+//! A forger of proofs: without the run's key, but with all its data.
 
 use git_handoff::git::codec;
 use git_handoff::git::store::Store;
@@ -22,15 +22,16 @@ pub(super) const MAKE: [usize; 2] = [6, 7];
 /// A sealed run, true proofs of it, and what a forger has besides.
 pub(super) struct Forger {
     pub(super) scene: Scene,
-    /// Of the patch of `make`, which took three attempts.
+    /// A proof of the patch of `make`, made in the third attempt.
     pub(super) patch: Value,
-    /// Of how the run went on from its first five entries.
+    /// A proof of the run's continuation after its first five entries.
     pub(super) grown: Value,
-    /// Of the same patch in another run of the same name, by the same key.
+    /// A proof of the same patch in another run of the same name and key.
     pub(super) twin: Value,
-    /// Of a patch of an item of the same name in a run of another name, by the same key.
+    /// A proof of a patch of an item with the same name in a run of another name, by the same key.
     pub(super) sibling: Value,
-    /// Another run of the same name and by the same key, in which `make` is done before it is dispatched.
+    /// Another run of the same name and by the same key, in which `make` is done before it is
+    /// dispatched.
     pub(super) backwards: Vec<Link>,
     pub(super) stranger: Signer,
 }
@@ -63,7 +64,7 @@ impl Forger {
         String::from_utf8(self.scene.lab.store.read(link.commit).unwrap().1).unwrap()
     }
 
-    /// The commit of an entry in the place of one of the run's, signed by somebody or by nobody.
+    /// A replaced commit of an entry, signed by another key or unsigned.
     pub(super) fn commit_as(&self, at: usize, entry: &Entry, signer: Option<&Signer>) -> String {
         let before: Vec<_> = at.checked_sub(1).map(|before| self.links()[before].commit).into_iter().collect();
         let payload = codec::payload(entry, self.links()[at].tree, &before);
@@ -96,7 +97,8 @@ impl Forger {
         entries
     }
 
-    /// A proof over entries of the forger's choice with true paths, between the run's own first entry and its latest before the seal.
+    /// A proof over entries of the forger's choice with true paths, between the run's own first
+    /// entry and its latest before the seal.
     pub(super) fn over(&self, entries: &[Entry], about: &Value) -> Value {
         let leaves: Vec<Digest> = entries.iter().map(Entry::hash).collect();
         let (path, last) = (|at: usize| merkle::inclusion(&leaves, at).unwrap(), leaves.len() - 1);

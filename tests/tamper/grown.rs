@@ -1,4 +1,5 @@
-//! Logs that only grew: a retold story beside the true one, and garbage on top of what would contradict it.
+//! Logs that only grew: a retold story beside the true one, and garbage on top of what would
+//! contradict it.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use crate::common::teller::Told;
 /// More commits than are decoded at once.
 const MANY: usize = 4200;
 
-/// A run, and another repository that takes whatever goes on from what it has.
+/// A run, and another repository that accepts every continuation.
 struct Growing {
     scene: Scene,
     vault: String,
@@ -84,7 +85,8 @@ impl Growing {
         verify_with(&lab.store, &AtHand { logs: &logs, ask: &ask }, run, &format::run_ref(run), options).unwrap()
     }
 
-    /// Tells the run anew with a key; returns the head of the log of that story, and the name that it may have beside another.
+    /// Rewrites the run with a key; returns the head of its log, and the log's possible alternative
+    /// name.
     fn retell(&self, signer: &Signer) -> (Oid, String) {
         let (lab, mut tale) = (&self.scene.lab, self.scene.tale());
         for (event, _) in &mut tale {

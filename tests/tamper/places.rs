@@ -1,4 +1,5 @@
-//! Every ref moved, deleted and pointed elsewhere, and everything by which git can be told to look elsewhere.
+//! Every ref moved, deleted and pointed elsewhere, and everything by which git can be told to look
+//! elsewhere.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +16,7 @@ use super::run::{End, RUN, Scene, failing, log_ref};
 use super::table;
 use crate::common::lab::{git, stock_git};
 
-/// What was done, and what it read as.
+/// The change and the resulting verdict.
 struct Tried {
     rows: Vec<Vec<String>>,
 }

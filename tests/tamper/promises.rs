@@ -1,4 +1,4 @@
-//! What the plan promises, broken in ways that leave links, seal and signatures true; and the honest stories beside them.
+//! Violations of the plan in properly linked, sealed and signed runs, beside honest ones.
 
 use git_handoff::model::entry::{Again, Event, Exit};
 
@@ -7,7 +7,7 @@ use super::table;
 use crate::common::lab::Lab;
 use crate::common::teller::Teller;
 
-/// What is done to a run's story before it is told.
+/// A modification of a run's story.
 type Story = fn(&mut Teller<'_>);
 
 /// A plan of one item, which promises what the text says.
@@ -61,7 +61,7 @@ const OUTPUTS: &str = r#","produces":[{"kind":"output","path":"x"},{"kind":"outp
 const DOCUMENT: &str = r#","produces":[{"kind":"document","name":"d","path":"d.md"}]"#;
 const X: (&str, &[u8]) = ("outputs/x", b"x");
 
-/// Each forgery: what it is, what the plan says, what is told.
+/// The forgeries: description, plan, and story.
 const BROKEN: &[(&str, &str, Story)] = &[
     ("six attempts where the plan allows one", ONE, |run| {
         failed(run, 5);
@@ -129,7 +129,7 @@ const BROKEN: &[(&str, &str, Story)] = &[
     }),
 ];
 
-/// What no promise forbids.
+/// Allowed stories.
 const KEPT: &[(&str, &str, Story)] = &[
     ("as many attempts as the plan allows", TWO, |run| {
         failed(run, 1);

@@ -20,7 +20,7 @@ pub(super) fn signers(signer: &Signer) -> Signers {
     Signers::parse(&line, &jiff::tz::TimeZone::UTC).unwrap()
 }
 
-/// What a place outside answers, which can be given more than once.
+/// The answer of an anchor; can be given several times.
 #[derive(Clone)]
 pub(super) enum Says {
     Seals(Vec<Seal>),
@@ -41,7 +41,7 @@ fn witness(says: &Says, question: &Question<'_>) -> Vec<Witness> {
     vec![Witness { anchor, kind, guarantee, since: None, notes: Vec::new(), answer }]
 }
 
-/// Checks a proof as it stands for a verifier who asks for something.
+/// Verifies a proof for a verifier with requirements.
 pub(super) fn asked(proof: &Value, beside: Beside, options: &Options, logs: &Logs, says: Option<&Says>) -> Report {
     let read = Proof::parse(proof.to_string().as_bytes()).unwrap();
     let ask = |question: &Question<'_>| says.map(|says| witness(says, question)).unwrap_or_default();

@@ -161,7 +161,7 @@ impl Scene {
         refs::set(&self.lab.store, &log_ref(&self.lab), self.log).unwrap();
     }
 
-    /// Writes the logs anew, as if they had never said anything else.
+    /// Rewrites the logs consistently.
     pub(crate) fn rewrite_log(&self, told: &Told, signer: &Signer) {
         for (name, head) in refs::list(&self.lab.store, format::LOG_REFS).unwrap() {
             refs::delete(&self.lab.store, &name, head).unwrap();
@@ -169,7 +169,8 @@ impl Scene {
         self.lab.log(told, signer);
     }
 
-    /// Tells a bent tale as if it had happened: each state follows, links, seal and signatures are true.
+    /// Tells a bent tale as if it had happened: each state follows, links, seal and signatures are
+    /// true.
     pub(crate) fn tell(&self, tale: Vec<(Event, Vec<(String, Edit)>)>, signer: &Signer) -> Told {
         let mut teller = Teller::submit(&self.lab, PLAN);
         teller.drafts.clear();

@@ -1,5 +1,5 @@
-//! Entries dropped, doubled and put in another order, products and manifests exchanged: told again with true links, a true
-//! seal and good signatures, with another key and with the right one.
+//! Entries dropped, doubled and put in another order, products and manifests exchanged: told again
+//! with true links, a true seal and good signatures, with another key and with the right one.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::common::teller::Told;
 
 pub(super) type Tale = Vec<(Event, Vec<(String, Edit)>)>;
 
-/// What each kind of change led to: the rows that failed, by who told the story and what became of the log.
+/// The results by kind of change: failed rows, by key and state of the log.
 #[derive(Default)]
 pub(super) struct Found {
     rows: Vec<Vec<String>>,
@@ -27,7 +27,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Tells a tale with the right key, holds it against the log as it was and against one written anew, and tells it with
+    /// Signs a tale with the right key, verifies it with the old and a rewritten log, and with
     /// another key.
     pub(super) fn tell(&mut self, scene: &Scene, what: &str, tale: &Tale) {
         self.tell_as(scene, what, |signer| scene.tell(tale.clone(), signer));
@@ -80,7 +80,7 @@ impl Found {
     }
 }
 
-/// What a cell says where nothing contradicts the tale but the log.
+/// The cell's text if only the log contradicts.
 pub(super) const POSSIBLE: &str = "– (could have happened)";
 
 #[test]
@@ -241,7 +241,7 @@ fn what_was_handed_over_exchanged() {
     found.check("exchanges", "the story");
 }
 
-/// What is done to a tale before it is told.
+/// A modification of a tale.
 type Bend<'a> = &'a dyn Fn(&Lab, &mut Tale);
 
 /// The item that a rule added exchanged, and the document that the rule saw.
@@ -276,7 +276,7 @@ fn what_was_added(tell: &mut dyn FnMut(&str, Bend<'_>)) {
     });
 }
 
-/// A run that somebody else made from the first entry on, with a log of their own: what it reads as.
+/// A run made entirely by another person with their own log, and its verdict.
 #[test]
 fn a_whole_run_by_another_key() {
     let scene = Scene::new(End::Closed);

@@ -20,7 +20,8 @@ pub(crate) fn check(name: &str, head: &[&str], rows: &[Vec<String>]) {
     part::check(DOCUMENT, &begin(name), &table);
 }
 
-/// Holds that rows which a sample led to stand in the table, whose second column tells how many times in all.
+/// Holds that rows which a sample led to stand in the table, whose second column tells how many
+/// times in all.
 #[track_caller]
 pub(crate) fn check_sample(name: &str, rows: &[Vec<String>]) {
     let shown = part::shown(DOCUMENT, &begin(name));

@@ -1,4 +1,4 @@
-//! Threads that are forged by whoever has some key: what they go back to, what they are tied to, what logs say of them.
+//! Forged threads with some key: lineage, ties, and logs.
 
 use std::fs;
 
@@ -77,7 +77,7 @@ impl Ground {
         let head = tale.map_or_else(|| Head::unborn(format::thread_ref(&id(name))), |tale| tale.head.clone());
         let edits = vec![(STATE.to_owned(), Edit::Blob(content.state.oid))];
         let draft = Draft { about: id(name).into(), event, edits };
-        // Nobody prunes here before the ref is set.
+        // Nothing is pruned before the ref is set.
         let (_, written) = self.lab.writer_with(signer).append(&head, vec![draft]).unwrap().place().unwrap();
         let link = written[0].clone();
         refs::set(&self.lab.store, &format::thread_ref(&id(name)), link.commit).unwrap();
@@ -124,7 +124,7 @@ impl Ground {
         refs::set(&self.lab.store, reference, written[0].commit).unwrap();
     }
 
-    /// Puts a commit that is no entry on top of a ref, as whoever has no key can.
+    /// Appends a commit that is not an entry, as anyone without a key can.
     fn garbage(&self, reference: &str) {
         let tip = refs::read(&self.lab.store, reference).unwrap().unwrap();
         let tree = format!("{tip}^{{tree}}");
@@ -144,7 +144,7 @@ impl Ground {
         .unwrap()
     }
 
-    /// Whom we trust: ourselves and the teammate, and nobody else.
+    /// We trust ourselves and the teammate only.
     fn strict(&self) -> Options {
         let line = |signer: &Signer, name: &str| allowed_signers_line(name, signer.public()).unwrap();
         let text = format!("{}\n{}\n", line(&self.lab.signer, "ada"), line(&self.mate, "ben"));
@@ -179,7 +179,7 @@ impl Ground {
         self.save(&self.lab.signer, None, "t", b"state", Some(run))
     }
 
-    /// Writes an entry as a commit, signed by nobody or by somebody.
+    /// Writes an entry's commit, signed or unsigned.
     fn raw(&self, entry: &Entry, tree: Oid, parents: &[Oid], signer: Option<&Signer>) -> Oid {
         let payload = codec::payload(entry, tree, parents);
         let raw = match signer {
@@ -190,7 +190,7 @@ impl Ground {
     }
 }
 
-/// What reads as what, by whoever knows nobody and by whoever knows whom he trusts.
+/// The verdicts, without and with known keys.
 #[derive(Default)]
 struct Rows(Vec<Vec<String>>);
 

@@ -1,4 +1,4 @@
-//! What is adopted is what was offered, or nothing is.
+//! An adoption gets exactly the offered bytes, or nothing.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,7 +10,8 @@ use serde_json::{Value, json as value};
 use super::{adopt_in, ends, json, repository, save, strange_key, text, traces, with_input};
 use crate::common::{Environment, Output, program_path};
 
-/// A sender in `repo` with a thread of two checkpoints, and a clone of it in `other` that has no object of the thread.
+/// A sender in `repo` with a thread of two checkpoints, and a clone of it in `other` that has no
+/// object of the thread.
 fn two_repositories() -> Environment {
     let env = repository();
     save(&env, "run-42", b"draft", &[]);
@@ -42,7 +43,7 @@ fn objects(env: &Environment) -> String {
     env.git_in("other", ["count-objects", "-v"]).success()
 }
 
-/// Signs a descriptor again, as whoever holds a key can.
+/// Signs a descriptor again with a key.
 fn signed_by(key: &Path, mut descriptor: Value) -> Value {
     descriptor.as_object_mut().expect("it is an object").remove("signature");
     let signer = Signer::from_file(key).expect("the key is there");
@@ -90,7 +91,8 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     assert_eq!(from["descriptor"], git_handoff::model::digest::Digest::of(&format::canonical(&descriptor)).to_string());
     let verified = env.handoff_in("other", ["thread", "verify", "run-42-writer"]).exit(0);
     assert!(verified.stdout.contains("lineage    goes back to 1 thread"), "{verified}");
-    // Nothing but the new thread and its log entry came into being, and git finds no fault with what came in.
+    // Nothing but the new thread and its log entry came into being, and git finds no fault with
+    // what came in.
     let refs = env.git_in("other", ["for-each-ref", "--format=%(refname)", "refs/handoff"]).success();
     assert_eq!(refs.lines().filter(|name| !name.starts_with("refs/handoff/logs/")).count(), 1, "{refs}");
     assert_eq!(env.git_in("other", ["fsck", "--strict"]).exit(0).stderr, "");

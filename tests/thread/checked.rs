@@ -51,7 +51,7 @@ fn adopt_obeys_what_the_receiver_lets_through() {
         env.git_in("other", ["config", key, value]).success();
         env.handoff_in("other", ADOPT).success();
     }
-    // What is let through elsewhere is not let through here.
+    // Some exceptions elsewhere do not apply here.
     let env = offered();
     for key in ["fsck.gitattributesLineLength", "receive.fsck.gitattributesLineLength", "fetch.fsck.gitmodulesUrl"] {
         env.git_in("other", ["config", key, "ignore"]).success();
@@ -66,7 +66,7 @@ fn fetch_and_checkpoint_say_what_lets_it_through() {
     assert!(said.stderr.contains(WHY) && said.stderr.contains(HINT), "{said}");
     env.git_in("other", ["config", "fetch.fsck.gitattributesLineLength", "ignore"]).success();
     env.handoff_in("other", ["fetch", "../repo"]).success();
-    // What is not committed yet is refused where it is saved.
+    // Uncommitted files are checked when saved.
     let env = repository();
     env.write("repo/.gitattributes", &attributes());
     env.write("state", "s");

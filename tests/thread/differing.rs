@@ -1,4 +1,4 @@
-//! What lies between two checkpoints: field by field where that can be, and as a patch.
+//! Differences between two checkpoints, by field and as a patch.
 
 use serde_json::json as value;
 

@@ -1,11 +1,13 @@
-//! Files that the index marks skip-worktree or assume-unchanged: what is on the disk counts, whatever the marks say.
+//! Files that the index marks skip-worktree or assume-unchanged: what is on the disk counts,
+//! whatever the marks say.
 
 use std::fs;
 
 use super::{json, repository, save, traces};
 use crate::common::Environment;
 
-/// A sender that changed `kept` and deleted `gone`, and a clone of its commit in `other`; the thread is `t`.
+/// A sender that changed `kept` and deleted `gone`, and a clone of its commit in `other`; the
+/// thread is `t`.
 fn offered() -> Environment {
     let env = Environment::empty();
     env.shell("", "git init --quiet repo").success();
@@ -45,7 +47,7 @@ fn a_changed_file_that_is_marked_refuses_a_checkout() {
             "kept",
             "git update-index --no-assume-unchanged -- kept && ",
         ),
-        // Of the same length, in the same second, behind an index that was written since: no time tells.
+        // Same length and second, with a newer index: no time reveals the change.
         (
             "git update-index --assume-unchanged kept && printf 'mine\\n' >kept && touch -r left kept && git update-index --assume-unchanged left",
             "kept",

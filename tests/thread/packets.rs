@@ -1,15 +1,18 @@
-//! A packet that is attached to a checkpoint is checked before the checkpoint changes hands or is gone on from.
+//! A packet that is attached to a checkpoint is checked before the checkpoint changes hands or is
+//! gone on from.
 
 use serde_json::{Value, json as value};
 
 use super::{adopt_in, ends, json, packet, repository, save, text, traces};
 use crate::common::Environment;
 
-/// A sender in `repo` with a packet attached to the only checkpoint of `t`, and a clone of it in `other`.
+/// A sender in `repo` with a packet attached to the only checkpoint of `t`, and a clone of it in
+/// `other`.
 fn with_packet(fields: &Value) -> Environment {
     let env = repository();
     packet(&env, fields);
-    // One that others wrote, or that was saved before such were refused, may have a credential in it.
+    // One that others wrote, or that was saved before such were refused, may have a credential in
+    // it.
     env.git(["config", "handoff.secrets.allow", "github-pat"]).success();
     save(&env, "t", b"the state", &["--packet", "packet.json"]);
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
@@ -49,7 +52,7 @@ fn a_clean_packet_lets_everything_pass_once() {
     assert_eq!(env.handoff_in("other", ["resume", "u"]).exit(0).raw, b"the state");
     let resumed = entry(&env, "other", "u");
     assert_eq!((&resumed["resumeToken"], &resumed["acceptedPacket"]), (&"handoff-t-20260604".into(), &Value::Null));
-    // The token is used: nobody goes on from the same packet twice without saying so.
+    // The token is used, so a second resumption needs an option.
     let failure = stopped(&env, "other", &["resume", "u"], 3);
     assert!(text(&failure["check"]["checks"]["resume_token"]["detail"]).contains("already consumed"), "{failure}");
     assert_eq!(failure["check"]["recovery"][0].as_str().map(|step| step.contains("handoff-t-20260604")), Some(false));
@@ -83,7 +86,7 @@ fn an_unclean_packet_stops_whoever_does_not_accept_it() {
         let descriptor = json(&env.handoff(["offer", "t", "--accept", class]).success());
         assert_eq!(descriptor["accepted_packet"], class);
         env.write("descriptor.json", &descriptor.to_string());
-        // What the sender accepted, the receiver has not.
+        // The sender's acceptance does not bind the receiver.
         stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "u"], code);
         let adopted = json(&adopt_in(&env, "other", &descriptor, &["--as", "u", "--accept", "critical"]).success());
         assert_eq!(adopted["packet"], class);
@@ -112,7 +115,7 @@ fn facts_are_held_against_the_repository_at_hand() {
     adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
     let report = env.handoff(["check", "t"]).exit(0).stdout;
     assert!(report.contains("─ Facts: n/a (the run \"elsewhere\" is not here"), "{report}");
-    // In a file, the same words are for somebody who has the run.
+    // In a file, the same text refers to a run of the reader.
     ends(&env, 3, &["check", "packet.json"]);
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Not pushed"]).success();
     let head = env.git(["rev-parse", "HEAD"]).success();

@@ -1,4 +1,4 @@
-//! What is saved comes back byte for byte, and nothing that was saved goes away.
+//! Saved states are restored exactly, and never disappear.
 
 use crate::common::Environment;
 

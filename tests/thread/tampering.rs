@@ -31,7 +31,7 @@ fn garbage_on_top_of_the_log_hides_no_cut_off_end() {
     let log = env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/logs"]).success();
     let garbage = env.git(["commit-tree", "-p", log.trim(), "-m", "x", &format!("{}^{{tree}}", log.trim())]).success();
     env.git(["update-ref", log.trim(), garbage.trim()]).success();
-    // Nobody knows what else the log would say.
+    // The rest of the log is unknown.
     let said = env.handoff(["thread", "verify", "t"]).exit(3);
     assert!(said.stdout.contains("is broken") && said.stdout.contains("✗ anchor"), "{said}");
     env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();

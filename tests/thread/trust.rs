@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{adopt_in, ends, json, repository, save, strange_key, text, traces};
 use crate::common::Environment;
 
-/// A stranger's thread `t` in `repo`, and a clone in `other` of somebody who does not know the key.
+/// A stranger's thread `t` in `repo`, and a clone in `other` that does not know the key.
 fn strange() -> Environment {
     let env = repository();
     let key = strange_key(&env);
@@ -45,7 +45,8 @@ fn refused(env: &Environment, dir: &str, args: &[&str], code: &str) {
     assert_eq!(traces(env, dir), before);
 }
 
-/// A stranger's thread that `middle`, whose key everybody knows, adopted as unknown; returns what `middle` offers.
+/// A stranger's thread that `middle`, whose key everybody knows, adopted as unknown; returns what
+/// `middle` offers.
 fn laundered(env: &Environment) -> Value {
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "middle"]).success();
     let descriptor = json(&env.handoff(["offer", "t"]).success());
@@ -84,7 +85,7 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
             "{shown}"
         );
     }
-    // Whoever knows only us calls it what it is; who knows the stranger too does not.
+    // A verifier that knows only our key reports it; one that knows the stranger too does not.
     let line = env.handoff_in("other", ["key", "--principal", "ada@example.com"]).success();
     env.write("signers", &line);
     let verify = ["--json", "thread", "verify", "x", "--require-trusted", "--signers", "../signers"];
@@ -141,7 +142,7 @@ fn no_byte_of_an_untrusted_thread_is_handed_out_unless_a_person_insists() {
         assert!(output.stderr.contains("was accepted"), "{output}");
     }
     env.handoff_in("other", ["rollback", &back, "--accept-untrusted"]).success();
-    // A key that is revoked, whoever else knows it.
+    // A revoked key, even if known.
     env.git_in("other", ["config", "--unset", "handoff.signers"]).success();
     env.handoff_in("other", ["thread", "cat", "origin/t"]).success();
     revokes(&env, "other", &stranger(&env));
@@ -193,7 +194,7 @@ fn a_source_that_contradicts_a_log_that_was_fetched_is_refused() {
     save(&env, "t", b"second", &[]);
     env.git_in("", ["clone", "--quiet", "--no-local", "repo", "other"]).success();
     env.handoff_in("other", ["fetch"]).success();
-    // The key tells the thread anew, and its log with it.
+    // The key rewrites the thread and its log.
     let refs =
         "git for-each-ref --format='delete %(refname)' refs/handoff/threads refs/handoff/logs | git update-ref --stdin";
     env.shell("repo", refs).success();
@@ -228,7 +229,7 @@ fn a_run_that_does_not_verify_is_not_tied() {
     env.handoff(["submit", "plan.json"]).success();
     let run = "handoff-dag-1";
     save(&env, "t", b"state", &["--run", run]);
-    // The same entries, signed by nobody.
+    // The same entries, unsigned.
     let script = "commit=$(git cat-file commit refs/handoff/runs/handoff-dag-1 | sed '/^gpgsig/,/END SSH SIGNATURE/d' \
             | git hash-object -w -t commit --stdin)
         git update-ref refs/handoff/runs/handoff-dag-1 $commit";
@@ -246,7 +247,7 @@ fn a_name_that_two_remotes_have_is_asked_back() {
     env.handoff_in("other", ["fetch", "origin"]).success();
     env.handoff_in("other", ["thread", "cat", "t"]).success();
     env.handoff_in("other", ["fetch", "second"]).success();
-    // Of both the same, but they may go on apart.
+    // The same for both, but they may diverge later.
     refused(&env, "other", &["thread", "cat", "t"], "ambiguous");
     save(&env, "t", b"2", &[]);
     env.handoff_in("other", ["fetch", "second"]).success();

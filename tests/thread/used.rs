@@ -1,11 +1,13 @@
-//! The chains at hand are the record of what was used: nonces of offers, and resume tokens of packets.
+//! The chains at hand are the record of what was used: nonces of offers, and resume tokens of
+//! packets.
 
 use serde_json::json as value;
 
 use super::{adopt_in, json, packet, repository, save, traces};
 use crate::common::Environment;
 
-/// A sender in `repo` with a thread that has a packet, and a clone of it in `other`, which the sender can fetch from.
+/// A sender in `repo` with a thread that has a packet, and a clone of it in `other`, which the
+/// sender can fetch from.
 fn two_repositories() -> Environment {
     let env = repository();
     packet(&env, &value!({}));
@@ -41,7 +43,7 @@ fn a_nonce_is_used_where_an_entry_says_so_whatever_became_of_the_files() {
     adopt_in(&env, "other", &descriptor, &["--as", "x"]).success();
     env.handoff(["fetch", "theirs"]).success();
     stopped(&env, "repo", &["adopt", "../descriptor.json", "--as", "again"], 1, "\"used\"");
-    // An entry that nobody signed says nothing.
+    // An unsigned entry does not count.
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     let script = format!(
         "

@@ -1,4 +1,4 @@
-//! A working tree comes back on another clone exactly as it stood, and never over anybody's own changes.
+//! A working tree is restored exactly in another clone, and never overwrites local changes.
 
 use serde_json::Value;
 
@@ -219,7 +219,8 @@ fn changes_in_a_submodule_are_refused_and_its_commit_is_saved() {
     }
 }
 
-/// A sender whose submodule is at a commit that its own HEAD does not name, and a clone of HEAD in `other`.
+/// A sender whose submodule is at a commit that its own HEAD does not name, and a clone of HEAD in
+/// `other`.
 fn with_moved_submodule() -> (Environment, String) {
     let env = repository();
     let add = "set -e; git config --global protocol.file.allow always; lib=$(dirname \"$PWD\")/lib

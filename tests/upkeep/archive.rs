@@ -1,4 +1,5 @@
-//! Runs that are put away, and brought back: found as before, and nothing of them is lost on the way.
+//! Runs that are put away, and brought back: found as before, and nothing of them is lost on the
+//! way.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -179,7 +180,7 @@ fn transcripts_of_archived_runs_are_cleaned_for_good_and_nothing_else_goes() {
     place.git(&["gc", "--quiet", "--prune=now"]);
     let has = Command::new("git").args(["cat-file", "-e", &transcript]).current_dir(place.root()).status().unwrap();
     assert!(!has.success(), "nothing reaches it any more");
-    // What the runs start from is kept, and they verify.
+    // The bases are kept, and the runs verify.
     for run in ["a", "b", "c"] {
         assert_eq!(place.handoff(&["verify", run]).0, 0, "{run}");
     }

@@ -1,4 +1,5 @@
-//! Runs that are deleted for good: all of them goes that is here, nothing of others does, and what stays is said.
+//! Runs that are deleted for good: all of them goes that is here, nothing of others does, and what
+//! stays is said.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -14,7 +15,8 @@ fn refs(place: &Place) -> Vec<String> {
     listed.lines().map(str::to_owned).collect()
 }
 
-/// Returns what has the name of the run `a` in the git directory, logs and the record of the deletion aside.
+/// Returns what has the name of the run `a` in the git directory, logs and the record of the
+/// deletion aside.
 fn traces(place: &Place) -> Vec<String> {
     let handoff = place.root().join(".git/handoff");
     let folders = ["locks/runs", "verified"].map(|below| handoff.join(below));
@@ -46,7 +48,7 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     assert_eq!(refs(&place).len(), before - 4);
     assert_eq!(traces(&place), Vec::<String>::new());
 
-    // What was made of it stays valid, and the other run is untouched.
+    // Existing evidence stays valid, and the other run is unchanged.
     assert_eq!(place.handoff(&["verify", "--proof", "proof.json"]).0, 0);
     assert_eq!(place.handoff(&["verify", "b"]).0, 0);
     place.git(&["fsck", "--strict"]);
@@ -54,7 +56,7 @@ fn a_deleted_run_is_gone_with_all_that_is_here_of_it() {
     let finding = &answer["findings"][0];
     assert_eq!((code, &finding["code"], &finding["severity"]), (0, &json!("run-deleted"), &json!("note")), "{answer}");
     assert!(finding["message"].as_str().unwrap().contains("was deleted at"), "{answer}");
-    // `verify --all` says so and is content, unless anybody but the key's holder wrote the record.
+    // `verify --all` reports it and passes, but only with a record by the key's holder.
     let (code, out, err) = place.handoff(&["verify", "--all"]);
     assert!(code == 0 && err.contains("the run \"a\" was deleted at"), "{code} {out}{err}");
     let record = place.root().join(".git/handoff/deleted/a");

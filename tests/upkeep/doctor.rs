@@ -1,4 +1,4 @@
-//! What a crash, a person or a setting can leave behind, what the doctor says of it, and what cleaning up removes.
+//! Leftovers of crashes, people and settings: the doctor's findings, and cleaning.
 
 #![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
 
@@ -103,7 +103,7 @@ fn runs_that_wait_for_somebody_are_named_with_the_command() {
     assert_eq!(found(&place), (3, vec!["unreadable-run".into()]));
 }
 
-/// Leaves the worktree of a failed attempt on the disk, as a driver that is told to keep them does.
+/// Keeps the worktree of a failed attempt, as by the setting.
 fn with_leftover(place: &Place) -> PathBuf {
     place.git(&["config", "handoff.workspace.keep", "true"]);
     let plan = place.plan("r", &[("fail", "echo said; echo work > work.txt; exit 1", None)]);
@@ -212,7 +212,7 @@ fn a_driver_that_was_killed_leaves_a_run_that_is_named_and_continued() {
     assert_eq!(found(&place), (0, vec![]));
 }
 
-/// Makes a file look as if nobody had written to it for so many minutes.
+/// Sets a file's modification time some minutes back.
 fn age(path: &Path, minutes: u64) {
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(minutes * 60);
     std::fs::File::open(path).unwrap().set_modified(then).unwrap();
@@ -234,7 +234,7 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
     }
     paths.push(git.join("objects/tmp_objdir-handoff-x"));
     std::fs::create_dir_all(git.join("objects/tmp_objdir-handoff-x/pack")).unwrap();
-    // Of a push from here, and from another work tree.
+    // A push from here and from another work tree.
     place.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     for push in ["refs/worktree/handoff-push-x", "worktrees/linked/refs/worktree/handoff-push-x"] {
         std::fs::create_dir_all(git.join(push).join("1/handoff/runs")).unwrap();
@@ -247,7 +247,7 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
     let (code, young) = findings(&place, &["--fix"]);
     assert_eq!((code, young.len()), (0, paths.len()), "{young:?}");
     assert!(paths.iter().all(|path| path.exists()) && young.iter().all(|(_, fixed)| !fixed));
-    // One that somebody has open stays, however old.
+    // An open file stays, however old.
     paths.iter().for_each(|path| age(path, 61));
     let open = std::fs::File::open(&paths[4]).unwrap();
     let (code, old) = found(&place);
@@ -269,7 +269,8 @@ fn a_lock_left_on_packed_refs_stops_nobody_who_need_not_change_that_file() {
     let lock = place.root().join(".git/packed-refs.lock");
     std::fs::write(&lock, "").unwrap();
     place.done("other", &[EDIT]);
-    // Only that takes a ref out of the file; what fails names what really stands in the way, and the way out.
+    // Only that takes a ref out of the file; what fails names what really stands in the way, and
+    // the way out.
     let (code, _, stderr) = place.handoff(&["clean", "r", "--force", "--transcripts"]);
     assert_eq!(code, 5, "{stderr}");
     assert!(stderr.contains(&format!("{} exists", lock.display())), "{stderr}");
@@ -300,12 +301,13 @@ fn packs_that_a_dead_process_kept_from_git_are_let_go() {
         assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
         place.handoff(&["clean", "--force"]);
         assert!(keep.exists());
-        // A child that another test starts just now holds the file as well until it is a program of its own.
+        // A child that another test starts just now holds the file as well until it is a program of
+        // its own.
         held.unlock().unwrap();
         place.handoff(mend);
         assert!(!keep.exists(), "{mend:?}");
     }
-    // One of git's own is nobody's business.
+    // One of git's own is ignored.
     std::fs::write(&keep, "").unwrap();
     assert_eq!(findings(&place, &["--fix"]), (0, vec![]));
     assert!(keep.exists());

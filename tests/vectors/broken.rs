@@ -148,7 +148,7 @@ pub(super) fn strangers(lab: &Lab, on: Oid, tree: Oid) -> Oid {
     (0..STRANGERS).fold(on, |parent, at| stranger(lab, parent, tree, at))
 }
 
-/// Puts a commit that is no entry on top of another.
+/// Appends a commit that is not an entry, as anyone without a key can.
 pub(super) fn stranger(lab: &Lab, parent: Oid, tree: Oid, at: usize) -> Oid {
     let who = "mallory <mallory@example.com> 1780538400 +0000";
     let raw = format!("tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nno entry {at}\n");

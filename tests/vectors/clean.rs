@@ -97,7 +97,8 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
 ];
 
-/// Both items are done, a rule looks into a document, and the run was closed; the seal says which rules stopped.
+/// Both items are done, a rule looks into a document, and the run was closed; the seal says which
+/// rules stopped.
 pub(super) fn stopped<'a>(lab: &'a Lab, pointer: &str, told: &[(&str, &str)]) -> Teller<'a> {
     let rules = format!(
         r#"{{"rules":[{{"id":"again","when":{{"if":[{{"document":"score","pointer":"{pointer}","op":"<","value":5}}]}},"create":{{"executor":"command","inputs":{{"command":["true"]}}}}}}],"#

@@ -1,4 +1,4 @@
-//! Runs that did not happen like that. Where nothing else is said, the forger has the right key and writes the log anew.
+//! Forged runs. By default the forger has the right key and rewrites the log.
 
 use git_handoff::git::codec;
 use git_handoff::git::store::Edit;

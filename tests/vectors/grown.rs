@@ -106,7 +106,8 @@ fn item(text: &str) -> Item {
     git_handoff::plan::parse_item(text.as_bytes()).unwrap()
 }
 
-/// Tells a run to which an actor adds an item with these bytes, bent before the item is cancelled and the run sealed.
+/// Tells a run to which an actor adds an item with these bytes, bent before the item is cancelled
+/// and the run sealed.
 fn extended(lab: &Lab, text: &str, bend: impl FnOnce(&mut Teller<'_>)) {
     let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
     run.fire("edit-a");

@@ -148,7 +148,8 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
 ];
 
-/// For each output, an item and another that takes every output; the key within `each` is that of `each`.
+/// For each output, an item and another that takes every output; the key within `each` is that of
+/// `each`.
 const TEMPLATES: &str = r#"{"id":"handoff-dag-1","items":[{"id":"split","executor":"command","inputs":{"command":["split"]}}],
     "rules":[{"id":"map","when":{"items":[{"items":["split"],"are":"done"}]},"forEach":{"outputsOf":"split"},"create":[
         {"item":{"id":"fix-{{key}}","executor":"command","inputs":{"command":["fix"],"of":"{{key}}"}},
@@ -161,7 +162,8 @@ const TEMPLATES: &str = r#"{"id":"handoff-dag-1","items":[{"id":"split","executo
 const PATCH_NEED: &str = r#"{"from":"check","select":{"kind":"patch"}}"#;
 const OUTPUT_NEED: &str = r#"{"from":"check","select":{"kind":"output","path":"why"}}"#;
 
-/// A run whose item `check` is a red gate, by rules that block or not, and hands something over that `use` needs.
+/// A run whose item `check` is a red gate, by rules that block or not, and hands something over
+/// that `use` needs.
 pub(super) fn gated<'a>(lab: &'a Lab, gates: &[(bool, &str)], products: &[(&str, &[u8])], need: &str) -> Teller<'a> {
     let rule = |(blocks, id): &(bool, &str)| format!(r#"{{"id":"{id}","gate":{{"item":"check","blocks":{blocks}}}}}"#);
     let rules: Vec<String> = gates.iter().map(rule).collect();

@@ -1,4 +1,4 @@
-//! What was taken from other runs, or continues one, and does not hold; and pipelines.
+//! Invalid imports and continuations, and pipelines.
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Event;

@@ -214,7 +214,8 @@ fn item(text: &str) -> Item {
     git_handoff::plan::parse_item(text.as_bytes()).unwrap()
 }
 
-/// Tells a run that is open-ended, to which an actor adds an item, and which is closed when the others are done.
+/// Tells a run that is open-ended, to which an actor adds an item, and which is closed when the
+/// others are done.
 fn added(lab: &Lab, text: &str) {
     let mut run = Teller::submit(lab, &PLAN.replacen('{', r#"{"openEnded":true,"#, 1));
     rest(&mut run);

@@ -1,4 +1,4 @@
-//! Archives that somebody else wrote: what of them may come to stand at a ref.
+//! Foreign archives, and what of them may be stored at a ref.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -85,7 +85,7 @@ fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
     assert_eq!(forged.refused(&forged.lab.signer, forged.links[1].hash), "");
     let contents = archives::contents(&forged.lab.store, forged.tip()).unwrap();
     assert_eq!(contents.len(), 1);
-    // What was looked at before is not looked at again, and still goes on from where it was.
+    // Earlier verified entries are not verified again, and still must be continued.
     let name = LogName::apart(&forged.lab.signer.fingerprint(), forged.links[0].hash);
     let known = Some(forged.links[0].commit);
     received(&forged.lab.store, Chain::Archive(&name), known, forged.tip()).unwrap();
@@ -122,7 +122,7 @@ fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     let other = key(forged.lab.path(), 2);
     assert!(forged.refused(&other, forged.links[0].hash).contains("is of another"));
     assert!(forged.refused(&forged.lab.signer, Digest::of(b"x")).contains("the entry that its name says"));
-    // Signed by somebody else, whatever it says of itself.
+    // Signed by another key, despite its content.
     let (lab, sealed, _) = honest();
     let owner = lab.signer.clone();
     let other = key(lab.path(), 2);

@@ -1,4 +1,5 @@
-//! Audit bundles of another orchestrator: its own, as `tests/interop/make_bundle.py` writes one, and ours.
+//! Audit bundles of another orchestrator: its own, as `tests/interop/make_bundle.py` writes one,
+//! and ours.
 
 use std::fmt::Write as _;
 
@@ -31,7 +32,7 @@ pub(super) fn check(bundle: &Value) -> Report {
 /// A forgery: its name, what it does, the failure it leads to, and a part of what a row says.
 type Case = (&'static str, fn(&mut Value), Failure, &'static str);
 
-/// Recomputes hashes and root as whoever can write the bundle would; signs nothing.
+/// Recomputes hashes and root without a signature, as any writer of the bundle can.
 fn relinked(mut bundle: Value) -> Value {
     let mut previous = String::new();
     let mut leaves = Vec::new();

@@ -1,5 +1,5 @@
-//! Every field of an audit bundle of another orchestrator, renamed, dropped, doubled, changed, and fields that are too many:
-//! either it is no pass, or the report names what nothing vouches for.
+//! Every field of an audit bundle of another orchestrator, renamed, dropped, doubled, changed, and
+//! fields that are too many: either it is no pass, or the report names what nothing vouches for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -65,12 +65,13 @@ fn names(report: &Report, place: &[Step]) -> bool {
     })
 }
 
-/// What became of each kind of forgery: how many were refused as no bundle, how many failed a row, how many were named.
+/// The results by kind of forgery: the numbers refused, failed and named.
 #[derive(Default)]
 struct Tried(BTreeMap<&'static str, [usize; 3]>);
 
 impl Tried {
-    /// Holds that a bundle is refused, or that its report, or that of the true one, names what was done to it.
+    /// Holds that a bundle is refused, or that its report, or that of the true one, names what was
+    /// done to it.
     #[track_caller]
     fn is_told(&mut self, text: &str, place: &[Step], what: &'static str) {
         static HEALTHY: LazyLock<(Options, Report, String)> =
@@ -135,7 +136,8 @@ fn no_field_is_forged_unnoticed() {
     let mut tried = Tried::default();
     for (place, value) in &places {
         let path = &paths(place)[1];
-        // One byte of the root is as another, and so are these entries and manifests as those before them.
+        // One byte of the root is as another, and so are these entries and manifests as those
+        // before them.
         let again = ["entries[3]", "entries[5]", "entries[9]", "entries[12]", "manifests[1]", "manifests[3]"];
         let byte = path.starts_with("auditLog.root.root.") && !path.ends_with('1');
         if byte || again.iter().any(|part| path.contains(part)) {
@@ -297,7 +299,7 @@ fn more_than_a_few_are_counted() {
     assert!(text.contains(&format!("and {} more, which --json lists", report.uncovered.len() - 20)), "{text}");
 }
 
-/// What says the same says the same.
+/// Equal content has an equal verdict.
 #[test]
 fn another_spelling_of_the_same_bundle_is_no_forgery() {
     let healthy = check(&bundle());

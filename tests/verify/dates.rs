@@ -1,4 +1,5 @@
-//! Places outside whose clock and the run's contradict one another, and who must be known for the strongest claim.
+//! Places outside whose clock and the run's contradict one another, and who must be known for the
+//! strongest claim.
 
 use git_handoff::ledger::sign::allowed_signers_line;
 use git_handoff::model::entry::Event;
@@ -11,7 +12,8 @@ use git_handoff::verify::{
 
 use crate::common::lab::Lab;
 
-/// Verifies an honest run, its times from 2026-06-04T02:00:00Z on, that a vault holds since some time.
+/// Verifies an honest run, its times from 2026-06-04T02:00:00Z on, that a vault holds since some
+/// time.
 fn held_since(lab: &Lab, since: Option<&str>, answer: Option<Answer>, options: &Options) -> Report {
     let told = lab.honest();
     let last = told.links.last().unwrap();
@@ -98,7 +100,7 @@ fn dates_ahead_of_the_verifiers_clock_deserve_a_word() {
     for fine in [now("2026-06-04T01:30:00.000Z", pinned), now("2026-06-01T00:00:00.000Z", !pinned), None] {
         assert_eq!(detail(fine, None), plain);
     }
-    // What a place outside dates ahead of the verifier is contradicted as well, unless a pinned clock says what time it is.
+    // An anchor's date after the verifier's clock is a contradiction, unless the clock is pinned.
     let since = Some("2031-01-01T00:00:00.000Z");
     let later = "vault held the seal at 2031-01-01T00:00:00.000Z, and it is 2030-01-01T00:00:00.000Z here: one of the two clocks is wrong";
     assert_eq!(detail(now("2030-01-01T00:00:00.000Z", false), since), format!("{plain}; {later}"));

@@ -1,4 +1,5 @@
-//! Signatures at the edges of what ed25519 is: what one library takes and another does not is refused, always.
+//! Signatures at the edges of what ed25519 is: what one library takes and another does not is
+//! refused, always.
 
 use base64ct::{Base64, Encoding as _};
 use git_handoff::git::codec;
@@ -12,8 +13,8 @@ use crate::common::lab::{Lab, assert_fails};
 /// A message, a key, a signature over it, and whether it holds where it is held strictly.
 type Case = (&'static str, &'static str, &'static str, bool);
 
-/// The twelve of "Taming the many `EdDSAs`" (Chalkias, Garillot, Nikolaenko, 2020), as `ed25519-speccheck` lists them in
-/// `cases.json`, in its order.
+/// The twelve of "Taming the many `EdDSAs`" (Chalkias, Garillot, Nikolaenko, 2020), as
+/// `ed25519-speccheck` lists them in `cases.json`, in its order.
 const CASES: [Case; 12] = [
     // Key and R of small order.
     (
@@ -97,7 +98,8 @@ const CASES: [Case; 12] = [
     ),
 ];
 
-/// The two on R in other spellings that later editions of the list put in the place of its ninth and tenth.
+/// The two on R in other spellings that later editions of the list put in the place of its ninth
+/// and tenth.
 const LATER: [Case; 2] = [
     (
         "fdaebc429f4a735932a160da1301080c13280eea8bc280d1b392c6b9e6ba3a5a",
@@ -141,7 +143,7 @@ fn field(bytes: &[u8]) -> Vec<u8> {
     [&u32::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat()
 }
 
-/// What an SSHSIG signature is over.
+/// The signed bytes of an SSHSIG signature.
 fn signed(payload: &[u8], namespace: &str, reserved: &[u8]) -> Vec<u8> {
     let hash = Sha512::digest(payload);
     [b"SSHSIG", &field(namespace.as_bytes())[..], &field(reserved), &field(b"sha512"), &field(&hash)].concat()

@@ -1,4 +1,4 @@
-//! What the verifier expects and does not find, keys that nobody has an opinion about, and nothing at all: no tampering, and no pass.
+//! Unmet expectations, unknown keys, and nothing to verify: neither tampering nor a pass.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ fn an_expectation_that_does_not_hold_is_a_mismatch() {
         let text = ground.env.handoff([&["verify"], args].concat()).exit(3).stdout;
         assert!(text.contains("✗ MISMATCH"), "{text}");
     }
-    // What is ruled out is not merely another one.
+    // An impossible value is worse than a different one.
     ground.env.write("home/none", "");
     assert_eq!(answer(&ground, &["r", "--signers", "../home/none"], 3)["failure"], "signature");
     // And what contradicts the run comes before what was expected of it.

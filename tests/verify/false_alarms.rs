@@ -1,4 +1,4 @@
-//! What other verifiers accuse a healthy run of is no accusation here.
+//! Healthy runs that other verifiers would reject.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What an entry may hold to the letter of `docs/format.md`, and what it may not.
+//! Valid and invalid entries by the letter of `docs/format.md`.
 
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;

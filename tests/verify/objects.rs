@@ -1,4 +1,5 @@
-//! Tampering with what lies on disk: objects, refs, and the files by which git can be told to look elsewhere.
+//! Tampering with what lies on disk: objects, refs, and the files by which git can be told to look
+//! elsewhere.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What is wrong in one place is said by its row, and the others go on without it.
+//! A fault fails its row, and the other rows are still checked.
 
 use git_handoff::git::codec;
 use git_handoff::model::entry::Event;
@@ -51,7 +51,7 @@ fn a_first_entry_that_does_not_submit_leaves_the_plan_open() {
 fn a_commit_that_is_no_entry_is_left_out_of_the_other_rows() {
     let lab = Lab::new();
     let told = lab.honest();
-    // The dispatch of the second item, with a field that nobody knows.
+    // The dispatch of the second item, with an unknown field.
     let at = 3;
     let mut parent = told.links[at - 1].commit;
     for link in &told.links[at..] {
@@ -65,7 +65,8 @@ fn a_commit_that_is_no_entry_is_left_out_of_the_other_rows() {
     }
     lab.point_at(parent);
     let report = lab.verify();
-    // The manifest of the first dispatch is held against the plan; the product of an item that was never dispatched is there.
+    // The manifest of the first dispatch is held against the plan; the product of an item that was
+    // never dispatched is there.
     assert_marks(&report, "✗✗✓✗✓✗✓✓");
     assert!(report.row("plan").unwrap().detail.contains("has no running attempt"), "{}", report.to_text(false));
 }
@@ -76,7 +77,8 @@ fn an_entry_that_is_not_legal_changes_nothing() {
     let mut run = Teller::submit(&lab, PLAN);
     run.fire("edit-a");
     run.done("edit-a", &[("patch", b"diff\n")]);
-    // An attempt too many: what it ends with is not legal either, and the second item still takes the first product.
+    // An attempt too many: what it ends with is not legal either, and the second item still takes
+    // the first product.
     let Event::ItemReconciled(done) = run.drafts[2].event.clone() else { panic!() };
     run.add(Event::ItemReconciled(done), Vec::new());
     run.fire("edit-b");

@@ -14,8 +14,8 @@ use jiff::tz::TimeZone;
 use crate::common::lab::{Lab, assert_fails, assert_intact, key};
 use crate::common::teller::Teller;
 
-/// Options before the key of the line, principals in front of them, and the principal that is asked for. The entries' time
-/// is 2026-06-04T02:00:00Z, which is 04:00 in the zone.
+/// Options before the key of the line, principals in front of them, and the principal that is asked
+/// for. The entries' time is 2026-06-04T02:00:00Z, which is 04:00 in the zone.
 const LINES: &[(&str, &str, &str)] = &[
     ("ci@example.com", "", "ci@example.com"),
     ("ci@example.com", "", "ci@example.org"),
@@ -113,7 +113,7 @@ fn lines_that_cannot_be_obeyed_are_refused() {
     for honest in ["\r\n", "\n", "", " ada@host's laptop, \"the old one\"\n", "\t# since 2026\r\n"] {
         Signers::parse(&format!("# team\r\n\r\n\t ci\t{key}{honest}"), &TimeZone::UTC).unwrap();
     }
-    // What a text editor or a web form puts before the first line or behind each.
+    // Additions by text editors and web forms before the first line and after each.
     for text in
         [format!("\u{feff}ci {key}\n"), format!("\u{feff}# team\r\n\r\nci {key}\r\n"), format!("\u{feff}\nci {key}")]
     {
@@ -121,7 +121,7 @@ fn lines_that_cannot_be_obeyed_are_refused() {
         let plain = Signers::parse(&format!("ci {key}\n"), &TimeZone::UTC).unwrap();
         assert_eq!(format!("{signers:?}"), format!("{plain:?}"), "{text:?}");
     }
-    // Keys of other types name nobody here, and spoil nothing.
+    // Keys of other types are ignored.
     let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7";
     assert!(Signers::parse(&format!("ci {rsa}\n"), &TimeZone::UTC).is_err(), "a cut-off key");
 }

@@ -166,7 +166,7 @@ fn a_known_key_that_may_not_seal_says_nothing_against_a_run() {
     lab.git(&["update-ref", &log, "HEAD"]);
     let report = lab.verify_with(&options);
     assert!(report.intact, "{}", report.to_text(false));
-    // Of a copy that is not sealed here, it may be a key that was admitted later.
+    // In an unsealed copy, the key may have been admitted later.
     let lab = Lab::new();
     let told = lab.honest();
     lab.log_as(&told, &bob, |_| {});

@@ -87,7 +87,7 @@ fn lines_are_counted_as_they_are_seen() {
     assert_eq!(lines(&place, "main.txt"), (1, all));
     let (code, stdout, _) = place.handoff(&["whence", "main.txt:1"]);
     assert_eq!((code, stdout.as_str()), (1, "main.txt:1\n? not committed yet\n"));
-    // What is gone from the work tree is still in HEAD.
+    // A file deleted from the work tree is still in HEAD.
     std::fs::remove_file(place.root().join("main.txt")).unwrap();
     assert_eq!(lines(&place, "main.txt:1"), (0, vec!["1-1 first".into()]));
 }
@@ -101,7 +101,7 @@ fn odd_paths_and_places_are_found() {
     assert_eq!(lines(&place, "a:3"), (0, vec!["1-2 odd".into()]));
     assert_eq!(lines(&place, "a:3:2"), (0, vec!["2-2 odd".into()]));
     assert_eq!(lines(&place, "sub/ü \"q\":1"), (0, vec!["1-1 odd".into()]));
-    // What names a commit is one.
+    // A name of a commit means the commit.
     assert!(place.answer(&["whence", "main"]).1["lines"].is_null());
     assert_eq!(lines(&place, "./main"), (0, vec!["1-1 odd".into()]));
     let below = place.root().join("sub");

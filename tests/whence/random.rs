@@ -28,7 +28,8 @@ fn change(dice: &mut Dice, text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Runs a plan at random over a file of 60 lines; returns whether it could be applied to what `main` has become.
+/// Runs a plan at random over a file of 60 lines; returns whether it could be applied to what
+/// `main` has become.
 fn applies(place: &Place, dice: &mut Dice) -> bool {
     let lines: Vec<String> = (0..60).map(|line| line.to_string()).collect();
     place.write("main.txt", &(lines.join("\n") + "\n"));

@@ -1,4 +1,4 @@
-//! What people see, in the repository of the example.
+//! Text output, in the example's repository.
 
 use crate::common::{Environment, assert_output};
 

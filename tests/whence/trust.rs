@@ -1,4 +1,4 @@
-//! What is said where a run does not verify, or is by somebody unknown; and in repositories of other kinds.
+//! Answers for unverified runs and unknown keys, and in other kinds of repositories.
 
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ fn what_was_fetched_is_proven_where_its_key_is_known() {
     place.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
     let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
     assert!(found == 0 && said.contains("refs/handoff/remotes/origin/runs/r"), "{said}");
-    // Somebody else's key is not the one that is asked for.
+    // Another person's key is not the required one.
     std::fs::write(
         &signers,
         "eve namespaces=\"git\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICg8sjDRN5f2SzMI7bnNAt+pnqPBOrsD8kozgqkn2RSa\n",
@@ -233,7 +233,7 @@ fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
     assert!(found == 0 && said.contains("patch id"), "{said}");
     let (found, said) = code(&place, &hub, &["whence", "new.txt:1"]);
     assert_eq!(found, 0, "{said}");
-    // What has another one cannot be told.
+    // The other format is unknown here.
     place.write("new.txt", "another\n");
     place.git(&["commit", "--quiet", "--amend", "--no-edit", "-a"]);
     place.git(&["push", "--quiet", "--force", path, "main"]);

@@ -1,4 +1,4 @@
-//! Worktrees made to harm whoever looks at them. Each attack has a canary that [`Repo::captured`] looks for.
+//! Hostile worktrees. Each attack has a canary that [`Repo::captured`] checks.
 
 use git_handoff::worker::capture::{Error, capture};
 use git_handoff::worker::salvage::salvage;
@@ -215,7 +215,7 @@ fn a_leftover_that_is_a_link_is_removed_and_nothing_behind_it() {
     assert_eq!(left.len(), 1);
     assert!(Workspace::reopen(&host, &run(), left[0].clone(), repo.head()).unwrap().is_none());
     assert!(precious.join("tree").exists() && !left[0].dir.exists());
-    // A whole run's folder that is a link is nobody's to look into.
+    // A run's folder that is a link is not followed.
     let runs = host.root.join("nightly%401");
     std::fs::rename(&runs, host.root.join("gone")).unwrap();
     std::os::unix::fs::symlink(&precious, &runs).unwrap();
@@ -233,7 +233,7 @@ fn filters_that_the_worktree_would_provide_are_not_run() {
     let attack = "echo \"touch $CANARY; cat\" >tools/clean.sh; echo a >new.x";
     let sentence = repo.refused(attack);
     assert!(sentence.contains("filter.own") && sentence.contains("tools/clean.sh"), "{sentence}");
-    // Where it is not needed, it is in nobody's way.
+    // It has no effect where it is not needed.
     let patch = String::from_utf8(repo.patch("echo a >new.y").unwrap()).unwrap();
     assert!(patch.contains("+b\n"), "{patch}");
 }

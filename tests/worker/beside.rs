@@ -1,4 +1,5 @@
-//! Filters that are switched off, and repositories that keep more than git does: git-annex, `DataLad` and git-crypt.
+//! Filters that are switched off, and repositories that keep more than git does: git-annex,
+//! `DataLad` and git-crypt.
 
 use std::path::Path;
 
@@ -57,7 +58,7 @@ fn an_empty_filter_command_is_no_filter() {
             "git config filter.own.smudge '' && git config filter.own.process '' && git config filter.own.required false",
             // With an empty process, git runs no other command.
             "git config filter.own.process '' && git config filter.own.clean 'tr a-z A-Z' && git config filter.own.smudge 'tr a-z A-Z'",
-            // What stands nearer counts, each setting by itself.
+            // The nearest file counts, for each setting.
             "git config --global filter.own.clean 'tr a-z A-Z' && git config --global filter.own.required true \
              && git config filter.own.clean '' && git config filter.own.required false",
         ] {
@@ -135,7 +136,7 @@ fn items_work_in_a_repository_of_git_annex() {
             "cat locked.dat; tail -1 big.dat; git status --short; git commit --quiet --allow-empty -m x",
         );
         assert_eq!(read, "small\n2000\n", "{sandbox}");
-        // What is changed is handed over as git would commit it, and its content is in the annex.
+        // Changed files are captured as git would commit them, with the content in the annex.
         done(&env, "edit", "echo 2001 >>big.dat; echo new >new.txt");
         let pointer = applied(&env, "edit", "big.dat");
         let key = pointer.trim().strip_prefix("/annex/objects/").unwrap_or_else(|| panic!("{sandbox}: {pointer}"));
@@ -181,7 +182,8 @@ fn items_work_in_a_dataset_of_datalad() {
             "3000\n M README.md\n"
         );
         assert_eq!(applied(&env, "plain", "README.md"), "one\ntwo\n");
-        // A new file that is not text is large, by the attributes of the dataset, and kept under an MD5.
+        // A new file that is not text is large, by the attributes of the dataset, and kept under an
+        // MD5.
         done(&env, "new", "head -c 4000 /dev/zero >more.bin");
         let pointer = applied(&env, "new", "more.bin");
         assert!(pointer.starts_with("/annex/objects/MD5E-s4000--"), "{sandbox}: {pointer}");

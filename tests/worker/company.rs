@@ -1,4 +1,5 @@
-//! Who can still reach a worktree when its worker is gone: those to whom that passed what it had open, and those to whom they did.
+//! Processes that can still reach a worktree after its worker ended, through passed file
+//! descriptors.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -38,7 +39,8 @@ fn a_folder_waits_until_nobody_is_left_who_can_have_a_handle_of_it() {
     let mut handle = OpenOptions::new().write(true).open(first.tree().join("a.txt")).unwrap();
     let spent = [identity(&first), identity(&second)];
     assert!(ends(first, &host));
-    // It lives while the second does, which may have it from the first; and hands it on to the third.
+    // It lives while the second does, which may have it from the first; and hands it on to the
+    // third.
     let third = meeting(&repo, &host, 3);
     handle.write_all(b"evil").unwrap();
     assert_eq!(fs::read_to_string(third.tree().join("a.txt")).unwrap(), "one\ntwo\nthree\n");
@@ -86,7 +88,7 @@ fn other_drivers_and_what_could_not_be_ended_count_as_well() {
     theirs.part();
     let again = meeting(&repo, &host, 3);
     assert_eq!(identity(&again), spent);
-    // Nobody knows what is left of this one, nor for how long.
+    // The remains of this one are unknown, and for how long.
     let lost = meeting(&repo, &host, 4);
     lost.doubt();
     lost.part();
@@ -133,7 +135,7 @@ impl Drop for Holder {
     }
 }
 
-fn somebody(workspace: &Workspace) -> String {
+fn holder(workspace: &Workspace) -> String {
     match workspace.held() {
         Held::Somebody(path, why) => format!("{} {why}", path.display()),
         other => panic!("{other:?}"),
@@ -167,11 +169,11 @@ fn a_file_that_others_have_open_is_found_however_they_hide_it() {
         "os.close(f); f = os.open('new/b', os.O_WRONLY | os.O_APPEND)",
     ] {
         let holder = Holder::new(&workspace.tree(), script);
-        assert!(somebody(&workspace).ends_with("is still open in a process outside of the attempt"), "{script}");
+        assert!(holder(&workspace).ends_with("is still open in a process outside of the attempt"), "{script}");
         drop(holder);
         assert!(matches!(workspace.held(), Held::Nobody), "{script}");
     }
-    // Who only looks is waited for.
+    // A reader is waited for.
     let looking = File::open(workspace.tree().join("dir/b.txt")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -195,7 +197,7 @@ fn a_name_of_a_file_elsewhere_is_as_good_as_a_handle() {
     fs::hard_link(workspace.tree().join("run.sh"), workspace.private().join("own")).unwrap();
     assert!(matches!(workspace.held(), Held::Nobody));
     fs::hard_link(workspace.tree().join("dir/b.txt"), host.root.join("shared")).unwrap();
-    assert_eq!(somebody(&workspace), "dir/b.txt has a name outside of the worktree as well");
+    assert_eq!(holder(&workspace), "dir/b.txt has a name outside of the worktree as well");
     fs::remove_file(host.root.join("shared")).unwrap();
     assert!(matches!(workspace.held(), Held::Nobody));
 }

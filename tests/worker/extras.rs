@@ -1,4 +1,4 @@
-//! What a worktree holds besides the base, and that none of it becomes part of a change.
+//! Files in a worktree besides the base, none of which becomes part of a change.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

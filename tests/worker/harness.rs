@@ -143,7 +143,8 @@ impl Repo {
         Some(bytes)
     }
 
-    /// Applies a patch to a clone with stock git and returns `<mode> <id> <path>` of everything that is then in the index.
+    /// Applies a patch to a clone with stock git and returns `<mode> <id> <path>` of everything
+    /// that is then in the index.
     pub(super) fn applied(&self, patch: &[u8], settings: &[&str]) -> String {
         let clone = tempfile::tempdir_in(self.dir.path()).unwrap();
         let dir = clone.path().join("clone");

@@ -1,4 +1,5 @@
-//! Repositories that a worker makes below its worktree: they are left out of the patch, and the capture says so.
+//! Repositories that a worker makes below its worktree: they are left out of the patch, and the
+//! capture says so.
 
 use git_handoff::worker::capture::capture;
 use git_handoff::worker::salvage::salvage;
@@ -32,7 +33,7 @@ fn repositories_are_left_out_and_named_and_all_else_is_taken() {
             ),
             ("git init -q --separate-git-dir=.git/elsewhere lib; echo z >lib/z", &["\"lib\""]),
             ("git init -q one; git init -q one/two; echo z >one/two/z", &["\"one\""]),
-            // What git ignores is no part of the work.
+            // Ignored files are not part of the work.
             ("git init -q target/lib; git clone -q . target/copy", &[]),
             // Nothing of it is run.
             ("git init -q lib; git -C lib config core.fsmonitor 'touch $CANARY'; echo z >lib/z", &["\"lib\""]),

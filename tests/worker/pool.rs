@@ -1,4 +1,4 @@
-//! What the last worker left is gone when its worktree is used again.
+//! The last worker's files are gone when its worktree is reused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,8 @@ use git_handoff::worker::workspace::Workspace;
 
 use crate::worker::harness::{FORMATS, Repo, item, run};
 
-/// Everything that a worker can tell of a folder: kinds, modes, owners, number of links, content, but for times and numbers.
+/// Everything that a worker can tell of a folder: kinds, modes, owners, number of links, content,
+/// but for times and numbers.
 fn look(dir: &Path) -> BTreeMap<String, String> {
     let mut seen = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
@@ -57,14 +58,15 @@ fn next(repo: &Repo, host: &Host, script: &str, number: u32) -> (Workspace, Iden
     let spent = identity(&workspace);
     // A folder of the worker's own beside its worktree, which nothing confines it to.
     repo.script(&workspace, &format!("mkdir ../tmp; {script}"));
-    // What cannot be used again is removed, as the driver does it.
+    // An unusable worktree is removed, as the driver does.
     if let Err(workspace) = workspace.recycle(host) {
         workspace.remove().unwrap();
     }
     (Workspace::create(host, &run(), &item("edit/a"), number + 1, repo.head()).unwrap(), spent)
 }
 
-/// A host on the file system that the tests were built on: where the others are, the time of change does not tell of all.
+/// A host on the file system that the tests were built on: where the others are, the time of change
+/// does not tell of all.
 pub(super) fn host(repo: &Repo) -> (Host, tempfile::TempDir) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut host = repo.host();
@@ -89,7 +91,7 @@ pub(super) fn is_pooled() -> bool {
     reused
 }
 
-/// What a hostile worker leaves, and whether the worktree may be used again at all after it.
+/// Remains of a hostile worker, and whether the worktree can be reused.
 const LEFTOVERS: &[(&str, &str)] = &[
     ("nothing", "true"),
     ("untracked files", "echo x >new; mkdir -p a/b/c; echo x >a/b/c/d; echo x >dir/deep/new"),
@@ -364,7 +366,8 @@ fn attempts_that_end_while_others_begin_cost_none() {
     assert!(!host.root.join(run().encoded()).exists());
 }
 
-/// Gives `a.txt` the blocks of another file, as programs that put blocks in order do on ext4: no time of it changes.
+/// Gives `a.txt` the blocks of another file, as programs that put blocks in order do on ext4: no
+/// time of it changes.
 const KEEPS_TIMES: &str = "python3 -c 'import fcntl, os, struct, time
 file, other = os.open(\"a.txt\", os.O_RDWR), os.open(\"../other\", os.O_RDWR | os.O_CREAT)
 os.write(other, b\"evil\" * 1024)

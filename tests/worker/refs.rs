@@ -12,7 +12,7 @@ use git_handoff::worker::workspace::Workspace;
 use crate::worker::harness::{FORMATS, Repo, item, run};
 use crate::worker::pool;
 
-/// What git lists of the refs that worktrees have.
+/// The refs that git lists in worktrees.
 const LIST: [&str; 5] = [
     "for-each-ref",
     "--format=%(objectname) %(refname) %(symref) %(*objectname)",
@@ -21,7 +21,8 @@ const LIST: [&str; 5] = [
     "refs/tags",
 ];
 
-/// A repository with branches, tags of both kinds, remote-tracking refs, and refs that no worktree has.
+/// A repository with branches, tags of both kinds, remote-tracking refs, and refs that no worktree
+/// has.
 fn repo(format: &str) -> Repo {
     let repo = Repo::new(format);
     repo.git(&["tag", "light"]);
@@ -96,7 +97,7 @@ fn a_worktree_has_the_branches_the_tags_and_what_was_fetched() {
              git tag -d v1.0; git symbolic-ref -d refs/heads/alias; git branch -D dev; git gc -q; git fsck --no-dangling
              git update-ref -d refs/remotes/origin/HEAD; git pack-refs --all --prune; git tag new; git tag -f light",
         );
-        // What it does to them stays with it.
+        // Its changes to them stay local.
         assert_eq!(given(&host), digests(&repo));
         assert!(repo.git(&["tag", "--list"]).contains("v1.0") && !repo.git(&["tag", "--list"]).contains("new"));
         assert!(capture(&workspace, &host).unwrap().patch.is_some());
@@ -325,7 +326,8 @@ fn inputs_and_outputs_are_hidden_from_git_and_from_nothing_else() {
             let found = String::from_utf8(found.unwrap().stdout).unwrap();
             assert!(found.contains("inputs/patch") && found.contains("outputs/found"), "{program}: {found}");
         }
-        // Whatever the worker makes of the rules, what was not its work is left out, and all else is taken.
+        // Whatever the worker makes of the rules, what was not its work is left out, and all else
+        // is taken.
         for rules in
             ["git config --unset core.excludesFile", "echo '!*' >.gitignore", "echo >.git/info/handoff-exclude"]
         {

@@ -157,7 +157,7 @@ fn time_out_and_cancel_end_the_group() {
     assert_eq!((ended.exit.unwrap().signal, ended.cause), (Some(9), Cause::Cancelled));
     assert!((2000..5000).contains(&ended.duration_ms), "{ended:?}");
 
-    // Cancelled before it began, and by nobody at all.
+    // Cancelled before its start, and not cancelled at all.
     let (ended, _) = run_until(&shell(&dir, "sleep 100"), 1000, |sender| assert!(!sender.send_replace(true)));
     assert_eq!(ended.unwrap().cause, Cause::Cancelled);
     let (ended, _) = run_until(&shell(&dir, "sleep 0.2"), 1000, drop);

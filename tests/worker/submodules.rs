@@ -1,4 +1,5 @@
-//! Changes to submodules that are taken: stock git is the judge of what they are, and nothing that a worker leaves is believed.
+//! Changes to submodules that are taken: stock git is the judge of what they are, and nothing that
+//! a worker leaves is believed.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +38,8 @@ impl Modules {
         host
     }
 
-    /// Runs a script in a fresh worktree and captures it; returns as well what stock git makes of the submodule's files.
+    /// Runs a script in a fresh worktree and captures it; returns as well what stock git makes of
+    /// the submodule's files.
     fn captured(&self, host: &Host, script: &str) -> (Result<Captured, Error>, Option<String>) {
         let workspace = self.repo.workspace(host);
         self.repo.script(&workspace, script);
@@ -49,7 +51,8 @@ impl Modules {
         (captured, seen)
     }
 
-    /// Puts files into a clean clone of the submodule, in the place of its own, and returns what git then has in the index.
+    /// Puts files into a clean clone of the submodule, in the place of its own, and returns what
+    /// git then has in the index.
     fn seen_by_git(&self, files: &Path) -> String {
         let (dir, clone) = self.clean();
         for entry in fs::read_dir(&clone).unwrap().map(Result::unwrap).filter(|entry| entry.file_name() != ".git") {
@@ -70,7 +73,8 @@ impl Modules {
         (dir, clone)
     }
 
-    /// Returns `<mode> <id> <path>` of every file of a clone; the commit of what is never checked out stays what it is.
+    /// Returns `<mode> <id> <path>` of every file of a clone; the commit of what is never checked
+    /// out stays what it is.
     fn index(&self, clone: &Path, _kept: tempfile::TempDir) -> String {
         fs::create_dir_all(clone.join("inner")).unwrap();
         self.library.git_in(clone, &["add", "-A"]);
@@ -98,7 +102,7 @@ impl Modules {
     }
 }
 
-/// What workers do in submodules and mean no harm with.
+/// Harmless operations of workers in submodules.
 const EDITS: [&str; 13] = [
     "echo x >>libs/sub/a.txt",
     "rm libs/sub/a.txt libs/sub/dir/deep/c.bin",
@@ -229,7 +233,7 @@ fn an_item_takes_the_change_to_a_submodule_in_each_way_that_git_has() {
 /// A patch to a file that the submodule has, and not the repository.
 const OTHER: &str = "diff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n+2\n";
 
-/// What git does in the folder of a submodule, which must not act on the repository around it.
+/// git commands in a submodule's folder, which must not affect the outer repository.
 const INSIDE: [&str; 6] = [
     "git -C \"$SUB\" apply \"$PWD/inputs/change\"",
     "git -C \"$SUB\" apply --index \"$PWD/inputs/change\"",

@@ -1,4 +1,5 @@
-//! Under a supervisor nothing hides from the end of its attempt, whatever it says of itself and whom it kills.
+//! Under a supervisor nothing hides from the end of its attempt, whatever it says of itself and
+//! whom it kills.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -28,7 +29,8 @@ fn attempts() -> (tempfile::TempDir, [PathBuf; 2]) {
     (root, folders)
 }
 
-/// A script whose daemon says that it is another attempt's, by its environment and by where it is; its number is in `pid`.
+/// A script whose daemon says that it is another attempt's, by its environment and by where it is;
+/// its number is in `pid`.
 fn forger(dir: &Path, other: &Path) -> String {
     let (pid, other) = (dir.join("pid"), other.display());
     format!(
@@ -89,7 +91,8 @@ fn nobody_but_the_supervisor_says_how_it_ended() {
     }
     survivors::become_subreaper();
     let (_guard, [dir, _]) = attempts();
-    // It takes the line out of the supervisor, speaks for it, and kills it; where it may not, it only kills it.
+    // It takes the line out of the supervisor, speaks for it, and kills it; where it may not, it
+    // only kills it.
     let script = "P=$PWD; (cd /; setsid env -i sh -c \"echo \\$\\$ >$P/pid.new; mv $P/pid.new $P/pid; exec sleep 100\" >/dev/null 2>&1 &)
         until test -e pid; do sleep 0.01; done
         python3 -c 'import ctypes, os
@@ -109,7 +112,8 @@ fn a_supervisor_that_is_traced_holds_up_nobody() {
     }
     survivors::become_subreaper();
     let (_guard, [dir, _]) = attempts();
-    // PTRACE_SEIZE with PTRACE_O_TRACEEXIT: who is killed stops at its exit, until the tracer is gone.
+    // PTRACE_SEIZE with PTRACE_O_TRACEEXIT: who is killed stops at its exit, until the tracer is
+    // gone.
     let script = "setsid python3 -c 'import ctypes, os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 seized = ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), ctypes.c_void_p(0), ctypes.c_void_p(0x40))

@@ -125,7 +125,7 @@ fn survivors_of_a_dead_driver_are_found() {
         return;
     }
     let (_guard, dir) = dir();
-    // The shell that starts it is gone at once, so that it is nobody's child.
+    // The starting shell ends immediately, so that it has no parent.
     let script = "setsid sh -c 'echo $$ >pid; sleep 100 & wait' >/dev/null 2>&1 & exit 0";
     let mut command = Command::new("sh");
     command.args(["-c", script]).current_dir(&dir).env("HANDOFF_TASK", dir.join("task.json"));

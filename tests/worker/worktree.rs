@@ -1,4 +1,4 @@
-//! What a worker finds, and what is left of it.
+//! The worktree of a worker, and its removal.
 
 use std::collections::BTreeMap;
 use std::fs;

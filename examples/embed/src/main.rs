@@ -1,4 +1,5 @@
-//! Verifies all that is in a bundle, by the keys of an allowed-signers file: `embed runs.bundle signers`.
+//! Verifies all that is in a bundle, by the keys of an allowed-signers file: `embed runs.bundle
+//! signers`.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What people, agents and git do all at once.
+//! Concurrent actions of people, agents and git.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const HOUSEKEEPING: [&[&str]; 6] = [
 ];
 
 impl Soak {
-    /// Does something that somebody would do.
+    /// Performs a random action.
     pub(super) fn act(&self, dice: &mut Dice, number: u64) {
         let open = self.ledger().open();
         match dice.roll(0..100) {
@@ -61,7 +61,7 @@ impl Soak {
             return;
         }
         let args = *dice.pick(&HOUSEKEEPING);
-        // What a remote does to what is pushed while it prunes at once is between it and git.
+        // A push to a remote that prunes at the same time may fail in git itself.
         let place = if dice.once_in(4) { "other" } else { "repo" };
         let mut ledger = self.ledger();
         ledger.count("housekeeping", args[..2].join(" "));
@@ -96,7 +96,8 @@ impl Soak {
         }
     }
 
-    /// Sees to a run that has settled with items that are not done: those that were to fail are let be.
+    /// Sees to a run that has settled with items that are not done: those that were to fail are let
+    /// be.
     fn tend(&self, dice: &mut Dice, name: &str) {
         let wrong = self.wrong(name).0;
         if wrong.is_empty() {

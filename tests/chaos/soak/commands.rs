@@ -1,4 +1,5 @@
-//! One command in all weathers: perhaps with a limit, with a clock that is wrong or put right meanwhile, perhaps killed.
+//! One command in all weathers: perhaps with a limit, with a clock that is wrong or put right
+//! meanwhile, perhaps killed.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -184,6 +185,6 @@ impl Soak {
 /// Sends a signal to a program, or to everybody whom it started as well, as a terminal does.
 fn send(child: &Child, signal: Signal, everybody: bool) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    // Whoever is gone already cannot be told.
+    // A finished process cannot be signalled.
     let _ = if everybody { kill_process_group(pid, signal) } else { kill_process(pid, signal) };
 }

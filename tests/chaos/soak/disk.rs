@@ -10,7 +10,7 @@ const SIZE: u64 = 6 << 30;
 /// A file system in memory; taken away when dropped.
 pub(super) struct Disk {
     at: PathBuf,
-    /// Held by whoever has it full.
+    /// Locked while the disk is full.
     full: Mutex<()>,
 }
 
@@ -42,7 +42,7 @@ impl Disk {
         text.lines().last().unwrap().trim().parse().unwrap()
     }
 
-    /// What is used by now cannot be taken away: then it is less full than it was to be.
+    /// Used space cannot be taken away, so the disk may be less full than planned.
     fn resize(&self, size: u64) {
         let options = format!("remount,size={size}");
         let _ = Command::new("mount").args(["-o", &options]).arg(&self.at).status();
@@ -52,7 +52,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         self.resize(SIZE);
-        // What failed stays to be looked at.
+        // Keeps the files of a failure for inspection.
         if !std::thread::panicking() {
             let _ = Command::new("umount").arg("--lazy").arg(&self.at).status();
         }

@@ -1,4 +1,4 @@
-//! What was acknowledged, and what happened meanwhile.
+//! Acknowledged operations, and what happened in the meantime.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -8,12 +8,13 @@ use super::workers::Fate;
 /// How many of the last commands are told when something fails.
 const TOLD: usize = 40;
 
-/// A run that somebody tried to submit.
+/// A run whose submission was attempted.
 pub(super) struct Submitted {
     pub(super) fates: BTreeMap<String, Fate>,
     /// Whether the submit said that it was there.
     pub(super) acknowledged: bool,
-    /// Whether it was driven while a disk was full or a limit stood, which may cost an item its attempts.
+    /// Whether it was driven while a disk was full or a limit stood, which may cost an item its
+    /// attempts.
     pub(super) troubled: bool,
     /// Whether it was seen to be sealed.
     pub(super) sealed: bool,

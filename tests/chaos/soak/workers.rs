@@ -1,4 +1,4 @@
-//! What is to be done: items that do their work, and items that do what they can against it.
+//! The plans: items that work, and items that attack.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::chaos::dice::Dice;
 
-/// What must become of an item, whatever happens around it.
+/// The required result of an item under all circumstances.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Done,
@@ -16,7 +16,7 @@ pub(super) enum Fate {
 /// Leaves a line outside, as an e-mail or a payment would be.
 const NOTE: &str = "echo $HANDOFF_RUN $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../effects\"; ";
 
-/// What workers do, each with what must become of it.
+/// The workers' commands with the required results.
 const SCRIPTS: [(&str, Fate, &str); 25] = [
     ("edit", Fate::Done, "echo $HANDOFF_ITEM >>a.txt; echo $HANDOFF_ITEM >outputs/id"),
     ("take", Fate::Done, "cat inputs/* 2>/dev/null; echo $HANDOFF_ITEM >outputs/id"),
@@ -62,7 +62,7 @@ const SCRIPTS: [(&str, Fate, &str); 25] = [
     ("filler", Fate::Done, "head -c 20000000 /dev/zero >../filler; echo x >outputs/id"),
 ];
 
-/// How many of them do nothing against anybody.
+/// The number of harmless ones.
 const HONEST: usize = 6;
 
 /// Returns the items of a run, and what must become of each.
@@ -72,7 +72,7 @@ pub(super) fn items(dice: &mut Dice) -> (Vec<Value>, BTreeMap<String, Fate>) {
         let honest = !dice.once_in(3);
         let (name, fate, script) = SCRIPTS[if honest { dice.index(HONEST) } else { dice.index(SCRIPTS.len()) }];
         let id = format!("{name}-{at}");
-        // Who does its work may be slow to get it right.
+        // A harmless worker may need several attempts.
         let flaky = fate == Fate::Done && dice.once_in(5);
         let script = if flaky { format!("test $HANDOFF_ATTEMPT -gt 1 || exit 1; {script}") } else { script.to_owned() };
         let mut item = json!({ "id": id, "executor": "command", "inputs": { "command": NOTE.to_owned() + &script },

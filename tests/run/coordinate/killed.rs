@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::common::Environment;
 use crate::common::ground::Ground;
 
-/// What the pipeline creates: how many items of each rule.
+/// The number of items of each rule in the pipeline.
 const STEPS: [(&str, usize); 5] = [("categorize", 1), ("polish", 1), ("publish", 1), ("review", 2), ("translate", 1)];
 
 #[test]
@@ -22,7 +22,8 @@ fn the_pipeline_ends_with_every_step_created_once_whoever_is_killed() {
     while !ground.is_sealed("article-1") && round < 60 {
         let mut driver = ground.start(&["run", "article-1"]);
         let others = [ground.start(&["coordinate", "article-1"]), ground.start(&["coordinate", "article-1"])];
-        // After one to three entries, and a moment that is never the same: so the run gets on, and not to its end at once.
+        // After one to three entries, and a moment that is never the same: so the run gets on, and
+        // not to its end at once.
         let (mut last, mut changes) = (tip(), 0);
         let until = Instant::now() + Duration::from_secs(20);
         while changes <= round % 3 && !driver.is_over() && Instant::now() < until {

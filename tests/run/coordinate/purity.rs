@@ -1,4 +1,4 @@
-//! Whatever is written in whatever order: the same documents make the same items, each once, whoever looks first.
+//! Determinism: the same documents make the same items, each once, in any order and by any process.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

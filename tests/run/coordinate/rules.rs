@@ -1,4 +1,4 @@
-//! What a rule may say, and what it means.
+//! Rules and their meaning.
 
 use std::convert::Infallible;
 

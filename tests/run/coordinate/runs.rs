@@ -52,7 +52,7 @@ fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
     assert_eq!(ground.env.git(["show", "refs/handoff/runs/r:documents/score"]).success(), "3\n");
     ground.is_intact("r");
     ground.is_clean();
-    // What is over is explained, and refused.
+    // A finished run is explained and refused.
     let said = answer(&ground, &["coordinate", "r", "--explain", "--json"]);
     assert_eq!((&said["recorded"], said["rules"][0]["created"].as_array().unwrap().len()), (&json!(false), 3));
     let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
@@ -93,7 +93,7 @@ fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
     assert!(!ground.is_sealed("wrong"));
     ground.env.handoff(["run", "wrong", "--close"]).ends(4);
     ground.is_intact("wrong");
-    // A document that nobody wrote is no reason to wait.
+    // A missing document does not make a run wait.
     submit(&ground, "never", &[item("a", "true")], &rules("/score")).success();
     ground.env.handoff(["run", "never"]).success();
     assert!(ground.is_sealed("never"));
@@ -168,7 +168,7 @@ fn the_rules_of_a_queue_hold_for_the_runs_that_are_placed_on_it() {
     ground.env.write("repo/rules.json", &json!([rule("more", &json!({}))]).to_string());
     ground.config("handoff.queue.ruled.rules", "rules.json");
     submit(&ground, "r", &[item("a", "true")], &json!({ "queue": "ruled" })).success();
-    // What is in force was sealed: the file may change, and other queues know nothing of it.
+    // Sealed rules apply: later changes of the file, and other queues, have no effect.
     ground.env.write("repo/rules.json", "nothing");
     submit(&ground, "plain", &[item("a", "true")], &json!({})).success();
     ground.env.handoff(["run", "r", "plain"]).success();

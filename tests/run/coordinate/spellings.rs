@@ -1,5 +1,6 @@
-//! Items that are written otherwise than they are kept: dependencies that only a need names, that stand twice, numbers with
-//! several spellings. What is recorded, run again and verified is one and the same item.
+//! Items that are written otherwise than they are kept: dependencies that only a need names, that
+//! stand twice, numbers with several spellings. What is recorded, run again and verified is one and
+//! the same item.
 
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ fn made() -> Value {
     item("made", "echo x >outputs/x")
 }
 
-/// What a rule creates, in one of the ways that are not how it is kept.
+/// A rule's items in a form that is not normalised.
 fn ways() -> Vec<(&'static str, Value)> {
     let need = json!({ "in": { "from": "made", "select": { "kind": "output", "path": "x" } } });
     vec![

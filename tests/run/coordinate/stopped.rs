@@ -1,4 +1,5 @@
-//! Runs whose rules stopped before they were done: every view says so, while they are open and when they are sealed.
+//! Runs whose rules stopped before they were done: every view says so, while they are open and when
+//! they are sealed.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What a write costs: writers verify what came since they did so last, and nothing that anybody else could write vouches for the rest.
+//! The cost of a write: writers verify new entries only, and data that others can write does not
+//! vouch for the rest.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -59,7 +60,7 @@ fn each_write_verifies_what_came_since_the_last() {
     for count in [5, 20] {
         (0..count).for_each(|at| drop(put(&ground, "n", &format!("{count} {at}"), &[]).success()));
         let commits = commits(&ground);
-        // What the last write appended was not verified by it.
+        // The last write did not verify its own entry.
         assert_eq!(marked(&ground), commits[commits.len() - 2]);
         assert_eq!(verified(&ground, Some(&marked(&ground))).unwrap().examined, 1);
         assert_eq!(verified(&ground, None).unwrap().examined, commits.len());
@@ -109,7 +110,8 @@ fn a_run_comes_to_the_same_from_every_mark() {
     ground.ends_intact("r");
 }
 
-/// Writes a commit of the run `r` again without its signature, on top of the same one, and moves the ref there.
+/// Writes a commit of the run `r` again without its signature, on top of the same one, and moves
+/// the ref there.
 fn unsign(ground: &Ground, commit: &str) -> String {
     let script = format!(
         "git cat-file commit {commit} | awk '/^gpgsig/ {{ skip = 1; next }} skip && /^ / {{ next }} {{ skip = 0; print }}' \

@@ -1,4 +1,4 @@
-//! Revisions come one after the other, whoever writes them, and whoever drives the run meanwhile.
+//! Revisions are sequential, for any writers and during a run.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ fn whoever_drives_the_run_takes_it_in() {
     assert_eq!(kinds.iter().filter(|kind| *kind == "document.written").count(), 2);
 }
 
-/// What was resolved before somebody else wrote is not recorded as it was.
+/// A value resolved before another write is not recorded.
 #[test]
 fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
     let ground = ground();

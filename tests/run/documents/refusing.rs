@@ -1,4 +1,4 @@
-//! What is refused: in which words, and that nothing changed.
+//! Refusals: message, and no changes.
 
 use std::fs;
 

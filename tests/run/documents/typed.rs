@@ -50,7 +50,7 @@ fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
     }
     ground.drive("good", &[judge(r#"echo '{"score":1}' >outputs/score.json"#)]).success();
     ground.is_intact("good");
-    // A shape that went away holds nobody to anything, and so nothing is dispatched.
+    // Without its shape, an item is not dispatched.
     ground.submit("gone", &[judge("true")]);
     std::fs::remove_file(ground.path("repo/shapes/judge.json")).unwrap();
     ground.env.handoff(["run", "gone"]).ends(4);

@@ -1,4 +1,5 @@
-//! Growth by a pattern that cannot have happened, told with true links, a true seal and good signatures.
+//! Growth by a pattern that cannot have happened, told with true links, a true seal and good
+//! signatures.
 
 use git_handoff::model::entry::{Cause, Event, RunConcluded, RunEnded};
 use git_handoff::model::plan::Item;
@@ -32,7 +33,7 @@ fn item(json: &Value) -> Item {
     git_handoff::plan::parse_item(json.to_string().as_bytes()).unwrap().normalised()
 }
 
-/// What the rule creates where `look` failed.
+/// The rule's items if `look` failed.
 fn round() -> Vec<Item> {
     let command = json!({ "command": ["true"] });
     vec![

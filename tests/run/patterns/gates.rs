@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{RED, cat, item, play, said, template, told, work};
 use crate::common::ground::Ground;
 
-/// Work that is good once `fixed` stands so often in it, a gate that says so, and one that takes what is good.
+/// Work that is good once `fixed` stands so often in it, a gate that says so, and one that takes
+/// what is good.
 fn plan(good: u32, gate: &Value) -> Vec<Value> {
     let mut payload = json!({ "onRed": "spawn-fix", "subject": "build", "fixTemplate": template(FIX) });
     for (key, value) in gate.as_object().unwrap() {
@@ -51,7 +52,7 @@ fn a_fix_is_told_what_was_found_and_what_is_shipped_is_the_newest() {
     assert_eq!(cat(&ground, "ship~2:outputs/shipped"), "bad\nfixed\n");
     assert!(said(&ground).is_empty());
     ground.is_intact("r");
-    // Whoever is given the statement alone learns that nobody builds on that any more.
+    // A reader of the statement alone learns that the item was replaced.
     let statement = ground.env.handoff(["export", "r/review", "--format", "in-toto"]).success();
     let envelope: Value = serde_json::from_str(statement.lines().next().unwrap()).unwrap();
     let payload = Base64::decode_vec(envelope["payload"].as_str().unwrap()).unwrap();

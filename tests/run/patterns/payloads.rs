@@ -1,4 +1,4 @@
-//! Payloads that are wrong, or that nobody reads, and ids that a pattern needs for itself.
+//! Invalid or unused payloads, and reserved ids of patterns.
 
 use serde_json::{Value, json};
 

@@ -47,7 +47,7 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     let ground = play("quorum", &subject(&[2, 2], 2, &more), 0);
     assert_eq!(cat(&ground, "work-fix-1:outputs/told"), "1\n1\n");
     assert_eq!(cat(&ground, "work~2::commit:outputs/committed"), "one\nmore\n");
-    // What enough approve of is committed once, and it is what they looked at.
+    // An approved change is committed once, as it was reviewed.
     let items = ground.items("r");
     assert!(!items.contains_key("work-fix-2") && !items.contains_key("work::commit"), "{items:?}");
     ground.is_intact("r");
@@ -55,7 +55,7 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     assert_eq!(said(&ground), ["rejected"]);
     let items = ground.items("r");
     assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
-    // Whoever takes it all the same is told, and whose place another took is shown to be without one.
+    // A forced apply prints a warning, and replaced items are shown as such.
     let output = ground.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
     assert!(output.stderr.contains("warning: the run says of itself: rejected\n"), "{output}");
     assert!(ground.env.handoff(["show", "r/work::rev-0"]).success().contains("\nsuperseded by work~2::rev-0\n"));
@@ -65,7 +65,7 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
 fn what_was_sent_back_is_not_committed_whatever_reviewers_say_later() {
     let more = json!({ "onReject": "spawn-fix", "fixTemplate": template("exit 1") });
     let mut items = subject(&[1, 9], 2, &more);
-    // The second time he is asked he approves, when somebody works on the fix already.
+    // He approves at the second request, while a fix is in progress.
     let second = template("test $HANDOFF_ATTEMPT -ge 2");
     items[0]["inputs"]["quorum"]["reviewers"][1] = second;
     let ground = play("quorum", &items, 4);
@@ -93,7 +93,7 @@ fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
     let ground = Ground::new();
     ground.config("handoff.maxItems", "1");
     submit(&ground, "quorum", &subject(&[9], 1, &json!({}))).success();
-    // Nobody is there to review.
+    // No reviewers.
     ground.env.handoff(["run", "r"]).ends(1);
     ground.env.handoff(["close", "r"]).success();
     let output = ground.env.handoff(["verify", "r"]).exit(4);

@@ -1,4 +1,5 @@
-//! Payloads of several patterns in one plan, and templates that leave the subagent to what is registered.
+//! Payloads of several patterns in one plan, and templates that leave the subagent to what is
+//! registered.
 
 use serde_json::{Value, json};
 
