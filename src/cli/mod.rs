@@ -247,55 +247,8 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let mut output = Output::new(arguments.json);
-    let command = arguments.command;
-    let actor = arguments.actor;
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        if matches!(command, Some(Command::CheckSchema)) {
-            return check_schema::run(&mut output);
-        }
-        let environment = context::environment(actor)?;
-        match command {
-            None => {
-                let repository = context::open(environment, false)?;
-                output.color_as(repository.config.colors, context::colors_reach_a_pager);
-                overview::run(&repository, &mut output)
-            }
-            Some(Command::Check(arguments)) => check::run(&arguments, &environment, &mut output),
-            Some(Command::Plan(arguments)) => plan::run(&arguments, &mut output),
-            Some(Command::Completions(arguments)) => Ok(completions::run(&arguments, &mut output)),
-            Some(Command::Complete(words)) => {
-                let repository = context::open(environment, false).ok();
-                Ok(completions::complete(&words, repository.as_ref(), &mut output))
-            }
-            Some(Command::Packet(arguments)) => packet::run(arguments, environment, &mut output),
-            Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, &mut output),
-            Some(command) => {
-                if !command.hears_signals() {
-                    temporary::before_the_first(interrupt::tidy);
-                }
-                let opened = context::open(environment.clone(), command.works_anywhere());
-                if opened.is_err()
-                    && matches!(command, Command::Doctor(_))
-                    && let Some(ending) = doctor::settings(&environment, &mut output)?
-                {
-                    return Ok(ending);
-                }
-                let repository = opened?;
-                output.color_as(repository.config.colors, context::colors_reach_a_pager);
-                if !output.json
-                    && command.is_read_in_pages()
-                    && let Some(pager) = context::pager(&repository, &output)?
-                {
-                    output.page(pager, repository.config.colors);
-                }
-                repository.config.warnings.iter().for_each(|warning| output.warn(warning));
-                if command.goes_by_executors() {
-                    repository.config.unregistered().iter().for_each(|settings| output.warn(&settings.to_string()));
-                }
-                dispatch(command, &repository, &mut output)
-            }
-        }
-    }));
+    let run = || execute(arguments.command, arguments.actor, &mut output);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let code = match result {
         Ok(Ok(ending)) => ExitCode::from(ending.code()),
         Ok(Err(failure)) => output.fail(&failure.naming_lock()),
@@ -303,6 +256,55 @@ pub(crate) fn main() -> ExitCode {
     };
     output.end();
     code
+}
+
+/// Runs a command.
+fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output) -> Result<Ending, Failure> {
+    if matches!(command, Some(Command::CheckSchema)) {
+        return check_schema::run(output);
+    }
+    let environment = context::environment(actor)?;
+    match command {
+        None => {
+            let repository = context::open(environment, false)?;
+            output.color_as(repository.config.colors, context::colors_reach_a_pager);
+            overview::run(&repository, output)
+        }
+        Some(Command::Check(arguments)) => check::run(&arguments, &environment, output),
+        Some(Command::Plan(arguments)) => plan::run(&arguments, output),
+        Some(Command::Completions(arguments)) => Ok(completions::run(&arguments, output)),
+        Some(Command::Complete(words)) => {
+            let repository = context::open(environment, false).ok();
+            Ok(completions::complete(&words, repository.as_ref(), output))
+        }
+        Some(Command::Packet(arguments)) => packet::run(arguments, environment, output),
+        Some(Command::Mcp(arguments)) => mcp::run(arguments, environment, output),
+        Some(command) => {
+            if !command.hears_signals() {
+                temporary::before_the_first(interrupt::tidy);
+            }
+            let opened = context::open(environment.clone(), command.works_anywhere());
+            if opened.is_err()
+                && matches!(command, Command::Doctor(_))
+                && let Some(ending) = doctor::settings(&environment, output)?
+            {
+                return Ok(ending);
+            }
+            let repository = opened?;
+            output.color_as(repository.config.colors, context::colors_reach_a_pager);
+            if !output.json
+                && command.is_read_in_pages()
+                && let Some(pager) = context::pager(&repository, &output)?
+            {
+                output.page(pager, repository.config.colors);
+            }
+            repository.config.warnings.iter().for_each(|warning| output.warn(warning));
+            if command.goes_by_executors() {
+                repository.config.unregistered().iter().for_each(|settings| output.warn(&settings.to_string()));
+            }
+            dispatch(command, &repository, output)
+        }
+    }
 }
 
 fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {

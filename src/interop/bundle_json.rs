@@ -24,6 +24,9 @@ use crate::run::{Vetted, View};
 
 use super::Error;
 
+/// References of manifests, by item and attempt.
+type Manifests<'r> = BTreeMap<(&'r ItemId, u32), String>;
+
 /// Exports a sealed run as a bundle, with the root signed by `signer`.
 pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {
     let view: &View = run;
@@ -42,31 +45,7 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
             manifests.push(manifest);
         }
     }
-    let mut entries = Vec::new();
-    let mut leaves = Vec::new();
-    let mut previous = String::new();
-    for link in &view.links {
-        match &link.entry.event {
-            Event::DocumentWritten(e) => return Err(Error::Written(e.author.clone(), e.name.clone())),
-            // Without it, a failed run would look like a finished one.
-            Event::RunConcluded(e) => return Err(Error::Said(e.outcome.clone())),
-            Event::ItemReconciled(e) => {
-                if let Some(reused) = &e.reused {
-                    return Err(Error::Reused(e.item.clone(), reused.run.clone()));
-                }
-            }
-            _ => {}
-        }
-        let mut entry = entry(view, link, &hashes);
-        let hash: [u8; 32] =
-            Sha256::new().chain_update(canonical_entry(&entry)).chain_update(&previous).finalize().into();
-        let hash = Digest::from_bytes(hash);
-        entry.insert("entryHash".into(), hash.hex().into());
-        entry.insert("prevHash".into(), previous.into());
-        previous = hash.hex();
-        leaves.push(format::leaf_hash(hash.as_bytes()));
-        entries.push(Value::Object(entry));
-    }
+    let (entries, leaves) = entries(view, &hashes)?;
     let root = merkle::root(leaves);
     let sealed_at = view.links.last().map_or(0, |link| link.entry.at.millis());
     Ok(json!({
@@ -88,6 +67,36 @@ pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Err
         "items": items(view, &entries),
         "report": {},
     }))
+}
+
+/// Returns the entries in the format's form, with their leaf hashes.
+fn entries(view: &View, manifests: &Manifests<'_>) -> Result<(Vec<Value>, Vec<Digest>), Error> {
+    let mut entries = Vec::new();
+    let mut leaves = Vec::new();
+    let mut previous = String::new();
+    for link in &view.links {
+        match &link.entry.event {
+            Event::DocumentWritten(e) => return Err(Error::Written(e.author.clone(), e.name.clone())),
+            // Without it, a failed run would look like a finished one.
+            Event::RunConcluded(e) => return Err(Error::Said(e.outcome.clone())),
+            Event::ItemReconciled(e) => {
+                if let Some(reused) = &e.reused {
+                    return Err(Error::Reused(e.item.clone(), reused.run.clone()));
+                }
+            }
+            _ => {}
+        }
+        let mut entry = entry(view, link, manifests);
+        let hash: [u8; 32] =
+            Sha256::new().chain_update(canonical_entry(&entry)).chain_update(&previous).finalize().into();
+        let hash = Digest::from_bytes(hash);
+        entry.insert("entryHash".into(), hash.hex().into());
+        entry.insert("prevHash".into(), previous.into());
+        previous = hash.hex();
+        leaves.push(format::leaf_hash(hash.as_bytes()));
+        entries.push(Value::Object(entry));
+    }
+    Ok((entries, leaves))
 }
 
 /// Returns a reference in the pinned form
@@ -139,7 +148,7 @@ fn consumed(view: &View, item: &ItemId, input: &InputRef) -> Result<String, Erro
     }
 }
 
-fn entry(view: &View, link: &Link, manifests: &BTreeMap<(&ItemId, u32), String>) -> Map<String, Value> {
+fn entry(view: &View, link: &Link, manifests: &Manifests<'_>) -> Map<String, Value> {
     let event = &link.entry.event;
     let mut entry = Map::new();
     entry.insert("runId".into(), json!(view.run));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::git::porcelain::{self, Answer};
 use crate::git::race::{Lost as _, Race};
 use crate::git::remote::{self, Reach, Remote};
-use crate::git::store::{self, Kept, Store};
+use crate::git::store::{self, Batch, Kept, Store};
 use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::Writer;
 use crate::ledger::log;
@@ -214,18 +214,19 @@ impl Delivery<'_> {
         }
     }
 
-    fn deliver_once(&self, folds: bool) -> Result<Delivered, Error> {
-        let Self { store, reach, request, writer, ref here, .. } = *self;
-        let url = remote::push_url(store, &request.remote)?;
-        let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
-        let in_archives = archived::on_remote(store, &there.has)?;
-        let (mut kept, mut batch) = (Kept::default(), store.batch());
-        let mut plan = Plan::new(request.space.folder());
-        let held = self.wanted.iter().filter(|one| one.held);
-        let archived: BTreeSet<Place> = held.map(|one| one.place.clone()).collect();
+    /// Plans the changes to the refs of runs, threads and archives.
+    fn plan_chains(
+        &self,
+        there: &Remotely<'_>,
+        in_archives: &BTreeMap<Place, Oid>,
+        batch: &mut Batch,
+        kept: &mut Kept,
+    ) -> Result<Plan<'_>, Error> {
+        let store = self.store;
+        let mut plan = Plan::new(self.request.space.folder());
         for wanted in &self.wanted {
             let old = there.has.get(&wanted.place).copied();
-            let new = wanted.united(store, old, &mut batch)?;
+            let new = wanted.united(store, old, batch)?;
             let Wanted { place, held, .. } = wanted.clone();
             if old.is_none() && (held || in_archives.get(&place) == Some(&new)) {
                 if !held {
@@ -239,8 +240,20 @@ impl Delivery<'_> {
             {
                 continue;
             }
-            plan.take(&there, (place, new, held), &mut kept)?;
+            plan.take(there, (place, new, held), kept)?;
         }
+        Ok(plan)
+    }
+
+    fn deliver_once(&self, folds: bool) -> Result<Delivered, Error> {
+        let Self { store, reach, request, writer, ref here, .. } = *self;
+        let url = remote::push_url(store, &request.remote)?;
+        let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
+        let in_archives = archived::on_remote(store, &there.has)?;
+        let (mut kept, mut batch) = (Kept::default(), store.batch());
+        let mut plan = self.plan_chains(&there, &in_archives, &mut batch, &mut kept)?;
+        let held = self.wanted.iter().filter(|one| one.held);
+        let archived: BTreeSet<Place> = held.map(|one| one.place.clone()).collect();
         let mut handed = self.handed.clone();
         if handed.is_none() && plan.leave_out_others(&archived) {
             // Reveals the logs' statements about other pushed runs, not about those that stay here.
