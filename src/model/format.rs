@@ -140,6 +140,21 @@ pub fn stamps_ref(run: &RunId) -> String {
     format!("{REFS}stamps/{}", run.encoded())
 }
 
+/// Returns the name of a token in a tree of time stamps: `[<entries>.]<hex of its SHA-256>.tst`.
+///
+/// The number is that of the thread's entries; a token about a run has none.
+pub fn stamp_name(entries: Option<u64>, token: Digest) -> String {
+    let entries = entries.map(|entries| format!("{entries}.")).unwrap_or_default();
+    format!("{entries}{}.tst", token.hex())
+}
+
+/// Reads the name of a token about a thread: the number of entries, and the hash in hex.
+pub fn parse_thread_stamp(name: &str) -> Option<(u64, &str)> {
+    let (number, hex) = name.strip_suffix(".tst")?.split_once('.')?;
+    let entries: u64 = number.parse().ok()?;
+    (entries > 0 && entries.to_string() == number).then_some((entries, hex))
+}
+
 /// Returns `refs/handoff/logs/<name>`; see [`super::log_name::LogName`].
 pub fn log_ref(name: &str) -> String {
     format!("{LOG_REFS}{}", encode_segment(name))

@@ -22,6 +22,8 @@ pub enum Kind {
     Transcripts,
     /// The time stamps of a run: a tree that only grows.
     Stamps,
+    /// The time stamps of a thread: the same.
+    ThreadStamps,
 }
 
 /// A shared ref, relative to a folder of refs.
@@ -36,7 +38,8 @@ pub struct Place {
 
 impl Kind {
     /// All kinds.
-    const ALL: [Self; 6] = [Self::Run, Self::Thread, Self::Log, Self::Archive, Self::Transcripts, Self::Stamps];
+    const ALL: [Self; 7] =
+        [Self::Run, Self::Thread, Self::Log, Self::Archive, Self::Transcripts, Self::Stamps, Self::ThreadStamps];
 
     /// Returns the word for the kind.
     pub fn word(self) -> &'static str {
@@ -46,7 +49,7 @@ impl Kind {
             Self::Log => "log",
             Self::Archive => "archive",
             Self::Transcripts => "transcripts",
-            Self::Stamps => "time stamps",
+            Self::Stamps | Self::ThreadStamps => "time stamps",
         }
     }
 
@@ -58,6 +61,7 @@ impl Kind {
             Self::Archive => "archives",
             Self::Transcripts => "transcripts",
             Self::Stamps => "stamps",
+            Self::ThreadStamps => "thread-stamps",
         }
     }
 
@@ -68,7 +72,12 @@ impl Kind {
 
     /// Returns true for chains, which are append-only.
     pub fn is_chain(self) -> bool {
-        !matches!(self, Self::Transcripts | Self::Stamps)
+        !self.is_stamps() && self != Self::Transcripts
+    }
+
+    /// Returns true if it is a tree of time stamps.
+    pub fn is_stamps(self) -> bool {
+        matches!(self, Self::Stamps | Self::ThreadStamps)
     }
 }
 
@@ -123,9 +132,20 @@ impl Place {
         Self { kind: Kind::Transcripts, ..Self::of_run(run) }
     }
 
-    /// Returns the place of a run's time stamps; `None` unless this is a run.
+    /// Returns the place of the time stamps of a run or thread; `None` for another kind.
     pub fn stamps(&self) -> Option<Self> {
-        (self.kind == Kind::Run).then(|| Self { kind: Kind::Stamps, ..self.clone() })
+        let kind = match self.kind {
+            Kind::Run => Kind::Stamps,
+            Kind::Thread => Kind::ThreadStamps,
+            _ => return None,
+        };
+        Some(Self { kind, ..self.clone() })
+    }
+
+    /// Returns true if what lies here belongs to a run or thread: its time stamps or transcripts.
+    pub fn belongs_to(&self, chain: &Self) -> bool {
+        let is_transcripts = self.kind == Kind::Transcripts && chain.kind == Kind::Run && self.name == chain.name;
+        is_transcripts || chain.stamps().as_ref() == Some(self)
     }
 
     /// Returns the place of a thread.
@@ -155,10 +175,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn time_stamps_belong_to_one_chain_of_that_name() {
+        let place = |below: &str| Place::parse(below).expect(below);
+        assert_eq!(place("runs/a").stamps(), Some(place("stamps/a")));
+        assert_eq!(place("threads/a").stamps(), Some(place("thread-stamps/a")));
+        assert_eq!(place("stamps/a").stamps(), None);
+        for (below, chain, belongs) in [
+            ("stamps/a", "runs/a", true),
+            ("transcripts/a", "runs/a", true),
+            ("thread-stamps/a", "threads/a", true),
+            ("stamps/a", "threads/a", false),
+            ("thread-stamps/a", "runs/a", false),
+            ("transcripts/a", "threads/a", false),
+            ("stamps/a", "runs/b", false),
+        ] {
+            assert_eq!(place(below).belongs_to(&place(chain)), belongs, "{below} {chain}");
+        }
+    }
+
+    #[test]
     fn only_what_we_would_write_ourselves_is_a_place() {
         let fingerprint = "logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg";
         let archive = "archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.0123456789ab";
-        for good in ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", fingerprint, archive] {
+        for good in
+            ["runs/a", "runs/nightly%402026", "threads/x", "transcripts/a", "thread-stamps/a", fingerprint, archive]
+        {
             let place = Place::parse(good).expect(good);
             assert_eq!(place.below(REFS), format!("{REFS}{good}"));
             for remote in ["origin", "a/runs/b"] {

@@ -313,7 +313,7 @@ fn judge(store: &Store, place: &Place, old: Option<Oid>, new: Oid) -> Result<Sta
     }
     match (place.kind, store.kind(new)?) {
         (_, None) => return Ok(Status::Unsound(in_words(&store::Error::Missing(new)))),
-        (Kind::Transcripts | Kind::Stamps, Some(Object::Tree))
+        (Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps, Some(Object::Tree))
         | (Kind::Run | Kind::Thread | Kind::Log | Kind::Archive, Some(Object::Commit)) => {}
         (_, Some(Object::Commit)) => return Ok(Status::Unfit("a commit")),
         (_, Some(Object::Tree)) => return Ok(Status::Unfit("a tree")),
@@ -350,7 +350,7 @@ fn oversized(store: &Store, kind: Kind, old: Option<Oid>, new: Oid) -> Result<Op
 
 /// Merges the remote's time stamps with ours, so that the remote cannot remove any.
 fn unite(store: &Store, taken: &mut Taken, batch: &mut Batch) -> Result<(), Error> {
-    if taken.place.kind != Kind::Stamps || taken.status == Status::UpToDate || taken.status.is_refused() {
+    if !taken.place.kind.is_stamps() || taken.status == Status::UpToDate || taken.status.is_refused() {
         return Ok(());
     }
     let united = stamps::united(store, taken.old, taken.new, batch)?;

@@ -294,6 +294,6 @@ pub(crate) fn subject_of(place: &Place) -> Option<Subject> {
     match place.kind {
         Kind::Run => RunId::parse(&place.name).ok().map(Subject::Run),
         Kind::Thread => ThreadId::parse(&place.name).ok().map(Subject::Thread),
-        Kind::Log | Kind::Archive | Kind::Transcripts | Kind::Stamps => None,
+        Kind::Log | Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => None,
     }
 }

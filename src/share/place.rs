@@ -19,7 +19,7 @@ pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid
         Kind::Thread => ThreadId::parse(&place.name).ok().map(|thread| check(Chain::Thread(&thread))),
         Kind::Log => LogName::parse(&place.name).map(|log| check(Chain::Log(&log))),
         Kind::Archive => LogName::parse(&place.name).map(|archive| check(Chain::Archive(&archive))),
-        Kind::Transcripts | Kind::Stamps => Some(Ok(())),
+        Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => Some(Ok(())),
     };
     named.unwrap_or_else(|| Err("its name is none of a chain's".into()))
 }
@@ -35,7 +35,7 @@ pub(super) fn is_asked(place: &Place, names: Option<&[String]>, transcripts: boo
     match place.kind {
         // An archive also contains runs that were not named.
         Kind::Archive => names.is_none(),
-        Kind::Run | Kind::Thread | Kind::Stamps => named,
+        Kind::Run | Kind::Thread | Kind::Stamps | Kind::ThreadStamps => named,
         Kind::Log => true,
         Kind::Transcripts => transcripts && named,
     }
@@ -47,9 +47,9 @@ pub(super) fn unknown<'n>(names: &'n [String], among: &[&Place]) -> Option<&'n S
     names.iter().find(|name| !among.iter().any(|place| is_chain(place, name)))
 }
 
-/// Returns true for threads, and for the logs that name them.
+/// Returns true for threads, for their time stamps, and for the logs that name them.
 pub(super) fn goes_with_threads(place: &Place) -> bool {
-    matches!(place.kind, Kind::Thread | Kind::Log)
+    matches!(place.kind, Kind::Thread | Kind::ThreadStamps | Kind::Log)
 }
 
 /// The folder of the remote's refs for shared data.

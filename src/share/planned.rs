@@ -86,9 +86,9 @@ impl<'a> Plan<'a> {
         let is_other = |one: &Diverged| one.how == How::Another && !archived.contains(&one.place);
         let (others, refused) = diverged.into_iter().partition(is_other);
         (self.pushed.others, self.diverged) = (others, refused);
-        // Transcripts and time stamps are left out with their run.
+        // Transcripts and time stamps are left out with their run or thread.
         let others = &self.pushed.others;
-        let stays = |place: &Place| !place.kind.is_chain() && others.iter().any(|other| other.place.name == place.name);
+        let stays = |place: &Place| others.iter().any(|other| place.belongs_to(&other.place));
         self.pushed.moved.retain(|moved| !stays(&moved.place));
         !self.pushed.others.is_empty()
     }

@@ -113,7 +113,7 @@ impl Remotely<'_> {
         let here = self.store.contains(theirs);
         if !place.kind.is_chain() {
             // Keeps time stamps of others that are not here.
-            let unseen = place.kind == Kind::Stamps && !here;
+            let unseen = place.kind.is_stamps() && !here;
             return (Some(if unseen { Status::Behind } else { Status::Updated }), None);
         }
         if !here {

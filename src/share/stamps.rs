@@ -1,4 +1,4 @@
-//! Merges the time stamps of a run from two places.
+//! Merges the time stamps of a run or thread from two places.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,6 +6,7 @@ use std::io;
 use crate::git::store::{self, Batch, Edit, Store};
 use crate::git::tree;
 use crate::model::digest::Oid;
+use crate::model::format;
 
 /// Returns the union of the trees `ours` and `theirs`, without files of `theirs` that do not match
 /// their names.
@@ -33,8 +34,10 @@ pub(super) fn together(
     batch.edit_tree(Some(base), &more)
 }
 
-/// Returns true if a blob is here and matches its name.
+/// Returns true if a blob is here and matches the hash in its name. The number of entries in the name
+/// is not checked.
 fn is_named(store: &Store, name: &str, blob: Oid) -> bool {
     let read = store.copy_blob(blob, &mut io::sink());
-    read.is_ok_and(|(digest, _)| name.strip_suffix(".tst") == Some(digest.hex().as_str()))
+    let entries = format::parse_thread_stamp(name).map(|(entries, _)| entries);
+    read.is_ok_and(|(digest, _)| name == format::stamp_name(entries, digest))
 }

@@ -61,7 +61,7 @@ impl Wanted {
     /// Returns the object to push. For time stamps, it includes those that the remote already has,
     /// as far as they are here.
     pub(super) fn united(&self, store: &Store, theirs: Option<Oid>, batch: &mut Batch) -> Result<Oid, Error> {
-        let theirs = theirs.filter(|theirs| self.place.kind == Kind::Stamps && *theirs != self.ours);
+        let theirs = theirs.filter(|theirs| self.place.kind.is_stamps() && *theirs != self.ours);
         match theirs {
             Some(theirs) if store.kind(theirs)? == Some(gix::objs::Kind::Tree) => {
                 Ok(stamps::together(store, theirs, tree::files(store, self.ours)?, batch)?)

@@ -174,7 +174,7 @@ impl Bundle {
             match place.kind {
                 Kind::Run => self.runs.extend(RunId::parse(&place.name).ok()),
                 Kind::Thread => self.threads.extend(ThreadId::parse(&place.name).ok()),
-                Kind::Log | Kind::Archive | Kind::Transcripts | Kind::Stamps => {}
+                Kind::Log | Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => {}
             }
         }
         for (name, oid) in archives {

@@ -36,7 +36,7 @@ impl Failure {
                         hints::fetch_and_verify_thread(to, &one.place.name, fetched(&request.remote, &one.place))
                     }
                     Kind::Log => hints::verify_logs(),
-                    Kind::Archive | Kind::Transcripts | Kind::Stamps => hints::fetch(to),
+                    Kind::Archive | Kind::Transcripts | Kind::Stamps | Kind::ThreadStamps => hints::fetch(to),
                 })
             }
             push::Error::Declined { answers, said } => Some(refusal::of_declined(request, answers, said)),
