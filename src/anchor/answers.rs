@@ -72,9 +72,9 @@ pub struct AnchorPush {
 pub struct PublishedShown {
     /// The anchor.
     pub anchor: String,
-    /// `log`, `run` or `time stamp`.
+    /// `log`, `run`, `thread` or `time stamp`.
     pub kind: &'static str,
-    /// The name of the log or run.
+    /// The name of the log, run or thread.
     pub name: String,
     /// `new`, `updated`, `up-to-date` or `behind`.
     pub status: &'static str,

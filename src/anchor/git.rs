@@ -2,7 +2,7 @@
 //! repository shows now.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::model::log_name::LogName;
 use crate::repository::Repository;
 use crate::share::push::{self, Asked, Request};
 use crate::share::{Kind, Place, Space};
-use crate::verify::{Answer, Guarantee, Logs, Question};
+use crate::verify::{Answer, Guarantee, Logs, Question, ThreadQuestion, ThreadWord};
 
 use super::kind::{AnchorKind, Evidence, Holdings, Published, Sealing, Unsure, Word};
 use super::settings::{SettingError, Settings};
@@ -77,13 +77,14 @@ impl AnchorKind for GitPlace {
         Ok(Answer::Logs(self.logs(means, within, question.object_format, &|key| keys.contains(key))?).into())
     }
 
-    fn thread_logs(
-        &self,
-        means: &Means,
-        within: Duration,
-        keys: &BTreeSet<String>,
-    ) -> Result<Option<Vec<Rc<Logs>>>, Error> {
-        self.logs(means, within, means.store.object_format(), &|key| keys.contains(key)).map(Some)
+    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error> {
+        let mut word = ThreadWord::default();
+        for logs in self.logs(means, within, question.store.object_format(), &|key| key == question.owner)? {
+            let ThreadWord { statements, complaints, .. } = logs.statements(question.thread, question.owner);
+            word.statements.extend(statements);
+            word.complaints.extend(complaints);
+        }
+        Ok(word)
     }
 
     /// Returns what the logs of a key hold, and what is wrong with those that are not sound to their end.
@@ -91,6 +92,7 @@ impl AnchorKind for GitPlace {
         let mut holdings = Holdings::default();
         for logs in self.logs(means, within, means.store.object_format(), &|of| of == key)? {
             holdings.runs.extend(logs.held(Some(key)).into_keys());
+            holdings.threads.extend(logs.threads_of(key).into_keys());
             holdings.complaints.extend(logs.complaints(Some(key)));
         }
         Ok(holdings)
@@ -128,7 +130,7 @@ impl AnchorKind for GitPlace {
             gate: Gate::default(),
         };
         let runs = sealings.iter().map(|sealing| Subject::Run(sealing.run.clone()));
-        let told = runs.chain(threads.iter().cloned().map(Subject::Thread)).collect();
+        let told = runs.chain(threads.iter().map(|tip| Subject::Thread(tip.thread.clone()))).collect();
         let reach = self.reach(means, within)?;
         let pushed = push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), told)?;
         // What was seen there before is out of date.

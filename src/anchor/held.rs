@@ -1,4 +1,4 @@
-//! Runs that something else holds as ours, and that are not here.
+//! Runs and threads that something else holds as ours, and that are not here.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::causes::in_words;
 use crate::model::format;
-use crate::model::name::RunId;
-use crate::model::place::Place;
+use crate::model::name::{RunId, ThreadId};
+use crate::model::place::{Kind, Place};
 use crate::run::Target;
 use crate::run::target::{self, own_runs};
 use crate::verify::Logs;
 
-use super::{Anchor, Means};
+use super::{Anchor, Holdings, Means};
 
 /// What becomes of the runs that are held as ours, by logs at hand and by anchors.
 pub struct Held {
@@ -33,20 +33,10 @@ pub fn look_up(
     let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(Missed::Log).collect();
     let mut holders: BTreeMap<RunId, String> =
         logs.held(key).into_iter().map(|(run, log)| (run, format!("the log {log}"))).collect();
-    for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
-        let name = &anchor.name;
-        match anchor.holdings(means, key) {
-            Ok(holdings) => {
-                let broken = holdings.complaints.into_iter();
-                missed.extend(broken.map(|why| Missed::Log(format!("{name}: {why}"))));
-                for run in holdings.runs {
-                    holders.entry(run).or_insert_with(|| format!("the anchor {name}"));
-                }
-            }
-            Err(why) => {
-                missed.push(Missed::Silent { anchor: name.clone(), why });
-            }
-        }
+    let at_anchors = AtAnchors::ask((anchors, means), key);
+    missed.extend(at_anchors.missed);
+    for (run, holder) in at_anchors.runs {
+        holders.entry(run).or_insert(holder);
     }
     let (mut own, were_here) = (own_runs(store)?, logs.held(None));
     // A ref that cannot be read is there, and fails by itself.
@@ -66,10 +56,71 @@ pub fn look_up(
         targets.extend(copies.map(|(name, _)| Target { run: run.clone(), reference: name.clone() }));
         if targets.len() == before {
             let reference = format::run_ref(&run);
-            missed.push(Missed::Gone { reference, holder });
+            missed.push(Missed::Gone { reference, holder, kind: Kind::Run });
         }
     }
+    missed.extend(lost_threads(store, logs, at_anchors.threads)?);
     Ok(Held { targets, missed })
+}
+
+/// The runs and threads that anchors hold for a key, each with the first anchor that holds it.
+struct AtAnchors {
+    runs: BTreeMap<RunId, String>,
+    threads: BTreeMap<ThreadId, String>,
+    /// The anchors that could not list what they hold, or not completely.
+    missed: Vec<Missed>,
+}
+
+impl AtAnchors {
+    /// Asks every anchor what it holds of a key; without a key, none.
+    fn ask((anchors, means): (&[Anchor], &Means), key: Option<&str>) -> Self {
+        let mut found = Self { runs: BTreeMap::new(), threads: BTreeMap::new(), missed: Vec::new() };
+        for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
+            let name = &anchor.name;
+            match anchor.holdings(means, key) {
+                Ok(Holdings { runs, threads, complaints }) => {
+                    let broken = complaints.into_iter();
+                    found.missed.extend(broken.map(|why| Missed::Log(format!("{name}: {why}"))));
+                    let holder = || format!("the anchor {name}");
+                    runs.into_iter().for_each(|run| _ = found.runs.entry(run).or_insert_with(holder));
+                    threads.into_iter().for_each(|thread| _ = found.threads.entry(thread).or_insert_with(holder));
+                }
+                Err(why) => found.missed.push(Missed::Silent { anchor: name.clone(), why }),
+            }
+        }
+        found
+    }
+}
+
+/// Returns the threads of a key that anchors hold and that are missing here, and the anchors that
+/// could not be asked.
+pub fn look_up_threads(
+    (store, key): (&Store, Option<&str>),
+    logs: &Logs,
+    anchors: (&[Anchor], &Means),
+) -> Result<Vec<Missed>, refs::Error> {
+    let at_anchors = AtAnchors::ask(anchors, key);
+    let mut missed = at_anchors.missed;
+    missed.extend(lost_threads(store, logs, at_anchors.threads)?);
+    Ok(missed)
+}
+
+/// Returns the threads among these that are not here, each with its holder.
+///
+/// For a thread that our own logs do not name, a fetched copy is enough.
+fn lost_threads(store: &Store, logs: &Logs, holders: BTreeMap<ThreadId, String>) -> Result<Vec<Missed>, refs::Error> {
+    let were_here = logs.named(format::REFS);
+    let mut lost = Vec::new();
+    for (thread, holder) in holders {
+        let (place, reference) = (Place::of_thread(&thread), format::thread_ref(&thread));
+        // A ref that cannot be read is there, and fails by itself.
+        let is_here = !matches!(refs::read(store, &reference), Ok(None));
+        if is_here || (!were_here.contains_key(&place) && !refs::fetched_at(store, &place)?.is_empty()) {
+            continue;
+        }
+        lost.push(Missed::Gone { reference, holder, kind: Kind::Thread });
+    }
+    Ok(lost)
 }
 
 /// What is held and cannot be found, or was not said.
@@ -84,6 +135,6 @@ pub enum Missed {
     Deleted(String),
     #[error("the run {:?} is archived: {why}", run.as_str())]
     Archived { run: RunId, why: String },
-    #[error("the ref {reference} is gone, but {holder} holds the run")]
-    Gone { reference: String, holder: String },
+    #[error("the ref {reference} is gone, but {holder} holds the {}", .kind.word())]
+    Gone { reference: String, holder: String, kind: Kind },
 }

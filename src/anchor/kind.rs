@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Duration;
 
+use crate::model::digest::Digest;
+use crate::model::entry::Subject;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::verify::{Answer, Guarantee, Logs, Question, Seal};
+use crate::verify::{Answer, Guarantee, Question, Seal, ThreadQuestion, ThreadWord};
 
 use super::git::GitPlace;
 use super::rfc3161::Authority;
@@ -51,22 +52,16 @@ pub(super) trait AnchorKind {
     /// Returns what it holds of a key, whatever is here.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error>;
 
-    /// Returns the logs of some keys, which say how far threads went; `None` of a kind that holds no threads.
-    fn thread_logs(
-        &self,
-        _means: &Means,
-        _within: Duration,
-        _keys: &BTreeSet<String>,
-    ) -> Result<Option<Vec<Rc<Logs>>>, Error> {
-        Ok(None)
-    }
+    /// Asks it about a thread.
+    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error>;
 
     /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
     fn probe(&self, means: &Means, within: Duration) -> Result<(), Error>;
 
     /// Hands over what it lacks; returns what became of each thing that it is to hold.
     ///
-    /// `unsure` is asked about a run before anything is written of it that could never be taken back.
+    /// `unsure` is asked about a run or thread before anything is written of it that could never be
+    /// taken back.
     fn publish(
         &self,
         means: &Means,
@@ -132,6 +127,8 @@ impl From<Answer> for Word {
 pub struct Holdings {
     /// The runs that it holds.
     pub runs: BTreeSet<RunId>,
+    /// The threads that it holds.
+    pub threads: BTreeSet<ThreadId>,
     /// Why it may hold more: what of it could not be read to its end.
     pub complaints: BTreeSet<String>,
 }
@@ -152,19 +149,34 @@ pub struct Sealing {
 pub struct Evidence {
     /// The runs.
     pub sealings: Vec<Sealing>,
-    /// The threads of our key; only an anchor that holds logs holds threads.
-    pub threads: Vec<ThreadId>,
+    /// The threads of our key.
+    pub threads: Vec<ThreadTip>,
 }
 
-/// Says why a run must not be published, if it must not.
-pub type Unsure<'a> = &'a dyn Fn(&RunId) -> Result<(), Error>;
+/// How far a thread went that anchors are to hold.
+#[derive(Clone, Debug)]
+pub struct ThreadTip {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The number of its entries, as our log says.
+    pub entries: u64,
+    /// The leaf hash of the last of them.
+    pub last: Digest,
+    /// The fingerprint of the key that the log belongs to.
+    pub fingerprint: String,
+    /// The leaf hashes of all entries that are here.
+    pub leaves: Vec<Digest>,
+}
+
+/// Says why a run or thread must not be published, if it must not.
+pub type Unsure<'a> = &'a dyn Fn(&Subject) -> Result<(), Error>;
 
 /// What became of one thing that an anchor is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// `log`, `run` or `time stamp`.
+    /// `log`, `run`, `thread` or `time stamp`.
     pub kind: &'static str,
-    /// The name of the log or run.
+    /// The name of the log, run or thread.
     pub name: String,
     /// `new`, `updated`, `up-to-date` or `behind`.
     pub status: &'static str,

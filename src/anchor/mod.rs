@@ -19,7 +19,6 @@ pub mod threads;
 pub mod verification;
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,15 +29,16 @@ use crate::git::store::Store;
 use crate::ledger::chain::Writer;
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
-use crate::model::name::RunId;
+use crate::model::entry::Subject;
+use crate::model::name::{RunId, ThreadId};
 use crate::repository::Repository;
 use crate::share::push;
-use crate::verify::{self, Answer, Guarantee, Question, ThreadWitness, Witness};
+use crate::verify::{self, Answer, Guarantee, Question, ThreadQuestion, ThreadWitness, Witness};
 
 pub use credentials::{Environment, Error as CredentialsError};
 pub use http::Error as HttpError;
 use kind::{AnchorKind, Word};
-pub use kind::{Evidence, Holdings, Published, Sealing, Unsure};
+pub use kind::{Evidence, Holdings, Published, Sealing, ThreadTip, Unsure};
 pub use rfc3161::{StampsError, TokenError};
 pub use s3::{SKEWED as S3_SKEWED, WireError as S3Error};
 pub use settings::{SettingError, read};
@@ -152,15 +152,14 @@ impl Anchor {
         self.place.holdings(means, self.within, key).map_err(|error| self.give_up(&error))
     }
 
-    /// Asks it for the logs of some keys; `None` of a kind that holds no threads.
-    pub fn thread_witness(&self, means: &Means, keys: &BTreeSet<String>) -> Option<ThreadWitness> {
-        let logs = match self.gave_up.get() {
+    /// Asks it about a thread.
+    pub fn ask_thread(&self, means: &Means, question: &ThreadQuestion<'_>) -> ThreadWitness {
+        let word = match self.gave_up.get() {
             Some(why) => Err(why.clone()),
-            None => {
-                self.place.thread_logs(means, self.within, keys).map_err(|error| self.give_up(&error)).transpose()?
-            }
+            None => self.place.ask_thread(means, self.within, question).map_err(|error| self.give_up(&error)),
         };
-        Some(ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee: self.guarantee(), logs })
+        let guarantee = self.place.claims().map(|_| self.guarantee());
+        ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee, word }
     }
 
     /// Returns why there was no answer; a place that cannot be reached at all is not asked again.
@@ -179,7 +178,8 @@ impl Anchor {
 
     /// Hands over what it lacks; returns what became of each thing that it is to hold.
     ///
-    /// `unsure` is asked about a run before anything is written of it that could never be taken back.
+    /// `unsure` is asked about a run or thread before anything is written of it that could never be
+    /// taken back.
     pub fn publish(&self, means: &Means, evidence: &Evidence, unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
         self.place.publish(means, self.within, evidence, unsure)
     }
@@ -195,6 +195,20 @@ pub fn ask_all(anchors: &[Anchor], means: &Means, question: &Question<'_>) -> Ve
     anchors.iter().map(|anchor| anchor.ask(means, question)).collect()
 }
 
+/// Asks every one of some anchors about a thread.
+pub fn ask_all_of_thread(anchors: &[Anchor], means: &Means, question: &ThreadQuestion<'_>) -> Vec<ThreadWitness> {
+    anchors.iter().map(|anchor| anchor.ask_thread(means, question)).collect()
+}
+
+/// Returns what a run or thread is called in a sentence.
+fn named(subject: &Subject) -> String {
+    match subject {
+        Subject::Run(run) => format!("run {run}"),
+        Subject::Thread(thread) => format!("thread {thread}"),
+        Subject::Archive(key) => format!("archive {key}"),
+    }
+}
+
 /// Returns an error and what it comes from in one line.
 fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
     in_words(error).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -208,18 +222,25 @@ pub enum Error {
     Itself(String),
     #[error("it holds the root {} of run {run}, ours is {}; what it holds was there first", .held.short(), .ours.short())]
     Differs { run: RunId, held: Digest, ours: Digest },
-    #[error("what was put of run {0} is not there")]
-    NotKept(RunId),
-    #[error("what was put of run {0} can be taken away again: {1}")]
-    NotLocked(RunId, String),
+    #[error("it holds another entry {} of thread {thread}; what it holds was there first", .entries.saturating_sub(1))]
+    DiffersOnThread { thread: ThreadId, entries: u64 },
+    #[error("what was put of {} is not there", named(.0))]
+    NotKept(Subject),
+    #[error("what was put of {what} can be taken away again: {1}", what = named(.0))]
+    NotLocked(Subject, String),
     #[error("{} could not be read", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("what it holds in the place of the run is not what we write")]
-    NotOurs,
+    #[error("what it holds in the place of the {0} is not what we write")]
+    NotOurs(&'static str),
     #[error("what it holds in the place of the run is about run {run} of the key {fingerprint}")]
     Elsewhere { run: RunId, fingerprint: String },
-    #[error("run {0} does not verify: {1}")]
-    Unsound(RunId, String),
+    #[error(
+        "what it holds in the place of {expected} entries of the thread is about {entries} entries of thread {thread} \
+         of the key {fingerprint}"
+    )]
+    ThreadElsewhere { expected: u64, thread: ThreadId, entries: u64, fingerprint: String },
+    #[error("{what} does not verify: {1}", what = named(.0))]
+    Unsound(Subject, String),
     #[error(transparent)]
     Verify(#[from] verify::Error),
     #[error("there are more than {0} keys to be asked about: the run's writers and those in your signers")]

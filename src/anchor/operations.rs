@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::git::program;
 use crate::ledger::log::{self, Record};
+use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::repository::{self, Repository};
 use crate::run::target::{self, own_runs};
 use crate::thread::{self, own_threads};
-use crate::verify::{Options, Seal, State, verify};
+use crate::verify::{self, Logs, Options, Seal, State, ThreadsAtHand, thread_leaves, verify};
 
 use super::answers::{AnchorCheck, AnchorList, AnchorPush, AnchorShown};
 use super::held::Missed;
-use super::kind::{Evidence, Known, Sealing};
+use super::kind::{Evidence, Known, Sealing, ThreadTip};
 use super::verification::{self, RunsToVerify, VerifyRequest};
 use super::{Means, gate};
 
@@ -77,7 +78,7 @@ impl Repository {
         let means = Means { writer: self.log_writer()?, ..Means::of(self) };
         let mut answer = AnchorPush::new();
         for anchor in &anchors {
-            match anchor.publish(&means, &evidence, &|run| self.refuse_unsound(run)) {
+            match anchor.publish(&means, &evidence, &|subject| self.refuse_unsound(subject)) {
                 Ok(published) => answer.add(anchor, published),
                 Err(error) => {
                     answer.stopped = Some((anchor.name.clone(), error));
@@ -104,9 +105,12 @@ impl Repository {
         let mut threads = Vec::new();
         for thread in wanted {
             match log::find(&self.store, &fingerprint, thread.clone())? {
-                Some(_) => threads.push(thread),
-                None if all => {}
-                None => return Err(Error::NotOurThread(thread)),
+                Some(Record::Thread { entries, last, .. }) => {
+                    let leaves = thread_leaves(&self.store, &thread, &format::thread_ref(&thread))?;
+                    threads.push(ThreadTip { thread, entries, last, fingerprint: fingerprint.clone(), leaves });
+                }
+                _ if all => {}
+                _ => return Err(Error::NotOurThread(thread)),
             }
         }
         Ok(Evidence { sealings, threads })
@@ -137,15 +141,24 @@ impl Repository {
         Ok(sealings)
     }
 
-    /// Refuses a run that does not hold by itself and against the logs here.
-    fn refuse_unsound(&self, run: &RunId) -> Result<(), super::Error> {
+    /// Refuses a run or thread that does not verify with the logs of this repository.
+    fn refuse_unsound(&self, subject: &Subject) -> Result<(), super::Error> {
         let options = Options { own_key: self.own_fingerprint(), ..Options::default() };
-        let report = verify(&self.store, run, &format::run_ref(run), &options)?;
         // Evidence that a partial clone lacks is no reason, as long as what is published was recomputed.
-        match report.rows.iter().find(|row| row.state == State::Failed) {
-            Some(row) => Err(super::Error::Unsound(run.clone(), format!("{}: {}", row.name, row.detail))),
-            None => Ok(()),
-        }
+        let failed = match subject {
+            Subject::Run(run) => {
+                let report = verify(&self.store, run, &format::run_ref(run), &options)?;
+                let failed = report.rows.iter().find(|row| row.state == State::Failed);
+                failed.map(|row| format!("{}: {}", row.name, row.detail))
+            }
+            Subject::Thread(id) => {
+                let logs = Logs::read(&self.store)?;
+                let at_hand = ThreadsAtHand::logs(&logs);
+                verify::thread(&self.store, at_hand, id, &format::thread_ref(id), &options)?.finding()
+            }
+            Subject::Archive(_) => None,
+        };
+        failed.map_or(Ok(()), |why| Err(super::Error::Unsound(subject.clone(), why)))
     }
 
     /// Begins to ask anchors what they hold of some runs; of all sealed ones where none is named.
@@ -199,6 +212,8 @@ pub enum Error {
     NotOurThread(ThreadId),
     #[error(transparent)]
     Thread(#[from] thread::Error),
+    #[error(transparent)]
+    Verify(#[from] verify::Error),
     #[error(transparent)]
     Git(#[from] program::Error),
     #[error(transparent)]

@@ -1,7 +1,9 @@
-//! The anchor `rfc3161`: a time-stamping authority's signed word that a root was there by some time. It makes no claim
-//! stronger; it says when, where everything else in a run is dated by the machine that recorded it.
+//! The anchor `rfc3161`: a time-stamping authority's signed word that a root, or an entry of a
+//! thread, was there by some time. It makes no claim stronger; it says when, where everything else
+//! in a run is dated by the machine that recorded it.
 //!
-//! A token proves itself to whoever trusts the authority's CA. It lies beside the run and travels with it.
+//! A verifier that trusts the authority's CA can check a token by itself. The token is kept beside
+//! the run or thread, and travels with it.
 
 mod stamps;
 mod token;
@@ -17,12 +19,15 @@ use x509_cert::spki::AlgorithmIdentifier;
 use x509_tsp::{MessageImprint, TimeStampReq, TimeStampResp, TspVersion};
 
 use crate::model::digest::Digest;
+use crate::model::entry::Subject;
+use crate::model::format;
+use crate::model::place::Place;
 use crate::model::time::Moment;
 use crate::repository::Repository;
-use crate::verify::{Answer, Guarantee, Question};
+use crate::verify::{Against, Answer, Guarantee, Question, ThreadQuestion, ThreadStatement, ThreadWord};
 
 use super::http::{Client, Method};
-use super::kind::{AnchorKind, Evidence, Holdings, Published, Unsure, Word};
+use super::kind::{AnchorKind, Evidence, Holdings, Published, ThreadTip, Unsure, Word};
 use super::settings::{SettingError, Settings};
 use super::{Error, Means, in_a_line};
 
@@ -83,31 +88,72 @@ impl AnchorKind for Authority {
         Ok(Holdings::default())
     }
 
+    /// Reads the tokens beside a thread. Each is over the leaf hash of an entry; its name has the
+    /// number of entries at that time.
+    fn ask_thread(&self, _: &Means, _: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error> {
+        let (roots, store) = (self.roots()?, question.store);
+        let stamps = Stamps::list(store, &Place::of_thread(question.thread))?;
+        let (mut statements, mut first_error) = (Vec::new(), None);
+        for token in stamps.read(store) {
+            let Some((entries, _)) = format::parse_thread_stamp(&token.name) else { continue };
+            let checked = token::imprint(&token.bytes)
+                .and_then(|last| token::check(&token.bytes, &last, &roots).map(|stamp| (last, stamp.at)));
+            match checked {
+                Ok((last, at)) => statements.push(ThreadStatement {
+                    entries,
+                    last,
+                    since: Some(at),
+                    at_most: Guarantee::Detect,
+                    notes: Vec::new(),
+                    against: if token.is_own { Against::Own } else { Against::None },
+                }),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        let nothing = match (stamps.overfull.into_iter().next(), first_error) {
+            (Some(place), _) => in_a_line(&StampsError::Overfull(place)),
+            (None, Some(error)) => in_a_line(&error),
+            (None, None) => in_a_line(&Error::NoToken),
+        };
+        Ok(ThreadWord { statements, complaints: Vec::new(), nothing: Some(nothing) })
+    }
+
     /// Asks for a stamp on something that is nothing, and checks it.
     fn probe(&self, _: &Means, within: Duration) -> Result<(), Error> {
         let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
         self.request(&self.roots()?, root, within).map(drop)
     }
 
-    /// Gets a token for each run that has none of this authority's, and keeps it beside the run.
+    /// Requests a token for each run and thread that has none of this authority, and keeps it.
+    ///
+    /// A thread must verify: its row `anchor` fails later if it has another entry than its token.
     fn publish(
         &self,
         means: &Means,
         within: Duration,
         evidence: &Evidence,
-        _: Unsure<'_>,
+        unsure: Unsure<'_>,
     ) -> Result<Vec<Published>, Error> {
         let roots = self.roots()?;
         let mut published = Vec::new();
+        let mut publish =
+            |subject: Place, entries: Option<u64>, root: Digest, sound: &dyn Fn() -> Result<(), Error>| {
+                let known = Stamps::list(&means.store, &subject)?;
+                let mut status = "up-to-date";
+                if !known.read(&means.store).any(|token| token::check(&token.bytes, &root, &roots).is_ok()) {
+                    sound()?;
+                    stamps::keep(&means.store, &subject, entries, &self.request(&roots, root, within)?)?;
+                    status = "new";
+                }
+                published.push(Published { kind: "time stamp", name: subject.name, status });
+                Ok::<_, Error>(())
+            };
         for sealing in &evidence.sealings {
-            let root = sealing.seal.root;
-            let known = Stamps::list(&means.store, &sealing.run)?;
-            let mut status = "up-to-date";
-            if !known.read(&means.store).any(|bytes| token::check(&bytes, &root, &roots).is_ok()) {
-                stamps::keep(&means.store, &sealing.run, &self.request(&roots, root, within)?)?;
-                status = "new";
-            }
-            published.push(Published { kind: "time stamp", name: sealing.run.to_string(), status });
+            publish(Place::of_run(&sealing.run), None, sealing.seal.root, &|| Ok(()))?;
+        }
+        for ThreadTip { thread, entries, last, .. } in &evidence.threads {
+            let sound = || unsure(&Subject::Thread(thread.clone()));
+            publish(Place::of_thread(thread), Some(*entries), *last, &sound)?;
         }
         Ok(published)
     }
@@ -128,11 +174,11 @@ impl Authority {
         let roots = self.roots()?;
         let root = question.root.ok_or(Error::NoRoot)?;
         let store = question.store.ok_or(Error::NoToken)?;
-        let stamps = Stamps::list(store, question.run)?;
+        let stamps = Stamps::list(store, &Place::of_run(question.run))?;
         let mut first_error = None;
         let mut earliest: Option<Moment> = None;
-        for bytes in stamps.read(store) {
-            match token::check(&bytes, &root, &roots) {
+        for token in stamps.read(store) {
+            match token::check(&token.bytes, &root, &roots) {
                 Ok(stamp) => earliest = Some(earliest.map_or(stamp.at, |at| at.min(stamp.at))),
                 Err(error) => first_error = first_error.or(Some(error)),
             }

@@ -1,6 +1,8 @@
-//! The anchor `s3`: one small object for each sealed run, put under Object Lock in compliance mode. Of an object's versions
-//! the earliest counts: nobody can take it away, and whatever was put over it came later.
+//! The anchor `s3`: one small object for each sealed run, and for each length of a thread, put
+//! under Object Lock in compliance mode. Only the earliest version of an object counts: it
+//! cannot be removed, and all other versions came later.
 
+mod threads;
 mod wire;
 mod xml;
 
@@ -9,9 +11,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::digest::{Digest, Oid};
+use crate::model::entry::Subject;
 use crate::model::format;
 use crate::model::name::{RunId, encode_segment};
-use crate::verify::{Answer, Guarantee, Held, Question, Seal};
+use crate::verify::{Answer, Guarantee, Held, Question, Seal, ThreadQuestion, ThreadWord};
 
 use super::credentials::{self, Named};
 use super::kind::{AnchorKind, Evidence, Holdings, Published, Unsure, Word};
@@ -133,7 +136,7 @@ impl AnchorKind for S3Place {
         Ok(Word { answer: Answer::Seals(held), ..word })
     }
 
-    /// Returns the runs of which something lies there under a key, whatever it is.
+    /// Returns the runs and threads of which something lies there under a key, whatever it is.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
         let folder = self.folder(key);
         let run = |object: &String| {
@@ -141,7 +144,13 @@ impl AnchorKind for S3Place {
             RunId::decode(&segment)
         };
         let objects = self.open(means, within)?.objects(&folder)?;
-        Ok(Holdings { runs: objects.iter().filter_map(run).collect(), ..Holdings::default() })
+        let threads = objects.iter().filter_map(|object| threads::parse(&folder, object)).map(|(thread, _)| thread);
+        let (runs, threads) = (objects.iter().filter_map(run).collect(), threads.collect());
+        Ok(Holdings { runs, threads, ..Holdings::default() })
+    }
+
+    fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error> {
+        self.thread_word(&self.open(means, within)?, means.clock.now(), question)
     }
 
     fn probe(&self, means: &Means, within: Duration) -> Result<(), Error> {
@@ -163,6 +172,7 @@ impl AnchorKind for S3Place {
         for sealing in &evidence.sealings {
             let Seal { root, entries, seal, commit } = sealing.seal;
             let fingerprint = sealing.fingerprint.clone();
+            let subject = Subject::Run(sealing.run.clone());
             let object = Object {
                 schema: SCHEMA.to_owned(),
                 run: sealing.run.clone(),
@@ -175,22 +185,25 @@ impl AnchorKind for S3Place {
             let mut status = "up-to-date";
             let mut found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
             if found.is_none() {
-                unsure(&sealing.run)?;
+                unsure(&subject)?;
                 let until = means.clock.now().plus_millis(self.retention_days * DAY);
                 bucket.put(&self.key(&sealing.fingerprint, &sealing.run), &format::canonical(&object), until)?;
                 // Somebody may have been faster, and only what is there first counts.
                 found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
                 status = "new";
             }
-            let Found { object: held, stored } = found.ok_or_else(|| Error::NotKept(sealing.run.clone()))?;
+            let Found { object: held, stored } = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
             let why = stored.is_loose(means.clock.now()).filter(|_| status == "new" && held == object);
             if let Some(why) = why {
-                return Err(Error::NotLocked(sealing.run.clone(), why));
+                return Err(Error::NotLocked(subject, why));
             }
             if held != object {
                 return Err(Error::Differs { run: sealing.run.clone(), held: held.root, ours: root });
             }
             published.push(Published { kind: "run", name: sealing.run.to_string(), status });
+        }
+        for tip in &evidence.threads {
+            published.push(self.publish_thread(&bucket, means, tip, unsure)?);
         }
         Ok(published)
     }
@@ -220,7 +233,7 @@ impl S3Place {
         let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
         let object =
             object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
-        let object = object.ok_or(Error::NotOurs)?;
+        let object = object.ok_or(Error::NotOurs("run"))?;
         if object.run != *run || object.fingerprint != fingerprint {
             return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint });
         }

@@ -1,34 +1,51 @@
 //! Threads, verified with what anchors hold of them.
 
+use crate::git::refs;
 use crate::repository::{Repository, Trust};
 use crate::thread::verification::{self as threads, ThreadsToVerify, Which};
 use crate::verify::ThreadReport;
 
-use super::{Means, gate};
+use super::held::{self, Missed};
+use super::{Means, ask_all_of_thread, gate};
+
+/// Threads that are to be verified, and what is missed of others.
+pub struct AnchoredThreads<'r> {
+    /// Those that are to be verified.
+    pub threads: ThreadsToVerify<'r>,
+    /// For all threads: those that a remote showed or an anchor holds and that are missing here, and
+    /// the anchors that could not be asked.
+    pub missed: Vec<Missed>,
+}
 
 impl Repository {
-    /// Begins to verify threads with everything that is here and that the configured anchors hold; `warn` is told of files that are
-    /// ignored.
+    /// Prepares the verification with everything that is here and that the configured anchors hold;
+    /// calls `warn` for ignored files.
     pub fn verify_anchored_threads(
         &self,
         which: Which<'_>,
         trust: &Trust<'_>,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<ThreadsToVerify<'_>, Error> {
+    ) -> Result<AnchoredThreads<'_>, Error> {
         let mut threads = self.verify_threads(which, trust, warn)?;
-        let anchors = self.anchors(&[])?;
-        if anchors.is_empty() {
-            return Ok(threads);
+        let (anchors, means) = (self.anchors(&[])?, Means::of(self));
+        let mut missed: Vec<Missed> =
+            threads.vanished.iter().map(|vanished| Missed::Deleted(vanished.sentence())).collect();
+        if matches!(which, Which::All) {
+            let key = self.own_fingerprint();
+            let lost = held::look_up_threads((&self.store, key.as_deref()), threads.logs(), (&anchors, &means))?;
+            // The report of a thread that our own log names says the same.
+            let is_named = |one: &Missed| matches!(one, Missed::Gone { reference, .. } if threads.has(reference));
+            missed.extend(lost.into_iter().filter(|one| !is_named(one)));
         }
-        let (means, keys) = (Means::of(self), threads.owners());
-        threads.outside = anchors.iter().filter_map(|anchor| anchor.thread_witness(&means, &keys)).collect();
-        Ok(threads)
+        threads.ask = Box::new(move |question| ask_all_of_thread(&anchors, &means, question));
+        Ok(AnchoredThreads { threads, missed })
     }
 
     /// Verifies one thread so.
     pub fn verify_thread(&self, name: &str, warn: &mut dyn FnMut(&str)) -> Result<ThreadReport, Error> {
         let names = [name.to_owned()];
-        let threads = self.verify_anchored_threads(Which::Named(&names), &Trust::default(), warn)?;
+        let AnchoredThreads { threads, .. } =
+            self.verify_anchored_threads(Which::Named(&names), &Trust::default(), warn)?;
         let mut reports = threads.reports();
         Ok(reports.next().expect("a name means a thread")?)
     }
@@ -42,4 +59,7 @@ pub enum Error {
     Anchors(#[from] gate::Error),
     #[error(transparent)]
     Threads(#[from] threads::Error),
+    /// Refs could not be read.
+    #[error(transparent)]
+    Refs(#[from] refs::Error),
 }

@@ -13,12 +13,12 @@ use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
-    self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report, Witness,
-    verify_beside, verify_bundle_json, verify_proof,
+    self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report,
+    ThreadQuestion, Witness, verify_beside, verify_bundle_json, verify_proof,
 };
 
 use super::held::{self, Missed};
-use super::{Anchor, Means, ask_all, gate};
+use super::{Anchor, Means, ask_all, ask_all_of_thread, gate};
 
 /// What must hold of whatever is verified, and who is asked about it.
 #[derive(Clone, Default)]
@@ -170,7 +170,8 @@ impl<'r> Verification<'r> {
     pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), Error> {
         let witnesses = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
-        for report in bundle.verify(names, witnesses, &ask, &self.options)? {
+        let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
+        for report in bundle.verify(names, witnesses, (&ask, &ask_thread), &self.options)? {
             told(report?);
         }
         Ok(())
@@ -206,7 +207,7 @@ impl<'r> RunsToVerify<'r> {
         let held = self.logs.held(None);
         let gone = copies.filter_map(|(_, copy)| {
             let holder = format!("the log {}", held.get(&copy.run)?);
-            Some(Missed::Gone { reference: format::run_ref(&copy.run), holder })
+            Some(Missed::Gone { reference: format::run_ref(&copy.run), holder, kind: Kind::Run })
         });
         gone.collect()
     }

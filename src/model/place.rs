@@ -22,7 +22,7 @@ pub enum Kind {
     Transcripts,
     /// The time stamps of a run: a tree that only grows.
     Stamps,
-    /// The time stamps of a thread: the same.
+    /// The time stamps of a thread, kept like those of a run.
     ThreadStamps,
 }
 

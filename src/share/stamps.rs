@@ -34,8 +34,8 @@ pub(super) fn together(
     batch.edit_tree(Some(base), &more)
 }
 
-/// Returns true if a blob is here and matches the hash in its name. The number of entries in the name
-/// is not checked.
+/// Returns true if a blob is here and matches the hash in its name. The number of entries in the
+/// name is not checked.
 fn is_named(store: &Store, name: &str, blob: Oid) -> bool {
     let read = store.copy_blob(blob, &mut io::sink());
     let entries = format::parse_thread_stamp(name).map(|(entries, _)| entries);

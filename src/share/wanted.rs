@@ -44,6 +44,7 @@ impl Wanted {
     pub(super) fn all(store: &Store, request: &Request, here: &BTreeMap<Place, Oid>) -> Result<Vec<Self>, Error> {
         let stored: BTreeMap<Place, Oid> = refs::list(store, REFS)?.into_iter().filter_map(own).collect();
         let mut ours = here.clone();
+        ours.retain(|place, _| request.space.takes(place.kind));
         ours.retain(|place, _| place.kind != Kind::Log && (!request.threads_only || goes_with_threads(place)));
         let names = request.asked.names().unwrap_or_default();
         let among: Vec<&Place> = ours.keys().collect();

@@ -7,7 +7,7 @@ use crate::model::name::ThreadId;
 use crate::model::place::{Kind, Place};
 use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
-use crate::verify::{self, Logs, Options, ThreadReport, ThreadWitness, ThreadsAtHand, thread as verify_thread};
+use crate::verify::{self, Asking, Logs, Options, ThreadReport, ThreadsAtHand, no_place, thread as verify_thread};
 
 use super::target::{self, ThreadTarget};
 use super::{fetched_threads, own_threads};
@@ -28,10 +28,10 @@ pub struct ThreadsToVerify<'r> {
     logs: Logs,
     /// The threads with their refs.
     targets: Vec<(ThreadId, String)>,
-    /// The answers of anchors; nothing is asked here.
-    pub outside: Vec<ThreadWitness>,
+    /// Asks the anchors about a thread; by default, no anchor is asked.
+    pub ask: Asking<'r>,
     /// For all threads: those that a remote once showed and that are now missing.
-    pub missed: Vec<Vanished>,
+    pub vanished: Vec<Vanished>,
 }
 
 impl Repository {
@@ -52,11 +52,11 @@ impl Repository {
             Some((thread, reference))
         };
         let gone = |name: &str| ThreadId::parse(name).map(own).ok().or_else(|| fetched(name));
-        let mut missed = Vec::new();
+        let mut vanished = Vec::new();
         let targets = match which {
             Which::All => {
-                missed = shown::vanished(&self.store, &logs)?;
-                missed.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
+                vanished = shown::vanished(&self.store, &logs)?;
+                vanished.retain(|vanished| vanished.place.kind == Kind::Thread && vanished.is_missed());
                 let mut threads: BTreeSet<ThreadId> = own_threads(&self.store)?.into_iter().collect();
                 // A thread that our log names and that is gone is reported like a run.
                 let named = logs.named(format::REFS).into_keys().filter(|place| place.kind == Kind::Thread);
@@ -68,7 +68,7 @@ impl Repository {
                 named.collect::<Result<_, _>>()?
             }
         };
-        Ok(ThreadsToVerify { repository: self, options, logs, targets, outside: Vec::new(), missed })
+        Ok(ThreadsToVerify { repository: self, options, logs, targets, ask: Box::new(no_place), vanished })
     }
 }
 
@@ -79,14 +79,19 @@ fn own(thread: ThreadId) -> (ThreadId, String) {
 }
 
 impl ThreadsToVerify<'_> {
-    /// Returns true if no thread exists or is missing.
+    /// Returns true if there are no threads to verify.
     pub fn is_empty(&self) -> bool {
-        self.targets.is_empty() && self.missed.is_empty()
+        self.targets.is_empty()
     }
 
-    /// Returns the keys of the threads' owners.
-    pub fn owners(&self) -> BTreeSet<String> {
-        verify::owners(&self.repository.store, self.targets.iter().map(|(thread, reference)| (thread, &**reference)))
+    /// Returns true if the thread at this ref is to be verified.
+    pub fn has(&self, reference: &str) -> bool {
+        self.targets.iter().any(|(_, target)| target == reference)
+    }
+
+    /// Returns the logs of this repository.
+    pub fn logs(&self) -> &Logs {
+        &self.logs
     }
 
     /// Verifies the threads one by one. When verifying all, an error of one does not end the
@@ -97,7 +102,7 @@ impl ThreadsToVerify<'_> {
 
     fn report(&self, thread: &ThreadId, reference: &str) -> Result<ThreadReport, Error> {
         let store = &self.repository.store;
-        let at_hand = ThreadsAtHand { logs: &self.logs, outside: &self.outside };
+        let at_hand = ThreadsAtHand { logs: &self.logs, ask: &*self.ask };
         match verify_thread(store, at_hand, thread, reference, &self.options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A similar name helps more than the name of a ref.

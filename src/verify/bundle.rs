@@ -15,7 +15,9 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
 use crate::model::printable;
 
-use super::{Ask, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with};
+use super::{
+    Ask, AskThread, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with,
+};
 
 /// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
@@ -108,7 +110,7 @@ impl Bundle {
         &'a self,
         names: &[String],
         witnesses: Logs,
-        ask: Ask<'a>,
+        (ask, ask_thread): (Ask<'a>, AskThread<'a>),
         options: &Options,
     ) -> Result<impl Iterator<Item = Result<ChainReport, Error>> + use<'a>, BundleError> {
         let runs = self.runs.iter().map(One::Run);
@@ -131,7 +133,7 @@ impl Bundle {
                     .map(|report| ChainReport::Run(Box::new(report)))
             }
             One::Thread(id) => {
-                thread(store, ThreadsAtHand { logs: &logs, outside: &[] }, id, &thread_ref(id), &options)
+                thread(store, ThreadsAtHand { logs: &logs, ask: ask_thread }, id, &thread_ref(id), &options)
                     .map(|report| ChainReport::Thread(Box::new(report)))
             }
         }))

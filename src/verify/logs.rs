@@ -10,8 +10,8 @@ use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::Place;
 
-use super::Error;
 use super::log::Log;
+use super::{Against, Error, Guarantee, ThreadStatement, ThreadWord};
 
 /// The logs of this repository and those that were fetched, each read as far as it is sound.
 #[derive(Default)]
@@ -98,6 +98,30 @@ impl Logs {
             }
         }
         held
+    }
+
+    /// Returns the threads that the logs of a key name, in all places, each with such a log.
+    pub fn threads_of(&self, key: &str) -> BTreeMap<ThreadId, String> {
+        let logs = self.logs.iter().filter(|log| log.fingerprint == key);
+        logs.flat_map(|log| log.told.keys().map(|thread| (thread.clone(), log.name.clone()))).collect()
+    }
+
+    /// Returns the statements of a key's logs about a thread, and the errors in these logs.
+    pub fn statements(&self, thread: &ThreadId, key: &str) -> ThreadWord {
+        let mut word = ThreadWord::default();
+        for log in self.logs.iter().filter(|log| log.fingerprint == key) {
+            word.complaints.extend(log.complaint());
+            let told = log.told.get(thread).into_iter().flatten();
+            word.statements.extend(told.map(|said| ThreadStatement {
+                entries: said.entries,
+                last: said.last,
+                since: None,
+                at_most: Guarantee::ExternalImmutable,
+                notes: Vec::new(),
+                against: Against::All,
+            }));
+        }
+        word
     }
 
     /// Returns the runs and threads that the logs of one place name, each with the ref of a log that does.

@@ -74,8 +74,9 @@ pub use same_id::{OtherRun, SameId};
 pub use signature::HOW_TO_KNOW;
 pub use signers::{Signers, SignersError};
 pub use thread::{
-    Ancestor, Examined, Sound, Standpoint, ThreadReport, ThreadWitness, ThreadsAtHand, Unproven, Unsound, knows_key,
-    owners, sound_thread, thread, thread_at, tied_run,
+    Against, Ancestor, AskThread, Asking, Examined, Sound, Standpoint, ThreadQuestion, ThreadReport, ThreadStatement,
+    ThreadWitness, ThreadWord, ThreadsAtHand, Unproven, Unsound, knows_key, leaves as thread_leaves, no_place,
+    sound_thread, thread, thread_at, tied_run,
 };
 pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, nobody};
 

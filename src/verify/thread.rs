@@ -24,7 +24,10 @@ use super::signature::{Judged, Signature, Signed, Writers, judge, standing};
 use super::{Error, Logs, Options, Proven, Row, SignerSeen, State, resolve};
 use crate::git::history::is_partial;
 use lineage::Lineage;
-pub use outside::{ThreadWitness, ThreadsAtHand, owners};
+pub use outside::{
+    Against, AskThread, Asking, ThreadQuestion, ThreadStatement, ThreadWitness, ThreadWord, ThreadsAtHand, leaves,
+    no_place,
+};
 use reading::ThreadChain;
 pub use ties::tied_run;
 
@@ -131,8 +134,8 @@ struct Table<'a> {
     /// The repository whose own refs count.
     home: &'a Store,
     logs: &'a Logs,
-    /// What places outside hold.
-    outside: &'a [ThreadWitness],
+    /// Asks the anchors.
+    ask: AskThread<'a>,
     options: &'a Options,
     /// Whether blobs may be elsewhere.
     lazy: bool,
@@ -154,7 +157,7 @@ pub fn thread(
         Err(error @ Error::NoSuchRun(_)) => return Err(at_hand.logs.remember_thread(error, thread, reference)),
         Err(error) => return Err(error),
     };
-    let table = Table { outside: at_hand.outside, ..Table::new(store, store, at_hand.logs, options) };
+    let table = Table { ask: at_hand.ask, ..Table::new(store, store, at_hand.logs, options) };
     Ok(table.report(&walked, thread, (reference, reference)).0)
 }
 
@@ -173,7 +176,7 @@ pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Option
     let walked = ThreadChain::read(store, thread, tip);
     let logs = Logs::default();
     let table =
-        Table { store, home: store, logs: &logs, outside: &[], options, lazy: is_partial(store), shallow: false };
+        Table { store, home: store, logs: &logs, ask: &no_place, options, lazy: is_partial(store), shallow: false };
     let signature = signed(&walked, options);
     let lineage = lineage::trace(&table, &walked);
     let chain = walked.findings.clone().verdict(false, String::new);
@@ -215,7 +218,7 @@ impl<'a> Table<'a> {
             store,
             home,
             logs,
-            outside: &[],
+            ask: &no_place,
             options,
             lazy,
             shallow: lazy || home.local().is_shallow().unwrap_or(false),
@@ -279,7 +282,8 @@ impl Table<'_> {
     fn anchored(&self, walked: &ThreadChain, thread: &ThreadId, (reference, place): (&str, &str)) -> Verdict {
         let last = anchor(walked, self.logs, thread, reference);
         let at_hand = earlier::held(self, walked, (thread, place), last);
-        outside::held(walked, self.outside, (thread, reference), at_hand)
+        let is_copy = self.options.alone;
+        outside::held(walked, self.ask, (self.store, thread, reference, is_copy), at_hand)
     }
 }
 

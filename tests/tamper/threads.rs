@@ -134,14 +134,7 @@ impl Ground {
 
     fn verify(&self, name: &str, options: &Options) -> ThreadReport {
         let logs = Logs::read(&self.lab.store).unwrap();
-        thread(
-            &self.lab.store,
-            ThreadsAtHand { logs: &logs, outside: &[] },
-            &id(name),
-            &format::thread_ref(&id(name)),
-            options,
-        )
-        .unwrap()
+        thread(&self.lab.store, ThreadsAtHand::logs(&logs), &id(name), &format::thread_ref(&id(name)), options).unwrap()
     }
 
     /// We trust ourselves and the teammate only.

@@ -1,4 +1,4 @@
-//! Where tokens are kept: in a tree of their own beside the run, each under its own hash.
+//! Where tokens are kept: in a tree of their own beside the run or thread, each under its own hash.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,6 @@ use crate::git::store::{self, Edit, Store};
 use crate::git::{refs, tree};
 use crate::model::digest::{Digest, Oid};
 use crate::model::format;
-use crate::model::name::RunId;
 use crate::model::place::Place;
 
 use super::LONGEST;
@@ -18,59 +17,78 @@ const MOST: u64 = 64 << 20;
 /// What a token counts at least.
 const SMALL: u64 = 1 << 10;
 
-/// What lies beside a run, ours and fetched.
+/// The files beside a run or thread, our own and fetched ones.
 pub(super) struct Stamps {
-    blobs: Vec<Oid>,
+    found: Vec<Found>,
     /// The places that hold more than is looked at.
     pub(super) overfull: Vec<String>,
 }
 
+/// A file that may be a token.
+struct Found {
+    name: String,
+    blob: Oid,
+    is_own: bool,
+}
+
+/// A file that was read.
+pub(super) struct Token {
+    /// Its name in the tree.
+    pub(super) name: String,
+    /// Whether it is in this repository's own ref, which no fetch changes.
+    pub(super) is_own: bool,
+    pub(super) bytes: Vec<u8>,
+}
+
 impl Stamps {
-    /// Lists what may be tokens. What cannot be one is passed over: anybody may have put it there, and it takes no room from others.
-    pub(super) fn list(store: &Store, run: &RunId) -> Result<Self, Error> {
-        let own = format::stamps_ref(run);
-        let place = Place::of_run(run).stamps().expect("it is a run's");
+    /// Lists the files beside a run or thread that may be tokens. Other files are skipped, and do
+    /// not count against the limit.
+    pub(super) fn list(store: &Store, subject: &Place) -> Result<Self, Error> {
+        let place = subject.stamps().expect("it is a run's or a thread's");
+        let own = place.below(format::REFS);
         let mut places: Vec<(String, Oid)> =
             refs::read(store, &own)?.map(|tree| (own.clone(), tree)).into_iter().collect();
         places.extend(refs::fetched_at(store, &place)?);
         let mut seen = BTreeSet::new();
-        let (mut blobs, mut overfull) = (Vec::new(), Vec::new());
+        let (mut found, mut overfull) = (Vec::new(), Vec::new());
         let repo = store.local();
         // Each place has room of its own, so that nobody can fill that of another.
-        for (name, tree) in places {
+        for (reference, tree) in places {
             let mut room = MOST;
-            for (_, blob) in tree::files(store, tree).unwrap_or_default() {
+            for (name, blob) in tree::files(store, tree).unwrap_or_default() {
                 let size = repo.try_find_header(blob.0).ok().flatten().map(|header| header.size());
                 let Some(size) = size.filter(|size| *size <= LONGEST) else { continue };
                 if seen.contains(&blob) {
                     continue;
                 }
                 let Some(left) = room.checked_sub(size.max(SMALL)) else {
-                    overfull.push(name);
+                    overfull.push(reference.clone());
                     break;
                 };
                 room = left;
                 seen.insert(blob);
-                blobs.push(blob);
+                found.push(Found { name, blob, is_own: reference == own });
             }
         }
-        Ok(Self { blobs, overfull })
+        Ok(Self { found, overfull })
     }
 
     /// Reads them one by one.
-    pub(super) fn read<'s>(&'s self, store: &'s Store) -> impl Iterator<Item = Vec<u8>> + 's {
-        self.blobs.iter().filter_map(|blob| store.read_blob(*blob).ok())
+    pub(super) fn read<'s>(&'s self, store: &'s Store) -> impl Iterator<Item = Token> + 's {
+        self.found.iter().filter_map(|Found { name, blob, is_own }| {
+            Some(Token { name: name.clone(), is_own: *is_own, bytes: store.read_blob(*blob).ok()? })
+        })
     }
 }
 
-/// Adds a token; nothing that is there goes.
-pub(super) fn keep(store: &Store, run: &RunId, token: &[u8]) -> Result<(), Error> {
-    let name = format::stamps_ref(run);
+/// Adds a token, with the number of entries if it is about a thread. No file is removed.
+pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: &[u8]) -> Result<(), Error> {
+    let name = subject.stamps().expect("it is a run's or a thread's").below(format::REFS);
     race::run(|| {
         let old = refs::read(store, &name)?;
         let mut batch = store.batch();
-        let tree =
-            batch.edit_tree(old, &[(format!("{}.tst", Digest::of(token).hex()), Edit::Bytes(token.to_vec()))])?;
+        let file = format::stamp_name(entries, Digest::of(token));
+        let tree = batch.edit_tree(old, &[(file, Edit::Bytes(token.to_vec()))])?;
         let _kept = batch.keep()?;
         match old {
             Some(old) => refs::advance(store, &name, old, tree)?,

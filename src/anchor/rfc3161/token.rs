@@ -145,21 +145,47 @@ struct EssCertIdV2 {
     issuer_serial: Option<Any>,
 }
 
+/// The parts of a token, unchecked.
+struct Content {
+    signed: SignedData,
+    inner: OctetString,
+    info: Info,
+}
+
+impl Content {
+    fn read(token: &[u8]) -> Result<Self, Error> {
+        let content = ContentInfo::from_der(token)?;
+        if content.content_type != rfc5911::ID_SIGNED_DATA {
+            return Err(Error::NoToken);
+        }
+        let signed: SignedData = content.content.decode_as()?;
+        let inner =
+            signed.encap_content_info.econtent.as_ref().filter(|_| signed.encap_content_info.econtent_type == TST_INFO);
+        let inner = inner.ok_or(Error::NoToken)?.decode_as::<OctetString>()?;
+        let info = Info::from_der(inner.as_bytes())?;
+        Ok(Self { signed, inner, info })
+    }
+
+    /// Returns the SHA-256 that the token is over, or `None` for another kind of hash.
+    fn imprint(&self) -> Option<Digest> {
+        let imprint = &self.info.message_imprint;
+        let bytes = imprint.hashed_message.as_bytes().try_into().ok();
+        bytes.filter(|_| imprint.hash_algorithm.oid == rfc5912::ID_SHA_256).map(Digest::from_bytes)
+    }
+}
+
+/// Returns the SHA-256 that a token is over. Nothing is checked.
+pub(super) fn imprint(token: &[u8]) -> Result<Digest, Error> {
+    Content::read(token)?.imprint().ok_or(Error::Imprint)
+}
+
 /// Checks that a token is about a root, and by an authority that the roots vouch for.
 pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp, Error> {
-    let content = ContentInfo::from_der(token)?;
-    if content.content_type != rfc5911::ID_SIGNED_DATA {
-        return Err(Error::NoToken);
-    }
-    let signed: SignedData = content.content.decode_as()?;
-    let inner =
-        signed.encap_content_info.econtent.as_ref().filter(|_| signed.encap_content_info.econtent_type == TST_INFO);
-    let inner = inner.ok_or(Error::NoToken)?.decode_as::<OctetString>()?;
-    let info = Info::from_der(inner.as_bytes())?;
-    let imprint = &info.message_imprint;
-    if imprint.hash_algorithm.oid != rfc5912::ID_SHA_256 || imprint.hashed_message.as_bytes() != root.as_bytes() {
+    let content = Content::read(token)?;
+    if content.imprint() != Some(*root) {
         return Err(Error::Imprint);
     }
+    let Content { signed, inner, info } = content;
     let (at, fraction) = gen_time(&info.gen_time)?;
     let [signer] = signed.signer_infos.0.as_slice() else { return Err(Error::NoToken) };
     let certificates: Vec<&Certificate> = signed

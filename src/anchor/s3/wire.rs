@@ -1,6 +1,6 @@
 //! What is said to S3, and how its answers are read. Requests are signed in their URL, which is never shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
@@ -34,6 +34,15 @@ pub(super) struct Bucket {
     credentials: Option<Credentials>,
     client: Client,
     clock: Clock,
+}
+
+/// The listed versions of one object.
+#[derive(Default)]
+struct Versions {
+    /// Time, id and size of each version; the newest first.
+    versions: Vec<(Moment, String, Option<u64>)>,
+    /// The number of delete markers.
+    markers: usize,
 }
 
 /// The earliest version of an object.
@@ -160,24 +169,53 @@ impl Bucket {
 
     /// Returns the earliest version of an object. Delete markers, and what was put over it, are counted.
     pub(super) fn earliest(&self, key: &str) -> Result<Option<Stored>, Error> {
-        let mut versions: Vec<(Moment, String, Option<u64>)> = Vec::new();
-        let mut markers = 0;
+        // Another object's name may begin like this one's.
+        let versions = self.versions(key, &|name| name == key)?.ok_or(Error::TooMany("one object"))?;
+        let versions = versions.into_iter().next().map(|(_, versions)| versions).unwrap_or_default();
+        self.first_of(key, versions)
+    }
+
+    /// Returns the earliest version of each object below a folder whose name passes, by name, as
+    /// [`Bucket::earliest`] does.
+    pub(super) fn earliest_below(
+        &self,
+        folder: &str,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<(String, Stored)>, Error> {
+        let objects = self.versions(folder, is_wanted)?.ok_or(Error::TooMany("the objects of one thread"))?;
+        let read = |(key, versions): (String, Versions)| Ok(self.first_of(&key, versions)?.map(|stored| (key, stored)));
+        objects.into_iter().filter_map(|object| read(object).transpose()).collect()
+    }
+
+    /// Returns the versions of all objects whose names begin so and pass, or `None` if there are
+    /// too many to be listed.
+    fn versions(
+        &self,
+        prefix: &str,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<BTreeMap<String, Versions>>, Error> {
+        let mut objects: BTreeMap<String, Versions> = BTreeMap::new();
         let mut from = None;
-        for page in 0.. {
-            if page == MOST_PAGES {
-                return Err(Error::TooMany);
+        for _ in 0..MOST_PAGES {
+            let listed = self.page(prefix, from.as_ref())?;
+            for marker in listed.markers.iter().filter(|marker| is_wanted(&marker.key)) {
+                objects.entry(marker.key.clone()).or_default().markers += 1;
             }
-            let listed = self.page(key, from.as_ref())?;
-            // Another object's name may begin like this one's.
-            markers += listed.markers.iter().filter(|marker| marker.key == key).count();
-            for version in listed.versions.iter().filter(|version| version.key == key) {
-                versions.push((moment(&version.at)?, version.id.clone(), version.size));
+            for version in listed.versions.iter().filter(|version| is_wanted(&version.key)) {
+                let found = (moment(&version.at)?, version.id.clone(), version.size);
+                objects.entry(version.key.clone()).or_default().versions.push(found);
             }
             from = listed.next()?;
             if from.is_none() {
-                break;
+                return Ok(Some(objects));
             }
         }
+        Ok(None)
+    }
+
+    /// Reads the earliest of the versions of an object, or returns `None` if it has delete markers
+    /// alone.
+    fn first_of(&self, key: &str, Versions { versions, markers }: Versions) -> Result<Option<Stored>, Error> {
         let later = (versions.len() + markers).saturating_sub(1);
         // Newest first; of two that were put in one moment, the one that is listed last.
         let earliest = versions.into_iter().rev().min_by_key(|(at, ..)| *at);
@@ -247,8 +285,8 @@ pub enum Error {
     Answer(String),
     #[error("the date until which the object is to be retained is too far away")]
     TooFar,
-    #[error("there are more than {} versions of one object", MOST_PAGES * 1000)]
-    TooMany,
+    #[error("there are more than {most} versions of {0}", most = MOST_PAGES * 1000)]
+    TooMany(&'static str),
     #[error("there are more than {} versions of objects of one key", MOST_PAGES_OF_ALL * 1000)]
     TooManyObjects,
     #[error("S3 answers {code} (status {status}): {message}")]

@@ -1,6 +1,7 @@
 //! Failures of anchors.
 
 use git_handoff::anchor::{Error, HttpError, S3_SKEWED, S3Error, SettingError, StampsError, TokenError};
+use git_handoff::model::entry::Subject;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::share::push;
 
@@ -20,9 +21,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             // The anchor has different evidence: a failed check.
-            Error::Push(push::Error::Diverged(_)) | Error::NotOurs | Error::Elsewhere { .. } => {
-                Self { exit: 3, ..Self::of("anchor-differs", &error) }
-            }
+            Error::Push(push::Error::Diverged(_))
+            | Error::NotOurs(_)
+            | Error::Elsewhere { .. }
+            | Error::ThreadElsewhere { .. } => Self { exit: 3, ..Self::of("anchor-differs", &error) },
             Error::Push(inner) => inner.into(),
             Error::Remote(inner) => inner.into(),
             Error::Scratch(inner) => inner.into(),
@@ -31,7 +33,16 @@ impl From<Error> for Failure {
             Error::Differs { ref run, .. } => {
                 Self { exit: 3, ..Self::of("anchor-differs", &error) }.hint(hints::check_anchors(run))
             }
-            Error::Unsound(ref run, _) => Self { exit: 3, ..Self::of("not-intact", &error) }.hint(hints::verify(run)),
+            Error::DiffersOnThread { ref thread, .. } => {
+                Self { exit: 3, ..Self::of("anchor-differs", &error) }.hint(hints::verify_thread(thread))
+            }
+            Error::Unsound(ref subject, _) => {
+                let hint = match subject {
+                    Subject::Thread(thread) => hints::verify_thread(thread),
+                    other => hints::verify(other.as_str()),
+                };
+                Self { exit: 3, ..Self::of("not-intact", &error) }.hint(hint)
+            }
             Error::Verify(inner) => inner.into(),
             Error::Credentials(_) => Self::of("credentials", &error),
             Error::S3(S3Error::Refused { status, ref code, .. }) => {

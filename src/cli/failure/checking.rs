@@ -19,6 +19,7 @@ impl From<operations::Error> for Failure {
                 Self::of("not-logged", &error).hint(hints::verify_thread(thread))
             }
             operations::Error::Thread(inner) => inner.into(),
+            operations::Error::Verify(inner) => inner.into(),
             operations::Error::Git(inner) => inner.into(),
             operations::Error::Anchors(inner) => inner.into(),
             operations::Error::Anchor(inner) => inner.into(),
@@ -34,6 +35,7 @@ impl From<anchored::Error> for Failure {
         match error {
             anchored::Error::Anchors(inner) => inner.into(),
             anchored::Error::Threads(inner) => inner.into(),
+            anchored::Error::Refs(inner) => inner.into(),
         }
     }
 }

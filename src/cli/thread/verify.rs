@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use git_handoff::anchor::held::Missed;
+use git_handoff::anchor::threads::AnchoredThreads;
 use git_handoff::model::hints;
 use git_handoff::repository::Trust;
 use git_handoff::thread::verification::{Error, Which};
@@ -13,7 +13,7 @@ use super::{Ending, Failure, Output, Repository};
 
 /// Verify threads: every checkpoint, its signer and its lineage
 ///
-/// Everything is recomputed from the objects, anchors of the kind `git` are asked how far each thread went, nothing else is fetched, and keys are trusted only as your own configuration says.
+/// Everything is recomputed from the objects, your anchors are asked how far each thread went, nothing else is fetched, and keys are trusted only as your own configuration says.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The threads
@@ -45,8 +45,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         signer: arguments.signer.as_deref(),
     };
     let which = if arguments.all { Which::All } else { Which::Named(&arguments.threads) };
-    let threads = repository.verify_anchored_threads(which, &trust, &mut |text| output.warn(text))?;
-    if threads.is_empty() {
+    let AnchoredThreads { threads, missed } =
+        repository.verify_anchored_threads(which, &trust, &mut |text| output.warn(text))?;
+    if threads.is_empty() && missed.is_empty() {
         return Err(Failure::nothing_verified("there are no threads here").hint(hints::threads()));
     }
     let (mut ending, mut lacking) = (Ending::Done, false);
@@ -68,9 +69,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if lacking {
         hint_at_clone(repository, output);
     }
-    for missed in &threads.missed {
+    for missed in missed {
         ending = Ending::CheckFailed;
-        output.fail(&Missed::Deleted(missed.sentence()).into());
+        output.fail(&missed.into());
     }
     Ok(ending)
 }

@@ -1,103 +1,218 @@
-//! What places outside the repository hold of a thread. Nothing is asked here.
-
-use std::collections::BTreeSet;
-use std::rc::Rc;
+//! Compares a thread with the statements of anchors outside the repository.
 
 use crate::git::store::Store;
+use crate::model::digest::Digest;
 use crate::model::name::ThreadId;
 use crate::model::place::Place;
+use crate::model::time::Moment;
 use crate::verify::findings::{Findings, Verdict};
-use crate::verify::{Guarantee, Logs, State, resolve};
+use crate::verify::{Error, Guarantee, Logs, State, resolve};
 
 use super::ThreadChain;
 
-/// What a place outside answered about the threads of some keys.
+/// A question about a thread to the anchors.
+pub struct ThreadQuestion<'a> {
+    /// The repository that has the thread.
+    pub store: &'a Store,
+    /// The thread.
+    pub thread: &'a ThreadId,
+    /// The fingerprint of the key that signed its first entry.
+    pub owner: &'a str,
+}
+
+/// The answer of an anchor about a thread.
 pub struct ThreadWitness {
     /// The name that the verifier's configuration gives to it.
     pub anchor: String,
-    /// What kind of place it is, such as `git`.
+    /// Its kind, such as `git`.
     pub kind: &'static str,
-    /// How strong its word is.
-    pub guarantee: Guarantee,
-    /// The logs of these keys that lie there, or why it gave no answer.
-    pub logs: Result<Vec<Rc<Logs>>, String>,
+    /// Its guarantee, or `None` for an authority that states only the time.
+    pub guarantee: Option<Guarantee>,
+    /// The statements, or the reason why there is no answer.
+    pub word: Result<ThreadWord, String>,
 }
 
-/// What a thread is held against besides itself.
+/// The statements of an anchor about a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadWord {
+    /// The statements.
+    pub statements: Vec<ThreadStatement>,
+    /// Errors in the logs of the thread's key that the anchor holds.
+    pub complaints: Vec<String>,
+    /// The reason why there is no statement, if the anchor gives one.
+    pub nothing: Option<String>,
+}
+
+/// One statement: that a thread had this many entries, of which this is the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadStatement {
+    /// The number of entries.
+    pub entries: u64,
+    /// The leaf hash of the last of them.
+    pub last: Digest,
+    /// Since when the anchor has the statement, by the anchor's clock.
+    pub since: Option<Moment>,
+    /// The strongest guarantee that the statement can have.
+    pub at_most: Guarantee,
+    /// Further remarks for the row.
+    pub notes: Vec<String>,
+    /// Which threads of the owner it contradicts if they do not have its entry.
+    pub against: Against,
+}
+
+/// The threads that a statement contradicts if they do not have its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// Every thread with this name and key: the anchor keeps the statement under the key.
+    All,
+    /// Only the thread of this repository: the statement is kept beside it, and under no key.
+    Own,
+    /// No thread: the statement came with a copy, and any party may have added it.
+    None,
+}
+
+/// Asks every configured anchor about a thread.
+pub type AskThread<'a> = &'a dyn Fn(&ThreadQuestion<'_>) -> Vec<ThreadWitness>;
+
+/// The same, with an owner.
+pub type Asking<'a> = Box<dyn Fn(&ThreadQuestion<'_>) -> Vec<ThreadWitness> + 'a>;
+
+/// Asks no anchor.
+pub fn no_place(_: &ThreadQuestion<'_>) -> Vec<ThreadWitness> {
+    Vec::new()
+}
+
+/// The evidence that a thread is compared with.
 #[derive(Clone, Copy)]
 pub struct ThreadsAtHand<'a> {
     /// The logs of this repository.
     pub logs: &'a Logs,
-    /// What places outside hold.
-    pub outside: &'a [ThreadWitness],
+    /// Asks the anchors.
+    pub ask: AskThread<'a>,
 }
 
-/// Returns the keys that signed the first entries of some threads, each thread with its ref.
-pub fn owners<'t>(store: &Store, threads: impl IntoIterator<Item = (&'t ThreadId, &'t str)>) -> BTreeSet<String> {
-    let owner = |(thread, reference): (&ThreadId, &str)| {
-        let tip = resolve(store, reference).ok()?.ok()?;
-        ThreadChain::read(store, thread, tip).links.first()?.signer.clone().ok()
-    };
-    threads.into_iter().filter_map(owner).collect()
+impl<'a> ThreadsAtHand<'a> {
+    /// Returns the logs alone, without anchors.
+    pub fn logs(logs: &'a Logs) -> Self {
+        Self { logs, ask: &no_place }
+    }
 }
 
-/// Holds a thread against what places outside hold of it, after what the logs at hand said of it.
+/// Returns the leaf hashes of a thread's entries in order, as far as its chain can be read.
+pub fn leaves(store: &Store, thread: &ThreadId, reference: &str) -> Result<Vec<Digest>, Error> {
+    let tip = resolve(store, reference)?;
+    let links = tip.map(|tip| ThreadChain::read(store, thread, tip).links).unwrap_or_default();
+    Ok(links.iter().map(|link| link.hash).collect())
+}
+
+/// The comparison of one thread with the statements of all anchors.
+struct Judged<'a> {
+    walked: &'a ThreadChain,
+    /// Whether it is a thread of this repository and no copy.
+    is_own: bool,
+    findings: Findings,
+    holds: Vec<String>,
+    /// Whether an anchor holds the thread; a time stamp alone does not.
+    is_held: bool,
+    notes: Vec<String>,
+    unasked: Vec<String>,
+}
+
+/// Compares a thread with the statements of all anchors, and adds the verdict of the logs at hand.
 ///
-/// A thread of this repository that is shorter than a place outside knows has lost its end. One that was fetched may lag.
+/// A thread of this repository must not be shorter than an anchor says. A thread that was fetched,
+/// or is in a bundle, may be.
 pub(super) fn held(
     walked: &ThreadChain,
-    outside: &[ThreadWitness],
-    (thread, reference): (&ThreadId, &str),
+    ask: AskThread<'_>,
+    (store, thread, reference, is_copy): (&Store, &ThreadId, &str, bool),
     at_hand: Verdict,
 ) -> Verdict {
     let owner = walked.links.first().and_then(|link| link.signer.as_ref().ok());
     let Some(owner) = owner.filter(|_| at_hand.state != State::Failed && !walked.cut) else { return at_hand };
-    let is_own = !reference.is_empty() && Place::fetched(reference).is_none();
-    let (mut findings, mut holds, mut notes, mut unasked) = (Findings::default(), Vec::new(), Vec::new(), Vec::new());
-    for witness in outside {
-        let anchor = &witness.anchor;
-        let logs = match &witness.logs {
-            Ok(logs) => logs.iter().flat_map(|logs| &logs.logs).filter(|log| log.fingerprint == *owner),
-            Err(why) => {
-                unasked.push(format!("{anchor}: {why}"));
-                continue;
-            }
+    let mut judged = Judged {
+        walked,
+        is_own: !is_copy && !reference.is_empty() && Place::fetched(reference).is_none(),
+        findings: Findings::default(),
+        holds: Vec::new(),
+        is_held: false,
+        notes: Vec::new(),
+        unasked: Vec::new(),
+    };
+    for witness in ask(&ThreadQuestion { store, thread, owner }) {
+        judged.add(witness);
+    }
+    judged.verdict(at_hand)
+}
+
+impl Judged<'_> {
+    fn add(&mut self, witness: ThreadWitness) {
+        let ThreadWitness { anchor, kind, guarantee, word } = witness;
+        let word = match word {
+            Ok(word) => word,
+            // A time changes no claim, so a missing one does not leave the row open.
+            Err(why) if guarantee.is_none() => return self.notes.push(format!("{anchor}: {why}")),
+            Err(why) => return self.unasked.push(format!("{anchor}: {why}")),
         };
-        let mut most = None;
-        for log in logs {
-            if let Some(why) = log.complaint() {
-                findings.add(format!("{anchor}: {why}"));
-            }
-            for said in log.told.get(thread).into_iter().flatten() {
-                let place = usize::try_from(said.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-                match walked.links.get(place) {
-                    Some(link) if link.hash == said.last => most = most.max(Some(said.entries)),
-                    Some(_) => findings.add(format!("{anchor} holds another entry {place}")),
-                    None if is_own => {
-                        findings.add(format!("{anchor} holds {} entries: the last are gone", said.entries));
-                    }
-                    None => notes.push(format!("{anchor} knows of {} entries", said.entries)),
-                }
-            }
-        }
-        let all = walked.links.len() as u64;
-        let (kind, guarantee) = (witness.kind, witness.guarantee.as_str());
-        match most {
-            Some(most) if most == all => holds.push(format!("{anchor}: {kind} ({guarantee})")),
-            Some(most) => holds.push(format!("{anchor}: {kind} ({guarantee}), {most} of {all} entries")),
-            None => notes.push(format!("{anchor} holds nothing of it")),
-        }
+        word.complaints.iter().for_each(|why| self.findings.add(format!("{anchor}: {why}")));
+        let verb = if guarantee.is_none() { "stamped" } else { "holds" };
+        let fits = word.statements.into_iter().filter_map(|statement| self.fitting((&anchor, verb), statement));
+        // The earliest of those that state the most.
+        let best = fits.collect::<Vec<_>>().into_iter().rev();
+        let best = best.max_by_key(|statement| (statement.entries, std::cmp::Reverse(statement.since)));
+        let Some(best) = best else {
+            let nothing = word.nothing.map(|why| format!("{anchor}: {why}"));
+            return self.notes.push(nothing.unwrap_or_else(|| format!("{anchor} holds nothing of it")));
+        };
+        let all = self.walked.links.len() as u64;
+        let some = if best.entries == all { String::new() } else { format!(", {} of {all} entries", best.entries) };
+        let strength = match (guarantee, best.since) {
+            (None, Some(since)) => since.to_string(),
+            (guarantee, _) => guarantee.unwrap_or(Guarantee::Detect).min(best.at_most).as_str().to_owned(),
+        };
+        self.is_held |= guarantee.is_some();
+        self.holds.push(format!("{anchor}: {kind} ({strength}){some}"));
+        self.notes.extend(best.notes.iter().map(|note| format!("{anchor}: {note}")));
     }
-    if findings.first().is_some() {
-        return findings.verdict(false, String::new);
+
+    /// Returns a statement if the thread has its entry; notes a contradiction otherwise.
+    fn fitting(&mut self, (anchor, verb): (&str, &str), statement: ThreadStatement) -> Option<ThreadStatement> {
+        let ThreadStatement { entries, last, against, .. } = statement;
+        let links = &self.walked.links;
+        let place = usize::try_from(entries.saturating_sub(1)).unwrap_or(usize::MAX);
+        // A time stamp is bound to its entry by the hash alone: the number beside it is not signed.
+        let stamped = || links.iter().position(|link| link.hash == last);
+        let at = if against == Against::All { place } else { stamped().unwrap_or(place) };
+        let found = links.get(at);
+        if found.is_some_and(|link| link.hash == last) {
+            return Some(ThreadStatement { entries: at as u64 + 1, ..statement });
+        }
+        let contradicts = match against {
+            Against::All => true,
+            Against::Own => self.is_own,
+            Against::None => false,
+        };
+        match found {
+            _ if !contradicts => {}
+            Some(_) => self.findings.add(format!("{anchor} {verb} another entry {place}")),
+            None if self.is_own => self.findings.add(format!("{anchor} {verb} {entries} entries: the last are gone")),
+            None => self.notes.push(format!("{anchor} knows of {entries} entries")),
+        }
+        None
     }
-    let is_here = at_hand.state == State::Ok;
-    let said = holds.iter().cloned().chain([at_hand.detail.clone()]).chain(notes).collect::<Vec<_>>().join("; ");
-    match (holds.is_empty(), unasked.is_empty()) {
-        _ if at_hand.incomplete => Verdict::incomplete(said),
-        (_, false) => Verdict::incomplete(format!("{}; {said}", unasked.join("; "))),
-        (false, true) => Verdict::ok(said),
-        (true, true) if is_here => Verdict::ok(said),
-        (true, true) => Verdict::not_applicable(said),
+
+    fn verdict(self, at_hand: Verdict) -> Verdict {
+        let Self { findings, holds, is_held, notes, unasked, .. } = self;
+        if findings.first().is_some() {
+            return findings.verdict(false, String::new);
+        }
+        let (is_here, incomplete) = (at_hand.state == State::Ok, at_hand.incomplete);
+        let said = holds.into_iter().chain([at_hand.detail]).chain(notes).collect::<Vec<_>>().join("; ");
+        match unasked.is_empty() {
+            _ if incomplete => Verdict::incomplete(said),
+            false => Verdict::incomplete(format!("{}; {said}", unasked.join("; "))),
+            true if is_held || is_here => Verdict::ok(said),
+            true => Verdict::not_applicable(said),
+        }
     }
 }

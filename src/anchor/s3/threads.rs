@@ -1,0 +1,156 @@
+//! Threads in a bucket: one object for each length at which a thread was pushed. No object is
+//! overwritten.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::digest::Digest;
+use crate::model::entry::Subject;
+use crate::model::format;
+use crate::model::name::ThreadId;
+use crate::model::time::Moment;
+use crate::verify::{Against, Guarantee, ThreadQuestion, ThreadStatement, ThreadWord};
+
+use super::wire::{Bucket, Stored};
+use super::{DAY, S3Place, plural};
+use crate::anchor::kind::{Published, ThreadTip, Unsure};
+use crate::anchor::{Error, Means};
+
+/// The schema of an object.
+const SCHEMA: &str = "git-handoff.anchored-thread/1";
+
+/// The fields of an object, in canonical form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Object {
+    schema: String,
+    thread: ThreadId,
+    entries: u64,
+    last: Digest,
+    fingerprint: String,
+}
+
+impl S3Place {
+    /// Returns the statements of a thread's objects.
+    pub(super) fn thread_word(
+        &self,
+        bucket: &Bucket,
+        now: Moment,
+        question: &ThreadQuestion<'_>,
+    ) -> Result<ThreadWord, Error> {
+        let found = self.find_thread(bucket, question.owner, question.thread, &|_| true)?;
+        let statements = found.into_iter().map(|(object, stored)| {
+            let loose = stored.is_loose(now);
+            let at_most = if loose.is_some() { Guarantee::External } else { Guarantee::ExternalImmutable };
+            let later =
+                (stored.later > 0).then(|| format!("{} put over it later, which do not count", plural(stored.later)));
+            ThreadStatement {
+                entries: object.entries,
+                last: object.last,
+                since: Some(stored.at),
+                at_most,
+                notes: loose.into_iter().chain(later).collect(),
+                against: Against::All,
+            }
+        });
+        Ok(ThreadWord { statements: statements.collect(), ..ThreadWord::default() })
+    }
+
+    /// Puts an object for the present length of a thread, unless the bucket has one, or a longer one.
+    ///
+    /// First compares all objects with the thread, and verifies the thread: an object cannot be
+    /// removed.
+    pub(super) fn publish_thread(
+        &self,
+        bucket: &Bucket,
+        means: &Means,
+        tip: &ThreadTip,
+        unsure: Unsure<'_>,
+    ) -> Result<Published, Error> {
+        let ThreadTip { thread, entries, last, fingerprint, leaves } = tip;
+        let published = |status| Published { kind: "thread", name: thread.to_string(), status };
+        let differs = |entries: u64| Error::DiffersOnThread { thread: thread.clone(), entries };
+        let now = |found: Vec<(Object, Stored)>| found.into_iter().next();
+        let exactly = |number: u64| number == *entries;
+        if let Some((held, _)) = now(self.find_thread(bucket, fingerprint, thread, &exactly)?) {
+            return if held.last == *last { Ok(published("up-to-date")) } else { Err(differs(*entries)) };
+        }
+        for (held, _) in self.find_thread(bucket, fingerprint, thread, &|_| true)? {
+            let at = usize::try_from(held.entries - 1).unwrap_or(usize::MAX);
+            match leaves.get(at) {
+                Some(leaf) if *leaf == held.last => {}
+                Some(_) => return Err(differs(held.entries)),
+                None if held.entries > *entries => return Ok(published("behind")),
+                // The chain cannot be read so far, which the check below reports.
+                None => {}
+            }
+        }
+        let subject = Subject::Thread(thread.clone());
+        unsure(&subject)?;
+        let object = Object {
+            schema: SCHEMA.to_owned(),
+            thread: thread.clone(),
+            entries: *entries,
+            last: *last,
+            fingerprint: fingerprint.clone(),
+        };
+        let until = means.clock.now().plus_millis(self.retention_days * DAY);
+        bucket.put(&self.thread_key(fingerprint, thread, *entries), &format::canonical(&object), until)?;
+        // Another process may have been faster, and only the earliest version counts.
+        let found = now(self.find_thread(bucket, fingerprint, thread, &exactly)?);
+        let (held, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
+        if held != object {
+            return Err(differs(*entries));
+        }
+        match stored.is_loose(means.clock.now()) {
+            Some(why) => Err(Error::NotLocked(subject, why)),
+            None => Ok(published("new")),
+        }
+    }
+
+    /// Reads the objects of a thread with these numbers of entries, the smallest number first.
+    fn find_thread(
+        &self,
+        bucket: &Bucket,
+        fingerprint: &str,
+        thread: &ThreadId,
+        is_wanted: &dyn Fn(u64) -> bool,
+    ) -> Result<Vec<(Object, Stored)>, Error> {
+        let folder = self.folder(fingerprint);
+        let entries = |key: &str| parse(&folder, key).filter(|(name, _)| name == thread).map(|(_, entries)| entries);
+        let is_one = |key: &str| entries(key).is_some_and(is_wanted);
+        let mut found = Vec::new();
+        for (key, stored) in bucket.earliest_below(&self.thread_folder(fingerprint, thread), &is_one)? {
+            let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
+            let object =
+                object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
+            let object = object.ok_or(Error::NotOurs("thread"))?;
+            let expected = entries(&key).unwrap_or_default();
+            if object.thread != *thread || object.entries != expected || object.fingerprint != fingerprint {
+                let Object { thread, entries, fingerprint, .. } = object;
+                return Err(Error::ThreadElsewhere { expected, thread, entries, fingerprint });
+            }
+            found.push((object, stored));
+        }
+        found.sort_by_key(|(object, _)| object.entries);
+        Ok(found)
+    }
+
+    /// Returns the prefix of the keys of all objects of a writer about a thread.
+    fn thread_folder(&self, fingerprint: &str, thread: &ThreadId) -> String {
+        format!("{}threads/{}/", self.folder(fingerprint), thread.encoded().replace('%', "!"))
+    }
+
+    fn thread_key(&self, fingerprint: &str, thread: &ThreadId, entries: u64) -> String {
+        format!("{}{entries}.json", self.thread_folder(fingerprint, thread))
+    }
+}
+
+/// Reads the key of an object about a thread in a writer's folder: the thread and the number of
+/// entries.
+pub(super) fn parse(folder: &str, key: &str) -> Option<(ThreadId, u64)> {
+    let (segment, number) = key.strip_prefix(folder)?.strip_prefix("threads/")?.split_once('/')?;
+    let number = number.strip_suffix(".json")?;
+    let entries: u64 = number.parse().ok()?;
+    let thread = ThreadId::decode(&segment.replace('!', "%"))?;
+    (entries > 0 && entries.to_string() == number).then_some((thread, entries))
+}
