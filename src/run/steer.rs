@@ -76,11 +76,8 @@ impl Repository {
             }
             let mut entries = vec![cancelled(&open, at, reason)];
             for lost in lost_with(&open.state, at) {
-                entries.push(NewEntry::Plain(Event::ItemSkipped(ItemDropped {
-                    item: open.state.graph.item(lost).id.clone(),
-                    attempt: open.state.items[lost].attempts,
-                    reason: format!("it depends on {:?}, which was cancelled", item.as_str()),
-                })));
+                let reason = format!("it depends on {:?}, which was cancelled", item.as_str());
+                entries.push(NewEntry::Plain(Event::ItemSkipped(dropped(&open.state, lost, &reason))));
             }
             let links = open.record(&entries)?;
             // Whoever drives the run may have dispatched or ended the item in between: then it is looked at anew.
@@ -194,19 +191,7 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
     if let Some((on, product)) = open.state.lacks(at) {
         return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product });
     }
-    let again = |at: usize| {
-        NewEntry::Plain(Event::ItemRequeued(ItemEnded {
-            blocks: Vec::new(),
-            item: open.state.graph.item(at).id.clone(),
-            attempt: open.state.items[at].attempts,
-            reason: Again::Operator,
-            detail: None,
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            not_before: None,
-        }))
-    };
+    let again = |at| NewEntry::Plain(Event::ItemRequeued(requeued(&open.state, at, Again::Operator)));
     Ok(again_with(open, at).into_iter().map(again).collect())
 }
 
@@ -247,11 +232,28 @@ pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
 }
 
 fn cancelled(open: &OpenRun, at: usize, reason: &str) -> NewEntry {
-    NewEntry::Plain(Event::ItemCancelled(ItemDropped {
-        item: open.state.graph.item(at).id.clone(),
-        attempt: open.state.items[at].attempts,
-        reason: reason.to_owned(),
-    }))
+    NewEntry::Plain(Event::ItemCancelled(dropped(&open.state, at, reason)))
+}
+
+/// Returns the end of an item that was skipped or cancelled.
+pub(crate) fn dropped(state: &RunState, at: usize, reason: &str) -> ItemDropped {
+    let (item, attempt) = (state.graph.item(at).id.clone(), state.items[at].attempts);
+    ItemDropped { item, attempt, reason: reason.to_owned() }
+}
+
+/// Returns the entry that gives an item another attempt, with nothing but the cause.
+pub(crate) fn requeued(state: &RunState, at: usize, reason: Again) -> ItemEnded {
+    ItemEnded {
+        item: state.graph.item(at).id.clone(),
+        attempt: state.items[at].attempts,
+        reason,
+        detail: None,
+        exit: None,
+        duration_ms: None,
+        transcript: None,
+        not_before: None,
+        blocks: Vec::new(),
+    }
 }
 
 /// Returns whether a chain ends with a seal. What cannot be read is for others to find fault with.

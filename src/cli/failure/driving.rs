@@ -1,6 +1,6 @@
 //! Failures of driving runs.
 
-use git_handoff::engine::{drive, hold, operations};
+use git_handoff::engine::{drive, operations, run_lock};
 use git_handoff::model::hints;
 use git_handoff::worker::sandbox::Refused;
 use git_handoff::worker::workspace;
@@ -43,7 +43,7 @@ impl From<drive::Error> for Failure {
         match error {
             drive::Error::Run(inner) => inner.into(),
             drive::Error::Coordinate(inner) => inner.into(),
-            drive::Error::Hold(hold::Error::Held { .. }) => {
+            drive::Error::Hold(run_lock::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
             // The cache folder is not writable, as if HOME is `/`.
