@@ -10,7 +10,7 @@ use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
 use git_handoff::run::show::{ItemShown, Record, RunShown, Step, seal};
-use git_handoff::run::{Target, View, document, target};
+use git_handoff::run::{Target, View, revisions, target};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade, status};
@@ -64,7 +64,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
     lines.extend(submitted.artifacts.iter().map(|(path, digest)| format!("artifact   {path}  {digest}")));
     lines.extend(view.state.pipelines.iter().map(|(name, digest)| format!("pipeline   {name}  {digest}")));
-    let documents = document::list(view);
+    let documents = revisions::list(view);
     lines.extend(documents.iter().map(|change| {
         let revision = &change.revision;
         format!("document   {}  revision {}, {}", change.name, revision.number, revision.is())

@@ -23,7 +23,7 @@ use crate::plan::schemas::Schemas;
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, unarchived_runs};
-use crate::run::{self, Denied, OpenRun, Target, View, taking};
+use crate::run::{self, Denied, OpenRun, Target, View, statements};
 use crate::worker::live::Lives;
 use crate::worker::sandbox;
 
@@ -105,7 +105,7 @@ impl Repository {
         }
         self.expect_unrevoked(&open)?;
         // A fetch may have brought statements before the run could accept them.
-        self.take_in_on(&mut open)?;
+        self.accept_statements_on(&mut open)?;
         let mut machine = Machine::of(self, wanted.close)?;
         machine.jobs = wanted.jobs;
         if wanted.reuse {
@@ -280,7 +280,7 @@ pub enum Error {
     #[error("the key {key}, which is revoked here, can append to the run {:?}, so it is not executed", run.as_str())]
     Revoked { run: RunId, key: String },
     #[error(transparent)]
-    TakingIn(#[from] taking::Error),
+    Statements(#[from] statements::Error),
     #[error(transparent)]
     Run(#[from] run::Error),
     #[error(transparent)]

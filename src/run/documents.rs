@@ -16,7 +16,7 @@ use crate::model::schema::{Schema, SchemaError, Wanted};
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
-use super::document::{self, Change, InsteadOf, Put};
+use super::revisions::{self, Change, InsteadOf, Put};
 use super::target::{self, Target};
 use super::{Vetted, View, people, steer};
 
@@ -169,9 +169,9 @@ impl WantedRevision<'_> {
     /// Finds the revision in a run, and refuses one that is not what is expected.
     pub fn find(&self, run: &Vetted, (name, wanted): &(FilePath, Option<Wanted>)) -> Result<Change, Error> {
         let asked = |source| Error::of(self.run, self.name, source);
-        let change = document::find(run, name, self.revision).map_err(asked)?;
+        let change = revisions::find(run, name, self.revision).map_err(asked)?;
         if let Some(wanted) = wanted {
-            document::expect(run, &change, wanted).map_err(asked)?;
+            revisions::expect(run, &change, wanted).map_err(asked)?;
         }
         Ok(change)
     }
@@ -201,9 +201,9 @@ impl Repository {
             .map_err(steer::Error::from)
             .map_err(Error::from)?;
         let put = Put { name, product: bytes()?, schema, instead_of, said: None };
-        let uncompared = self.uncompared(&open.state.rules, &put).map_err(document::Error::from);
+        let uncompared = self.uncompared(&open.state.rules, &put).map_err(revisions::Error::from);
         let uncompared = uncompared.map_err(|source| Error::of(asked.run, asked.name, source))?;
-        let change = document::put(&mut open, &put, &self.schemas())
+        let change = revisions::put(&mut open, &put, &self.schemas())
             .map_err(|source| Error::of(asked.run, asked.name, source))?;
         let document = DocumentShown::of(&change);
         Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
@@ -246,10 +246,10 @@ impl Repository {
         let product = bytes()?;
         let put = Put { name: name.clone(), product, schema: schema.clone(), instead_of: None, said: None };
         if let Some(schema) = &schema {
-            let fits = document::check(&self.store, &put, schema, &self.schemas());
+            let fits = revisions::check(&self.store, &put, schema, &self.schemas());
             fits.map_err(|source| Error::of(asked.run, asked.name, source))?;
         }
-        let uncompared = self.uncompared(&run.state.rules, &put).map_err(document::Error::from);
+        let uncompared = self.uncompared(&run.state.rules, &put).map_err(revisions::Error::from);
         let uncompared = uncompared.map_err(|source| Error::of(asked.run, asked.name, source))?;
         let Product { sha256, oid, size } = product;
         let said =
@@ -262,7 +262,7 @@ impl Repository {
     /// Lists the documents of a run, ours or a fetched one, each at its highest revision.
     pub fn documents(&self, run: &str) -> Result<Documents, Error> {
         let view = self.view(run)?;
-        let documents = document::list(&view).iter().map(DocumentShown::of).collect();
+        let documents = revisions::list(&view).iter().map(DocumentShown::of).collect();
         Ok(Documents { schema: "git-handoff.documents/1", run: view.run, documents })
     }
 
@@ -270,14 +270,14 @@ impl Repository {
     pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, Error> {
         let name = name(document)?;
         let view = self.view(run)?;
-        let changes = document::log(&view, &name).map_err(|source| Error::of(run, document, source))?;
+        let changes = revisions::log(&view, &name).map_err(|source| Error::of(run, document, source))?;
         let revisions = changes.iter().rev().map(DocumentShown::of).collect();
         Ok(DocumentLog { schema: "git-handoff.document-log/1", run: view.run, name, revisions })
     }
 
     /// Copies the bytes of a revision, if they are those that were recorded.
     pub fn give_document(&self, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
-        document::give(&self.store, run, change, out)
+        revisions::give(&self.store, run, change, out)
             .map_err(|source| Error::of(run.run.as_str(), change.name.as_str(), source))
     }
 
@@ -322,7 +322,7 @@ pub enum Error {
     #[error(transparent)]
     Schema(#[from] SchemaError),
     #[error("{source}")]
-    Document { run: String, name: String, source: Box<document::Error> },
+    Document { run: String, name: String, source: Box<revisions::Error> },
     #[error(transparent)]
     Steer(#[from] steer::Error),
     #[error(transparent)]
@@ -330,7 +330,7 @@ pub enum Error {
 }
 
 impl Error {
-    fn of(run: &str, name: &str, source: document::Error) -> Self {
+    fn of(run: &str, name: &str, source: revisions::Error) -> Self {
         Self::Document { run: run.to_owned(), name: name.to_owned(), source: Box::new(source) }
     }
 }

@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::View;
-use super::document;
+use super::revisions;
 use super::documents::DocumentShown;
 use super::list::ItemStatus;
-use super::logged::is_empty;
+use super::log_entry::has_no_products;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
@@ -102,7 +102,7 @@ impl<'a> RunShown<'a> {
             root: seal(view).map(|seal| seal.root),
             closed: state.closed.as_deref(),
             cancelled: state.cancelled.as_deref(),
-            documents: document::list(view).iter().map(DocumentShown::of).collect(),
+            documents: revisions::list(view).iter().map(DocumentShown::of).collect(),
             outcome: state.outcomes(),
             items: ItemStatus::all(view),
         }
@@ -375,7 +375,7 @@ impl<'a> StepShown<'a> {
             kind: entry.event.kind(),
             attempt: step.attempt,
             red: entry.event.is_red(),
-            handed_over: is_empty(step.link, state).then_some(false),
+            handed_over: has_no_products(step.link, state).then_some(false),
             reason: step.said.as_deref(),
             exit: step.exit,
             duration_ms: step.duration_ms,

@@ -24,7 +24,7 @@ impl From<operations::Error> for Failure {
                 Self::of("sandbox-unenforceable", &error).hint(hint)
             }
             operations::Error::Revoked { ref run, .. } => Self::of("revoked", &error).hint(hints::verify(run)),
-            operations::Error::TakingIn(inner) => inner.into(),
+            operations::Error::Statements(inner) => inner.into(),
             operations::Error::WorkTree(_) => Self::of("git", &error),
             operations::Error::Run(inner) => inner.into(),
             operations::Error::Trust(inner) => inner.into(),

@@ -1,9 +1,9 @@
-//! Takes in what others said of our runs in logs of their own: decisions, and documents.
+//! Accepts statements from the logs of other keys: decisions on items, and documents.
 //!
-//! A statement names the run by the hash of its entry 0, and a decision all the products that it is about; so it holds for these and
-//! nothing else, however far the run went on meanwhile. It is recorded whole, with its signature: `verify` needs nothing besides. What
-//! cannot be taken in yet, since the item waits for something or has other products by now, stays where it is and is looked at again
-//! the next time.
+//! A statement names the run by the hash of its entry 0, and a decision names all products that it
+//! is about. So it stays valid for exactly these, however far the run went on. It is recorded whole
+//! with its signature, so that `verify` needs nothing else. A statement that cannot be accepted yet
+//! stays in its log and is tried again the next time.
 
 use std::collections::BTreeSet;
 use std::io::Seek as _;
@@ -25,42 +25,41 @@ use crate::model::time::Moment;
 use crate::repository::{self, Repository, Trust};
 use crate::verify::{Options, said};
 
-use super::document::{self, InsteadOf, Put};
+use super::revisions::{self, InsteadOf, Put};
 use super::target::unarchived_runs;
 use super::{Denied, NewEntry, OpenRun, steer};
 
-/// The longest statement, in bytes, besides what it is about: there is room for every message that `approve` takes.
+/// The most bytes of a statement, besides the products that it is about. Every message of `approve`
+/// fits.
 const LONGEST: usize = 64 << 10;
 
-/// Something that somebody said, and what became of it.
+/// A statement of another key, with what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TakenIn {
-    /// The run.
+#[expect(missing_docs, reason = "docs/schema/fetch.json describes the fields")]
+pub struct StatementOutcome {
     pub run: RunId,
-    /// The key that said it.
+    /// The key that made it.
     pub by: String,
-    /// The item that was decided about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
-    /// What was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// The document that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<FilePath>,
-    /// Why it was not taken in; absent where it was.
+    /// Why it was not recorded, or `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// One statement, with the commit that makes it.
+/// A statement, with the commit that makes it.
 struct Statement {
     by: String,
     actor: String,
-    /// When, by its own word.
+    /// When it was made, by its own word.
     at: Moment,
-    /// What it says, by whom and when: two logs of a key may each have an entry of it.
+    /// The digest of its content, author and time. Two logs of a key can contain the same
+    /// statement.
     said: Digest,
     commit: String,
     what: What,
@@ -72,9 +71,9 @@ enum What {
 }
 
 impl Repository {
-    /// Takes in what others said of the runs of this repository that are not over. One that cannot be opened is left alone: who drives it
-    /// is told why.
-    pub fn take_in(&self) -> Result<Vec<TakenIn>, Error> {
+    /// Accepts statements on all open runs of this repository. Skips runs that cannot be opened;
+    /// their driver reports why.
+    pub fn accept_statements(&self) -> Result<Vec<StatementOutcome>, Error> {
         let mut taken = Vec::new();
         if self.own_fingerprint().is_none() {
             return Ok(taken);
@@ -95,12 +94,12 @@ impl Repository {
         Ok(taken)
     }
 
-    /// Takes in what others said of one run.
-    pub fn take_in_on(&self, open: &mut OpenRun) -> Result<Vec<TakenIn>, Error> {
+    /// Accepts statements on one run.
+    pub fn accept_statements_on(&self, open: &mut OpenRun) -> Result<Vec<StatementOutcome>, Error> {
         self.take_from(open, &Speakers::find(&self.store)?)
     }
 
-    fn take_from(&self, open: &mut OpenRun, speakers: &Speakers) -> Result<Vec<TakenIn>, Error> {
+    fn take_from(&self, open: &mut OpenRun, speakers: &Speakers) -> Result<Vec<StatementOutcome>, Error> {
         let own = open.writer().signer.fingerprint();
         let conducts = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
         if open.state.sealed || !conducts {
@@ -113,7 +112,7 @@ impl Repository {
         let trust = self.options(&Trust::default(), &mut |_| ())?;
         let mut taken = Vec::new();
         for statement in statements {
-            let told = TakenIn {
+            let told = StatementOutcome {
                 run: open.id().clone(),
                 by: statement.by.clone(),
                 item: None,
@@ -126,19 +125,19 @@ impl Repository {
                 What::Decided(said) => {
                     let refused =
                         refused.map_or_else(|| self.take_decision(open, &statement, said), |why| Ok(Some(why)))?;
-                    TakenIn { item: Some(said.item.clone()), decision: Some(said.decision), refused, ..told }
+                    StatementOutcome { item: Some(said.item.clone()), decision: Some(said.decision), refused, ..told }
                 }
                 What::Written(said) => {
                     let refused =
                         refused.map_or_else(|| self.take_document(open, &statement, said), |why| Ok(Some(why)))?;
-                    TakenIn { document: Some(said.name.clone()), refused, ..told }
+                    StatementOutcome { document: Some(said.name.clone()), refused, ..told }
                 }
             });
         }
         Ok(taken)
     }
 
-    /// Puts a document that somebody wrote on the run; says why not.
+    /// Records a document that another key wrote, or returns why not.
     fn take_document(
         &self,
         open: &mut OpenRun,
@@ -159,17 +158,17 @@ impl Repository {
         if let Some(why) = self.examine(&put)? {
             return Ok(Some(why));
         }
-        match document::put(open, &put, &self.schemas()) {
+        match revisions::put(open, &put, &self.schemas()) {
             Ok(_) => Ok(None),
-            Err(document::Error::Run(error)) => unfit(error),
-            Err(document::Error::Store(error)) => Err(error.into()),
+            Err(revisions::Error::Run(error)) => unfit(error),
+            Err(revisions::Error::Store(error)) => Err(error.into()),
             Err(why) => Ok(Some(why.to_string())),
         }
     }
 }
 
 impl Repository {
-    /// Says why the bytes of a document that somebody wrote are not to become part of a run.
+    /// Returns why the bytes of a document cannot be recorded, or `None` if they can.
     fn examine(&self, put: &Put) -> Result<Option<String>, Error> {
         if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
             return Ok(Some("it names no bytes".to_owned()));
@@ -186,7 +185,7 @@ impl Repository {
         Ok(passed.err().map(|secret| secret.to_string()))
     }
 
-    /// Records a decision; says why not.
+    /// Records a decision, or returns why not.
     fn take_decision(
         &self,
         open: &mut OpenRun,
@@ -210,13 +209,14 @@ impl Repository {
                 message: said.message.clone(),
                 said: Some(statement.commit.clone()),
             };
-            // Before anything is staged, so that what cannot be taken in yet costs little, however often it is looked at.
+            // Checked before anything is staged, so that a decision that comes too early costs
+            // little.
             if let Err(why) = open.state.expect_decision(&event) {
                 return Ok(Some(untaken(&why)));
             }
             match open.propose(&[NewEntry::Plain(Event::ItemDecided(event))]) {
                 Ok(Some(_)) => return Ok(None),
-                // Somebody else appended first.
+                // Another writer appended first.
                 Ok(None) => {}
                 Err(error) => return unfit(error),
             }
@@ -224,10 +224,10 @@ impl Repository {
     }
 }
 
-/// Says why a statement is not to become part of a run, whatever it says.
+/// Returns why a statement cannot be recorded, whatever it says, or `None` if it can.
 fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
     let (role, of_run) = match &statement.what {
-        // The run has what a decision is about.
+        // The run has the products that a decision is about.
         What::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
         What::Written(_) => (Role::Document, 0),
     };
@@ -242,7 +242,7 @@ fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<Stri
         .then(|| format!("it has {besides} bytes besides what it is about; at most {LONGEST} are recorded"))
 }
 
-/// Says why an event was not recorded, where that lies in the event.
+/// Returns why an event was not recorded if the event is at fault, and otherwise an error.
 fn unfit(error: super::Error) -> Result<Option<String>, Error> {
     match error {
         super::Error::Illegal(why) => Ok(Some(untaken(&why))),
@@ -258,11 +258,11 @@ fn untaken(why: &Illegal) -> String {
     }
 }
 
-/// The fetched logs that say something of runs that somebody else conducts, each with its head and the tree there.
+/// The fetched logs with statements on runs of other keys, each with its head and tree.
 struct Speakers(Vec<(Oid, Oid)>);
 
 impl Speakers {
-    /// Finds them, once for however many runs. What stands in their trees says which they are.
+    /// Finds the logs by their trees, once for all runs.
     fn find(store: &Store) -> Result<Self, Error> {
         let mut speakers = Vec::new();
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
@@ -276,7 +276,7 @@ impl Speakers {
         Ok(Self(speakers))
     }
 
-    /// Returns the heads of those that say something of a run.
+    /// Returns the heads of the logs with statements on a run.
     fn about<'s>(&'s self, store: &'s Store, run: &RunId) -> impl Iterator<Item = Oid> + 's {
         let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
         let speaks = move |tree| folders.iter().any(|folder| store.has_tree_at(tree, folder).unwrap_or(false));
@@ -284,14 +284,15 @@ impl Speakers {
     }
 }
 
-/// Returns what logs say of a run and was not taken in, in the order of the times that they claim: of several decisions of one key about
-/// the same, the last, and of what a key wrote under one name, what came after the last that was taken in.
+/// Returns the statements on a run that are not recorded yet, by their own times.
 ///
-/// What was said before that is no word any more, wherever it still stands: another remote may have an older copy of the log.
+/// Of several decisions of one key about the same products, only the last counts. Of several
+/// documents that a key wrote under one name, only those after the last recorded one count. Older
+/// statements are ignored, because another remote may have an older copy of the log.
 fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<Statement>, Error> {
     let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
     for tip in speakers.about(store, open.id()) {
-        // What is not here says nothing: a fetch brings logs whole.
+        // A log that is not complete here has no statements.
         for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
             if !read.insert(commit) {
                 continue;
@@ -328,10 +329,11 @@ fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<
     Ok(last)
 }
 
-/// Reads a commit of a log that says something of a run, with the hash of the entry 0 that it names.
+/// Parses a commit of a log as a statement on a run. Also returns the hash of entry 0 that it
+/// names.
 fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     let commit = String::from_utf8(raw).ok()?;
-    // Most entries of a log say something else, and a signature takes longer to check than that.
+    // Most log entries are something else, and checking a signature takes longer than this.
     if !commit.contains("\nlog.decided ") && !commit.contains("\nlog.written ") {
         return None;
     }
@@ -349,7 +351,7 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     Some((Statement { by, actor: decoded.entry.actor, at, said, commit, what }, first))
 }
 
-/// Why nothing was taken in.
+/// Failures to accept statements.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -359,7 +361,7 @@ pub enum Error {
     Run(#[from] super::Error),
     #[error(transparent)]
     Target(#[from] super::target::Error),
-    #[error("a document could not be copied to be looked at")]
+    #[error("cannot copy a document to a temporary file")]
     Copy(#[source] std::io::Error),
     #[error(transparent)]
     Store(#[from] store::Error),
