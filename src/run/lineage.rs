@@ -319,8 +319,7 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
                     _ => None,
                 };
                 let by = author.map(ToString::to_string);
-                let document =
-                    || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) };
+                let document = || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) };
                 (maker, maker.map_or_else(document, |on| item_step(run, on, depth, Kind::Item)))
             }
             (Source::Documents, _) => continue,

@@ -1,4 +1,4 @@
-//! Everything that is recorded about a run, or about one of its items.
+//! Shows everything that is recorded about a run or an item.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::View;
-use super::revisions;
 use super::documents::DocumentShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
+use super::revisions;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
@@ -23,62 +23,51 @@ use crate::model::plan::{Item, ProductKey};
 use crate::model::state::RunState;
 use crate::model::time::Moment;
 
-/// What the answers about a run and about an item are of.
+/// The format of both answers.
 const SCHEMA: &str = "git-handoff.show/1";
 
-/// A run: what `show RUN --json` prints.
+/// A run, as `show RUN --json` prints it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct RunShown<'a> {
     schema: &'static str,
-    /// The run.
     pub run: &'a RunId,
     /// The ref that holds it.
     #[serde(rename = "ref")]
     pub reference: &'a str,
-    /// What that points at.
+    /// The target of the ref.
     pub commit: Option<Oid>,
     /// The digest of the plan.
     pub plan: Digest,
     /// The commit that items start from.
     pub base: Oid,
-    /// The queue.
     pub queue: &'a str,
-    /// The pattern that the queue follows.
     pub pattern: &'a str,
-    /// The keys that may append.
+    /// The keys that can append.
     pub writers: &'a [String],
-    /// The pipelines that were sealed with it, by the names that items give them; only said where there are any.
+    /// The sealed pipelines, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: &'a BTreeMap<String, Digest>,
     /// The files that were sealed with the plan.
     pub artifacts: &'a BTreeMap<FilePath, Digest>,
-    /// When it was submitted.
     pub submitted_at: Moment,
-    /// By whom.
     pub submitted_by: &'a str,
-    /// With what.
     pub tool: &'a str,
-    /// How many entries it has.
     pub entries: usize,
-    /// Whether it is sealed.
     pub sealed: bool,
-    /// Its root, if it is.
+    /// The root, if it is sealed.
     pub root: Option<Digest>,
-    /// Why it was closed.
     pub closed: Option<&'a str>,
-    /// Why it was cancelled.
     pub cancelled: Option<&'a str>,
-    /// Its documents, each at its highest revision.
+    /// The highest revisions of its documents.
     pub documents: Vec<DocumentShown>,
-    /// How its items came out.
     pub outcome: Outcomes,
-    /// Its items.
     pub items: Vec<ItemStatus>,
 }
 
 impl<'a> RunShown<'a> {
-    /// Answers what a run says that was read from a ref.
+    /// Returns the answer about a run that was read from a ref.
     pub fn of(view: &'a View, reference: &'a str) -> Self {
         let state = &view.state;
         let first = &view.links[0].entry;
@@ -109,7 +98,7 @@ impl<'a> RunShown<'a> {
     }
 }
 
-/// Returns the seal of a run.
+/// Returns the seal of a run, or `None` if it is open.
 pub fn seal(view: &View) -> Option<&RunSealed> {
     view.links.iter().find_map(|link| match &link.entry.event {
         Event::RunSealed(sealed) => Some(sealed),
@@ -117,24 +106,21 @@ pub fn seal(view: &View) -> Option<&RunSealed> {
     })
 }
 
-/// What one entry says of an attempt, as far as it is worth showing.
+/// An entry about an attempt.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Step<'a> {
-    /// The entry.
     pub link: &'a Link,
-    /// The attempt.
     pub attempt: u32,
-    /// Why, or what the check came to.
+    /// The reason, or the result of the check.
     pub said: Option<String>,
     /// How the command ended.
     pub exit: Option<Exit>,
-    /// How long the attempt took.
     pub duration_ms: Option<u64>,
-    /// What it said.
     pub transcript: Option<Transcript>,
-    /// What became of the blocks of its pipeline.
+    /// The results of its pipeline's blocks.
     pub blocks: &'a [BlockEnded],
-    /// What the worker says that it did.
+    /// The worker's own summary.
     pub summary: Option<&'a str>,
 }
 
@@ -194,28 +180,27 @@ fn verified(e: &ItemReconciled) -> Option<String> {
     Some(format!("verify {passed}, by {by}"))
 }
 
-/// Everything that is recorded about one item.
+/// All that is recorded about an item.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Record<'a> {
-    /// The run.
     pub view: &'a View,
-    /// The item's position.
     pub at: usize,
-    /// The manifest of its last attempt, where it is here.
+    /// The manifest of its last attempt, if it is here.
     pub manifest: Option<Manifest>,
-    /// What the entries say of it, oldest first.
+    /// The entries about it, oldest first.
     pub steps: Vec<Step<'a>>,
 }
 
 impl<'a> Record<'a> {
-    /// Gathers what is recorded about the item at a position.
+    /// Collects what is recorded about an item.
     pub fn gather(store: &Store, view: &'a View, at: usize) -> Result<Self, store::Error> {
         let id = &view.state.graph.item(at).id;
         let blob = match view.head.tree {
             Some(tree) => store.blob_at(tree, &view.state.layout().manifest(id))?,
             None => None,
         };
-        // In a partial clone the manifest may be elsewhere; all else can be told without it.
+        // A partial clone may lack the manifest; the rest does not need it.
         let bytes = blob.filter(|oid| store.contains(*oid)).map(|oid| store.read_blob(oid)).transpose()?;
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
         let steps = view.links.iter().filter_map(|link| Step::of(link, id)).collect();
@@ -227,7 +212,8 @@ impl<'a> Record<'a> {
         self.view.state.graph.item(self.at)
     }
 
-    /// Returns the entry that added the item, and what made it; none for an item of the plan.
+    /// Returns the entry that added the item, with the cause. Returns `None` for an item of the
+    /// plan.
     pub fn added(&self) -> Option<(&'a Link, &'a Cause)> {
         self.view.links.iter().find_map(|link| match &link.entry.event {
             Event::RunExtended(e) => e.items.contains_key(&self.item().id).then_some((link, &e.cause)),
@@ -235,46 +221,41 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Returns what it produced.
+    /// Returns its products.
     pub fn products(&self) -> &'a BTreeMap<ProductKey, Product> {
         &self.view.state.items[self.at].products
     }
 
-    /// Returns what it consumed.
+    /// Returns its consumed inputs.
     pub fn consumed(&self) -> &'a BTreeMap<FilePath, InputRef> {
         &self.view.state.items[self.at].inputs
     }
 }
 
-/// An item: what `show RUN/ITEM --json` prints, where it stands and all that is recorded about it in one object.
+/// An item, as `show RUN/ITEM --json` prints it: both parts in one object.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ItemShown<'a> {
-    /// Where it stands.
     pub status: ItemStatus,
-    /// What is recorded about it.
     pub recorded: Recorded<'a>,
 }
 
-/// What an answer about an item has beyond where it stands.
+/// The part of [`ItemShown`] besides its status.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct Recorded<'a> {
     schema: &'static str,
-    /// The run.
     pub run: &'a RunId,
-    /// What added it after the run was submitted.
+    /// The entry that added it after the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<Added<'a>>,
-    /// What runs it.
     pub executor: &'a str,
-    /// What it is given.
     pub inputs: &'a Map<String, Value>,
-    /// What it needs of others, each with the digest of what it consumed.
+    /// Its needs, each with the digest of the consumed input.
     pub needs: BTreeMap<String, Value>,
-    /// What it produced.
     pub products: &'a BTreeMap<ProductKey, Product>,
-    /// The manifest of its last attempt.
     pub manifest: Option<&'a Manifest>,
-    /// What the entries say of it, oldest first.
+    /// The entries about it, oldest first.
     pub entries: Vec<StepShown<'a>>,
 }
 
@@ -291,57 +272,44 @@ impl Serialize for ItemShown<'_> {
     }
 }
 
-/// What added an item.
+/// The entry that added an item.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Added<'a> {
-    /// The number of the entry.
     pub entry: u64,
-    /// Who or what.
     pub cause: &'a Cause,
 }
 
-/// What one entry says of an attempt.
+/// An entry about an attempt.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct StepShown<'a> {
-    /// The number of the entry.
     pub seq: u64,
-    /// When it was recorded.
     pub at: Moment,
-    /// By whom.
     pub actor: &'a str,
-    /// Its kind.
     pub kind: &'static str,
-    /// The attempt.
     pub attempt: u32,
-    /// Whether it leaves the item done although its check did not pass; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// False if it leaves the item done with nothing handed over, although it could have; only said where it is so.
+    /// False if it ends the item as done without products, although it could have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<bool>,
-    /// Why, or what the check came to.
+    /// The reason, or the result of the check.
     pub reason: Option<&'a str>,
-    /// How the command ended.
     pub exit: Option<Exit>,
-    /// How long the attempt took.
     pub duration_ms: Option<u64>,
-    /// What it said.
     pub transcript: Option<Transcript>,
-    /// What became of the blocks of its pipeline; only said where it has one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [BlockEnded],
-    /// What the worker says that it did; only said where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<&'a str>,
-    /// The hash of the entry.
     pub hash: Digest,
-    /// Its commit.
     pub commit: Oid,
 }
 
 impl<'a> ItemShown<'a> {
-    /// Answers what is recorded about an item.
+    /// Returns the answer about an item.
     pub fn of(record: &'a Record<'a>) -> Self {
         let item = record.item();
         let need = |(key, need): (&FilePath, &crate::model::plan::Need)| {
