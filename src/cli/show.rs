@@ -9,7 +9,7 @@ use git_handoff::model::printable::Painted;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
-use git_handoff::run::show::{ItemShown, Record, RunShown, Step, seal};
+use git_handoff::run::show::{Record, RunShown, Step, seal};
 use git_handoff::run::{Target, View, revisions, target};
 
 use super::table::{self, Cell};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(rest) => {
             let record = Record::gather(&repository.store, &view, target::item(&view, rest)?)?;
             if output.json {
-                output.value(&ItemShown::of(&record));
+                output.value(&record);
             } else {
                 Shown { record: &record, reference: &target.reference }.print(output);
             }
@@ -97,7 +97,7 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
         Cell::default().and(kind, shade::of_event(&step.link.entry.event)),
         ended(step.exit).into(),
         step.duration_ms.map(table::duration).unwrap_or_default().into(),
-        step.said.as_deref().unwrap_or_default().into(),
+        step.reason.as_deref().unwrap_or_default().into(),
     ]
 }
 

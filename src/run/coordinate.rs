@@ -10,28 +10,11 @@ use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event};
 use crate::model::judge::{self, Act, Judgement};
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::RunId;
 use crate::model::rule::Rule;
 use crate::model::state::RunState;
 use crate::run::stopped_rules::{self, read};
 use crate::run::{self, NewEntry, OpenRun};
-
-/// The action of a rule in the current state of a run.
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the types say it")]
-pub struct Due {
-    pub rule: ItemId,
-    pub act: Act,
-}
-
-impl Due {
-    fn entry(self) -> NewEntry {
-        match self.act {
-            Act::Create(items) => NewEntry::Extended(Cause::Rule(self.rule), items, BTreeMap::new()),
-            Act::Conclude(concluded) => NewEntry::Plain(Event::RunConcluded(concluded)),
-        }
-    }
-}
 
 /// The changes since a run's rules were last applied.
 #[derive(Clone, Copy, Debug)]
@@ -51,28 +34,21 @@ impl Changed {
     }
 }
 
-/// Returns the actions of all rules, each as if it were the only one, in the order of the rules.
-pub fn due(store: &Store, state: &RunState) -> Result<Vec<Due>, Error> {
-    let due = state.rules.iter().map(|rule| one(store, state, rule)).collect::<Result<Vec<_>, _>>();
-    Ok(due?.into_iter().flatten().collect())
-}
-
 /// Returns true if a rule that the changes may concern has an action now.
 pub fn is_due(store: &Store, state: &RunState, changed: Changed) -> Result<bool, Error> {
     for rule in state.rules.iter().filter(|rule| changed.may_concern(rule)) {
-        if one(store, state, rule)?.is_some() {
+        if action(store, state, rule)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn one(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Due>, Error> {
+fn action(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Act>, Error> {
     if state.sealed || state.is_ended() {
         return Ok(None);
     }
-    let act = judge::acts(state, rule, |name, revision| read(store, name, revision))?;
-    Ok(act.map(|act| Due { rule: rule.id().clone(), act }))
+    Ok(judge::acts(state, rule, |name, revision| read(store, name, revision))?)
 }
 
 /// Returns true if a rule of a run stopped before the run was done. Such a run does not seal
@@ -103,16 +79,22 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
         let (mut at, mut idle) = (0, 0);
         while idle < run.state.rules.len() {
             let rule = &run.state.rules[at % run.state.rules.len()];
-            let due = one(run.store(), &run.state, rule)?;
+            let (id, act) = (rule.id().clone(), action(run.store(), &run.state, rule)?);
             (at, idle) = (at + 1, idle + 1);
-            let Some(due) = due else { continue };
+            let entry = match act {
+                None => continue,
+                Some(Act::Create(items)) => {
+                    let count = run.state.items.len() + items.len();
+                    if !items.is_empty() && count > max_items {
+                        run.forget()?;
+                        return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
+                    }
+                    NewEntry::Extended(Cause::Rule(id), items, BTreeMap::new())
+                }
+                Some(Act::Conclude(concluded)) => NewEntry::Plain(Event::RunConcluded(concluded)),
+            };
             idle = 0;
-            let count = run.state.items.len() + due.act.items().len();
-            if !due.act.items().is_empty() && count > max_items {
-                run.forget()?;
-                return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
-            }
-            run.stage(&[due.entry()])?;
+            run.stage(&[entry])?;
         }
         // A crash here only leaves unreachable objects.
         if let Some(links) = run.publish_unless_raced()? {

@@ -179,35 +179,35 @@ impl Repository {
         }
         refuse_unless_open(&target, &view)?;
         let mut open = self.opened(&target.run)?;
-        let judged = self.judged(target.run, &open.state, Vec::new())?;
+        let judged = self.judged(target.run, &open.state)?;
         let links = coordinate::apply(&mut open, self.config.max_items)?;
         Ok(Coordinated { recorded: true, items: links.iter().flat_map(created).collect(), ..judged })
     }
 
     fn explained(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
-        let due = coordinate::due(&self.store, state)?;
-        let created = due.into_iter().flat_map(|due| {
-            let of = |id| CreatedItem { id, rule: due.rule.clone() };
-            items_of(Some(&due.act)).into_iter().map(of).collect::<Vec<_>>()
-        });
-        let created = created.collect();
-        self.judged(run, state, created)
+        let mut explained = self.judged(run, state)?;
+        let due = explained.rules.iter().filter(|rule| rule.fires && !explained.over);
+        let create = |rule: &RuleJudged| {
+            rule.items.iter().map(|id| CreatedItem { id: id.clone(), rule: rule.rule.clone() }).collect::<Vec<_>>()
+        };
+        explained.items = due.flat_map(create).collect();
+        Ok(explained)
     }
 
-    fn judged(&self, run: RunId, state: &RunState, items: Vec<CreatedItem>) -> Result<Coordinated, coordinate::Error> {
+    fn judged(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
         let judgements = coordinate::explain(&self.store, state)?;
-        let rule = |(judged, rule): (Judgement, &crate::model::rule::Rule)| RuleJudged {
+        let rule = |(judged, rule): (Judgement, &Rule)| RuleJudged {
             fires: judged.fires(),
             created: state.created_by(&judged.rule).to_vec(),
             rule: judged.rule,
-            items: items_of(judged.act.as_ref()),
+            items: judged.act.iter().flat_map(Act::items).map(|item| item.id.clone()).collect(),
             outcome: judged.act.as_ref().and_then(outcome_of),
             at_most: rule.when.at_most,
             checks: judged.checks,
         };
         let rules = judgements.into_iter().zip(&state.rules).map(rule).collect();
-        let over = is_over(state);
-        Ok(Coordinated { schema: "git-handoff.coordinate/1", run, recorded: false, items, rules, over })
+        let (schema, over) = ("git-handoff.coordinate/1", is_over(state));
+        Ok(Coordinated { schema, run, recorded: false, items: Vec::new(), rules, over })
     }
 }
 
@@ -230,10 +230,6 @@ fn reserved(state: &RunState, items: &[Item], is_new: impl Fn(&Item) -> bool) ->
 /// Returns true if nothing can be added to a run.
 fn is_over(state: &RunState) -> bool {
     state.sealed || state.is_ended()
-}
-
-fn items_of(act: Option<&Act>) -> Vec<ItemId> {
-    act.map_or(&[][..], Act::items).iter().map(|item| item.id.clone()).collect()
 }
 
 fn outcome_of(act: &Act) -> Option<String> {

@@ -5,13 +5,13 @@
 //! must not have revoked either.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Seek as _;
 
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;
-use crate::model::credential::gate::{Gate, Scan, Secret};
+use crate::model::credential::gate::Gate;
 use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
 use crate::model::entry::{Event, Product};
 use crate::model::json::JsonPath;
@@ -260,52 +260,28 @@ impl Search<'_> {
 
     /// Adds warnings about unknown keys.
     fn warn(&mut self, what: &str, signers: &[SignerSeen]) {
-        let unknown = signers.iter().filter(|signer| !signer.trusted);
-        self.warnings.extend(
-            unknown.map(|signer| {
-                format!("{what} is by a key that is not known here: {}; {HOW_TO_KNOW}", signer.fingerprint)
-            }),
-        );
+        for signer in signers.iter().filter(|signer| !signer.trusted) {
+            let key = &signer.fingerprint;
+            self.warnings.push(format!("{what} is by a key that is not known here: {key}; {HOW_TO_KNOW}"));
+        }
     }
 
     /// Checks that the bytes are here, match the product, and contain no secret.
     fn check_bytes(&self, name: &str, product: &Product) -> Result<(), Refusal> {
         let bad = |why: String| refused("", Code::BadSource, why);
         if !self.store.contains(product.oid) {
-            return Err(bad("the bytes are not here: fetch them first, for they are sealed with this run".to_owned()));
+            return Err(bad("the bytes are not here: fetch them first, because they are sealed with this run".to_owned()));
         }
-        let mut scan = Scanned { scan: self.gate.scan(name).map_err(|e| bad(e.to_string()))?, found: None };
-        let read = self.store.copy_blob(product.oid, &mut scan);
-        if let Some(secret) = scan.found.or_else(|| scan.scan.finish().err()) {
-            return Err(bad(secret.to_string()));
+        let mut copy = tempfile::tempfile().map_err(|error| bad(error.to_string()))?;
+        let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad(error.to_string()))?;
+        if is != (product.sha256, product.size) {
+            return Err(bad("the bytes that are here do not match the product".to_owned()));
         }
-        match read {
-            Ok(read) if read == (product.sha256, product.size) => Ok(()),
-            Ok(_) => Err(bad("the bytes that are here are not those that were handed over".to_owned())),
-            Err(error) => Err(bad(error.to_string())),
+        let scanned = copy.rewind().and_then(|()| self.gate.check_reader(name, &mut copy));
+        match scanned.map_err(|error| bad(error.to_string()))? {
+            Ok(()) => Ok(()),
+            Err(secret) => Err(bad(secret.to_string())),
         }
-    }
-}
-
-/// Scans the bytes written to it for secrets.
-struct Scanned<'g> {
-    scan: Scan<'g>,
-    found: Option<Secret>,
-}
-
-impl Write for Scanned<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.scan.push(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(secret) => {
-                self.found = Some(secret);
-                Err(io::Error::other("there is a secret in it"))
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -239,44 +239,41 @@ impl RunSummary {
 }
 
 fn summary(store: &Store, target: &Target) -> RunSummary {
-    let (run, remote) = (target.run.clone(), target.remote());
-    match target.view(store) {
-        Ok(view) => {
-            let Outcomes { handed_over_nothing, said, stopped, .. } = view.state.outcomes();
-            let first = view.links.first().map(|link| &link.entry);
-            RunSummary {
-                run,
-                remote,
-                queue: Some(view.state.submitted.queue.clone()),
-                state: if view.state.sealed { "sealed" } else { "open" },
-                submitted_at: first.map(|entry| entry.at),
-                author: first.map(|entry| entry.actor.clone()),
-                sealed: view.state.sealed,
-                counts: counts(&view),
-                awaits_approval: view.state.waiting_for_people().count() as u64,
-                handed_over_nothing,
-                said,
-                stopped,
-                archived: false,
-                error: None,
-            }
-        }
-        Err(error) => RunSummary {
-            run,
-            remote,
-            queue: None,
-            state: "unreadable",
-            submitted_at: None,
-            author: None,
-            sealed: false,
-            counts: BTreeMap::new(),
-            awaits_approval: 0,
-            handed_over_nothing: 0,
-            said: Vec::new(),
-            stopped: None,
-            archived: false,
-            error: Some(error.to_string()),
-        },
+    let blank = RunSummary {
+        run: target.run.clone(),
+        remote: target.remote(),
+        queue: None,
+        state: "unreadable",
+        submitted_at: None,
+        author: None,
+        sealed: false,
+        counts: BTreeMap::new(),
+        awaits_approval: 0,
+        handed_over_nothing: 0,
+        said: Vec::new(),
+        stopped: None,
+        archived: false,
+        error: None,
+    };
+    let view = match target.view(store) {
+        Ok(view) => view,
+        Err(error) => return RunSummary { error: Some(error.to_string()), ..blank },
+    };
+    let state = &view.state;
+    let Outcomes { handed_over_nothing, said, stopped, .. } = state.outcomes();
+    let first = view.links.first().map(|link| &link.entry);
+    RunSummary {
+        queue: Some(state.submitted.queue.clone()),
+        state: if state.sealed { "sealed" } else { "open" },
+        submitted_at: first.map(|entry| entry.at),
+        author: first.map(|entry| entry.actor.clone()),
+        sealed: state.sealed,
+        counts: counts(&view),
+        awaits_approval: state.waiting_for_people().count() as u64,
+        handed_over_nothing,
+        said,
+        stopped,
+        ..blank
     }
 }
 

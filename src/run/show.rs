@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::json;
 
 use super::View;
 use super::documents::DocumentShown;
@@ -107,39 +106,61 @@ pub fn seal(view: &View) -> Option<&RunSealed> {
 }
 
 /// An entry about an attempt.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
 pub struct Step<'a> {
+    #[serde(skip)]
     pub link: &'a Link,
+    seq: u64,
+    at: Moment,
+    actor: &'a str,
+    kind: &'static str,
     pub attempt: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    red: bool,
+    /// False if it ends the item as done without products, although it could have some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handed_over: Option<bool>,
     /// The reason, or the result of the check.
-    pub said: Option<String>,
-    /// How the command ended.
+    pub reason: Option<String>,
     pub exit: Option<Exit>,
     pub duration_ms: Option<u64>,
     pub transcript: Option<Transcript>,
-    /// The results of its pipeline's blocks.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [BlockEnded],
     /// The worker's own summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<&'a str>,
+    hash: Digest,
+    commit: Oid,
 }
 
 impl<'a> Step<'a> {
-    fn of(link: &'a Link, id: &ItemId) -> Option<Self> {
-        let (_, attempt) = link.entry.event.item().filter(|(item, _)| *item == id)?;
+    fn of(link: &'a Link, id: &ItemId, state: &RunState) -> Option<Self> {
+        let Link { commit, hash, entry, .. } = link;
+        let (_, attempt) = entry.event.item().filter(|(item, _)| *item == id)?;
         let plain = Self {
             link,
+            seq: entry.seq,
+            at: entry.at,
+            actor: &entry.actor,
+            kind: entry.event.kind(),
             attempt,
-            said: None,
+            red: entry.event.is_red(),
+            handed_over: has_no_products(link, state).then_some(false),
+            reason: None,
             exit: None,
             duration_ms: None,
             transcript: None,
             blocks: &[],
             summary: None,
+            hash: *hash,
+            commit: *commit,
         };
-        Some(match &link.entry.event {
+        Some(match &entry.event {
             Event::ItemReconciled(e) => Self {
-                said: e.reason.clone().or_else(|| taken(e)).or_else(|| verified(e)),
+                reason: e.reason.clone().or_else(|| reused(e)).or_else(|| verified(e)),
                 exit: e.exit,
                 duration_ms: Some(e.duration_ms),
                 transcript: e.transcript,
@@ -148,7 +169,7 @@ impl<'a> Step<'a> {
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
-                said: e.detail.clone(),
+                reason: e.detail.clone(),
                 exit: e.exit,
                 duration_ms: e.duration_ms,
                 transcript: e.transcript,
@@ -157,15 +178,15 @@ impl<'a> Step<'a> {
             },
             Event::ItemDecided(e) => {
                 let message = e.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
-                Self { said: Some(format!("{} by {}{message}", e.decision.word(), e.by)), ..plain }
+                Self { reason: Some(format!("{} by {}{message}", e.decision.word(), e.by)), ..plain }
             }
-            Event::ItemSkipped(e) | Event::ItemCancelled(e) => Self { said: Some(e.reason.clone()), ..plain },
+            Event::ItemSkipped(e) | Event::ItemCancelled(e) => Self { reason: Some(e.reason.clone()), ..plain },
             _ => plain,
         })
     }
 }
 
-fn taken(e: &ItemReconciled) -> Option<String> {
+fn reused(e: &ItemReconciled) -> Option<String> {
     let from = e.reused.as_ref()?;
     Some(format!("reused from {from}"))
 }
@@ -180,7 +201,7 @@ fn verified(e: &ItemReconciled) -> Option<String> {
     Some(format!("verify {passed}, by {by}"))
 }
 
-/// All that is recorded about an item.
+/// All that is recorded about an item, as `show RUN/ITEM --json` prints it.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Record<'a> {
@@ -203,7 +224,7 @@ impl<'a> Record<'a> {
         // A partial clone may lack the manifest; the rest does not need it.
         let bytes = blob.filter(|oid| store.contains(*oid)).map(|oid| store.read_blob(oid)).transpose()?;
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
-        let steps = view.links.iter().filter_map(|link| Step::of(link, id)).collect();
+        let steps = view.links.iter().filter_map(|link| Step::of(link, id, &view.state)).collect();
         Ok(Self { view, at, manifest, steps })
     }
 
@@ -232,126 +253,26 @@ impl<'a> Record<'a> {
     }
 }
 
-/// An item, as `show RUN/ITEM --json` prints it: both parts in one object.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct ItemShown<'a> {
-    pub status: ItemStatus,
-    pub recorded: Recorded<'a>,
-}
-
-/// The part of [`ItemShown`] besides its status.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
-pub struct Recorded<'a> {
-    schema: &'static str,
-    pub run: &'a RunId,
-    /// The entry that added it after the submission.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub added: Option<Added<'a>>,
-    pub executor: &'a str,
-    pub inputs: &'a Map<String, Value>,
-    /// Its needs, each with the digest of the consumed input.
-    pub needs: BTreeMap<String, Value>,
-    pub products: &'a BTreeMap<ProductKey, Product>,
-    pub manifest: Option<&'a Manifest>,
-    /// The entries about it, oldest first.
-    pub entries: Vec<StepShown<'a>>,
-}
-
-impl Serialize for ItemShown<'_> {
+impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut shown: Map<String, Value> = Map::new();
-        for part in [serde_json::to_value(&self.status), serde_json::to_value(&self.recorded)] {
-            match part.map_err(S::Error::custom)? {
-                Value::Object(fields) => shown.extend(fields),
-                other => return Err(S::Error::custom(format!("{other} is no object"))),
-            }
+        let item = self.item();
+        let mut shown = json!(ItemStatus::of(self.view, self.at));
+        shown["schema"] = json!(SCHEMA);
+        shown["run"] = json!(self.view.run);
+        if let Some((link, cause)) = self.added() {
+            shown["added"] = json!({ "entry": link.entry.seq, "cause": cause });
         }
+        shown["executor"] = json!(item.executor);
+        shown["inputs"] = json!(item.inputs);
+        shown["needs"] = json!({});
+        for (key, need) in &item.needs {
+            let mut need = need.to_json();
+            need["ref"] = json!(self.consumed().get(key).map(|input| input.digest));
+            shown["needs"][key.as_str()] = need;
+        }
+        shown["products"] = json!(self.products());
+        shown["manifest"] = json!(self.manifest);
+        shown["entries"] = json!(self.steps);
         shown.serialize(serializer)
-    }
-}
-
-/// The entry that added an item.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Added<'a> {
-    pub entry: u64,
-    pub cause: &'a Cause,
-}
-
-/// An entry about an attempt.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
-pub struct StepShown<'a> {
-    pub seq: u64,
-    pub at: Moment,
-    pub actor: &'a str,
-    pub kind: &'static str,
-    pub attempt: u32,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub red: bool,
-    /// False if it ends the item as done without products, although it could have some.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handed_over: Option<bool>,
-    /// The reason, or the result of the check.
-    pub reason: Option<&'a str>,
-    pub exit: Option<Exit>,
-    pub duration_ms: Option<u64>,
-    pub transcript: Option<Transcript>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub blocks: &'a [BlockEnded],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<&'a str>,
-    pub hash: Digest,
-    pub commit: Oid,
-}
-
-impl<'a> ItemShown<'a> {
-    /// Returns the answer about an item.
-    pub fn of(record: &'a Record<'a>) -> Self {
-        let item = record.item();
-        let need = |(key, need): (&FilePath, &crate::model::plan::Need)| {
-            let consumed = record.consumed().get(key).map(|input| Value::from(input.digest.to_string()));
-            let mut shown = need.to_json();
-            shown["ref"] = consumed.unwrap_or_default();
-            (key.to_string(), shown)
-        };
-        let recorded = Recorded {
-            schema: SCHEMA,
-            run: &record.view.run,
-            added: record.added().map(|(link, cause)| Added { entry: link.entry.seq, cause }),
-            executor: &item.executor,
-            inputs: &item.inputs,
-            needs: item.needs.iter().map(need).collect(),
-            products: record.products(),
-            manifest: record.manifest.as_ref(),
-            entries: record.steps.iter().map(|step| StepShown::of(step, &record.view.state)).collect(),
-        };
-        Self { status: ItemStatus::of(record.view, record.at), recorded }
-    }
-}
-
-impl<'a> StepShown<'a> {
-    fn of(step: &'a Step<'a>, state: &RunState) -> Self {
-        let Link { commit, hash, entry, .. } = step.link;
-        Self {
-            seq: entry.seq,
-            at: entry.at,
-            actor: &entry.actor,
-            kind: entry.event.kind(),
-            attempt: step.attempt,
-            red: entry.event.is_red(),
-            handed_over: has_no_products(step.link, state).then_some(false),
-            reason: step.said.as_deref(),
-            exit: step.exit,
-            duration_ms: step.duration_ms,
-            transcript: step.transcript,
-            blocks: step.blocks,
-            summary: step.summary,
-            hash: *hash,
-            commit: *commit,
-        }
     }
 }

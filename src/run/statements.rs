@@ -62,10 +62,10 @@ struct Statement {
     /// statement.
     said: Digest,
     commit: String,
-    what: What,
+    content: Content,
 }
 
-enum What {
+enum Content {
     Decided(LogDecided),
     Written(LogWritten),
 }
@@ -74,71 +74,61 @@ impl Repository {
     /// Accepts statements on all open runs of this repository. Skips runs that cannot be opened;
     /// their driver reports why.
     pub fn accept_statements(&self) -> Result<Vec<StatementOutcome>, Error> {
-        let mut taken = Vec::new();
+        let mut outcomes = Vec::new();
         if self.own_fingerprint().is_none() {
-            return Ok(taken);
+            return Ok(outcomes);
         }
-        let speakers = Speakers::find(&self.store)?;
-        let runs = if speakers.0.is_empty() { Vec::new() } else { unarchived_runs(&self.store)? };
+        let logs = StatementLogs::find(&self.store)?;
+        let runs = if logs.0.is_empty() { Vec::new() } else { unarchived_runs(&self.store)? };
         for run in runs {
-            let is_silent = speakers.about(&self.store, &run).next().is_none();
+            let is_silent = logs.about(&self.store, &run).next().is_none();
             if is_silent || steer::is_sealed(&self.store, &format::run_ref(&run)) {
                 continue;
             }
             match self.opened(&run) {
-                Ok(mut open) => taken.extend(self.take_from(&mut open, &speakers)?),
+                Ok(mut open) => outcomes.extend(self.accept(&mut open, &logs)?),
                 Err(Denied::Refused(_)) => {}
                 Err(other) => return Err(other.into()),
             }
         }
-        Ok(taken)
+        Ok(outcomes)
     }
 
     /// Accepts statements on one run.
     pub fn accept_statements_on(&self, open: &mut OpenRun) -> Result<Vec<StatementOutcome>, Error> {
-        self.take_from(open, &Speakers::find(&self.store)?)
+        self.accept(open, &StatementLogs::find(&self.store)?)
     }
 
-    fn take_from(&self, open: &mut OpenRun, speakers: &Speakers) -> Result<Vec<StatementOutcome>, Error> {
+    fn accept(&self, open: &mut OpenRun, logs: &StatementLogs) -> Result<Vec<StatementOutcome>, Error> {
         let own = open.writer().signer.fingerprint();
-        let conducts = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
-        if open.state.sealed || !conducts {
+        let drives = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
+        if open.state.sealed || !drives {
             return Ok(Vec::new());
         }
-        let statements = statements(&self.store, open, speakers)?;
+        let statements = statements(&self.store, open, logs)?;
         if statements.is_empty() {
             return Ok(Vec::new());
         }
         let trust = self.options(&Trust::default(), &mut |_| ())?;
-        let mut taken = Vec::new();
+        let mut outcomes = Vec::new();
         for statement in statements {
-            let told = StatementOutcome {
-                run: open.id().clone(),
-                by: statement.by.clone(),
-                item: None,
-                decision: None,
-                document: None,
-                refused: None,
+            let refused = match (refusal(open, &statement, &trust), &statement.content) {
+                (Some(why), _) => Some(why),
+                (None, Content::Decided(said)) => self.accept_decision(open, &statement, said)?,
+                (None, Content::Written(said)) => self.accept_document(open, &statement, said)?,
             };
-            let refused = refuse(open, &statement, &trust);
-            taken.push(match &statement.what {
-                What::Decided(said) => {
-                    let refused =
-                        refused.map_or_else(|| self.take_decision(open, &statement, said), |why| Ok(Some(why)))?;
-                    StatementOutcome { item: Some(said.item.clone()), decision: Some(said.decision), refused, ..told }
-                }
-                What::Written(said) => {
-                    let refused =
-                        refused.map_or_else(|| self.take_document(open, &statement, said), |why| Ok(Some(why)))?;
-                    StatementOutcome { document: Some(said.name.clone()), refused, ..told }
-                }
-            });
+            let (item, decision, document) = match statement.content {
+                Content::Decided(said) => (Some(said.item), Some(said.decision), None),
+                Content::Written(said) => (None, None, Some(said.name)),
+            };
+            let (run, by) = (open.id().clone(), statement.by);
+            outcomes.push(StatementOutcome { run, by, item, decision, document, refused });
         }
-        Ok(taken)
+        Ok(outcomes)
     }
 
     /// Records a document that another key wrote, or returns why not.
-    fn take_document(
+    fn accept_document(
         &self,
         open: &mut OpenRun,
         statement: &Statement,
@@ -155,21 +145,19 @@ impl Repository {
             instead_of: said.previous.map(InsteadOf::Revision),
             said: Some((statement.actor.clone(), statement.commit.clone())),
         };
-        if let Some(why) = self.examine(&put)? {
+        if let Some(why) = self.document_fault(&put)? {
             return Ok(Some(why));
         }
         match revisions::put(open, &put, &self.schemas()) {
             Ok(_) => Ok(None),
-            Err(revisions::Error::Run(error)) => unfit(error),
+            Err(revisions::Error::Run(error)) => illegal_reason(error),
             Err(revisions::Error::Store(error)) => Err(error.into()),
             Err(why) => Ok(Some(why.to_string())),
         }
     }
-}
 
-impl Repository {
     /// Returns why the bytes of a document cannot be recorded, or `None` if they can.
-    fn examine(&self, put: &Put) -> Result<Option<String>, Error> {
+    fn document_fault(&self, put: &Put) -> Result<Option<String>, Error> {
         if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
             return Ok(Some("it names no bytes".to_owned()));
         }
@@ -186,7 +174,7 @@ impl Repository {
     }
 
     /// Records a decision, or returns why not.
-    fn take_decision(
+    fn accept_decision(
         &self,
         open: &mut OpenRun,
         statement: &Statement,
@@ -212,24 +200,24 @@ impl Repository {
             // Checked before anything is staged, so that a decision that comes too early costs
             // little.
             if let Err(why) = open.state.expect_decision(&event) {
-                return Ok(Some(untaken(&why)));
+                return Ok(Some(explain(&why)));
             }
             match open.propose(&[NewEntry::Plain(Event::ItemDecided(event))]) {
                 Ok(Some(_)) => return Ok(None),
                 // Another writer appended first.
                 Ok(None) => {}
-                Err(error) => return unfit(error),
+                Err(error) => return illegal_reason(error),
             }
         }
     }
 }
 
 /// Returns why a statement cannot be recorded, whatever it says, or `None` if it can.
-fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
-    let (role, of_run) = match &statement.what {
+fn refusal(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
+    let (role, of_run) = match &statement.content {
         // The run has the products that a decision is about.
-        What::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
-        What::Written(_) => (Role::Document, 0),
+        Content::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
+        Content::Written(_) => (Role::Document, 0),
     };
     if !open.state.keys.has(&statement.by, role) {
         return Some(format!("the key {} does not have the role `{role}`", statement.by));
@@ -243,15 +231,15 @@ fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<Stri
 }
 
 /// Returns why an event was not recorded if the event is at fault, and otherwise an error.
-fn unfit(error: super::Error) -> Result<Option<String>, Error> {
+fn illegal_reason(error: super::Error) -> Result<Option<String>, Error> {
     match error {
-        super::Error::Illegal(why) => Ok(Some(untaken(&why))),
+        super::Error::Illegal(why) => Ok(Some(explain(&why))),
         super::Error::Chain(error @ chain::Error::TooLarge(..)) => Ok(Some(error.to_string())),
         other => Err(other.into()),
     }
 }
 
-fn untaken(why: &Illegal) -> String {
+fn explain(why: &Illegal) -> String {
     match why {
         Illegal::OtherProducts(_) => "it is about other products than those that are there".to_owned(),
         why => why.to_string(),
@@ -259,21 +247,21 @@ fn untaken(why: &Illegal) -> String {
 }
 
 /// The fetched logs with statements on runs of other keys, each with its head and tree.
-struct Speakers(Vec<(Oid, Oid)>);
+struct StatementLogs(Vec<(Oid, Oid)>);
 
-impl Speakers {
+impl StatementLogs {
     /// Finds the logs by their trees, once for all runs.
     fn find(store: &Store) -> Result<Self, Error> {
-        let mut speakers = Vec::new();
+        let mut logs = Vec::new();
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
             let is_log = Place::fetched_of(&name, Kind::Log).is_some();
             let Some(decoded) = is_log.then(|| chain::decode(store, tip).ok()).flatten() else { continue };
             let speaks = |folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false);
             if [format::DECIDED, format::WRITTEN].into_iter().any(speaks) {
-                speakers.push((tip, decoded.tree));
+                logs.push((tip, decoded.tree));
             }
         }
-        Ok(Self(speakers))
+        Ok(Self(logs))
     }
 
     /// Returns the heads of the logs with statements on a run.
@@ -289,9 +277,9 @@ impl Speakers {
 /// Of several decisions of one key about the same products, only the last counts. Of several
 /// documents that a key wrote under one name, only those after the last recorded one count. Older
 /// statements are ignored, because another remote may have an older copy of the log.
-fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<Statement>, Error> {
+fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec<Statement>, Error> {
     let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
-    for tip in speakers.about(store, open.id()) {
+    for tip in logs.about(store, open.id()) {
         // A log that is not complete here has no statements.
         for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
             if !read.insert(commit) {
@@ -312,11 +300,11 @@ fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<
         if !seen.insert(statement.said) {
             continue;
         }
-        let stands = match &statement.what {
-            What::Decided(said) => {
+        let stands = match &statement.content {
+            Content::Decided(said) => {
                 decided.insert((statement.by.clone(), said.item.clone(), format::canonical(&said.about)))
             }
-            What::Written(said) => {
+            Content::Written(said) => {
                 let key = (statement.by.clone(), said.name.clone());
                 if was_said { written.insert(key) } else { !written.contains(&key) }
             }
@@ -342,13 +330,13 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
         return None;
     }
     let Dated { at, event } = Dated::of(&decoded.entry);
-    let (first, bytes, what) = match event {
-        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), What::Decided(said)),
-        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), What::Written(said)),
+    let (first, bytes, content) = match event {
+        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Decided(said)),
+        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Written(said)),
         _ => return None,
     };
     let said = Digest::of(&bytes);
-    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, what }, first))
+    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, content }, first))
 }
 
 /// Failures to accept statements.
