@@ -109,7 +109,12 @@ fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Fai
 }
 
 /// Drives runs, and prints the table of items of each.
-pub(crate) fn drive(runs: &[RunId], options: DriveOptions, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn drive(
+    runs: &[RunId],
+    options: DriveOptions,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     // The driver waits for the disk on this thread; attempts continue on the other.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -225,15 +225,16 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let host = &host.showing(job.refs.clone());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
-        .map_err(|e| Verdict::of("the worktree could not be made: ", &e, Verdict::failed))?;
+        .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
     // An unconfined worker can change times in other ways too, so this would not help.
     if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
         workspace.distrust_times();
     }
     let fill = || -> Result<TranscriptWriter, Verdict> {
-        inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::of("", &e, Verdict::hopeless))?;
+        inputs::stage(&workspace, &host.store, &job.inputs)
+            .map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
         std::fs::write(workspace.task(), &job.task)
-            .map_err(|e| Verdict::of("the task could not be written: ", &e, Verdict::failed))?;
+            .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
         let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)?;
         transcript.show(job.lives.begin(&job.item));
         if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
@@ -267,7 +268,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
 async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
     let job = commands.job;
     let setup = job.command.setup.as_ref().map(|setup| ("setup ", Line::plain(setup)));
-    for (name, line) in setup.into_iter().chain([("", Line::of(job))]) {
+    for (name, line) in setup.into_iter().chain([("", Line::item(job))]) {
         let ended = commands.run(workspace, line).await;
         finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         judge(name, &ended, job.command.timeout)?;

@@ -82,7 +82,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Reads the configuration and the environment, and probes which sandboxes work here.
-    pub(crate) fn of(repository: &Repository, close: bool) -> Result<Self, NoCache> {
+    pub(crate) fn new(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
         let program =
             repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(Attendant::beside);
@@ -97,7 +97,7 @@ impl Machine {
             host,
             schemas: Arc::new(repository.schemas()),
             shapes: Arc::new(repository.shapes()),
-            secrets: Arc::new(Secrets::of(repository)),
+            secrets: Arc::new(Secrets::new(repository)),
             close,
             jobs: None,
             lives: Arc::default(),

@@ -106,7 +106,7 @@ impl Repository {
         self.expect_unrevoked(&open)?;
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
-        let mut machine = Machine::of(self, wanted.close)?;
+        let mut machine = Machine::new(self, wanted.close)?;
         machine.jobs = wanted.jobs;
         if wanted.reuse {
             machine.reusable = Some(self.reusable(run)?);

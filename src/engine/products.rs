@@ -130,7 +130,7 @@ pub(super) fn capture_failed(error: &capture::Error) -> Verdict {
     match error {
         capture::Error::Refused(why) => Verdict::failed(why.clone()),
         capture::Error::Secret(secret) => Verdict::hopeless(secret.to_string()),
-        error => Verdict::of("the products could not be taken: ", error, Verdict::failed),
+        error => Verdict::from_error("the products could not be taken: ", error, Verdict::failed),
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     /// Returns an empty cache.
-    pub(crate) fn of(repository: &Repository) -> Self {
+    pub(crate) fn new(repository: &Repository) -> Self {
         let store = &repository.store;
         Self {
             ambient: repository.environment.variables.clone(),

@@ -3,7 +3,7 @@
 //! The new run seals the signed entries of the old one. Items that are done there are recorded as
 //! done in the new run with the same products, and the sealed entries prove their origin.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -160,21 +160,14 @@ impl Repository {
     /// Records the results of the old run in their order, as far as the new run allows. Returns the
     /// items.
     fn carry(&self, open: &mut OpenRun, old: &Vetted, continues: &Continues) -> Result<Vec<ItemId>, Error> {
-        let (mut fired, mut taken) = (HashMap::new(), Vec::new());
+        let mut taken = Vec::new();
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
-                Event::ItemFired(e) => {
-                    fired.insert(&e.item, (e, link.tree));
-                    continue;
+                Event::ItemReconciled(e) if may_take(&open.state, e) => {
+                    let manifest = self.manifest(old, &e.item)?;
+                    self.expect_here(old, e)?;
+                    done_again(open, continues, &manifest, e)
                 }
-                Event::ItemReconciled(e) => match fired.get(&e.item) {
-                    Some((dispatch, tree)) if may_take(&open.state, e) => {
-                        let manifest = self.manifest(old, dispatch, *tree)?;
-                        self.expect_here(old, e)?;
-                        done_again(open, continues, &manifest, dispatch, e)
-                    }
-                    _ => Vec::new(),
-                },
                 Event::DocumentWritten(e) => vec![written_again(open, e)],
                 Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e),
                 _ => Vec::new(),
@@ -197,13 +190,12 @@ impl Repository {
         Ok(taken)
     }
 
-    fn manifest(&self, old: &Vetted, dispatch: &ItemFired, tree: Oid) -> Result<Manifest, Error> {
+    /// Returns the manifest of the attempt that did an item, which is its last.
+    fn manifest(&self, old: &Vetted, item: &ItemId) -> Result<Manifest, Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
-        let path = old.state.layout().manifest(&dispatch.item);
-        let blob = self.store.blob_at(tree, &path).map_err(super::Error::from)?.ok_or_else(unreadable)?;
-        let bytes = self.store.read_blob(blob).map_err(super::Error::from)?;
-        let manifest = Manifest::parse(&bytes).map_err(|_| unreadable())?;
-        if Digest::of(&bytes) == dispatch.manifest { Ok(manifest) } else { Err(unreadable()) }
+        let blob = old.file(&self.store, &old.state.layout().manifest(item))?.ok_or_else(unreadable)?;
+        let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
+        Manifest::parse(&bytes).map_err(|_| unreadable())
     }
 
     fn expect_here(&self, old: &Vetted, e: &ItemReconciled) -> Result<(), Error> {
@@ -222,13 +214,7 @@ fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
 
 /// Returns the entries that record an item as done in the new run, or nothing if its pipeline
 /// differs here.
-fn done_again(
-    open: &OpenRun,
-    continues: &Continues,
-    old: &Manifest,
-    dispatch: &ItemFired,
-    e: &ItemReconciled,
-) -> Vec<NewEntry> {
+fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemReconciled) -> Vec<NewEntry> {
     let state = &open.state;
     let Some(at) = state.graph.position(&e.item) else { return Vec::new() };
     let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
@@ -249,7 +235,7 @@ fn done_again(
         item: e.item.clone(),
         attempt,
         manifest: Digest::of(&manifest.canonical()),
-        input_refs: dispatch.input_refs.clone(),
+        input_refs: old.input_refs.clone(),
     };
     let ended = ItemReconciled {
         attempt,

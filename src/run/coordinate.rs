@@ -86,7 +86,7 @@ pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
                 Some(Act::Create(items)) => {
                     let count = run.state.items.len() + items.len();
                     if !items.is_empty() && count > max_items {
-                        run.forget()?;
+                        run.drop_staged()?;
                         return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
                     }
                     NewEntry::Extended(Cause::Rule(id), items, BTreeMap::new())

@@ -157,7 +157,7 @@ impl WantedRevision<'_> {
 
     /// Finds the revision in a run, or returns an error if it does not match the expected schema.
     pub fn find(&self, run: &Vetted, (name, wanted): &(FilePath, Option<Wanted>)) -> Result<Change, Error> {
-        let failed = |source| Error::of(self.run, self.name, source);
+        let failed = |source| Error::document(self.run, self.name, source);
         let change = revisions::find(run, name, self.revision).map_err(failed)?;
         if let Some(wanted) = wanted {
             revisions::expect(run, &change, wanted).map_err(failed)?;
@@ -186,7 +186,7 @@ impl Repository {
         let put = Put { name, product: bytes()?, schema, instead_of, said: None };
         let uncompared = self.uncompared(asked, &open.state.rules, &put)?;
         let change = revisions::put(&mut open, &put, &self.schemas());
-        let document = DocumentShown::of(&change.map_err(|source| Error::of(asked.run, asked.name, source))?);
+        let document = DocumentShown::of(&change.map_err(|source| Error::document(asked.run, asked.name, source))?);
         Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
     }
 
@@ -210,7 +210,7 @@ impl Repository {
         let put = Put { name, product: bytes()?, schema, instead_of: None, said: None };
         if let Some(schema) = &put.schema {
             let fits = revisions::check(&self.store, &put, schema, &self.schemas());
-            fits.map_err(|source| Error::of(asked.run, asked.name, source))?;
+            fits.map_err(|source| Error::document(asked.run, asked.name, source))?;
         }
         let uncompared = self.uncompared(asked, &run.state.rules, &put)?;
         let Put { name, product: Product { sha256, oid, size }, schema, .. } = put;
@@ -257,7 +257,7 @@ impl Repository {
         }
         let is_read = put.product.size <= MAX_CONDITION_BYTES;
         let bytes = is_read.then(|| self.store.read_blob(put.product.oid)).transpose();
-        let bytes = bytes.map_err(|source| Error::of(asked.run, asked.name, source.into()))?;
+        let bytes = bytes.map_err(|source| Error::document(asked.run, asked.name, source.into()))?;
         let found = judge::uncompared(rules, &put.name, bytes.as_deref());
         Ok(found.into_iter().map(|(rule, reason)| Uncompared { rule, reason }).collect())
     }
@@ -273,7 +273,7 @@ impl Repository {
     pub fn document_log(&self, run: &str, document: &str) -> Result<DocumentLog, Error> {
         let name = name(document)?;
         let view = self.view(run)?;
-        let changes = revisions::log(&view, &name).map_err(|source| Error::of(run, document, source))?;
+        let changes = revisions::log(&view, &name).map_err(|source| Error::document(run, document, source))?;
         let revisions = changes.iter().rev().map(DocumentShown::of).collect();
         Ok(DocumentLog { schema: "git-handoff.document-log/1", run: view.run, name, revisions })
     }
@@ -281,7 +281,7 @@ impl Repository {
     /// Copies the bytes of a revision after checking them.
     pub fn give_document(&self, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
         revisions::give(&self.store, run, change, out)
-            .map_err(|source| Error::of(run.run.as_str(), change.name.as_str(), source))
+            .map_err(|source| Error::document(run.run.as_str(), change.name.as_str(), source))
     }
 
     fn view(&self, run: &str) -> Result<View, Error> {
@@ -327,7 +327,7 @@ pub enum Error {
 }
 
 impl Error {
-    fn of(run: &str, name: &str, source: revisions::Error) -> Self {
+    fn document(run: &str, name: &str, source: revisions::Error) -> Self {
         Self::Document { run: run.to_owned(), name: name.to_owned(), source: Box::new(source) }
     }
 }

@@ -270,7 +270,9 @@ impl Search<'_> {
     fn check_bytes(&self, name: &str, product: &Product) -> Result<(), Refusal> {
         let bad = |why: String| refused("", Code::BadSource, why);
         if !self.store.contains(product.oid) {
-            return Err(bad("the bytes are not here: fetch them first, because they are sealed with this run".to_owned()));
+            return Err(bad(
+                "the bytes are not here: fetch them first, because they are sealed with this run".to_owned()
+            ));
         }
         let mut copy = tempfile::tempfile().map_err(|error| bad(error.to_string()))?;
         let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad(error.to_string()))?;

@@ -169,7 +169,7 @@ impl OpenRun {
     /// matches the ref, and nothing is staged.
     pub fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let staged = self.apply(entries, false);
-        staged.or_else(|error| self.forget().and(Err(error)))
+        staged.or_else(|error| self.drop_staged().and(Err(error)))
     }
 
     /// Returns true if there are staged entries.
@@ -186,7 +186,7 @@ impl OpenRun {
             let entries = std::mem::take(&mut self.staged.entries);
             match self.publish_once()? {
                 Some(links) => return Ok(links),
-                None => self.apply(&entries, true).or_else(|error| self.forget().and(Err(error)))?,
+                None => self.apply(&entries, true).or_else(|error| self.drop_staged().and(Err(error)))?,
             }
         }
     }
@@ -257,7 +257,7 @@ impl OpenRun {
     }
 
     /// Drops the staged entries, and reloads the state.
-    pub fn forget(&mut self) -> Result<(), Error> {
+    pub fn drop_staged(&mut self) -> Result<(), Error> {
         self.staged = Staged::default();
         self.reload()
     }

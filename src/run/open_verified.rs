@@ -38,7 +38,7 @@ struct Kept {
 impl OpenRun {
     /// Opens a run of this repository for recording, if it verifies and our key can append to it.
     ///
-    /// This and [`OpenRun::of`] are the only ways to open a run. A sealed run is opened too, so
+    /// This and [`OpenRun::from_verified`] are the only ways to open a run. A sealed run is opened too, so
     /// that its log entry can be added after a crash; nothing else can be recorded.
     pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
         Self::open_begun(writer, run, Begun::ByKnown(None))
@@ -55,7 +55,7 @@ impl OpenRun {
                     // If this fails, the next writer verifies everything again.
                     let _ = keep(&writer.store, run, now);
                 }
-                Ok(Self::of(writer, proven)?)
+                Ok(Self::from_verified(writer, proven)?)
             }
             Err(refusal) => {
                 let opened = Self::unverified(writer.clone(), run)?;
@@ -71,7 +71,7 @@ impl OpenRun {
     }
 
     /// Opens a verified run, without leaving a mark.
-    pub fn of(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
+    pub fn from_verified(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
         let proven = proven.into_inner();
         let entries = proven.entries();
         let artifact = |path: &FilePath| {

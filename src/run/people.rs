@@ -22,7 +22,7 @@ use super::target::{self, Target};
 use super::{Denied, NewEntry, Vetted, steer};
 
 /// The most bytes of a message.
-const LONGEST: usize = 4000;
+const MAX_MESSAGE: usize = 4000;
 
 /// A decision, as `approve` and `reject` print it.
 #[derive(Clone, Debug, Serialize)]
@@ -187,7 +187,7 @@ impl Repository {
     /// Returns the trimmed message, or an error if it is too long or contains a secret.
     pub(super) fn message(&self, message: Option<&str>) -> Result<Option<String>, Error> {
         let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else { return Ok(None) };
-        if message.len() > LONGEST {
+        if message.len() > MAX_MESSAGE {
             return Err(Error::Long(message.len()));
         }
         self.free_of_secrets("the message", message)?;
@@ -264,7 +264,7 @@ pub enum Error {
     Private(std::path::PathBuf),
     #[error("{} holds no public key that can sign here", file.display())]
     Key { file: std::path::PathBuf, source: sign::Error },
-    #[error("the message has {0} bytes; at most {LONGEST} are recorded")]
+    #[error("the message has {0} bytes; at most {MAX_MESSAGE} are recorded")]
     Long(usize),
     #[error(transparent)]
     Target(#[from] target::Error),

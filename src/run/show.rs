@@ -137,7 +137,7 @@ pub struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn of(link: &'a Link, id: &ItemId, state: &RunState) -> Option<Self> {
+    fn from_link(link: &'a Link, id: &ItemId, state: &RunState) -> Option<Self> {
         let Link { commit, hash, entry, .. } = link;
         let (_, attempt) = entry.event.item().filter(|(item, _)| *item == id)?;
         let plain = Self {
@@ -224,7 +224,7 @@ impl<'a> Record<'a> {
         // A partial clone may lack the manifest; the rest does not need it.
         let bytes = blob.filter(|oid| store.contains(*oid)).map(|oid| store.read_blob(oid)).transpose()?;
         let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
-        let steps = view.links.iter().filter_map(|link| Step::of(link, id, &view.state)).collect();
+        let steps = view.links.iter().filter_map(|link| Step::from_link(link, id, &view.state)).collect();
         Ok(Self { view, at, manifest, steps })
     }
 

@@ -31,7 +31,7 @@ use super::{Denied, NewEntry, OpenRun, steer};
 
 /// The most bytes of a statement, besides the products that it is about. Every message of `approve`
 /// fits.
-const LONGEST: usize = 64 << 10;
+const MAX_STATEMENT: usize = 64 << 10;
 
 /// A statement of another key, with what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -136,7 +136,7 @@ impl Repository {
     ) -> Result<Option<String>, Error> {
         let latest = open.state.documents.latest(&said.name).map(|latest| latest.product.sha256);
         if said.previous.is_some() && said.previous != latest {
-            return Ok(Some("it is to follow another revision than the one that is there".to_owned()));
+            return Ok(Some("it follows a revision that is not the latest".to_owned()));
         }
         let put = Put {
             name: said.name.clone(),
@@ -159,13 +159,13 @@ impl Repository {
     /// Returns why the bytes of a document cannot be recorded, or `None` if they can.
     fn document_fault(&self, put: &Put) -> Result<Option<String>, Error> {
         if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
-            return Ok(Some("it names no bytes".to_owned()));
+            return Ok(Some("it names an object that is not a blob".to_owned()));
         }
         let mut copy = tempfile::tempfile().map_err(Error::Copy)?;
         match self.store.copy_blob(put.product.oid, &mut copy) {
             Ok(is) if is == (put.product.sha256, put.product.size) => {}
-            Ok(_) => return Ok(Some("its bytes are not those that it names".to_owned())),
-            Err(store::Error::Missing(_)) => return Ok(Some("its bytes did not come along".to_owned())),
+            Ok(_) => return Ok(Some("its bytes do not match its digest".to_owned())),
+            Err(store::Error::Missing(_)) => return Ok(Some("its bytes were not fetched".to_owned())),
             Err(other) => return Err(other.into()),
         }
         copy.rewind().map_err(Error::Copy)?;
@@ -226,8 +226,8 @@ fn refusal(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<Str
         return Some(format!("the key {} {why}", statement.by));
     }
     let besides = statement.commit.len().saturating_sub(of_run);
-    (besides > LONGEST)
-        .then(|| format!("it has {besides} bytes besides what it is about; at most {LONGEST} are recorded"))
+    (besides > MAX_STATEMENT)
+        .then(|| format!("it has {besides} bytes besides its products; at most {MAX_STATEMENT} are recorded"))
 }
 
 /// Returns why an event was not recorded if the event is at fault, and otherwise an error.
@@ -241,7 +241,7 @@ fn illegal_reason(error: super::Error) -> Result<Option<String>, Error> {
 
 fn explain(why: &Illegal) -> String {
     match why {
-        Illegal::OtherProducts(_) => "it is about other products than those that are there".to_owned(),
+        Illegal::OtherProducts(_) => "it is about products that have changed since".to_owned(),
         why => why.to_string(),
     }
 }

@@ -39,7 +39,7 @@ pub struct Steered {
 }
 
 impl Steered {
-    fn of(open: &OpenRun, entries: u64) -> Self {
+    fn new(open: &OpenRun, entries: u64) -> Self {
         let (run, sealed, stopped) = (open.id().clone(), open.state.sealed, open.state.outcomes().stopped);
         let cannot_seal = (!sealed && open.state.is_ended()).then(|| open.writer().signer.fingerprint());
         Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped, cannot_seal }
@@ -81,7 +81,7 @@ impl Repository {
             let links = open.record(&entries)?;
             // The driver may have dispatched or ended the item in between.
             if !links.is_empty() && open.state.items[at].phase == Phase::Cancelled {
-                return Ok(Steered::of(&open, links.len() as u64));
+                return Ok(Steered::new(&open, links.len() as u64));
             }
         }
     }
@@ -105,7 +105,7 @@ impl Repository {
             // If nothing was recorded, another writer retried the item or ended the run, and the
             // next round returns the error for that.
             if !links.is_empty() {
-                return Ok(Steered::of(&open, links.len() as u64));
+                return Ok(Steered::new(&open, links.len() as u64));
             }
         }
     }
@@ -126,7 +126,7 @@ impl Repository {
         let by_itself = open.state.seals_itself() && open.state.rules.is_empty();
         let ended = open.state.is_ended() || by_itself;
         end(&mut open, (!ended).then(|| closed(reason)))?;
-        Ok(Steered::of(&open, open.head().entries - before))
+        Ok(Steered::new(&open, open.head().entries - before))
     }
 }
 
@@ -156,7 +156,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
     if open.state.cancelled.is_none() {
         return Err(Error::Sealed(open.id().clone()));
     }
-    Ok(Steered::of(open, open.head().entries - before))
+    Ok(Steered::new(open, open.head().entries - before))
 }
 
 /// Records the end of a run and seals it. A key without the role `seal` records only the end.

@@ -257,7 +257,7 @@ fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Re
 pub enum Error {
     #[error("the run {0:?} exists already with another plan or another writer")]
     Different(RunId),
-    #[error("the run id {run:?} differs from that of the run {other:?} only in case")]
+    #[error("the run id {run:?} differs from that of the run {other:?} only in letter case")]
     OtherCase { run: RunId, other: RunId },
     #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
     Used(RunId),

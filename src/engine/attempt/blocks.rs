@@ -89,7 +89,7 @@ impl Blocks<'_> {
     async fn agent(&mut self, workspace: &Workspace, at: usize, ended: &mut BlockEnded) -> Result<(), Verdict> {
         let job = self.commands.job;
         let setup = job.command.setup.as_ref().map(|setup| ("agent): setup ", Line::plain(setup)));
-        for (name, line) in setup.into_iter().chain([("agent) ", Line::of(job))]) {
+        for (name, line) in setup.into_iter().chain([("agent) ", Line::item(job))]) {
             let result = self.commands.run(workspace, line).await;
             record_end(ended, &result);
             self.finished.exit = ended.exit;

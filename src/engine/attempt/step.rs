@@ -40,7 +40,7 @@ impl<'a> Line<'a> {
     }
 
     /// Returns the item's own command. The plan's variables are for it alone, not for its check.
-    pub(super) fn of(job: &'a Job) -> Self {
+    pub(super) fn item(job: &'a Job) -> Self {
         Self { env: Some(&job.command.env), ..Self::reading(&job.command.argv, job) }
     }
 }
@@ -145,7 +145,7 @@ fn environment(
 /// Returns the verdict if a command did not succeed. `step` names the command in the reason, and
 /// `seconds` is its time limit.
 pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u64) -> Result<(), Verdict> {
-    let ended = ended.as_ref().map_err(|e| Verdict::of(step, e, Verdict::failed))?;
+    let ended = ended.as_ref().map_err(|e| Verdict::from_error(step, e, Verdict::failed))?;
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),

@@ -35,7 +35,7 @@ impl Verdict {
 
     /// Returns [`Verdict::NoSpace`] for an error that says so, and otherwise the verdict that
     /// `otherwise` makes of its message.
-    pub(in crate::engine) fn of<R: FnOnce(String) -> Self>(
+    pub(in crate::engine) fn from_error<R: FnOnce(String) -> Self>(
         before: &str,
         error: &(dyn Error + 'static),
         otherwise: R,
@@ -74,6 +74,6 @@ impl Verdict {
 
 impl<E: Error + 'static> From<E> for Verdict {
     fn from(error: E) -> Self {
-        Self::of("", &error, Self::failed)
+        Self::from_error("", &error, Self::failed)
     }
 }

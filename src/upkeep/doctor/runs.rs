@@ -94,7 +94,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     }
     // A log must not attest to a run that was tampered with.
     let open = match continuable(store, run, &format::run_ref(run), &own) {
-        Ok(proven) => fix.then(|| OpenRun::of(writer, proven)).transpose()?,
+        Ok(proven) => fix.then(|| OpenRun::from_verified(writer, proven)).transpose()?,
         Err(Refusal::Sealed(_)) => fix.then(|| OpenRun::open(writer, run)).transpose()?,
         Err(refusal) => {
             missing.push(Finding::problem("not-sound", refusal.to_string()));
