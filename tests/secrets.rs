@@ -357,8 +357,8 @@ fn a_secret_that_is_not_set_fails_the_attempt_and_is_named() {
     let plan = ground.plan("r", &[item("a", "echo ran >$HOME/../ran")]);
     let run = |values: &str| ground.env.shell("repo", &format!("{values} git handoff run {plan}")).status;
     assert_eq!(run("GIVEN=given-value"), Some(4));
-    let reason = "the secret MISSING of `handoff.executor.command.secretenv` could not be had: it is not set in the environment of \
-                  `git handoff run`, or set to nothing";
+    let reason = "cannot read the secret MISSING of `handoff.executor.command.secretenv`: it is not set in the \
+                  environment of `git handoff run`, or set to nothing";
     assert_eq!(ground.item("r", "a").reason, reason);
     ground.env.handoff(["retry", "r/a"]).success();
     assert_eq!(run("GIVEN=given-value MISSING="), Some(4));

@@ -31,7 +31,7 @@ use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::cut;
 use git_handoff::packet::Report;
-use git_handoff::run::{Unreadable, coordinate, growth, steer, submission, submit};
+use git_handoff::run::{Unreadable, coordinate, extend, steer, submission, submit};
 use git_handoff::upkeep::{clean, doctor, operations};
 use git_handoff::{interop, run, verify};
 use serde::Serialize;
@@ -235,19 +235,19 @@ impl From<run::Denied> for Failure {
     }
 }
 
-impl From<growth::Error> for Failure {
-    fn from(error: growth::Error) -> Self {
+impl From<extend::Error> for Failure {
+    fn from(error: extend::Error) -> Self {
         match error {
-            growth::Error::NotOpenEnded(_) => Self::of("not-open-ended", &error).hint(hints::open_ended()),
-            growth::Error::Ended(_) => Self::of("ended", &error),
-            growth::Error::OtherRun { .. } => Self::of("other-run", &error).hint(hints::id_of_run()),
-            growth::Error::Steer(inner) => inner.into(),
-            growth::Error::Target(inner) => inner.into(),
-            growth::Error::Denied(inner) => inner.into(),
-            growth::Error::Coordinate(inner) => inner.into(),
-            growth::Error::Run(inner) => inner.into(),
-            growth::Error::Pipeline(inner) => inner.into(),
-            growth::Error::Repository(inner) => inner.into(),
+            extend::Error::NotOpenEnded(_) => Self::of("not-open-ended", &error).hint(hints::open_ended()),
+            extend::Error::Ended(_) => Self::of("ended", &error),
+            extend::Error::OtherRun { .. } => Self::of("other-run", &error).hint(hints::id_of_run()),
+            extend::Error::Steer(inner) => inner.into(),
+            extend::Error::Target(inner) => inner.into(),
+            extend::Error::Denied(inner) => inner.into(),
+            extend::Error::Coordinate(inner) => inner.into(),
+            extend::Error::Run(inner) => inner.into(),
+            extend::Error::Pipeline(inner) => inner.into(),
+            extend::Error::Repository(inner) => inner.into(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use git_handoff::git::fsck;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::repository::{Repository, shown};
-use git_handoff::run::taking::TakenIn;
+use git_handoff::run::statements::StatementOutcome;
 use git_handoff::share::Kind;
 use git_handoff::share::answers::FetchAnswer;
 use git_handoff::share::fetch::{self as stage, Fetched, Request, Status, Taken};
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         space: share::space(arguments.as_branch.as_deref())?,
     };
     let fetched = stage::fetch(&repository.store, &repository.reach(), &request)?;
-    let taken_in = repository.take_in()?;
+    let taken_in = repository.accept_statements()?;
     if output.json {
         output.value(&FetchAnswer::of(&request.remote.name, &fetched, &taken_in));
     } else {
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     Ok(if refused { Ending::Refused } else { Ending::Done })
 }
 
-fn comment(fetched: &Fetched, taken_in: &[TakenIn], request: &Request, output: &mut Output) {
+fn comment(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request, output: &mut Output) {
     for name in &fetched.skipped {
         output.warn(&format!("{} is no name of a run, thread or log; it was not fetched", share::shown(name)));
     }
@@ -114,7 +114,7 @@ fn comment(fetched: &Fetched, taken_in: &[TakenIn], request: &Request, output: &
 }
 
 /// Returns the next command: continue a run that received a decision, else verify the first change.
-fn next(fetched: &Fetched, taken_in: &[TakenIn], request: &Request) -> Option<Hint> {
+fn next(fetched: &Fetched, taken_in: &[StatementOutcome], request: &Request) -> Option<Hint> {
     if let Some(taken) = taken_in.iter().find(|taken| taken.refused.is_none()) {
         return Some(hints::run(&taken.run));
     }
@@ -128,7 +128,7 @@ fn next(fetched: &Fetched, taken_in: &[TakenIn], request: &Request) -> Option<Hi
 }
 
 /// Formats another person's statement about our run, and whether it is now an entry.
-fn tell(taken: &TakenIn, output: &mut Output) {
+fn tell(taken: &StatementOutcome, output: &mut Output) {
     let what = match (&taken.item, taken.decision, &taken.document) {
         (Some(item), Some(decision), _) => format!("{}/{item} {} by {}", taken.run, decision.word(), taken.by),
         (_, _, Some(document)) => format!("{}: {document} by {}", taken.run, taken.by),

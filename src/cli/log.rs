@@ -7,8 +7,8 @@ use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
 use git_handoff::run::Target;
-use git_handoff::run::following::Following;
-use git_handoff::run::logged::entry_shown;
+use git_handoff::run::follow::Follower;
+use git_handoff::run::log_entry::entry_shown;
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade};
@@ -33,7 +33,7 @@ impl Arguments {
 /// Prints one line for each entry.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
-    let (mut following, mut view) = Following::begin(&repository.store, target)?;
+    let (mut following, mut view) = Follower::begin(&repository.store, target)?;
     print(&view.links, &view.state, output);
     while arguments.follow
         && let Some(next) = following.next(&view)?

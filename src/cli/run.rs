@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use git_handoff::engine::operations::{Driven, How};
+use git_handoff::engine::operations::{DriveOptions, Driven};
 use git_handoff::model::credential;
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
@@ -73,9 +73,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
-    let how = How { close: arguments.close, reuse: arguments.reuse, jobs: arguments.jobs.map(usize::from) };
+    let options =
+        DriveOptions { close: arguments.close, reuse: arguments.reuse, jobs: arguments.jobs.map(usize::from) };
     if !arguments.runs.is_empty() {
-        return drive(&runs, how, repository, output);
+        return drive(&runs, options, repository, output);
     }
     let unsettled = repository.unsettled()?;
     if let Some(first) = unsettled.of_agents.first() {
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     } else if unsettled.runs.is_empty() && unsettled.unreadable.is_empty() {
         output.note("every run here has settled");
     }
-    let ending = drive(&unsettled.runs, how, repository, output);
+    let ending = drive(&unsettled.runs, options, repository, output);
     let unreadable = unsettled.unreadable.into_iter().map(|error| Err(error.into()));
     last_of(unreadable.chain([ending]), output)
 }
@@ -108,7 +109,12 @@ fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Fai
 }
 
 /// Drives runs, and prints the table of items of each.
-pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn drive(
+    runs: &[RunId],
+    options: DriveOptions,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
     // The driver waits for the disk on this thread; attempts continue on the other.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -123,7 +129,7 @@ pub(crate) fn drive(runs: &[RunId], how: How, repository: &Repository, output: &
     let (mut unenforced, mut watched, mut is_timed) = (None, Vec::new(), false);
     let mut remarks = BTreeSet::new();
     for run in &runs {
-        match repository.drivable(run, how) {
+        match repository.drivable(run, options) {
             Ok(one) => {
                 unenforced = unenforced.or_else(|| one.unenforced());
                 remarks.extend(one.remarks());

@@ -9,8 +9,8 @@ use git_handoff::model::printable::Painted;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
-use git_handoff::run::show::{ItemShown, Record, RunShown, Step, seal};
-use git_handoff::run::{Target, View, document, target};
+use git_handoff::run::show::{Record, RunShown, Step, seal};
+use git_handoff::run::{Target, View, revisions, target};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade, status};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(rest) => {
             let record = Record::gather(&repository.store, &view, target::item(&view, rest)?)?;
             if output.json {
-                output.value(&ItemShown::of(&record));
+                output.value(&record);
             } else {
                 Shown { record: &record, reference: &target.reference }.print(output);
             }
@@ -64,7 +64,7 @@ fn print_run(view: &View, reference: &str, output: &mut Output) {
     lines.extend(submitted.writers.iter().map(|writer| format!("writer     {writer}")));
     lines.extend(submitted.artifacts.iter().map(|(path, digest)| format!("artifact   {path}  {digest}")));
     lines.extend(view.state.pipelines.iter().map(|(name, digest)| format!("pipeline   {name}  {digest}")));
-    let documents = document::list(view);
+    let documents = revisions::list(view);
     lines.extend(documents.iter().map(|change| {
         let revision = &change.revision;
         format!("document   {}  revision {}, {}", change.name, revision.number, revision.is())
@@ -97,7 +97,7 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
         Cell::default().and(kind, shade::of_event(&step.link.entry.event)),
         ended(step.exit).into(),
         step.duration_ms.map(table::duration).unwrap_or_default().into(),
-        step.said.as_deref().unwrap_or_default().into(),
+        step.reason.as_deref().unwrap_or_default().into(),
     ]
 }
 

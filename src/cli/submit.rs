@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use git_handoff::engine::operations::How;
+use git_handoff::engine::operations::DriveOptions;
 use git_handoff::model::credential;
 use git_handoff::plan::validate::Problems;
 use git_handoff::repository::Repository;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     submission.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
     if arguments.run {
-        return run::drive(&[submission.run], How::default(), repository, output);
+        return run::drive(&[submission.run], DriveOptions::default(), repository, output);
     }
     if output.json {
         output.value(&submission);

@@ -1,15 +1,15 @@
-//! One attempt from its worktree to its products, and what of it is kept beside the chain.
+//! Runs one attempt, from its worktree to its products and transcript.
 
 mod blocks;
-mod checked;
-mod claimed;
+mod result_file;
 mod step;
 mod verdict;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -35,54 +35,51 @@ use crate::worker::workspace::{Refs, Workspace};
 use crate::worker::{host::Host, inputs, pipeline};
 
 pub(super) use step::OWN_VARIABLES;
-use step::{Line, judge, step};
+use step::{Commands, Line, judge};
 pub(super) use verdict::Verdict;
 
 use super::command::Resolved;
 use super::products;
 use super::secrets::{self, Secrets};
 
-/// Everything that one attempt is given.
+/// The input of one attempt.
 pub(super) struct Job {
-    /// The item's position.
     pub(super) at: usize,
     pub(super) run: RunId,
     pub(super) item: ItemId,
     pub(super) attempt: u32,
     pub(super) base: Oid,
-    /// The refs that the worktree has.
+    /// The refs that the worktree gets.
     pub(super) refs: Refs,
-    /// What the executor reads as its task.
+    /// The task that the executor reads.
     pub(super) task: Vec<u8>,
     pub(super) inputs: BTreeMap<FilePath, (Oid, Digest)>,
-    /// The patch and the outputs that the item or its shape declares, with what outputs claim to be.
+    /// The patch and the outputs that the item or its shape declares, with the schemas of outputs.
     pub(super) promised: BTreeMap<ProductKey, Option<Schema>>,
-    /// The products that others need of it, each with who does.
+    /// The products that other items need, each with the id of one such item.
     pub(super) wanted: BTreeMap<ProductKey, String>,
-    /// The outputs that become documents.
     pub(super) documents: Vec<Declared>,
-    /// What these are checked against.
+    /// The registered schemas, for outputs and documents.
     pub(super) schemas: Arc<Schemas>,
     pub(super) command: Resolved,
-    /// The pipeline that is run in the place of setup, command and verify: its blob, and what that is to hash to.
+    /// The blob and the digest of the pipeline that replaces setup, command and verify.
     pub(super) pipeline: Option<(Oid, Digest)>,
     pub(super) env: BTreeMap<String, OsString>,
-    /// Where secrets are had from that are not in our environment.
+    /// Reads secrets that are not in the environment.
     pub(super) secrets: Arc<Secrets>,
-    /// Whether the worktree of a failed attempt stays.
+    /// Whether to keep the worktree of a failed attempt.
     pub(super) keep: bool,
     /// The program that supervises its commands.
     pub(super) supervisor: Option<Attendant>,
-    /// How much they may use.
     pub(super) limits: Limits,
-    /// What confines them.
     pub(super) confinement: Option<Arc<Confinement>>,
-    /// Whoever watches.
+    /// The output of running attempts.
     pub(super) lives: Arc<Lives>,
 }
 
 impl Job {
-    /// Returns the host as it takes what this attempt left: nothing of its secrets, and by filters that run as its commands did.
+    /// Returns the host for taking the products: it rejects this attempt's secrets, and runs
+    /// filters as confined as its commands.
     fn host(&self, host: &Host) -> Host {
         let inside = self.confinement.as_ref().map(|by| Inside {
             by: by.clone(),
@@ -93,25 +90,24 @@ impl Job {
         host.guarding(&self.secret_values()).filtering(Filters::of(inside))
     }
 
-    /// Returns whether the worker may speak to those of other attempts. One that nothing confines counts for none of them: it has
-    /// no need to.
+    /// Returns true if the worker can reach workers of other attempts. An unconfined worker is not
+    /// counted, because it can reach everything anyway.
     fn meets_others(&self, workspace: &Workspace) -> bool {
         self.confinement.as_ref().is_some_and(|by| workspace.lets_meet(by))
     }
 
-    /// Returns whether the worker has a home directory of its own.
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
     }
 }
 
-/// A transcript whose bytes are in the object database.
-pub(super) struct Kept {
+/// A transcript in the object database.
+pub(super) struct StoredTranscript {
     pub(super) transcript: Transcript,
     pub(super) oid: Option<Oid>,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 pub(super) struct Finished {
     pub(super) at: usize,
     pub(super) item: ItemId,
@@ -121,30 +117,31 @@ pub(super) struct Finished {
     pub(super) duration_ms: u64,
     pub(super) products: BTreeMap<ProductKey, Product>,
     pub(super) verify: Option<Verified>,
-    /// Why it is red, if it is done.
+    /// Why the item is red, if it is done.
     pub(super) red: Option<String>,
-    /// What the worker says that it did.
+    /// The worker's own summary.
     pub(super) summary: Option<String>,
-    /// What became of the blocks of its pipeline.
+    /// The results of its pipeline's blocks.
     pub(super) blocks: Vec<BlockEnded>,
-    /// What they took, in the place of what is taken in the end.
+    /// The products that the pipeline captured, which replace a capture at the end.
     pub(super) captured: Option<Captured>,
-    pub(super) transcript: Option<Kept>,
+    pub(super) transcript: Option<StoredTranscript>,
     /// The work of an attempt without products, as a tree.
     pub(super) salvaged: Option<Salvaged>,
     /// The worktree, to be removed once the end of the attempt is recorded.
     pub(super) spent: Option<Workspace>,
-    /// Whether all work in the worktree is salvaged, so that it may go even if the end cannot be recorded.
+    /// Whether all work in the worktree is salvaged, so that it can be removed even if recording
+    /// fails.
     pub(super) saved: bool,
-    /// What to tell the operator.
+    /// Notes for the operator.
     pub(super) notes: Vec<String>,
     /// Keeps the products and the transcript until refs reach them.
     pub(super) kept: store::Kept,
 }
 
 impl Finished {
-    /// Returns what there is to say of an attempt that has not begun.
-    pub(super) fn none(job: &Job) -> Self {
+    /// Returns the result of an attempt that has not begun.
+    pub(super) fn not_begun(job: &Job) -> Self {
         Self {
             at: job.at,
             item: job.item.clone(),
@@ -167,14 +164,15 @@ impl Finished {
         }
     }
 
-    /// Returns it as an attempt that failed because it was lost. Its worktree stays where it is, until the run is driven again.
-    pub(super) fn because(mut self, why: &str) -> Self {
+    /// Returns the result of an attempt that was lost. Its worktree stays until the run is driven
+    /// again.
+    pub(super) fn lost(mut self, why: &str) -> Self {
         self.verdict = Verdict::failed(format!("the attempt was lost: {why}"));
         self
     }
 }
 
-/// Returns the bytes of an executor's task: the item's inputs as submitted, and what its needs were resolved to.
+/// Returns the task of an executor: the item's inputs and its resolved needs.
 pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
     let mut task = inputs.clone();
     let refs = serde_json::to_value(refs).expect("refs serialise to an object");
@@ -184,14 +182,14 @@ pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputR
     bytes
 }
 
-/// Runs one attempt and returns when nothing of it is left but what `Finished` names and the worktree.
+/// Runs one attempt, and returns when only the worktree and the parts of `Finished` are left.
 pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<bool>) -> Finished {
     let started = Instant::now();
     if let Err(why) = secrets::fetch(&mut job).await {
-        return Finished { verdict: Verdict::failed(why), ..Finished::none(&job) };
+        return Finished { verdict: Verdict::failed(why), ..Finished::not_begun(&job) };
     }
     let job = Arc::new(job);
-    let mut finished = Finished::none(&job);
+    let mut finished = Finished::not_begun(&job);
     let store_and_worktrees = [host.root.clone(), host.private.clone(), host.store.objects_dir()];
     let prepared = {
         let (host, job) = (host.clone(), job.clone());
@@ -199,15 +197,13 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
     };
     match prepared {
         Ok((workspace, mut transcript, spec)) => {
+            let commands = Commands::begin(&job, &mut transcript, &cancel);
             let workspace = match spec {
                 None => {
-                    finished.verdict = work(&workspace, &job, &mut transcript, cancel, &mut finished).await;
+                    finished.verdict = work(&workspace, commands, &mut finished).await.err().unwrap_or(Verdict::Done);
                     workspace
                 }
-                Some(spec) => {
-                    let work = blocks::Work { host: &host, job: &job, spec: &spec, cancel: &cancel };
-                    work.run(workspace, &mut transcript, &mut finished).await
-                }
+                Some(spec) => blocks::run(&spec, workspace, &host, commands, &mut finished).await,
             };
             let job = job.clone();
             finished = blocking(move || wind_up(&host, &job, workspace, transcript, finished)).await;
@@ -221,37 +217,36 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
     finished
 }
 
-/// What an attempt begins with.
 type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
 
-/// Makes the worktree and puts everything into it that the executor is to find there.
+/// Makes the worktree and fills it with everything that the executor needs.
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
     let host = &host.showing(job.refs.clone());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
-        .map_err(|e| Verdict::of("the worktree could not be made: ", &e, Verdict::failed))?;
-    // Who is confined by nothing can do all that we can, with its files as with ours.
+        .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
+    // An unconfined worker can change times in other ways too, so this would not help.
     if job.confinement.as_ref().is_some_and(|by| !by.keeps_times()) {
         workspace.distrust_times();
     }
-    let fill = || {
-        inputs::stage(&workspace, &host.store, &job.inputs).map_err(|e| Verdict::of("", &e, Verdict::hopeless))?;
+    let fill = || -> Result<TranscriptWriter, Verdict> {
+        inputs::stage(&workspace, &host.store, &job.inputs)
+            .map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
         std::fs::write(workspace.task(), &job.task)
-            .map_err(|e| Verdict::of("the task could not be written: ", &e, Verdict::failed))?;
-        let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)
-            .map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+            .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
+        let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)?;
         transcript.show(job.lives.begin(&job.item));
         if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
-            workspace.make_home(host, &confinement.at_home()).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+            workspace.make_home(host, &confinement.at_home())?;
         }
         if let Some(confinement) = &job.confinement {
             for remark in workspace.make_scratch(confinement).map_err(|e| Verdict::failed(in_words(&e)))? {
                 let line = format!("git-handoff: {remark}\n");
-                transcript.push(Stream::Err, line.as_bytes()).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+                transcript.push(Stream::Err, line.as_bytes())?;
             }
         }
-        workspace.mark_started().map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+        workspace.mark_started()?;
         Ok(transcript)
     };
     match fill() {
@@ -262,42 +257,27 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
             Ok((workspace, transcript, spec))
         }
         Err(verdict) => {
-            // What cannot be removed now is found as a leftover by the next driver.
+            // If the removal fails, the next driver finds a leftover.
             let _ = workspace.remove();
             Err(verdict)
         }
     }
 }
 
-/// Runs setup, the command and verify, in this order.
-async fn work(
-    workspace: &Workspace,
-    job: &Job,
-    transcript: &mut TranscriptWriter,
-    cancel: watch::Receiver<bool>,
-    finished: &mut Finished,
-) -> Verdict {
-    let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
-    if let Some(setup) = &job.command.setup {
-        let ended = step(workspace, job, Line::plain(setup), deadline, transcript, &cancel).await;
-        if let Err(verdict) = judge("setup ", &ended, job.command.timeout) {
-            finished.exit = ended.ok().and_then(|ended| ended.exit);
-            return verdict;
-        }
+/// Runs setup, the command and verify.
+async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
+    let job = commands.job;
+    let setup = job.command.setup.as_ref().map(|setup| ("setup ", Line::plain(setup)));
+    for (name, line) in setup.into_iter().chain([("", Line::item(job))]) {
+        let ended = commands.run(workspace, line).await;
+        finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+        judge(name, &ended, job.command.timeout)?;
     }
-    let ended = step(workspace, job, Line::of(job), deadline, transcript, &cancel).await;
-    finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
-    if let Err(verdict) = judge("", &ended, job.command.timeout) {
-        return verdict;
-    }
-    if let Err(verdict) = claimed::take(workspace, finished) {
-        return verdict;
-    }
-    let checked = checked::verify(workspace, job, deadline, transcript, &cancel, finished).await;
-    checked.err().unwrap_or(Verdict::Done)
+    result_file::read(workspace, finished)?;
+    verify::verify(workspace, commands, finished).await
 }
 
-/// Takes the products, or saves the work that has none.
+/// Takes the products, or salvages the work if there are none.
 fn wind_up(
     host: &Host,
     job: &Job,
@@ -307,7 +287,7 @@ fn wind_up(
 ) -> Finished {
     workspace.part();
     let host = &job.host(host);
-    match keep_transcript(host, transcript, &mut finished.kept) {
+    match store_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),
         Err(verdict) => finished.verdict = verdict,
     }
@@ -345,32 +325,36 @@ fn wind_up(
     finished
 }
 
-/// Says that the work of an attempt is only where it was done.
+/// Returns a note that the work of an attempt exists only in its worktree.
 pub(super) fn unsaved(item: &ItemId, attempt: u32, workspace: &Workspace) -> String {
     let dir = workspace.dir.display();
     format!("{item}: the work of attempt {attempt} is not saved yet and stays in {dir} until the run is driven again")
 }
 
-/// Removes a worktree that is of no more use; returns what to tell if it cannot be.
+/// Removes a worktree, and returns a note if that fails.
 pub(super) fn remove(workspace: Workspace) -> Option<String> {
     let dir = workspace.dir.clone();
     let error = workspace.remove().err()?;
     Some(format!("{} could not be removed: {}", dir.display(), in_words(&error)))
 }
 
-/// Writes the transcript into the repository, from the open file: by no name that a worker could have given to something else.
-fn keep_transcript(host: &Host, transcript: TranscriptWriter, kept: &mut store::Kept) -> Result<Kept, Verdict> {
-    let (transcript, mut file) = transcript.finish().map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+/// Stores the transcript from its open file, because a worker could replace a file by name.
+fn store_transcript(
+    host: &Host,
+    transcript: TranscriptWriter,
+    kept: &mut store::Kept,
+) -> Result<StoredTranscript, Verdict> {
+    let (transcript, mut file) = transcript.finish()?;
     if transcript.size == 0 {
-        return Ok(Kept { transcript, oid: None });
+        return Ok(StoredTranscript { transcript, oid: None });
     }
     let mut batch = host.store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut file).map_err(|e| Verdict::of("", &e, Verdict::failed))?;
+    let (oid, sha256, size) = batch.write_file(&mut file)?;
     if (sha256, size) != (transcript.sha256, transcript.size) {
         return Err(Verdict::failed("the transcript was changed while it was kept"));
     }
-    kept.join(batch.keep().map_err(|e| Verdict::of("", &e, Verdict::failed))?);
-    Ok(Kept { transcript, oid: Some(oid) })
+    kept.join(batch.keep()?);
+    Ok(StoredTranscript { transcript, oid: Some(oid) })
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -1,64 +1,58 @@
-//! What comes next. Pure: no I/O, no clock, no randomness.
+//! Decides which items to dispatch next. Pure: no I/O, no clock, no randomness.
 //!
-//! The schedule is told what happened and keeps its own ready set, so that deciding costs what changed and not what there is:
-//! the run is looked at as a whole only once, when the schedule is made.
+//! The schedule keeps its own ready set and is updated by events, so a decision costs as much as
+//! the change and not as the run.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::model::state::{Edge, Phase, RunState};
 use crate::model::time::Moment;
 
-/// The longest that an item waits after a failure, and the longest that is waited for any `notBefore`, in milliseconds: one that
-/// is further away was written before a clock was put right.
+/// The longest delay after a failure or until a `notBefore`, in milliseconds. A later `notBefore`
+/// was written by a clock that was wrong.
 pub const LONGEST_WAIT: u64 = 10 * 60 * 1000;
 
-/// What may run at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The number of running items.
-    pub concurrency: usize,
-}
-
-/// What to do now.
+/// The result of [`Schedule::decide`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// The items to dispatch, by position; they hold their locks from now on.
+    /// The items to dispatch, by position. They hold their locks from now on.
     pub fire: Vec<usize>,
-    /// The moment at which there may be more to do without anything happening.
+    /// When to decide again if nothing happens until then.
     pub wake: Option<Moment>,
 }
 
-/// The items that could run, the locks they wait for, and those that run.
+/// The items that can run, the locks they wait for, and the items that run.
 ///
-/// Every lock has a queue. An item that becomes ready joins the queues of all its locks at once and runs when it is at the
-/// head of each; it stays there until it ends. Items join in one order everywhere, so no two can wait for each other, and
-/// one that needs many locks is not passed by for ever by those that need few.
+/// Every lock has a queue. An item that becomes ready joins the queues of all its locks at once. It
+/// runs when it is at the head of each, and stays there until it ends. Because items join in the
+/// same order everywhere, there is no deadlock, and an item with many locks does not starve.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// For each item, how many of its dependencies are not done yet.
+    /// For each item, the number of its dependencies that are not done yet.
     missing: Vec<usize>,
-    /// Items that need nothing but a free place, in plan order.
+    /// Items that only need a free place, in plan order.
     eligible: BTreeSet<usize>,
-    /// Items that are ready but may not be dispatched before a moment.
+    /// Items that are ready but must wait until a moment.
     delayed: BTreeSet<(Moment, usize)>,
     /// When each delayed item is due, to find it in `delayed`.
     due: HashMap<usize, Moment>,
-    /// For each lock, the items that wait for it behind the one that holds it, by their tickets.
+    /// For each lock, the items in its queue by ticket. The first one holds the lock.
     queues: HashMap<String, BTreeSet<(u64, usize)>>,
     /// The ticket with which each item joined the queues of its locks.
     tickets: HashMap<usize, u64>,
     next_ticket: u64,
     running: BTreeSet<usize>,
-    /// The latest moment that it was told of.
+    /// The latest moment that was passed to [`Schedule::decide`].
     now: Moment,
 }
 
 impl Schedule {
-    /// Makes the schedule of a run as it stands.
+    /// Returns the schedule for the current state of a run.
     ///
-    /// `alive` are the items of which an attempt is not over yet, whatever the state says of them: one that was cancelled
-    /// keeps its place and its locks until its processes are gone, and [`Schedule::ended`] says so. Moments are only compared
-    /// with each other, so `now`, here and in [`Schedule::decide`], may be told by a clock that nobody puts right.
+    /// `alive` are items with an attempt that is not over yet, whatever their state. A cancelled
+    /// item keeps its place and its locks until its processes are gone and the driver calls
+    /// [`Schedule::ended`]. Moments are only compared with each other, so `now` can come from a
+    /// steady clock.
     pub fn new(state: &RunState, alive: &BTreeSet<usize>, now: Moment) -> Self {
         let count = state.items.len();
         let mut schedule = Self {
@@ -76,7 +70,7 @@ impl Schedule {
             schedule.missing[at] = state.blocked_by(at).count();
         }
         let held = |at: &usize| state.items[*at].phase == Phase::Running || alive.contains(at);
-        // Before any that waits, so that they are at the heads of the queues of the locks that they hold.
+        // These come first, to be at the heads of the queues of the locks that they hold.
         for at in (0..count).filter(held) {
             schedule.running.insert(at);
             schedule.join(state, at);
@@ -87,7 +81,7 @@ impl Schedule {
         schedule
     }
 
-    /// Takes in the items that were added to the run since the schedule was made.
+    /// Adds the items that were added to the run since the schedule was made.
     pub fn grow(&mut self, state: &RunState) {
         for at in self.missing.len()..state.items.len() {
             self.missing.push(state.blocked_by(at).count());
@@ -95,8 +89,8 @@ impl Schedule {
         }
     }
 
-    /// Decides what to dispatch now.
-    pub fn decide(&mut self, state: &RunState, limits: Limits, now: Moment) -> Decision {
+    /// Decides which items to dispatch now, so that at most `concurrency` run at once.
+    pub fn decide(&mut self, state: &RunState, concurrency: usize, now: Moment) -> Decision {
         self.now = now;
         while let Some(&(due, at)) = self.delayed.first() {
             if due > now {
@@ -107,7 +101,7 @@ impl Schedule {
             self.queue_up(state, at);
         }
         let mut fire = Vec::new();
-        while self.running.len() < limits.concurrency {
+        while self.running.len() < concurrency {
             let Some(at) = self.eligible.pop_first() else { break };
             self.running.insert(at);
             fire.push(at);
@@ -115,7 +109,8 @@ impl Schedule {
         Decision { fire, wake: self.delayed.first().map(|(due, _)| *due) }
     }
 
-    /// Takes note that an item does not run, or does not wait, any more; `state` is the state after the entries that say so.
+    /// Records that an item stopped running or waiting. `state` already reflects the entries for
+    /// that.
     pub fn ended(&mut self, state: &RunState, at: usize) {
         self.running.remove(&at);
         self.eligible.remove(&at);
@@ -127,7 +122,7 @@ impl Schedule {
             Phase::Waiting => self.ready(state, at),
             Phase::Done => {
                 for &next in state.graph.dependents(at) {
-                    // A gate that blocks what depends on it is done, and yet nothing goes on.
+                    // A gate can be done and still block its dependents.
                     if state.edge(next, at) == Edge::Met {
                         self.missing[next] -= 1;
                         self.ready(state, next);
@@ -138,18 +133,18 @@ impl Schedule {
         }
     }
 
-    /// Returns whether nothing runs and nothing can be started by waiting.
+    /// Returns true if nothing runs, and nothing can be started by waiting.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty() && self.eligible.is_empty() && self.delayed.is_empty()
     }
 
-    /// Returns how many items run.
+    /// Returns the number of running items.
     pub fn running(&self) -> usize {
         self.running.len()
     }
 
     fn ready(&mut self, state: &RunState, at: usize) {
-        // What people decide is not ours to dispatch.
+        // Items for people are never dispatched.
         let for_people = state.graph.item(at).is_for_people();
         if self.missing[at] > 0 || state.items[at].phase != Phase::Waiting || for_people {
             return;
@@ -204,10 +199,10 @@ impl Schedule {
     }
 }
 
-/// Returns the items that wait for one that was lost, each with the one it was lost with.
+/// Returns the items that wait for a lost item, each with the lost one.
 ///
-/// What one hand decides while another appends can leave some: a retry brings back an item that waits for two others while
-/// the driver records the failure of the second.
+/// Two writers can cause this: an operator retries an item that waits for two others, while the
+/// driver records the failure of the second.
 pub fn left_waiting(state: &RunState) -> Vec<(usize, usize)> {
     let waiting = (0..state.items.len()).filter(|at| state.items[*at].phase == Phase::Waiting);
     waiting.filter_map(|at| Some((at, state.blocked_by(at).find(|on| state.edge(at, *on) == Edge::Lost)?))).collect()

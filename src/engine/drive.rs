@@ -1,11 +1,12 @@
-//! The driver: it asks what comes next, records it, does it, and records what came of it.
+//! The driver: decides what comes next, records it, does it, and records the result.
 //!
-//! It alone appends while it runs. Attempts only report to it; nothing happens that is not recorded first.
+//! Only the driver appends while it runs; attempts report to it. Everything is recorded before it
+//! happens.
 
-mod dispatching;
-mod ending;
-mod growing;
-mod spent;
+mod dispatch;
+mod finish;
+mod rules;
+mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,38 +27,37 @@ use crate::run::{self, NewEntry, OpenRun, coordinate};
 use crate::worker::{capture, survivors, workspace};
 
 use super::attempt::{Finished, Job, Verdict};
-use super::claims::{self, AGAIN, Claim, Claims};
 use super::decide::Schedule;
-use super::hold::{self, Hold};
 use super::machine::Machine;
 use super::outcome::Batch;
-use super::{attempt, command, recover, retain};
-use dispatching::Queued;
-use growing::Basis;
+use super::run_lock::{self, RunLock};
+use super::slots::{self, HeldSlots, RETRY_INTERVAL, Slots};
+use super::{attempt, command, recover, transcript_refs};
+use dispatch::Queued;
+use rules::RuleInput;
 
-/// How often the ref is looked at for what others appended, such as a cancellation.
+/// How often to poll the ref for entries from other writers, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
 
-/// How often what worktrees take on the disk is measured: that looks at every file in them.
+/// How often to measure the disk space of the worktrees, which looks at every file in them.
 const MEASURE: Duration = Duration::from_secs(60);
 
-/// Clocks may differ by an hour before it is worth a word.
-const LEEWAY_MILLIS: u64 = 60 * 60 * 1000;
+/// The largest difference between clocks that is not reported.
+const CLOCK_LEEWAY_MILLIS: u64 = 60 * 60 * 1000;
 
 /// How driving a run ended.
-#[derive(Clone, Debug)]
-pub struct Settled {
+pub(crate) struct Settled {
     /// Whether it was interrupted before the run had settled.
-    pub interrupted: bool,
+    pub(crate) interrupted: bool,
     /// The seal, if the run was sealed now.
-    pub sealed: Option<RunSealed>,
+    pub(crate) sealed: Option<RunSealed>,
 }
 
 struct Running {
     attempt: u32,
     cancel: watch::Sender<bool>,
-    /// Held until nothing of the attempt is left.
-    _claim: Claim,
+    /// Kept until nothing of the attempt is left.
+    _slots: HeldSlots,
 }
 
 struct Driver<'a> {
@@ -66,36 +66,37 @@ struct Driver<'a> {
     schedule: Schedule,
     steady: Steady,
     generation: u64,
-    /// What there was of what rules go by when they were looked at.
-    judged: Option<Basis>,
+    /// The input of the rules when they were last applied.
+    rules_applied_to: Option<RuleInput>,
     running: BTreeMap<usize, Running>,
-    /// What may be claimed in the repository, and the items that wait for others' claims.
-    claims: Claims,
+    /// The slots of the repository, and the items that wait for them.
+    slots: Slots,
     queued: BTreeMap<usize, Queued>,
-    /// Attempts whose end is staged: their worktrees wait until it is recorded.
+    /// Attempts with a staged end. Their worktrees stay until it is recorded.
     ended: Vec<Finished>,
-    /// Why nothing more is begun: a file system is full.
+    /// The reason why nothing more is started: a file system is full.
     full: Option<String>,
-    /// How long it took to record something last.
-    append: Duration,
+    /// How long the last recording took.
+    append_time: Duration,
     reports: mpsc::UnboundedSender<Finished>,
-    /// Worktrees being removed; waited for before the run is let go.
+    /// Worktrees being removed. The driver waits for them before it releases the run.
     removals: JoinSet<Option<String>>,
     tell: &'a mut dyn FnMut(Progress<'_>),
 }
 
 /// Drives a run until it settles or is interrupted.
 ///
-/// A run that a crash left behind is continued: what was stranded is salvaged, recorded and dispatched again. On an error
-/// the run is as the last visible entry says, no process of ours is left running, and driving it again continues it.
-pub async fn drive(
+/// A run that a crash interrupted is continued: its attempts are salvaged, recorded and dispatched
+/// again. After an error the run is as its last entry says, no process is left running, and driving
+/// it again continues it.
+pub(crate) async fn drive(
     run: &mut OpenRun,
     mut machine: Machine,
     mut interrupt: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
-    let hold = Hold::take(&run.store().common_dir(), run.id())?;
-    // What a worker detaches from itself then falls to us, and is found and ended with it.
+    let lock = RunLock::take(&run.store().common_dir(), run.id())?;
+    // Processes that a worker detaches become our children, so that they are ended with it.
     survivors::become_subreaper();
     run.refresh()?;
     let interrupted = interrupt.clone();
@@ -112,47 +113,47 @@ pub async fn drive(
         refs::clear_stale_lock(run.store(), &name(run.id())).map_err(Error::StaleLock)?;
     }
     run.mend()?;
-    behind(run).into_iter().for_each(|note| tell(Progress::Note(note)));
+    clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
     let (reports, mut finished) = mpsc::unbounded_channel();
     let clock = run.writer().clock;
     let steady = Steady::new(clock);
     let schedule = Schedule::new(&run.state, &BTreeSet::new(), moment(clock, &steady));
     let generation = run.generation();
     let queue = run.state.submitted.queue.clone();
-    let places = command::limits(&queue, &machine.config).concurrency.max(machine.jobs.unwrap_or(0));
-    let claims = Claims::new(&run.store().common_dir(), &queue, places);
+    let places = command::concurrency(&queue, &machine.config).max(machine.jobs.unwrap_or(0));
+    let slots = Slots::new(&run.store().common_dir(), &queue, places);
     let mut driver = Driver {
         run,
         machine,
         schedule,
         steady,
         generation,
-        judged: None,
+        rules_applied_to: None,
         running: BTreeMap::new(),
-        claims,
+        slots,
         queued: BTreeMap::new(),
         ended: Vec::new(),
         full: None,
-        append: Duration::ZERO,
+        append_time: Duration::ZERO,
         reports,
         removals: JoinSet::new(),
         tell,
     };
     driver.recover()?;
-    let result = driver.turn(&mut finished, &mut interrupt).await;
+    let result = driver.run_loop(&mut finished, &mut interrupt).await;
     if result.is_err() {
         driver.abandon(&mut finished).await;
     }
     driver.tidy().await;
-    drop(hold);
+    drop(lock);
     result
 }
 
-/// Says that the clock here is behind the dates of a run, if it is by more than clocks usually differ: no entry is dated before
-/// the one that it follows.
-fn behind(run: &OpenRun) -> Option<String> {
+/// Returns a note if the local clock is behind the last entry by more than clocks usually differ.
+/// No entry is dated before the one that it follows.
+fn clock_note(run: &OpenRun) -> Option<String> {
     let now = run.writer().clock.now();
-    let last = run.head().at.filter(|last| now.plus_millis(LEEWAY_MILLIS) < *last)?;
+    let last = run.head().at.filter(|last| now.plus_millis(CLOCK_LEEWAY_MILLIS) < *last)?;
     Some(format!(
         "it is {now} here, and the run dates its last entry {last}: one of the two clocks is wrong, and what follows gets \
          that date"
@@ -160,7 +161,7 @@ fn behind(run: &OpenRun) -> Option<String> {
 }
 
 impl Driver<'_> {
-    /// Records an end for the attempts that a dead driver left without one.
+    /// Records an end for the attempts that a dead driver left running.
     fn recover(&mut self) -> Result<(), Error> {
         let stranded: Vec<usize> =
             (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
@@ -168,7 +169,7 @@ impl Driver<'_> {
         for at in stranded {
             let detail = "the driver died while the attempt ran".to_owned();
             let state = &self.run.state;
-            // This one included.
+            // This includes the current one.
             let crashes = state.items[at].crashes + 1;
             if crashes <= self.machine.config.max_crashes {
                 batch.crashed(state, at, detail);
@@ -181,7 +182,7 @@ impl Driver<'_> {
         self.sweep()
     }
 
-    async fn turn(
+    async fn run_loop(
         &mut self,
         finished: &mut mpsc::UnboundedReceiver<Finished>,
         interrupt: &mut watch::Receiver<bool>,
@@ -198,7 +199,7 @@ impl Driver<'_> {
                 self.interrupted(finished).await?;
                 return Err(Error::NoSpace(why));
             }
-            self.coordinate()?;
+            self.apply_rules()?;
             let wake = self.dispatch()?;
             if self.run.state.is_settled() && self.running.is_empty() {
                 match self.finish()? {
@@ -212,13 +213,13 @@ impl Driver<'_> {
                 }
                 return Err(Error::Stuck);
             }
-            // Whoever holds what is wanted says nothing when it is free.
-            let again = (!self.queued.is_empty()).then_some(AGAIN);
+            // Holders do not announce that they release a slot, so this retries.
+            let retry = (!self.queued.is_empty()).then_some(RETRY_INTERVAL);
             let due = wake.map(|due| self.until(due));
-            let sleep = due.into_iter().chain(again).min();
+            let sleep = due.into_iter().chain(retry).min();
             tokio::select! {
                 Some(first) = finished.recv() => {
-                    let batch = self.gather(first, finished).await;
+                    let batch = self.collect_more(first, finished).await;
                     self.reconcile(batch)?;
                 }
                 () = tokio::time::sleep(sleep.unwrap_or(POLL)), if sleep.is_some() => {}
@@ -232,30 +233,32 @@ impl Driver<'_> {
         }
     }
 
-    fn start(&mut self, at: usize, job: Job, claim: Claim) {
+    fn start(&mut self, at: usize, job: Job, slots: HeldSlots) {
         let (cancel, cancelled) = watch::channel(false);
-        self.running.insert(at, Running { attempt: job.attempt, cancel, _claim: claim });
+        self.running.insert(at, Running { attempt: job.attempt, cancel, _slots: slots });
         let reports = self.reports.clone();
         let pinned = self.run.writer().clock.is_pinned();
         let host = self.machine.host.clone();
-        let lost = Finished::none(&job);
+        let lost = Finished::not_begun(&job);
         let attempt = tokio::spawn(attempt::run(host, job, cancelled));
         tokio::spawn(async move {
-            // Whatever became of it, the driver hears of it: what is lost has failed, and nothing waits for it for ever.
-            let mut finished = attempt.await.unwrap_or_else(|error| lost.because(&error.to_string()));
-            // Under a pinned clock no time passes, so that the same run gives the same entries.
+            // The driver gets a report even if the attempt panicked, so that it never waits for
+            // ever.
+            let mut finished = attempt.await.unwrap_or_else(|error| lost.lost(&error.to_string()));
+            // Under a pinned clock no time passes, so that equal runs have equal entries.
             if pinned {
                 finished.duration_ms = 0;
                 finished.blocks.iter_mut().for_each(|block| block.duration_ms = 0);
             }
-            // The driver is gone only when it is being torn down.
+            // This fails only if the driver is being dropped.
             let _ = reports.send(finished);
         });
     }
 
-    /// Stages what came of attempts: it is recorded with what is dispatched next, before anything is.
+    /// Stages the ends of attempts, to be recorded before the next dispatch.
     ///
-    /// A worktree goes when its attempt's end stands in the chain and not before: until then it is what salvage works on.
+    /// A worktree is removed only when the end of its attempt is recorded, because salvage needs it
+    /// until then.
     fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
         let mut batch = Batch::default();
         for finished in &reports {
@@ -270,18 +273,19 @@ impl Driver<'_> {
                 let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
                 batch.finished(&self.run.state, finished, left, now);
             } else {
-                // It was cancelled meanwhile, so its end is in the chain already; only now is it over.
+                // The attempt was cancelled, so its end is recorded already. Only now is it over.
                 self.schedule.ended(&self.run.state, finished.at);
             }
         }
-        // Transcripts and salvage come first: they may be lost, but an entry must not be seen before what it speaks of.
-        if let Err(error) = retain::file(self.run, &reports) {
+        // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
+        // something that is missing.
+        if let Err(error) = transcript_refs::add_all(self.run, &reports) {
             self.dispose(reports, false, false);
             return Err(error.into());
         }
         self.ended.extend(reports);
         self.stage(&batch.entries)?;
-        // What others had ended already leaves nothing to record.
+        // If other writers had ended these items already, there is nothing to record.
         if self.run.has_staged() { Ok(()) } else { self.record(&[]) }
     }
 
@@ -289,10 +293,10 @@ impl Driver<'_> {
         finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
     }
 
-    /// Takes entries into the state, and the schedule, to be recorded with the next.
+    /// Applies entries to the state and the schedule. The next call of `record` records them.
     fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         self.run.stage(entries)?;
-        // One that is taken from another run is dispatched and ends at once.
+        // A reused item is dispatched and ends at once.
         let about: BTreeSet<_> = entries.iter().filter_map(NewEntry::item).collect();
         for item in about {
             let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
@@ -303,7 +307,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Records entries, behind what is staged.
+    /// Records these entries after the staged ones.
     fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let started = Instant::now();
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
@@ -311,19 +315,20 @@ impl Driver<'_> {
         self.dispose(ended, recorded.is_ok(), true);
         let links = recorded?;
         if !links.is_empty() {
-            self.append = started.elapsed();
+            self.append_time = started.elapsed();
         }
         links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()
     }
 
-    /// Starts over from the state after others appended, and ends the attempts that it no longer has.
+    /// Rebuilds the schedule if other writers appended, and ends the attempts that the state no
+    /// longer has.
     fn catch_up(&mut self) -> Result<(), Error> {
         if self.generation == self.run.generation() {
             return Ok(());
         }
         self.generation = self.run.generation();
-        // What waits for others is decided about anew.
+        // Their claims are decided again.
         self.queued.clear();
         let alive = self.running.keys().copied().collect();
         self.schedule = Schedule::new(&self.run.state, &alive, self.now());
@@ -336,7 +341,8 @@ impl Driver<'_> {
         self.sweep()
     }
 
-    /// Records as skipped what waits for a lost item because two hands appended without seeing each other.
+    /// Skips items that wait for a lost item, which happens if two writers append without seeing
+    /// each other.
     fn sweep(&mut self) -> Result<(), Error> {
         let mut batch = Batch::default();
         batch.sweep(&self.run.state);
@@ -353,35 +359,35 @@ impl Driver<'_> {
     }
 }
 
-/// Returns the moment to decide by: under a pinned clock no wait would ever end, so none is kept.
+/// Returns the moment to decide by. Under a pinned clock no wait would end, so none is kept.
 fn moment(clock: Clock, steady: &Steady) -> Moment {
     if clock.is_pinned() { Moment::from_millis(i64::MAX) } else { steady.now() }
 }
 
-/// What can go wrong while a run is driven.
+/// Failures to drive a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error(transparent)]
-    Hold(#[from] hold::Error),
+    Hold(#[from] run_lock::Error),
     #[error(transparent)]
-    Claims(#[from] claims::Error),
+    Slots(#[from] slots::Error),
     #[error(transparent)]
     Run(#[from] run::Error),
     #[error(transparent)]
     Coordinate(#[from] coordinate::Error),
-    #[error("the stale lock of the run's ref could not be removed")]
+    #[error("cannot remove the stale lock of the run's ref")]
     StaleLock(#[source] std::io::Error),
-    #[error("what an interrupted attempt left behind could not be cleared away")]
+    #[error("cannot remove the leftovers of an interrupted attempt")]
     Workspace(#[from] workspace::Error),
-    #[error("the work of an interrupted attempt could not be saved")]
+    #[error("cannot save the work of an interrupted attempt")]
     Salvage(#[source] Box<capture::Error>),
-    #[error("work that could not be saved could not be put aside")]
+    #[error("cannot move unsaved work aside")]
     Aside(#[source] std::io::Error),
-    #[error("the transcript or the salvaged work of an attempt could not be kept")]
-    Keep(#[from] retain::Error),
+    #[error("cannot keep the transcript or the salvaged work of an attempt")]
+    Keep(#[from] transcript_refs::Error),
     #[error("{0}")]
     NoSpace(String),
-    #[error("nothing is left to run, yet the run has not settled; this is a defect of git-handoff")]
+    #[error("nothing is left to run, but the run has not settled: internal error, please report it")]
     Stuck,
 }

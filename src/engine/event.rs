@@ -1,13 +1,13 @@
-//! What the library tells while it works; only the command line shows it.
+//! Progress of a run, for the command line to show.
 
 use crate::ledger::chain::Link;
 use crate::model::state::RunState;
 
-/// Something worth telling.
+/// Something to report while a run is driven.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
-    /// An entry was recorded and is visible, and the run stands so.
+    /// An entry was recorded, and the run has this state now.
     Recorded(&'a Link, &'a RunState),
-    /// Something that is not an entry, as a sentence.
+    /// A sentence for the operator.
     Note(String),
 }

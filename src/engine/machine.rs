@@ -1,14 +1,18 @@
-//! Where a run is driven: this repository on this machine.
+//! The machine that drives a run: its worktrees, its environment, and how it confines workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, Executor};
+use crate::git::store::Store;
 use crate::model::catalog::Shape;
+use crate::model::confinement::{Asked, Home};
 use crate::model::digest::Digest;
+use crate::model::limits::Limits;
 use crate::model::plan::Item;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
@@ -18,63 +22,82 @@ use crate::worker::attendant::Attendant;
 use crate::worker::filters::{Filters, Inside};
 use crate::worker::host::{Host, MEETING};
 use crate::worker::live::Lives;
-use crate::worker::sandbox::Sandbox;
-
-use super::{command, ground, mise};
+use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
+use crate::worker::workspace;
 
 use super::secrets::Secrets;
+use super::{command, mise};
 
-/// What the driver needs to know about this machine.
+/// The folder in the user's cache that holds the worktrees of all repositories.
+const FOLDER: &str = "git-handoff";
+
+/// The longest path of a folder for temporary files. Programs put sockets below it, whose whole path
+/// has at most 108 bytes.
+const MAX_TMP_PATH: usize = 70;
+
+/// The length of the path of an attempt's temporary files below the folder of private files.
+const BELOW_PRIVATE: usize = "/0123456789ab/home".len();
+
+/// The variables of the XDG base directories, each with its default below the home directory.
+const XDG: [(&str, &str); 4] = [
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+];
+
+/// Files that git reads by default in its own folder below the home directory.
+const GIT_DEFAULTS: [&str; 2] = ["attributes", "ignore"];
+
+/// Everything that the driver has to know of this machine and this repository.
 #[derive(Clone)]
-pub struct Machine {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The environment of our own process, of which executors see a part.
-    pub ambient: Arc<BTreeMap<String, OsString>>,
-    /// Where worktrees are made.
-    pub host: Arc<Host>,
-    /// What documents and outputs are checked against.
-    pub schemas: Arc<Schemas>,
-    /// What items hand over besides what they say themselves.
-    pub shapes: Arc<Registered<String, Shape>>,
-    /// Where secrets are had from that are not in our environment.
-    pub secrets: Arc<Secrets>,
-    /// Whether to close and seal the run even if not every item got done.
-    pub close: bool,
-    /// How many items this driver runs at the same time, where that is not as the queue says.
-    pub jobs: Option<usize>,
-    /// What other runs have done that need not be done again, where that is wanted.
-    pub reusable: Option<Reusable>,
-    /// The home directory of who drives runs, where there is one.
-    pub home: Option<PathBuf>,
-    /// What relative paths of the configuration start from: the top of the work tree, or, without one, the git directory.
-    pub top: PathBuf,
-    /// What attempts say meanwhile.
-    pub lives: Arc<Lives>,
-    /// What workers are confined with.
-    pub sandbox: Arc<Sandbox>,
-    /// The program that supervises commands, as [`Invocation`](crate::worker::agent::Invocation) says.
-    pub supervisor: Option<Attendant>,
+pub(crate) struct Machine {
+    pub(crate) config: Arc<Config>,
+    /// The environment of this process. Executors see a part of it.
+    pub(crate) ambient: Arc<BTreeMap<String, OsString>>,
+    pub(crate) host: Arc<Host>,
+    /// The registered schemas, for documents and outputs.
+    pub(crate) schemas: Arc<Schemas>,
+    /// The registered shapes, which add to the products that items declare.
+    pub(crate) shapes: Arc<Registered<String, Shape>>,
+    /// Reads secrets that are not in the environment.
+    pub(crate) secrets: Arc<Secrets>,
+    /// Whether to close and seal the run even if not every item is done.
+    pub(crate) close: bool,
+    /// How many items to run at once, instead of as many as the queue says.
+    pub(crate) jobs: Option<usize>,
+    /// Items of other runs to reuse, or `None` to reuse none.
+    pub(crate) reusable: Option<Reusable>,
+    pub(crate) home: Option<PathBuf>,
+    /// The base of relative paths in the configuration: the top of the work tree, or the git
+    /// directory of a bare repository.
+    pub(crate) top: PathBuf,
+    /// The output of running attempts.
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) sandbox: Arc<Sandbox>,
+    /// The program that supervises commands, as
+    /// [`Invocation`](crate::worker::agent::Invocation) says.
+    pub(crate) supervisor: Option<Attendant>,
 }
 
 impl Machine {
-    /// Returns what the configuration and the environment of a repository say.
-    pub fn of(repository: &Repository, close: bool) -> Result<Self, NoCache> {
+    /// Reads the configuration and the environment, and probes which sandboxes work here.
+    pub(crate) fn new(repository: &Repository, close: bool) -> Result<Self, NoCache> {
         let host = Arc::new(host(repository)?);
         let program =
             repository.environment.program.as_deref().filter(|_| cfg!(target_os = "linux")).map(Attendant::beside);
         let mut ambient = (*repository.environment.variables).clone();
-        mise::carry(&repository.environment, &config::work_trees(&repository.store), &mut ambient);
+        mise::set_trust(&repository.environment, &config::work_trees(&repository.store), &mut ambient);
         Ok(Self {
             config: repository.config.clone(),
             ambient: Arc::new(ambient),
-            home: repository.environment.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            home: absolute(&repository.environment, "HOME"),
             top: repository.store.work_dir().unwrap_or_else(|| repository.store.common_dir()),
-            sandbox: Arc::new(ground::sandbox(repository, &host, program.as_ref().map(Attendant::path))),
+            sandbox: Arc::new(sandbox(repository, &host, program.as_ref().map(Attendant::path))),
             host,
             schemas: Arc::new(repository.schemas()),
             shapes: Arc::new(repository.shapes()),
-            secrets: Arc::new(Secrets::of(repository)),
+            secrets: Arc::new(Secrets::new(repository)),
             close,
             jobs: None,
             lives: Arc::default(),
@@ -83,39 +106,64 @@ impl Machine {
         })
     }
 
-    /// Returns where filters run over what an attempt at an item left that another driver began, as far as the configuration still
-    /// says what confines it.
-    pub fn filters(&self, item: &Item) -> Filters {
+    /// Returns where to run filters over the files of an attempt that another driver began, as far
+    /// as the configuration still says how its workers are confined.
+    pub(crate) fn filters(&self, item: &Item) -> Filters {
         let Ok(resolved) = command::resolve(item, &self.config) else { return Filters::Nowhere };
-        match ground::confine(self, &resolved.settings) {
+        match self.confine(&resolved.settings) {
             Ok(by) => Filters::of(by.map(|by| Inside {
                 by: Arc::new(by),
                 env: command::environment(&self.ambient, &resolved.settings),
                 supervisor: self.supervisor.clone(),
-                limits: ground::limits(self, &resolved.settings),
+                limits: self.limits(&resolved.settings),
             })),
             Err(_) => Filters::Nowhere,
         }
     }
+
+    /// Returns how to confine the workers of an executor, or an error if this machine cannot enforce
+    /// what its settings ask for.
+    pub(super) fn confine(&self, settings: &Executor) -> Result<Option<Confinement>, Refused> {
+        let home = self.home.as_deref();
+        let resolve = |path: &PathBuf| resolve_path(path, &self.top, home);
+        // Command lines from tracked files are left out: a commit must not open a file to workers.
+        let lines = [&settings.command, &settings.setup, &settings.verify].into_iter().flatten();
+        let lines = lines.filter(|line| !settings.tracked_lines.contains(*line));
+        let more = More {
+            asked: settings.sandbox.unwrap_or(self.config.sandbox),
+            home: settings.home.unwrap_or_default(),
+            readable: settings.readable.iter().map(resolve).collect(),
+            writable: settings.writable.iter().map(resolve).collect(),
+            named: lines.flat_map(|line| named_in(line, home)).collect(),
+        };
+        self.sandbox.confine(&more, settings.network.unwrap_or(self.config.network))
+    }
+
+    /// Returns how much one attempt of an executor can use: by the executor's own settings, then by
+    /// those for all, then half of the machine's memory. Settings in files of the work tree only
+    /// lower it.
+    pub(super) fn limits(&self, settings: &Executor) -> Limits {
+        let half = Limits { memory: Some(machine_memory() / 2), ..Limits::default() };
+        let all = &self.config;
+        settings.limits.or(all.limits).or(half).at_most(settings.tracked_limits).at_most(all.tracked_limits)
+    }
 }
 
-/// The folder below the user's cache in which the worktrees of all repositories lie.
-pub(super) const FOLDER: &str = "git-handoff";
-
-/// Returns where worktrees are made: outside the repository, under the user's cache.
-pub fn host(repository: &Repository) -> Result<Host, NoCache> {
+/// Returns how worktrees are made for a repository: outside of it, in the user's cache.
+pub(crate) fn host(repository: &Repository) -> Result<Host, NoCache> {
     let (config, environment) = (&repository.config, &repository.environment);
+    let cache = user_folder(environment, "XDG_CACHE_HOME", ".cache").map(|cache| cache.join(FOLDER));
     let root = match &config.workspace_root {
         Some(root) => repository.below_top(root),
-        None => cache(environment).ok_or(NoCache)?.join(FOLDER),
+        None => cache.clone().ok_or(NoCache)?,
     };
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
     let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
-    // Of all repositories of the user, wherever their worktrees are.
-    if let Some(cache) = cache(environment) {
-        host.meeting = cache.join(FOLDER).join(MEETING);
+    // One for all repositories of the user, wherever their worktrees are.
+    if let Some(cache) = cache {
+        host.meeting = cache.join(MEETING);
     }
-    ground::shorten(&mut host, environment);
+    shorten_private(&mut host, environment);
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);
     host.max_product = config.max_product_size;
@@ -126,7 +174,7 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     host.give_refs = config.workspace_refs;
     (host.submodules, host.capture_submodules) = (config.workspace_submodules, config.capture_submodules);
     host.capture_time = Duration::from_secs(config.capture_timeout);
-    // What confined an attempt is known to whoever has it run.
+    // Each attempt sets its own, because only it knows how it was confined.
     host.filters = Filters::Nowhere;
     host.gate = config.gate();
     host.user.clone_from(&config.user);
@@ -135,17 +183,131 @@ pub fn host(repository: &Repository) -> Result<Host, NoCache> {
     Ok(host)
 }
 
-fn cache(environment: &Environment) -> Option<PathBuf> {
-    user_folder(environment, "XDG_CACHE_HOME", ".cache")
+fn absolute(environment: &Environment, variable: &str) -> Option<PathBuf> {
+    environment.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Returns the folder that a variable names, or else that of the home directory.
-fn user_folder(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute(variable).or_else(|| Some(absolute("HOME")?.join(usual)))
+/// Returns the folder that a variable names, or its default below the home directory.
+fn user_folder(environment: &Environment, variable: &str, default: &str) -> Option<PathBuf> {
+    absolute(environment, variable).or_else(|| Some(absolute(environment, "HOME")?.join(default)))
 }
 
-/// There is nowhere to make worktrees.
+/// Moves the workers' private files below the folder of temporary files if their path is too long
+/// for sockets. If another user has that name, they stay, and only sockets may fail.
+fn shorten_private(host: &mut Host, environment: &Environment) {
+    if host.private.as_os_str().len() + BELOW_PRIVATE <= MAX_TMP_PATH {
+        return;
+    }
+    let temporary = absolute(environment, "TMPDIR").filter(|path| path.as_os_str().len() <= MAX_TMP_PATH / 2);
+    let user = rustix::process::geteuid().as_raw();
+    let short = temporary.unwrap_or_else(|| "/tmp".into()).join(format!("git-handoff-{user}"));
+    let is_free = match std::fs::symlink_metadata(&short) {
+        Ok(meta) => meta.is_dir() && meta.uid() == user,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    if is_free {
+        host.private = short;
+    }
+}
+
+/// Finds out how workers of this repository can be confined, unless no executor asks for that.
+/// `program` confines them.
+fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sandbox {
+    let (environment, config, store) = (&repository.environment, &repository.config, &repository.store);
+    let executors = || config.executors.values().chain(config.subagents.values());
+    let mut asked = executors().filter_map(|executor| executor.sandbox);
+    if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
+        return Sandbox::none();
+    }
+    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone(), host.meeting.clone()];
+    // The attempts of other repositories lie beside ours.
+    never.extend(host.root.parent().filter(|all| all.ends_with(FOLDER)).map(Path::to_owned));
+    never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));
+    never.extend(["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DOCKER_HOST"].into_iter().filter_map(|name| {
+        let value = environment.variable(name)?;
+        let path = value.strip_prefix("unix://").unwrap_or(&value);
+        Some(PathBuf::from(path)).filter(|path| path.is_absolute())
+    }));
+    let real = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
+    let home = absolute(environment, "HOME");
+    let top = store.work_dir().unwrap_or_else(|| store.common_dir());
+    let worked = executors().flat_map(|executor| {
+        let own_home = home.clone().filter(|_| executor.home == Some(Home::Real));
+        let writable = executor.writable.iter().map(|path| resolve_path(path, &top, home.as_deref()));
+        writable.chain(own_home).collect::<Vec<_>>()
+    });
+    let outside = configured_files(&config.outside, home.as_deref(), host.user_files.as_deref());
+    let around = Surroundings {
+        worked: worked.map(real).collect(),
+        outside: outside.into_iter().collect(),
+        variables: command::variables(&environment.variables),
+        home,
+        path: folders(environment.path.as_ref()),
+        git_dirs: [store.common_dir(), store.git_dir()].map(real).to_vec(),
+        objects: object_dirs(store, host.submodules),
+        remotes: if host.give_refs { workspace::remotes_here(store) } else { Vec::new() },
+        work_trees: config::work_trees(store),
+        programs: environment.program.iter().cloned().collect(),
+        moved: moved_xdg(environment),
+        private: host.private.clone(),
+        trees: real(host.root.clone()),
+        never: never.into_iter().map(real).collect(),
+        ..Surroundings::default()
+    };
+    Sandbox::probe(around, program, environment.path.as_ref())
+}
+
+/// Returns the folders that workers read objects from: those of git, of checked-out submodules, and
+/// the contents of git-annex.
+fn object_dirs(store: &Store, submodules: bool) -> Vec<PathBuf> {
+    let mut folders = store.object_dirs().unwrap_or_else(|_| vec![store.objects_dir()]);
+    folders.push(store.common_dir().join("annex/objects"));
+    if submodules {
+        folders.extend(workspace::object_dirs(store));
+    }
+    folders
+}
+
+/// Returns the XDG folders that variables move, each with its default, unless the folder contains
+/// the home directory.
+fn moved_xdg(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
+    let home = environment.variable("HOME").map(PathBuf::from).unwrap_or_default();
+    let named = XDG.into_iter().filter_map(|(name, usual)| Some((usual, absolute(environment, name)?)));
+    named.filter(|(usual, folder)| *folder != home.join(usual) && !home.starts_with(folder)).collect()
+}
+
+/// Returns the files that git or this program reads or runs by the user's configuration: the files
+/// of the configuration, the absolute paths in it, and git's default files in `git_folder`.
+///
+/// A worker that could write one of them could run any program with the next git command.
+fn configured_files(outside: &config::Outside, home: Option<&Path>, git_folder: Option<&Path>) -> BTreeSet<PathBuf> {
+    // A relative path stays relative here, and is dropped below.
+    let resolve = |path: &PathBuf| resolve_path(path, Path::new(""), home);
+    // A value can have a program after `!`, or a name before `:`.
+    let values = outside.values.iter().map(|value| value.replace(['!', ':'], " "));
+    let named = values.flat_map(|value| named_in(&value, home));
+    let defaults = git_folder.into_iter().flat_map(|folder| GIT_DEFAULTS.map(|name| folder.join(name)));
+    let files = outside.files.iter().chain(&outside.places).map(resolve);
+    files.chain(named).chain(defaults).filter(|path| path.is_absolute()).collect()
+}
+
+/// Resolves a path in a setting: `~` is the home directory, and relative paths start at `top`.
+fn resolve_path(path: &Path, top: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => top.join(path),
+    }
+}
+
+/// Returns the memory of this machine in bytes.
+fn machine_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    #[expect(clippy::useless_conversion, reason = "the number is narrower on machines of 32 bits")]
+    let units = u64::from(system.totalram);
+    units.saturating_mul(system.mem_unit.into())
+}
+
+/// There is no directory for worktrees.
 #[derive(Debug, thiserror::Error)]
-#[error("neither XDG_CACHE_HOME nor HOME says where worktrees may be made")]
+#[error("cannot choose a directory for worktrees: neither XDG_CACHE_HOME nor HOME is set")]
 pub struct NoCache;

@@ -1,6 +1,6 @@
-//! The trust that mise has in a repository's own settings, which a worktree of it shares.
+//! Passes on the trust in a repository's `mise.toml` to the worktrees of its items.
 //!
-//! mise reads a `mise.toml` only where its user trusted the folder, and each worktree is a folder that it has never seen.
+//! mise reads a `mise.toml` only in folders that its user trusted, and each worktree is a new folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use crate::repository::Environment;
 use crate::worker::sandbox::folders;
 
-/// The variable that names folders whose settings mise trusts, with `:` between them.
+/// The variable that lists the trusted folders, separated by `:`.
 pub(super) const VARIABLE: &str = "MISE_TRUSTED_CONFIG_PATHS";
 
-/// Sets the variable in the environment that workers get a part of if the person trusts one of the work trees; removes it
-/// otherwise.
-pub(super) fn carry(environment: &Environment, work_trees: &[PathBuf], ambient: &mut BTreeMap<String, OsString>) {
+/// Sets the variable for workers if the user trusts one of the work trees; otherwise removes it.
+pub(super) fn set_trust(environment: &Environment, work_trees: &[PathBuf], ambient: &mut BTreeMap<String, OsString>) {
     let listed = ambient.remove(VARIABLE).unwrap_or_default();
     let mut trusted: Vec<PathBuf> = folders(Some(&listed));
     trusted.extend(linked(environment));
@@ -33,7 +32,7 @@ pub(super) fn add(value: &mut OsString, tree: &Path) {
     value.push(tree);
 }
 
-/// Returns the files and folders that the person trusted: mise keeps a link to each.
+/// Returns the files and folders that the user trusted. mise keeps a link to each.
 fn linked(environment: &Environment) -> Vec<PathBuf> {
     let folder = |name: &str| environment.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = folder("MISE_STATE_DIR")

@@ -1,24 +1,24 @@
-//! Drives a run: what comes next is decided by a pure function and done by one driver.
+//! Drives a run: a pure function decides what comes next, and one driver does and records it.
 
-pub mod claims;
 pub mod command;
 pub mod decide;
 pub mod drive;
-mod driving;
 pub mod event;
-pub mod hold;
 pub mod machine;
-pub mod needs;
 pub mod operations;
-pub mod recover;
-pub mod secrets;
+pub mod run_lock;
+
+pub(crate) mod recover;
 
 mod attempt;
-mod ground;
 mod locks;
+mod login;
 mod mise;
+mod needs;
 mod outcome;
-mod outside;
 mod prepare;
 mod products;
-mod retain;
+mod secrets;
+mod slots;
+mod status;
+mod transcript_refs;

@@ -1,28 +1,29 @@
-//! What an item's needs come to at the moment it is dispatched. Pure but for looking up artifacts' blobs.
+//! Resolves the needs of an item when it is dispatched. Pure, except for looking up blobs.
 
 use std::collections::BTreeMap;
 
 use crate::model::digest::{Digest, Oid};
-use crate::model::document::Drift;
 use crate::model::entry::InputRef;
-use crate::model::name::{FilePath, ItemId};
-use crate::model::plan::{Need, ProductKey, Selector, Source};
+use crate::model::name::FilePath;
+use crate::model::plan::{Need, Selector, Source};
 use crate::run::OpenRun;
 
-/// The inputs of one dispatch: what the entry records, and where the bytes are.
+/// The resolved inputs of one dispatch.
 #[derive(Clone, Debug, Default)]
-pub struct Resolved {
-    /// What each key was resolved to.
-    pub refs: BTreeMap<FilePath, InputRef>,
-    /// The blob behind each key, with the digest its bytes must have.
-    pub blobs: BTreeMap<FilePath, (Oid, Digest)>,
+pub(super) struct Resolved {
+    /// The inputs as the entry records them.
+    pub(super) refs: BTreeMap<FilePath, InputRef>,
+    /// The blob of each input, with the digest of its bytes.
+    pub(super) blobs: BTreeMap<FilePath, (Oid, Digest)>,
 }
 
-/// Resolves all needs of the item at a position; its dependencies are done.
-pub fn resolve(run: &OpenRun, at: usize) -> Result<Resolved, Unmet> {
+/// Resolves all needs of an item whose dependencies are done, or returns the reason why a need
+/// cannot be met.
+pub(super) fn resolve(run: &OpenRun, at: usize) -> Result<Resolved, String> {
     let mut resolved = Resolved::default();
     for (key, need) in &run.state.graph.item(at).needs {
-        let (oid, digest) = find(run, key, need)?;
+        let found = find(run, need).map_err(|why| format!("the need {key:?} cannot be met: {why}"));
+        let (oid, digest) = found?;
         let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest };
         resolved.refs.insert(key.clone(), input);
         resolved.blobs.insert(key.clone(), (oid, digest));
@@ -30,53 +31,33 @@ pub fn resolve(run: &OpenRun, at: usize) -> Result<Resolved, Unmet> {
     Ok(resolved)
 }
 
-fn find(run: &OpenRun, key: &FilePath, need: &Need) -> Result<(Oid, Digest), Unmet> {
-    match (&need.from, &need.select) {
+fn find(run: &OpenRun, need: &Need) -> Result<(Oid, Digest), String> {
+    let state = &run.state;
+    let key = need.select.product_key();
+    let product = match (&need.from, &need.select) {
         (Source::Documents, Selector::Document { name, schema }) => {
-            let documents = &run.state.documents;
-            let revision = documents.latest(name).ok_or_else(|| Unmet::Document(key.clone(), name.clone()))?;
-            let drift = schema.as_ref().and_then(|wanted| documents.drift(name, revision.number, wanted));
+            let latest = state.documents.latest(name);
+            let revision = latest.ok_or_else(|| format!("the run holds no document {name:?} yet"))?;
+            let drift = schema.as_ref().and_then(|wanted| state.documents.drift(name, revision.number, wanted));
             match drift {
-                Some(drift) => Err(Unmet::Drift(key.clone(), Box::new(drift))),
-                None => Ok((revision.product.oid, revision.product.sha256)),
+                Some(drift) => return Err(drift.to_string()),
+                None => revision.product,
             }
         }
-        (Source::Item(id), select) => {
-            let missing = || Unmet::Product(key.clone(), id.clone(), select.product_key());
-            let at = run.state.graph.position(id).ok_or_else(missing)?;
-            let product = run.state.items[at].products.get(&select.product_key()).ok_or_else(missing)?;
-            Ok((product.oid, product.sha256))
+        (Source::Item(id), _) => {
+            let product = state.graph.position(id).and_then(|at| state.items[at].products.get(&key));
+            *product.ok_or_else(|| format!("{id:?} is done without the product {key}"))?
         }
         (Source::Artifacts, Selector::Output { path }) => {
-            let missing = || Unmet::Artifact(key.clone(), path.clone());
-            let digest = run.state.submitted.artifacts.get(path).ok_or_else(missing)?;
-            Ok((run.artifact(path).ok_or_else(missing)?, *digest))
+            let digest = state.submitted.artifacts.get(path);
+            let sealed = run.artifact(path).zip(digest.copied());
+            return sealed.ok_or_else(|| format!("there is no artifact {path:?}"));
         }
-        (Source::Elsewhere(_), select) => {
-            let missing = || Unmet::Import(key.clone(), Box::new(need.from.clone()), select.product_key());
-            let product = run.state.submitted.import(need).ok_or_else(missing)?.product;
-            Ok((product.oid, product.sha256))
+        (Source::Elsewhere(_), _) => {
+            let import = state.submitted.import(need);
+            import.ok_or_else(|| format!("nothing was sealed of {} as {key}", need.from))?.product
         }
-        (Source::Artifacts | Source::Documents, select) => {
-            Err(Unmet::Source(key.clone(), Box::new(need.from.clone()), select.product_key()))
-        }
-    }
-}
-
-/// Why a need cannot be met, in the words of the entry that records it.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Unmet {
-    #[error("the need {0:?} cannot be met: {1:?} is done without the product {2}")]
-    Product(FilePath, ItemId, ProductKey),
-    #[error("the need {0:?} cannot be met: there is no artifact {1:?}")]
-    Artifact(FilePath, FilePath),
-    #[error("the need {0:?} cannot be met: the run holds no document {1:?} yet")]
-    Document(FilePath, FilePath),
-    #[error("the need {0:?} cannot be met: {1}")]
-    Drift(FilePath, Box<Drift>),
-    #[error("the need {0:?} cannot be met: nothing was sealed of {1} as {2}")]
-    Import(FilePath, Box<Source>, ProductKey),
-    #[error("the need {0:?} cannot be met: {1} has no product {2}")]
-    Source(FilePath, Box<Source>, ProductKey),
+        (from @ (Source::Artifacts | Source::Documents), _) => return Err(format!("{from} has no product {key}")),
+    };
+    Ok((product.oid, product.sha256))
 }

@@ -1,4 +1,4 @@
-//! What is done with the driver: runs are driven, and those that wait for it are found.
+//! Operations that drive runs, and that find runs to drive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,39 +23,39 @@ use crate::plan::schemas::Schemas;
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, unarchived_runs};
-use crate::run::{self, Denied, OpenRun, Target, View, taking};
+use crate::run::{self, Denied, OpenRun, Target, View, statements};
 use crate::worker::live::Lives;
 use crate::worker::sandbox;
 
 use super::event::Progress;
 use super::machine::{Machine, NoCache};
-use super::{command, drive, ground};
+use super::{command, drive};
 
-/// A run of this many entries leaves so many loose objects that they are packed at its end.
+/// A sealed run with this many entries is packed, because it leaves many loose objects.
 const LARGE: u64 = 5_000;
 
-/// How the names of agents begin, in which entries are written.
+/// The prefix of actors that are agents.
 const AGENT: &str = "agent:";
 
-/// How a run is to be driven.
+/// Options for driving a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct How {
-    /// Seal what has settled even if not every item is done.
+pub struct DriveOptions {
+    /// Seal a settled run even if not every item is done.
     pub close: bool,
-    /// Take the products of items of sealed runs that had just the same to do, instead of making them again.
+    /// Reuse products of identical items from sealed runs.
     pub reuse: bool,
-    /// How many items are to run at the same time, where that is not as the queue says.
+    /// Run at most this many items at once, instead of as many as the queue says.
     pub jobs: Option<usize>,
 }
 
-/// A run that may be driven, which the caller can look at before it is.
+/// A run that is ready to be driven, for the caller to inspect first.
 pub struct Drivable<'r> {
     repository: &'r Repository,
     open: OpenRun,
     machine: Machine,
 }
 
-/// How driving a run ended.
+/// The result of driving a run.
 pub struct Driven {
     /// The run as it is now.
     pub view: View,
@@ -65,53 +65,48 @@ pub struct Driven {
     pub sealed: Option<RunSealed>,
 }
 
-/// How driving a run ended: what `run --json` prints.
+/// The result of driving a run, as `run --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/run.json describes the fields")]
 pub struct DrivenShown<'a> {
     schema: &'static str,
-    /// The run.
     pub run: &'a RunId,
-    /// Whether nothing is left to do.
     pub settled: bool,
-    /// Whether it is sealed.
     pub sealed: bool,
-    /// Whether it was interrupted before the run had settled.
     pub interrupted: bool,
-    /// Its root, if it was sealed now.
+    /// The root, if the run was sealed now.
     pub root: Option<Digest>,
-    /// The rules that stopped before the run was done, each with the reason; absent if none did.
+    /// The rules that stopped before the run was done, each with the reason.
     #[serde(rename = "stoppedShort", skip_serializing_if = "BTreeMap::is_empty")]
     pub stopped_short: BTreeMap<&'a ItemId, &'a str>,
-    /// The number of items per status, red ones apart from those that are done.
+    /// The number of items by status. Red items are counted apart from done ones.
     pub counts: BTreeMap<&'static str, u64>,
-    /// How its items came out.
     pub outcome: Outcomes,
-    /// Its items.
     pub items: Vec<ItemStatus>,
 }
 
-/// The runs that a driver has something to do for.
+/// The runs that a driver has work for.
 pub struct Unsettled {
     /// In order of name.
     pub runs: Vec<RunId>,
-    /// Those that an agent submitted, which are not driven unless they are named.
+    /// Runs that an agent submitted. They are driven only if named.
     pub of_agents: Vec<RunId>,
-    /// Why others cannot be read.
+    /// Errors of runs that cannot be read.
     pub unreadable: Vec<target::Error>,
 }
 
 impl Repository {
     /// Opens a run to drive it on this machine.
-    pub fn drivable(&self, run: &RunId, wanted: How) -> Result<Drivable<'_>, Error> {
+    pub fn drivable(&self, run: &RunId, wanted: DriveOptions) -> Result<Drivable<'_>, Error> {
         let mut open = self.opened(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
             return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
         }
         self.expect_unrevoked(&open)?;
-        // What came with a fetch while the run was not ready for it.
-        self.take_in_on(&mut open)?;
-        let mut machine = Machine::of(self, wanted.close)?;
+        // A fetch may have brought statements before the run could accept them.
+        self.accept_statements_on(&mut open)?;
+        let mut machine = Machine::new(self, wanted.close)?;
         machine.jobs = wanted.jobs;
         if wanted.reuse {
             machine.reusable = Some(self.reusable(run)?);
@@ -121,7 +116,7 @@ impl Repository {
         Ok(Drivable { repository: self, open, machine })
     }
 
-    /// Refuses to execute what a key may have added that is revoked here by now.
+    /// Refuses a run to which a key can append that is revoked here.
     fn expect_unrevoked(&self, open: &OpenRun) -> Result<(), Error> {
         let revoked = self.options(&Trust::default(), &mut |_| ())?.revoked;
         let keys = &open.state.keys;
@@ -132,7 +127,7 @@ impl Repository {
         }
     }
 
-    /// Finds the runs that have something left to do, be it only to record their seal.
+    /// Finds the runs that are not settled, or whose seal is not recorded yet.
     pub fn unsettled(&self) -> Result<Unsettled, Error> {
         let own = self.own_fingerprint();
         let mut unsettled = Unsettled { runs: Vec::new(), of_agents: Vec::new(), unreadable: Vec::new() };
@@ -163,14 +158,8 @@ impl Repository {
         Ok(unsettled)
     }
 
-    /// Returns the setting by which the agent that an item runs would find its login, and the login's place below the home
-    /// directory; none where it finds it, or nothing is known of the agent.
-    pub fn login_out_of_reach(&self, item: &Item) -> Option<(String, &'static str)> {
-        ground::login_out_of_reach(self, item)
-    }
-
-    /// Returns the files that the command lines of an item name and that are other in the work tree than in the base of its run: an
-    /// attempt finds them as the base has them.
+    /// Returns the files that an item's command lines name and that differ between the work tree
+    /// and the base of the run. Attempts see them as they are in the base.
     pub fn older_in_base(&self, state: &RunState, item: &Item) -> Result<Vec<String>, Error> {
         let Ok(resolved) = command::resolve(item, &self.config) else { return Ok(Vec::new()) };
         let lines = resolved.argv.iter().chain(resolved.setup.iter().flatten()).chain(resolved.verify.iter().flatten());
@@ -180,8 +169,8 @@ impl Repository {
         Ok(work_tree::changed_since(&self.store, state.submitted.base, &paths.map(str::to_owned).collect())?)
     }
 
-    /// Packs what a large run left, unless git is not to be kept in order. What cannot be packed now is packed by git sooner or
-    /// later; the run is not the worse for it.
+    /// Packs the objects of a large run, unless git's maintenance is off. If this fails, git packs
+    /// them later.
     pub fn pack_after(&self, driven: &Driven) -> Result<(), store::Error> {
         if driven.sealed.is_some() && driven.view.head.entries >= LARGE && self.config.maintenance {
             self.store.pack_up()?;
@@ -191,38 +180,41 @@ impl Repository {
 }
 
 impl Drivable<'_> {
-    /// Returns what the run has come to.
+    /// Returns the state of the run.
     pub fn state(&self) -> &RunState {
         &self.open.state
     }
 
-    /// Says which layers of a sandbox are missing on this machine although workers are to be confined as well as it can.
+    /// Returns a note about the sandbox layers that this machine lacks, if confinement is optional.
     pub fn unenforced(&self) -> Option<String> {
         self.machine.sandbox.missing()
     }
 
-    /// Returns what people should know of how this machine confines the run's workers besides that.
+    /// Returns further remarks on how this machine confines the workers of the run.
     pub fn remarks(&self) -> Vec<String> {
         let items = self.open.state.graph.items().iter();
         let named: BTreeMap<_, &Item> =
             items.map(|item| ((&item.executor, item.inputs.get("subagent").and_then(Value::as_str)), item)).collect();
         let executors = named.values().filter_map(|item| command::resolve(item, &self.machine.config).ok());
-        let all = executors.filter_map(|resolved| ground::confine(&self.machine, &resolved.settings).ok().flatten());
-        let said: BTreeSet<String> = all.flat_map(|by| by.remarks()).collect();
-        said.into_iter().collect()
+        let all = executors.filter_map(|resolved| self.machine.confine(&resolved.settings).ok().flatten());
+        let remarks: BTreeSet<String> = all.flat_map(|by| by.remarks()).collect();
+        remarks.into_iter().collect()
     }
 
-    /// Returns what attempts say while the run is driven.
+    /// Returns the output of running attempts.
     pub fn lives(&self) -> Arc<Lives> {
         Arc::clone(&self.machine.lives)
     }
 
-    /// Returns where moments come from.
+    /// Returns the clock of the run's writer.
     pub fn clock(&self) -> Clock {
         self.open.writer().clock
     }
 
-    /// Drives the run until it settles or is interrupted, as [`drive::drive`] does.
+    /// Drives the run until it settles or is interrupted.
+    ///
+    /// After an error the run is as its last entry says, no process is left running, and driving it
+    /// again continues it.
     pub async fn drive(
         mut self,
         interrupt: watch::Receiver<bool>,
@@ -236,7 +228,7 @@ impl Drivable<'_> {
 }
 
 impl Driven {
-    /// Answers how it ended.
+    /// Returns the result as `run --json` prints it.
     pub fn shown(&self) -> DrivenShown<'_> {
         let state = &self.view.state;
         DrivenShown {
@@ -254,7 +246,7 @@ impl Driven {
     }
 }
 
-/// Makes sure that no attempt is spent on a document whose schema is registered and cannot be read.
+/// Returns an error if an open item needs a registered schema that cannot be read.
 fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Error> {
     let items = open.state.graph.items().iter().zip(&open.state.items);
     let open_items = items.filter(|(_, state)| !state.phase.is_terminal()).map(|(item, _)| item);
@@ -267,28 +259,28 @@ fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes sure that no item is dispatched to workers that cannot be confined as they are to be.
+/// Returns an error if the workers of an open item cannot be confined as configured.
 fn check_sandboxes(open: &OpenRun, machine: &Machine) -> Result<(), Error> {
     let items = open.state.graph.items().iter().zip(&open.state.items);
     for (item, _) in items.filter(|(_, state)| !state.phase.is_terminal()) {
-        // One that cannot be resolved fails by itself, and says why.
+        // An item that cannot be resolved fails by itself, with a reason.
         if let Ok(resolved) = command::resolve(item, &machine.config) {
-            ground::confine(machine, &resolved.settings)?;
+            machine.confine(&resolved.settings)?;
         }
     }
     Ok(())
 }
 
-/// Why runs are not driven.
+/// Failures to drive a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("the schema {schema} {why}")]
     Schema { schema: Schema, why: Unreadable },
-    #[error("the key {key}, which is revoked here, may add to the run {:?}; nothing of it is executed", run.as_str())]
+    #[error("the key {key}, which is revoked here, can append to the run {:?}, so it is not executed", run.as_str())]
     Revoked { run: RunId, key: String },
     #[error(transparent)]
-    TakingIn(#[from] taking::Error),
+    Statements(#[from] statements::Error),
     #[error(transparent)]
     Run(#[from] run::Error),
     #[error(transparent)]
@@ -299,7 +291,7 @@ pub enum Error {
     Sandbox(#[from] sandbox::Refused),
     #[error(transparent)]
     Denied(#[from] Denied),
-    #[error("the work tree could not be compared with the base of the run")]
+    #[error("cannot compare the work tree with the base of the run")]
     WorkTree(#[from] work_tree::Error),
     #[error(transparent)]
     Drive(#[from] drive::Error),

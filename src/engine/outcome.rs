@@ -1,27 +1,27 @@
-//! The entries that the end of an attempt comes to. Pure.
+//! Turns the end of an attempt into entries. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, ItemReconciled, Outcome};
+use crate::model::entry::{Again, Event, ItemEnded, ItemReconciled, Outcome};
+use crate::model::name::ItemId;
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::run::reuse::Found;
-use crate::run::steer::lost_with;
+use crate::run::steer::{dropped, lost_with, requeued};
 
 use super::attempt::{Finished, Job, Verdict};
 use super::decide::{LONGEST_WAIT, left_waiting};
 
-/// What is to be recorded next, with no item skipped twice.
+/// Collects entries to record next, and skips no item twice.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// The events in order.
     pub(super) entries: Vec<NewEntry>,
     skipped: BTreeSet<usize>,
 }
 
 impl Batch {
-    /// Adds what a finished attempt comes to: done, failed for good, or to be tried again.
+    /// Adds the end of an attempt: done, failed, or to be retried.
     pub(super) fn finished(&mut self, state: &RunState, finished: &Finished, attempts_left: bool, now: Moment) {
         let at = finished.at;
         let transcript = finished.transcript.as_ref().map(|kept| kept.transcript);
@@ -47,19 +47,17 @@ impl Batch {
             }
             verdict => {
                 let done = matches!(verdict, Verdict::Done);
+                let status = if done { Outcome::Done } else { Outcome::Failed };
                 self.push(Event::ItemReconciled(ItemReconciled {
-                    item: finished.item.clone(),
-                    attempt: finished.attempt,
-                    status: if done { Outcome::Done } else { Outcome::Failed },
                     reason: verdict.reason().or(finished.red.as_deref()).map(str::to_owned),
                     exit: finished.exit,
                     duration_ms: finished.duration_ms,
                     products: finished.products.clone(),
                     verify: finished.verify,
                     transcript,
-                    reused: None,
                     blocks: finished.blocks.clone(),
                     summary: finished.summary.clone(),
+                    ..reconciled(&finished.item, finished.attempt, status)
                 }));
                 if !done {
                     self.cascade(state, at);
@@ -70,93 +68,59 @@ impl Batch {
         }
     }
 
-    /// Adds the end of an item whose products another run has.
+    /// Adds the end of an item that reuses the products of another run.
     pub(super) fn reused(&mut self, job: &Job, found: Found) {
         let event = Event::ItemReconciled(ItemReconciled {
-            item: job.item.clone(),
-            attempt: job.attempt,
-            status: Outcome::Done,
-            reason: None,
-            exit: None,
-            duration_ms: 0,
             products: found.products,
             verify: found.verify,
-            transcript: None,
             reused: Some(found.reused),
             blocks: found.blocks,
-            summary: None,
+            ..reconciled(&job.item, job.attempt, Outcome::Done)
         });
         self.entries.push(NewEntry::Reused(event, found.evidence));
     }
 
-    /// Adds the failure of an item without a process, and all that is lost with it; attempt 0 where nothing was dispatched.
+    /// Adds a failure without a process, and skips its dependents. The attempt is 0 if there was no
+    /// dispatch.
     pub(super) fn failed(&mut self, state: &RunState, at: usize, attempt: u32, reason: String) {
         self.push(Event::ItemReconciled(ItemReconciled {
-            item: state.graph.item(at).id.clone(),
-            attempt,
-            status: Outcome::Failed,
             reason: Some(reason),
-            exit: None,
-            duration_ms: 0,
-            products: BTreeMap::new(),
-            verify: None,
-            transcript: None,
-            reused: None,
-            blocks: Vec::new(),
-            summary: None,
+            ..reconciled(&state.graph.item(at).id, attempt, Outcome::Failed)
         }));
         self.cascade(state, at);
     }
 
-    /// Adds that a crash took an attempt, and that another will follow.
+    /// Adds that a crash of the driver ended an attempt, and that another will follow.
     pub(super) fn crashed(&mut self, state: &RunState, at: usize, detail: String) {
-        self.push(Event::ItemRequeued(ItemEnded {
-            item: state.graph.item(at).id.clone(),
-            attempt: state.items[at].attempts,
-            reason: Again::Crash,
-            detail: Some(detail),
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            not_before: None,
-            blocks: Vec::new(),
-        }));
+        self.push(Event::ItemRequeued(ItemEnded { detail: Some(detail), ..requeued(state, at, Again::Crash) }));
     }
 
-    /// Adds the skipping of everything that is lost with an item, through the whole graph at once.
+    /// Skips everything that depends on an item, directly or not.
     pub(super) fn cascade(&mut self, state: &RunState, at: usize) {
-        let cause = &state.graph.item(at).id;
-        for lost in lost_with(state, at) {
-            if self.skipped.insert(lost) {
-                self.push(Event::ItemSkipped(ItemDropped {
-                    item: state.graph.item(lost).id.clone(),
-                    attempt: state.items[lost].attempts,
-                    reason: format!("it depends on {cause:?}, which did not get done"),
-                }));
-            }
-        }
+        let reason = format!("it depends on {:?}, which did not get done", state.graph.item(at).id);
+        self.skip(state, lost_with(state, at), &reason);
     }
 
-    /// Adds the skipping of everything that a red gate blocks.
+    /// Skips everything that a red gate blocks.
     fn block(&mut self, state: &RunState, at: usize) {
-        let gate = &state.graph.item(at).id;
+        let reason = format!("it depends on the gate {:?}, whose check failed", state.graph.item(at).id);
         for &dependent in state.graph.dependents(at) {
-            if state.items[dependent].phase != Phase::Waiting || state.needs_output(dependent, at) {
-                continue;
-            }
-            for lost in [dependent].into_iter().chain(lost_with(state, dependent)) {
-                if self.skipped.insert(lost) {
-                    self.push(Event::ItemSkipped(ItemDropped {
-                        item: state.graph.item(lost).id.clone(),
-                        attempt: state.items[lost].attempts,
-                        reason: format!("it depends on the gate {gate:?}, whose check failed"),
-                    }));
-                }
+            if state.items[dependent].phase == Phase::Waiting && !state.needs_output(dependent, at) {
+                let lost = [dependent].into_iter().chain(lost_with(state, dependent));
+                self.skip(state, lost, &reason);
             }
         }
     }
 
-    /// Adds the skipping of items that wait for one that is lost, with everything that is lost with them.
+    fn skip(&mut self, state: &RunState, items: impl IntoIterator<Item = usize>, reason: &str) {
+        for at in items {
+            if self.skipped.insert(at) {
+                self.push(Event::ItemSkipped(dropped(state, at, reason)));
+            }
+        }
+    }
+
+    /// Skips items that wait for a lost one, and everything that depends on them.
     pub(super) fn sweep(&mut self, state: &RunState) {
         let lost: BTreeSet<usize> = left_waiting(state).into_iter().map(|(_, with)| with).collect();
         lost.into_iter().for_each(|at| self.cascade(state, at));
@@ -167,7 +131,26 @@ impl Batch {
     }
 }
 
-/// Returns how many milliseconds to wait after the nth failure in a row: twice as long each time, up to a limit.
+/// Returns the end of an attempt with nothing but its status.
+fn reconciled(item: &ItemId, attempt: u32, status: Outcome) -> ItemReconciled {
+    ItemReconciled {
+        item: item.clone(),
+        attempt,
+        status,
+        reason: None,
+        exit: None,
+        duration_ms: 0,
+        products: BTreeMap::new(),
+        verify: None,
+        transcript: None,
+        reused: None,
+        blocks: Vec::new(),
+        summary: None,
+    }
+}
+
+/// Returns the delay after the nth failure in a row, in milliseconds. It doubles each time, up to a
+/// limit.
 fn backoff(failures: u32) -> u64 {
     (1000 << failures.min(20)).min(LONGEST_WAIT)
 }

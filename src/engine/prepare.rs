@@ -1,4 +1,4 @@
-//! Puts together what one dispatch is given: the entry, the manifest it seals, and the job.
+//! Prepares one dispatch: its entry, the manifest, and the job.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,27 +21,27 @@ use crate::worker::sandbox::Confinement;
 
 use super::attempt::{self, Job};
 use super::machine::Machine;
-use super::{command, ground, needs};
+use super::{command, needs};
 
-/// Puts together what an item will be given; an error is the reason it fails for.
+/// Prepares the dispatch of an item, or returns the reason why the item fails.
 pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
     let state = &run.state;
     let item = state.graph.item(at);
-    let inputs = needs::resolve(run, at).map_err(|e| e.to_string())?;
-    let mut resolved = command::resolve(item, &machine.config).map_err(|e| e.to_string())?;
+    let inputs = needs::resolve(run, at)?;
+    let mut resolved = command::resolve(item, &machine.config)?;
     if state.is_gate(at) {
-        // Its verdict is a result, and another attempt would only ask again.
+        // The verdict of a gate is its result, so a retry would not help.
         resolved.on_verify_fail = OnVerifyFail::Keep;
     }
     let promised = promised(item, &machine.shapes)?;
     let pipeline = pipeline(run, item)?;
     if pipeline.is_some() {
-        // Its blocks say what is checked.
+        // The blocks of a pipeline do their own checks.
         resolved.verify = None;
     }
     let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
-    let confinement = ground::confine(machine, &resolved.settings).map_err(|e| e.to_string())?;
+    let confinement = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
     let submitted = serde_json::Value::Object(item.inputs.clone());
     let manifest = Manifest {
@@ -102,7 +102,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         secrets: machine.secrets.clone(),
         keep: machine.config.keep,
         lives: machine.lives.clone(),
-        limits: ground::limits(machine, &resolved.settings),
+        limits: machine.limits(&resolved.settings),
         command: resolved,
         pipeline,
         supervisor: machine.supervisor.clone(),
@@ -111,9 +111,11 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     Ok((fired, manifest, job))
 }
 
-/// Takes credentials out of the configured command lines, and keeps the digest of what they were if there are any.
+/// Removes credentials from the configured command lines, and records the digest of the original
+/// lines if there were any.
 ///
-/// A manifest is kept and shared, and the configuration is not. `argv` is configured unless the plan says it.
+/// Manifests are shared; the configuration is not. `argv` comes from the configuration unless the
+/// plan sets it.
 fn redacted(mut manifest: Manifest, is_argv_configured: bool) -> Manifest {
     let before = manifest.digest_of_lines();
     let argv = manifest.argv.iter_mut().filter(|_| is_argv_configured);
@@ -123,7 +125,8 @@ fn redacted(mut manifest: Manifest, is_argv_configured: bool) -> Manifest {
     manifest
 }
 
-/// Returns the blob of the pipeline that an item names, and what that was when it was sealed with the run.
+/// Returns the blob of the pipeline that an item names, with the digest that was sealed with the
+/// run.
 fn pipeline(run: &OpenRun, item: &Item) -> Result<Option<(Oid, Digest)>, String> {
     let Some(named) = item.inputs.get(PIPELINE) else { return Ok(None) };
     let name = named.as_str().ok_or("`inputs.pipeline` is no name of a pipeline")?;
@@ -134,8 +137,8 @@ fn pipeline(run: &OpenRun, item: &Item) -> Result<Option<(Oid, Digest)>, String>
     Ok(Some((blob.ok_or_else(not_sealed)?, digest)))
 }
 
-/// Returns the patch and the outputs that an item is to hand over, with what outputs claim to be: its own word comes before that of its
-/// shape. A shape that cannot be read promises nothing that could be held to.
+/// Returns the patch and the outputs that an item must produce, with the schemas of outputs. Its
+/// own declarations override those of its shape.
 fn promised(item: &Item, shapes: &Registered<String, Shape>) -> Result<BTreeMap<ProductKey, Option<Schema>>, String> {
     let shape = match &item.subagent_shape {
         None => None,
@@ -147,6 +150,6 @@ fn promised(item: &Item, shapes: &Registered<String, Shape>) -> Result<BTreeMap<
     let by_shape = shape.into_iter().flat_map(|shape| &shape.produces);
     let every = by_shape.chain(item.produces.iter().flatten());
     let every = every.map(|produced| (produced.select.product_key(), produced.schema.clone()));
-    // That a file becomes a document is for the plan alone to say.
+    // Only the plan decides which outputs become documents.
     Ok(every.filter(|(key, _)| !matches!(key, ProductKey::Document(_))).collect())
 }

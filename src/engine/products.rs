@@ -1,4 +1,5 @@
-//! What a finished attempt hands over: what capture took, and the outputs that the plan makes documents.
+//! Takes the products of a finished attempt: the captured files, and the outputs that become
+//! documents.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +17,19 @@ use crate::worker::workspace::Workspace;
 
 use super::attempt::{Job, Verdict};
 
-/// How many of the repositories that were left out are named.
+/// The most repositories that a note names.
 const MOST_NAMED: usize = 10;
 
-/// The products of an attempt.
 pub(super) struct Taken {
     pub(super) products: BTreeMap<ProductKey, Product>,
-    /// Keeps them until a ref reaches them.
+    /// Keeps the objects until a ref reaches them.
     pub(super) kept: Kept,
-    /// The repositories in the worktree that are in none of them.
+    /// Repositories in the worktree that no product includes.
     pub(super) left_out: Vec<String>,
 }
 
 impl Taken {
-    /// Says which repositories are in no product; nothing if there are none.
+    /// Returns a note about repositories that no product includes, or `None` if there are none.
     pub(super) fn note(&self, item: &ItemId) -> Option<String> {
         let (named, more) = self.left_out.split_at(self.left_out.len().min(MOST_NAMED));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
@@ -39,7 +39,8 @@ impl Taken {
     }
 }
 
-/// Takes the products of an attempt, unless they were taken on the way; what is not as the plan says fails it.
+/// Takes the products of an attempt, or those captured by its pipeline. Fails the attempt if they
+/// do not match the plan.
 pub(super) fn take(
     workspace: &Workspace,
     host: &Host,
@@ -48,7 +49,7 @@ pub(super) fn take(
 ) -> Result<Taken, Verdict> {
     let captured = match captured {
         Some(captured) => captured,
-        None => capture::capture(workspace, host).map_err(|error| not_taken(&error))?,
+        None => capture::capture(workspace, host).map_err(|error| capture_failed(&error))?,
     };
     expect_none_of_submodules(workspace, host, &captured.outputs)?;
     let outputs = with_submodules(captured.outputs, captured.submodules)?;
@@ -63,12 +64,11 @@ pub(super) fn take(
         }
     }
     expect_promised(host, job, &products)?;
-    large::take_over(workspace, &captured.large).map_err(|error| not_taken(&error))?;
+    large::take_over(workspace, &captured.large).map_err(|error| capture_failed(&error))?;
     Ok(Taken { products, kept: captured.kept, left_out: captured.left_out })
 }
 
-/// Refuses an output that a worker left where the change to a submodule belongs, whether there is one or not: only what we found
-/// there is called that.
+/// Rejects an output at a path that is reserved for the changes to a submodule.
 fn expect_none_of_submodules(
     workspace: &Workspace,
     host: &Host,
@@ -77,7 +77,7 @@ fn expect_none_of_submodules(
     if outputs.keys().all(|path| format::submodule_of(path).is_none()) {
         return Ok(());
     }
-    let reserved = capture::submodule_outputs(workspace, host).map_err(|error| not_taken(&error))?;
+    let reserved = capture::submodule_outputs(workspace, host).map_err(|error| capture_failed(&error))?;
     match outputs.keys().find(|path| reserved.contains(*path)) {
         Some(path) => {
             Err(Verdict::failed(format!("the item left the output `{path}`, where the change to a submodule belongs")))
@@ -86,7 +86,6 @@ fn expect_none_of_submodules(
     }
 }
 
-/// Returns the outputs with the changes to submodules.
 fn with_submodules(
     mut outputs: BTreeMap<FilePath, Product>,
     submodules: BTreeMap<FilePath, Product>,
@@ -98,8 +97,8 @@ fn with_submodules(
     Ok(outputs)
 }
 
-/// Returns whether products that another run has are what the item is to hand over: they are held against all that they would be
-/// held against had it been run.
+/// Returns true if the products of another run pass all checks that this item's own products would
+/// have to pass.
 pub(super) fn fit(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> bool {
     let outputs = products.iter().filter_map(|(key, product)| Some((key.output()?.clone(), *product))).collect();
     let Ok(declared) = documents(host, job, &outputs) else { return false };
@@ -108,7 +107,8 @@ pub(super) fn fit(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Produc
     there.eq(&declared) && expect_promised(host, job, products).is_ok()
 }
 
-/// Checks that products are what the item, or its shape, declares, and that nothing is missing that others need.
+/// Checks that all promised products exist and match their schemas, and that no product is missing
+/// that another item needs.
 fn expect_promised(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Product>) -> Result<(), Verdict> {
     for (key, schema) in &job.promised {
         let Some(product) = products.get(key) else {
@@ -125,16 +125,16 @@ fn expect_promised(host: &Host, job: &Job, products: &BTreeMap<ProductKey, Produ
     }
 }
 
-/// Says what it means that products could not be taken.
-pub(super) fn not_taken(error: &capture::Error) -> Verdict {
+/// Returns the verdict for a failed capture.
+pub(super) fn capture_failed(error: &capture::Error) -> Verdict {
     match error {
         capture::Error::Refused(why) => Verdict::failed(why.clone()),
         capture::Error::Secret(secret) => Verdict::hopeless(secret.to_string()),
-        error => Verdict::of("the products could not be taken: ", error, Verdict::failed),
+        error => Verdict::from_error("the products could not be taken: ", error, Verdict::failed),
     }
 }
 
-/// Returns the outputs that are documents as well; each is there, and what it is declared to be.
+/// Returns the outputs that become documents. Each must exist and match its schema.
 fn documents(
     host: &Host,
     job: &Job,

@@ -1,4 +1,4 @@
-//! Clears away what a dead driver left on the disk, before anything is dispatched again.
+//! Cleans up after a dead driver, before anything is dispatched.
 
 use std::error::Error;
 use std::io;
@@ -15,12 +15,14 @@ use crate::worker::salvage::{self, Salvaged};
 use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
 use crate::worker::{host::Host, survivors};
 
-use super::retain;
+use super::transcript_refs;
 
-/// Ends what still runs, saves the work to the salvage ref, and removes the worktrees; returns what to tell the operator.
+/// Ends leftover processes, saves the work of their attempts to the salvage ref, and removes the
+/// worktrees. Returns notes for the operator.
 ///
-/// To be called while holding the run. `filters` says where those run that a file of an item's may go through. Work that cannot be saved stays where it is, and the note says where.
-pub fn clear(
+/// The caller holds the run lock. `filters` returns where the filters of an item run. Work that
+/// cannot be saved stays on disk, and a note says where.
+pub(crate) fn clear(
     run: &RunId,
     run_state: &RunState,
     host: &Host,
@@ -34,18 +36,18 @@ pub fn clear(
         }
         let (item, attempt) = (leftover.item.clone(), leftover.attempt);
         let Some(workspace) = Workspace::reopen(host, run, leftover, run_state.submitted.base)? else {
-            notes.push(format!("{item}: what stood in the place of attempt {attempt}'s worktree was removed"));
+            notes.push(format!("{item}: removed files that were in the way of the worktree of attempt {attempt}"));
             continue;
         };
         let at = run_state.graph.position(&item);
         let state = at.map(|at| &run_state.items[at]);
         let done = state.is_some_and(|state| state.phase == Phase::Done && state.attempts == attempt);
         if done || !workspace.was_started() {
-            // Its products are recorded, and the driver died before it could tidy up; or nothing ever ran in it.
+            // The products are recorded and only the worktree is left, or nothing ever ran in it.
             workspace.remove()?;
             continue;
         }
-        // Nothing of it is saved, and room may be short.
+        // None of these files are saved, and removing them makes space.
         workspace.remove_private()?;
         let filters = at.map_or(Filters::Nowhere, |at| filters(run_state.graph.item(at)));
         match salvage::salvage(&workspace, &host.filtering(filters)) {
@@ -53,11 +55,11 @@ pub fn clear(
                 notes.extend(saved.told(&item, attempt));
                 let Salvaged { tree, kept: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
-                retain::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
+                transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;
                 notes.push(format!("{item}: the work of attempt {attempt} was saved to {}", format::salvage_ref(run)));
             }
             Ok(None) => {}
-            // There is space again some day, or a driver without this limit; until then the work waits where it is.
+            // The work waits on disk until there is space again.
             Err(error) if is_shortage(&error) => {
                 return Err(super::drive::Error::Salvage(Box::new(error)));
             }
@@ -77,9 +79,14 @@ pub fn clear(
     Ok(notes)
 }
 
-/// Ends what still runs in attempts that were left, and removes their worktrees with the work in them; returns what to tell the
-/// operator. To be called while holding the run.
-pub fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) -> Result<Vec<String>, super::drive::Error> {
+/// Ends leftover processes, and discards the work of their attempts. Returns notes for the
+/// operator. The caller holds the run lock.
+pub(crate) fn discard(
+    host: &Host,
+    run: &RunId,
+    left: Vec<Leftover>,
+    base: Oid,
+) -> Result<Vec<String>, super::drive::Error> {
     let mut notes = Vec::new();
     for leftover in left {
         survivors::end(survivors::Left::Stranded, &leftover.dir);
@@ -91,15 +98,17 @@ pub fn discard(host: &Host, run: &RunId, left: Vec<Leftover>, base: Oid) -> Resu
     Ok(notes)
 }
 
-/// Returns whether something failed because the machine, or a limit on this process, has too little for now.
+/// Returns true if an operation failed because the machine, or a limit of this process, lacks
+/// something for now.
 ///
-/// What git says comes as text, in which only the full disk is looked for: workers choose the names of files in it.
+/// In git's messages this looks only for the full disk, because workers choose the file names in
+/// them.
 fn is_shortage(error: &(dyn Error + 'static)) -> bool {
     causes::chain(error).any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_short))
         || in_words(error).contains("No space left on device")
 }
 
-/// Returns true if something failed because a file system, or a user's share of it, is full.
+/// Returns true if an operation failed because a file system or a quota is full.
 pub(super) fn is_full(error: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     let is_full = |error: &io::Error| matches!(error.kind(), QuotaExceeded | StorageFull);
@@ -113,7 +122,7 @@ fn is_short(error: &io::Error) -> bool {
     let files = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
     #[cfg(not(unix))]
     let files: [i32; 0] = [];
-    // No process can be forked: that, too, is told as something that would block.
+    // A failed fork is also reported as `WouldBlock`.
     matches!(error.kind(), OutOfMemory | QuotaExceeded | StorageFull | WouldBlock)
         || error.raw_os_error().is_some_and(|code| files.contains(&code))
 }

@@ -1,4 +1,4 @@
-//! Has the values of secrets that are not in our environment: from a command, or from a file.
+//! Reads secrets that are not in the environment: from a command, or from a file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,14 +16,14 @@ use crate::config::{SecretEnv, SecretSource};
 use crate::repository::{Environment, Repository};
 use crate::worker::redact::Redactor;
 
-/// How long a command may take: it may ask a person, or a server far away.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of a secret's command, which may ask a person or a remote server.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The most bytes of a secret: what an environment holds of one variable.
-const LONGEST: u64 = 128 << 10;
+/// The most bytes of a secret. Linux allows no more for one variable.
+const MAX_SECRET: u64 = 128 << 10;
 
-/// Values of secrets, each had once for as long as the driver lives.
-pub struct Secrets {
+/// Secrets, each read once and kept while the driver lives.
+pub(crate) struct Secrets {
     ambient: Arc<BTreeMap<String, OsString>>,
     environment: Arc<Environment>,
     top: PathBuf,
@@ -31,8 +31,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Returns one that knows of none yet.
-    pub fn of(repository: &Repository) -> Self {
+    /// Returns an empty cache.
+    pub(crate) fn new(repository: &Repository) -> Self {
         let store = &repository.store;
         Self {
             ambient: repository.environment.variables.clone(),
@@ -42,32 +42,36 @@ impl Secrets {
         }
     }
 
-    /// Returns the values of those that are not in our environment. What fails is tried again the next time.
+    /// Reads secrets that are not in the environment. A failed read is retried the next time.
     ///
-    /// `env` is what the attempt is given besides: a secret that is handed through from our environment has to be set there.
+    /// `env` is the environment of the attempt, which must contain each secret that comes from
+    /// there.
     pub(super) fn values(
         &self,
         wanted: &[SecretEnv],
         env: &BTreeMap<String, OsString>,
-    ) -> Result<Vec<(String, OsString)>, Error> {
-        // Held while a command runs, so that it runs once.
+    ) -> Result<Vec<(String, OsString)>, String> {
+        // The lock is held while a command runs, so that it runs only once.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut values = Vec::new();
         for SecretEnv { name, source, key } in wanted {
-            let failed = |why: Why| Error { key: key.clone(), name: name.clone(), why };
+            let failed = |why: String| format!("cannot read the secret {name} of `{key}`: {why}");
             let value = match (known.get(source), source) {
                 (_, SecretSource::Environment) if env.get(name).is_some_and(|value| !value.is_empty()) => continue,
-                (_, SecretSource::Environment) => return Err(failed(Why::Unset)),
+                (_, SecretSource::Environment) => {
+                    let why = "it is not set in the environment of `git handoff run`, or set to nothing";
+                    return Err(failed(why.to_owned()));
+                }
                 (Some(value), _) => value.clone(),
                 (None, SecretSource::Command(line)) => self.run(line).map_err(failed)?,
                 (None, SecretSource::File(file)) => {
                     let path = self.top.join(self.environment.expand(file.as_ref()));
-                    read(&mut File::open(&path).map_err(|e| failed(Why::File(path.clone(), e)))?)
-                        .map_err(|e| failed(Why::File(path, e)))?
+                    let value = File::open(&path).and_then(|mut file| read(&mut file));
+                    value.map_err(|error| failed(format!("cannot read {}: {error}", path.display())))?
                 }
             };
             if value.is_empty() || value.as_encoded_bytes().contains(&0) {
-                return Err(failed(Why::Empty));
+                return Err(failed("it is empty, or not valid in an environment variable".to_owned()));
             }
             known.insert(source.clone(), value.clone());
             values.push((name.clone(), value));
@@ -75,16 +79,18 @@ impl Secrets {
         Ok(values)
     }
 
-    fn run(&self, line: &str) -> Result<OsString, Why> {
-        // A file, so that a child that stays behind with a pipe open does not hold us up.
-        let mut out = tempfile::tempfile().map_err(Why::Start)?;
+    /// Returns the output of a command. An error never contains it.
+    fn run(&self, line: &str) -> Result<OsString, String> {
+        let failed = |error: io::Error| format!("cannot run its command: {error}");
+        // A file, because a background process that keeps a pipe open would block us.
+        let mut out = tempfile::tempfile().map_err(failed)?;
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(&self.top).env_clear().envs(self.ambient.iter());
-        command.stdin(Stdio::null()).stdout(out.try_clone().map_err(Why::Start)?).stderr(Stdio::null());
-        let mut child = command.process_group(0).spawn().map_err(Why::Start)?;
-        let until = Instant::now() + PATIENCE;
+        command.stdin(Stdio::null()).stdout(out.try_clone().map_err(failed)?).stderr(Stdio::null());
+        let mut child = command.process_group(0).spawn().map_err(failed)?;
+        let until = Instant::now() + TIME_LIMIT;
         let status = loop {
-            match child.try_wait().map_err(Why::Start)? {
+            match child.try_wait().map_err(failed)? {
                 Some(status) => break status,
                 None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
                 None => {
@@ -92,21 +98,21 @@ impl Secrets {
                     let killed =
                         group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
                     if killed.is_none_or(|killed| killed.is_err()) {
-                        child.kill().map_err(Why::Start)?;
+                        child.kill().map_err(failed)?;
                     }
-                    child.wait().map_err(Why::Start)?;
-                    return Err(Why::TimedOut);
+                    child.wait().map_err(failed)?;
+                    return Err(format!("its command took longer than {} s", TIME_LIMIT.as_secs()));
                 }
             }
         };
         if !status.success() {
-            return Err(Why::Failed(status));
+            return Err(format!("its command failed ({status})"));
         }
-        out.rewind().and_then(|()| read(&mut out)).map_err(Why::Start)
+        out.rewind().and_then(|()| read(&mut out)).map_err(failed)
     }
 }
 
-/// Puts the secrets of a job that are not in our environment into its own; an error is the reason that it fails for.
+/// Adds secrets to the environment of a job, or returns the reason why the attempt fails.
 pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
     let settings = &job.command.settings;
     if settings.secret_env.is_empty() {
@@ -115,12 +121,12 @@ pub(super) async fn fetch(job: &mut Job) -> Result<(), String> {
     let (secrets, wanted, env) = (job.secrets.clone(), settings.secret_env.clone(), job.env.clone());
     let fetched =
         tokio::task::spawn_blocking(move || secrets.values(&wanted, &env)).await.map_err(|e| e.to_string())?;
-    job.env.extend(fetched.map_err(|e| e.to_string())?);
+    job.env.extend(fetched?);
     Ok(())
 }
 
 impl Job {
-    /// Returns the values of the variables that are secrets.
+    /// Returns the values of all secrets of the job.
     pub(super) fn secret_values(&self) -> Vec<Vec<u8>> {
         let values = self.command.settings.secret_env.iter().filter_map(|secret| self.env.get(&secret.name));
         values.map(|value| value.as_encoded_bytes().to_vec()).collect()
@@ -128,7 +134,8 @@ impl Job {
 }
 
 impl Finished {
-    /// Takes values of secrets out of what is told of the attempt: names that a worker chose stand in it.
+    /// Removes values of secrets from all texts about the attempt. They can contain file names that
+    /// a worker chose.
     pub(super) fn redact(&mut self, values: &[Vec<u8>]) {
         let reason = match &mut self.verdict {
             Verdict::Failed { reason, .. } | Verdict::NoSpace(reason) => Some(reason),
@@ -143,11 +150,11 @@ impl Finished {
     }
 }
 
-/// Reads a value, without its last line end.
+/// Reads a value, without its final line ending.
 fn read(file: &mut File) -> io::Result<OsString> {
     let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
+    file.take(MAX_SECRET + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SECRET {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     if bytes.ends_with(b"\n") {
@@ -155,30 +162,4 @@ fn read(file: &mut File) -> io::Result<OsString> {
         bytes.pop_if(|last| *last == b'\r');
     }
     Ok(OsString::from_vec(bytes))
-}
-
-/// A secret could not be had; what a command printed is never said.
-#[derive(Debug, thiserror::Error)]
-#[error("the secret {name} of `{key}` could not be had: {why}")]
-pub(super) struct Error {
-    key: String,
-    name: String,
-    why: Why,
-}
-
-/// Why not.
-#[derive(Debug, thiserror::Error)]
-enum Why {
-    #[error("it is not set in the environment of `git handoff run`, or set to nothing")]
-    Unset,
-    #[error("its command could not be run: {0}")]
-    Start(io::Error),
-    #[error("its command failed ({0})")]
-    Failed(std::process::ExitStatus),
-    #[error("its command took longer than {} s", PATIENCE.as_secs())]
-    TimedOut,
-    #[error("{file} could not be read: {1}", file = .0.display())]
-    File(PathBuf, io::Error),
-    #[error("it is empty, or no text that an environment can hold")]
-    Empty,
 }

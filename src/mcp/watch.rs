@@ -6,7 +6,7 @@ use std::time::Duration;
 use git_handoff::model::name::RunId;
 use git_handoff::run::View;
 use git_handoff::run::list::counts;
-use git_handoff::run::logged::entry_shown;
+use git_handoff::run::log_entry::entry_shown;
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};

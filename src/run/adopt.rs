@@ -1,9 +1,9 @@
-//! Continues a run whose owners cannot go on: a new run of the same plan, which takes over what the old one has done.
+//! Continues a run whose owners cannot go on, as a new run of the same plan.
 //!
-//! The new run seals the signed entries of the old one. An item that was done there is recorded as done here, with the same
-//! products, and those entries show that the old run made them.
+//! The new run seals the signed entries of the old one. Items that are done there are recorded as
+//! done in the new run with the same products, and the sealed entries prove their origin.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -30,45 +30,44 @@ use super::submission::{self, Wanted};
 use super::target::{self, Target};
 use super::{Denied, NewEntry, OpenRun, Vetted, coordinate};
 
-/// What a new run seals of the one that it continues, besides the plan.
+/// The files of a continued run that the new run seals.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Carried {
-    /// The artifacts, as they were sealed then.
+    /// The blobs of the artifacts, with their digests.
     pub artifacts: BTreeMap<FilePath, (Oid, Digest)>,
-    /// The run.
     pub continues: Continues,
-    /// The bytes of the evidence.
     pub evidence: Vec<u8>,
 }
 
-/// A run that continues another one: what `adopt-run` prints.
+/// A run that continues another one, as `adopt-run` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/adopt-run.json describes the fields")]
 pub struct AdoptedRun {
     schema: &'static str,
-    /// The new run.
     pub run: RunId,
-    /// Whether it was created now, and not by an earlier call of the same command.
+    /// Whether it was created now, not by an earlier call.
     pub created: bool,
-    /// The run that it continues.
     pub continues: RunId,
-    /// How many entries that run had, its seal aside.
+    /// The number of entries of that run, without its seal.
     pub entries: u64,
-    /// The Merkle root over them.
+    /// The Merkle root over these entries.
     pub root: Digest,
     /// The items that were taken over, in the order in which they were done.
     pub taken: Vec<ItemId>,
-    /// How many items are left to do.
+    /// The number of items that are left to do.
     pub left: usize,
-    /// What whoever adopts the run should know.
+    /// Warnings of the submission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl Repository {
-    /// Continues a run under another id, with our key as its owner. Problems of its plan here are an answer, not a failure.
+    /// Continues a run under another id, with our key as its owner. Problems of its plan are a
+    /// result, not an error.
     ///
-    /// The run must verify with all its products, and every key that signed it must be known here. Calling this again takes over
-    /// what an interrupted call left out.
+    /// The run and all its products must verify, and every key that signed it must be known here.
+    /// Calling this again completes an interrupted call.
     pub fn adopt_run(&self, text: &str, id: &RunId) -> Result<Result<AdoptedRun, Problems>, Error> {
         let old = self.continuable_elsewhere(&Target::find(&self.store, text)?)?;
         if old.run == *id {
@@ -108,7 +107,7 @@ impl Repository {
         }))
     }
 
-    /// Lets a run pass of which all keys are known here, sealed or not.
+    /// Passes a run through the gate, sealed or not, if all its keys are known here.
     fn continuable_elsewhere(&self, target: &Target) -> Result<Vetted, Error> {
         let options = self.options(&Trust::default(), &mut |_| ())?;
         let logs = Logs::read(&self.store)?;
@@ -121,7 +120,7 @@ impl Repository {
         Ok(Vetted::read(&self.store, &admitted)?)
     }
 
-    /// Returns what entry 0 says of the run that is continued, and the bytes that show it.
+    /// Returns what entry 0 records of the continued run, and the evidence.
     fn entries_of(&self, old: &Vetted) -> Result<(Continues, Vec<u8>), Error> {
         let commit = |oid: Oid| -> Result<String, Error> {
             let (_, raw) = self.store.read(oid).map_err(super::Error::from)?;
@@ -146,7 +145,7 @@ impl Repository {
         old.state.submitted.artifacts.iter().map(one).collect()
     }
 
-    /// Returns what the run took from elsewhere itself, with the evidence that it sealed.
+    /// Returns the imports of the old run, with their evidence.
     fn imported(&self, old: &Vetted) -> Result<BTreeMap<String, Found>, Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
         let RunSubmitted { imports, .. } = &old.state.submitted;
@@ -158,23 +157,17 @@ impl Repository {
         imports.iter().map(one).collect()
     }
 
-    /// Records what the old run has done, in its order, as far as it can be taken over; returns the items.
+    /// Records the results of the old run in their order, as far as the new run allows. Returns the
+    /// items.
     fn carry(&self, open: &mut OpenRun, old: &Vetted, continues: &Continues) -> Result<Vec<ItemId>, Error> {
-        let (mut fired, mut taken) = (HashMap::new(), Vec::new());
+        let mut taken = Vec::new();
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
-                Event::ItemFired(e) => {
-                    fired.insert(&e.item, (e, link.tree));
-                    continue;
+                Event::ItemReconciled(e) if may_take(&open.state, e) => {
+                    let manifest = self.manifest(old, &e.item)?;
+                    self.expect_here(old, e)?;
+                    done_again(open, continues, &manifest, e)
                 }
-                Event::ItemReconciled(e) => match fired.get(&e.item) {
-                    Some((dispatch, tree)) if may_take(&open.state, e) => {
-                        let manifest = self.manifest(old, dispatch, *tree)?;
-                        self.expect_here(old, e)?;
-                        done_again(open, continues, &manifest, (dispatch, e))
-                    }
-                    _ => Vec::new(),
-                },
                 Event::DocumentWritten(e) => vec![written_again(open, e)],
                 Event::RunExtended(e) if e.cause == Cause::Actor => added_again(old, e),
                 _ => Vec::new(),
@@ -184,7 +177,7 @@ impl Repository {
                 continue;
             }
             match open.record(&entries) {
-                // What cannot be recorded as the new run stands is left to it: an item that waits for people, for one.
+                // The new run does such items itself, for example those that wait for people.
                 Err(super::Error::Illegal(_)) => {}
                 Err(other) => return Err(other.into()),
                 Ok(links) if links.is_empty() => {}
@@ -197,13 +190,12 @@ impl Repository {
         Ok(taken)
     }
 
-    fn manifest(&self, old: &Vetted, dispatch: &ItemFired, tree: Oid) -> Result<Manifest, Error> {
+    /// Returns the manifest of the attempt that did an item, which is its last.
+    fn manifest(&self, old: &Vetted, item: &ItemId) -> Result<Manifest, Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
-        let path = old.state.layout().manifest(&dispatch.item);
-        let blob = self.store.blob_at(tree, &path).map_err(super::Error::from)?.ok_or_else(unreadable)?;
-        let bytes = self.store.read_blob(blob).map_err(super::Error::from)?;
-        let manifest = Manifest::parse(&bytes).map_err(|_| unreadable())?;
-        if Digest::of(&bytes) == dispatch.manifest { Ok(manifest) } else { Err(unreadable()) }
+        let blob = old.file(&self.store, &old.state.layout().manifest(item))?.ok_or_else(unreadable)?;
+        let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
+        Manifest::parse(&bytes).map_err(|_| unreadable())
     }
 
     fn expect_here(&self, old: &Vetted, e: &ItemReconciled) -> Result<(), Error> {
@@ -214,19 +206,15 @@ impl Repository {
     }
 }
 
-/// Returns true if an item was done here in its own attempt, is green, and waits in the new run.
+/// Returns true if the old run itself did an item, the item is green, and it waits in the new run.
 fn may_take(state: &RunState, e: &ItemReconciled) -> bool {
     let waits = state.graph.position(&e.item).is_some_and(|at| state.items[at].phase == Phase::Waiting);
     e.status == Outcome::Done && e.attempt > 0 && !e.is_red() && e.reused.is_none() && waits
 }
 
-/// Returns the entries by which an item of the old run is done in the new one; none where its pipeline is another here.
-fn done_again(
-    open: &OpenRun,
-    continues: &Continues,
-    old: &Manifest,
-    (dispatch, e): (&ItemFired, &ItemReconciled),
-) -> Vec<NewEntry> {
+/// Returns the entries that record an item as done in the new run, or nothing if its pipeline
+/// differs here.
+fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemReconciled) -> Vec<NewEntry> {
     let state = &open.state;
     let Some(at) = state.graph.position(&e.item) else { return Vec::new() };
     let named = state.graph.item(at).pipeline().and_then(|name| state.pipelines.get(name));
@@ -247,7 +235,7 @@ fn done_again(
         item: e.item.clone(),
         attempt,
         manifest: Digest::of(&manifest.canonical()),
-        input_refs: dispatch.input_refs.clone(),
+        input_refs: old.input_refs.clone(),
     };
     let ended = ItemReconciled {
         attempt,
@@ -265,13 +253,14 @@ fn done_again(
     ]
 }
 
-/// Returns the entry by which a document of the old run stands on the new one, by the word of whoever adopts.
+/// Returns the entry that writes a document of the old run again, with us as its author.
 fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
     let author = open.writer().actor.clone();
     NewEntry::Plain(Event::DocumentWritten(DocumentWritten { author, said: None, ..e.clone() }))
 }
 
-/// Returns the entry that adds items which an actor added to the old run; none where one of them names a pipeline.
+/// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
+/// them names a pipeline.
 fn added_again(old: &Vetted, e: &RunExtended) -> Vec<NewEntry> {
     let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
     match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
@@ -282,21 +271,21 @@ fn added_again(old: &Vetted, e: &RunExtended) -> Vec<NewEntry> {
     }
 }
 
-/// Why a run was not continued.
+/// Failures to continue a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("the run {0:?} cannot continue itself: name another id with --id")]
     SameId(RunId),
-    #[error("the run {:?} is signed with the key {key}, which is not known here, so it is not continued", run.as_str())]
+    #[error("cannot continue the run {:?}: it is signed with the key {key}, which is not known here", run.as_str())]
     Stranger { run: RunId, key: String },
-    #[error("the run {:?} is there already, and does not continue {:?} as that stands now", run.as_str(), old.as_str())]
+    #[error("the run {:?} exists, and does not continue the current state of {:?}", run.as_str(), old.as_str())]
     Other { run: RunId, old: RunId },
     #[error("the entries of the run {:?} have {bytes} bytes; at most {} can be sealed with another run", run.as_str(), bounds::BLOB)]
     TooLarge { run: RunId, bytes: usize },
     #[error("the products of {:?} of the run {:?} are not here", item.as_str(), run.as_str())]
     Absent { run: RunId, item: ItemId },
-    #[error("the run {:?} cannot be read whole", .0.as_str())]
+    #[error("cannot read all of the run {:?}", .0.as_str())]
     Unreadable(RunId),
     #[error(transparent)]
     Barred(#[from] Barred),

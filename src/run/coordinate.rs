@@ -1,8 +1,8 @@
-//! The coordinator: applies the rules of a run to the documents that it holds, and records the items that they create.
+//! The coordinator: applies the rules of a run, and records the items that they create.
 //!
-//! It holds no state and judges nothing itself. What it does follows from the chain alone, so that any number of coordinators
-//! on any number of machines, restarted at any moment, create each item exactly once: an item is named after its rule and
-//! what the rule saw, and it is recorded by a compare-and-swap against just the state in which that was so.
+//! It has no state of its own: its decisions follow from the chain alone. So any number of
+//! coordinators on any machines create each item exactly once. An item is named after its rule and
+//! the rule's input, and a compare-and-swap records it only on the state that it was decided by.
 
 use std::collections::BTreeMap;
 
@@ -10,41 +10,23 @@ use crate::git::store::Store;
 use crate::ledger::chain::Link;
 use crate::model::entry::{Cause, Event};
 use crate::model::judge::{self, Act, Judgement};
-use crate::model::name::{ItemId, RunId};
+use crate::model::name::RunId;
 use crate::model::rule::Rule;
 use crate::model::state::RunState;
-use crate::run::stops::{self, read};
+use crate::run::stopped_rules::{self, read};
 use crate::run::{self, NewEntry, OpenRun};
 
-/// What a rule does as a run stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Due {
-    /// The rule.
-    pub rule: ItemId,
-    /// What it does.
-    pub act: Act,
-}
-
-impl Due {
-    fn entry(self) -> NewEntry {
-        match self.act {
-            Act::Create(items) => NewEntry::Extended(Cause::Rule(self.rule), items, BTreeMap::new()),
-            Act::Conclude(concluded) => NewEntry::Plain(Event::RunConcluded(concluded)),
-        }
-    }
-}
-
-/// What changed since a run's rules were looked at.
+/// The changes since a run's rules were last applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Changed {
-    /// Whether there are revisions of documents that they were not held against.
+    /// Whether there are new revisions of documents.
     pub documents: bool,
-    /// Whether something became of items, or some were added.
+    /// Whether items were added or changed.
     pub items: bool,
 }
 
 impl Changed {
-    /// Anything may have.
+    /// Everything may have changed.
     pub const ANYTHING: Self = Self { documents: true, items: true };
 
     fn may_concern(self, rule: &Rule) -> bool {
@@ -52,31 +34,25 @@ impl Changed {
     }
 }
 
-/// Returns what the rules of a run do as it stands, each as if it were the only one, in the order of the rules.
-pub fn due(store: &Store, state: &RunState) -> Result<Vec<Due>, Error> {
-    let due = state.rules.iter().map(|rule| one(store, state, rule)).collect::<Result<Vec<_>, _>>();
-    Ok(due?.into_iter().flatten().collect())
-}
-
-/// Returns whether any rule does something as a run stands, of those that what changed may concern.
+/// Returns true if a rule that the changes may concern has an action now.
 pub fn is_due(store: &Store, state: &RunState, changed: Changed) -> Result<bool, Error> {
     for rule in state.rules.iter().filter(|rule| changed.may_concern(rule)) {
-        if one(store, state, rule)?.is_some() {
+        if action(store, state, rule)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn one(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Due>, Error> {
+fn action(store: &Store, state: &RunState, rule: &Rule) -> Result<Option<Act>, Error> {
     if state.sealed || state.is_ended() {
         return Ok(None);
     }
-    let act = judge::acts(state, rule, |name, revision| read(store, name, revision))?;
-    Ok(act.map(|act| Due { rule: rule.id().clone(), act }))
+    Ok(judge::acts(state, rule, |name, revision| read(store, name, revision))?)
 }
 
-/// Returns true if a rule of a run stopped short as it stands: such a run does not seal itself.
+/// Returns true if a rule of a run stopped before the run was done. Such a run does not seal
+/// itself.
 pub fn has_stopped_short(store: &Store, state: &RunState) -> Result<bool, Error> {
     for rule in &state.rules {
         if judge::stopped_short(state, rule, |name, revision| read(store, name, revision))?.is_some() {
@@ -86,50 +62,55 @@ pub fn has_stopped_short(store: &Store, state: &RunState) -> Result<bool, Error>
     Ok(false)
 }
 
-/// Returns for every rule of a run what it comes to as the run stands, and why.
+/// Returns the result of every rule in the current state, with the reasons.
 pub fn explain(store: &Store, state: &RunState) -> Result<Vec<Judgement>, Error> {
     let judged = state.rules.iter().map(|rule| judge::judge(state, rule, |name, revision| read(store, name, revision)));
     Ok(judged.collect::<Result<_, _>>()?)
 }
 
-/// Records what the rules do until none does anything, and returns the entries.
+/// Records the actions of the rules until no rule has one, and returns the entries.
 ///
-/// Each is held against the state that those before it leave, and nothing is recorded unless all of it is: whoever appends first is
-/// taken in, and the rules are looked at anew. So what is recorded follows from exactly the state before it. A run of `max_items`
-/// items does not grow.
+/// Each action is decided by the state after those before it, and all are recorded with one swap.
+/// If another writer appends first, all are decided again. A run does not grow beyond `max_items`.
 pub fn apply(run: &mut OpenRun, max_items: usize) -> Result<Vec<Link>, Error> {
     loop {
         run.publish()?;
-        // After a whole round in which none does anything, none will.
+        // Once a whole round has no action, no rule has one.
         let (mut at, mut idle) = (0, 0);
         while idle < run.state.rules.len() {
             let rule = &run.state.rules[at % run.state.rules.len()];
-            let due = one(run.store(), &run.state, rule)?;
+            let (id, act) = (rule.id().clone(), action(run.store(), &run.state, rule)?);
             (at, idle) = (at + 1, idle + 1);
-            let Some(due) = due else { continue };
+            let entry = match act {
+                None => continue,
+                Some(Act::Create(items)) => {
+                    let count = run.state.items.len() + items.len();
+                    if !items.is_empty() && count > max_items {
+                        run.drop_staged()?;
+                        return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
+                    }
+                    NewEntry::Extended(Cause::Rule(id), items, BTreeMap::new())
+                }
+                Some(Act::Conclude(concluded)) => NewEntry::Plain(Event::RunConcluded(concluded)),
+            };
             idle = 0;
-            let count = run.state.items.len() + due.act.items().len();
-            if !due.act.items().is_empty() && count > max_items {
-                run.forget()?;
-                return Err(Error::TooMany { run: run.id().clone(), count, most: max_items });
-            }
-            run.stage(&[due.entry()])?;
+            run.stage(&[entry])?;
         }
-        // A crash here leaves unreachable objects; the next coordinator comes to the same.
+        // A crash here only leaves unreachable objects.
         if let Some(links) = run.publish_unless_raced()? {
             return Ok(links);
         }
     }
 }
 
-/// What can go wrong while rules are applied.
+/// Failures to apply rules.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error(transparent)]
     Run(#[from] run::Error),
     #[error(transparent)]
-    Document(#[from] stops::Unreadable),
+    Document(#[from] stopped_rules::Unreadable),
     #[error("the rules of {run:?} would give it {count} items; at most {most} are allowed")]
     TooMany { run: RunId, count: usize, most: usize },
 }

@@ -1,4 +1,4 @@
-//! How two states, or two revisions of a document, differ, as JSON has it.
+//! Compares two states of a thread, or two revisions of a document.
 
 use serde::Serialize;
 
@@ -6,31 +6,31 @@ use crate::git::program::{self, Git};
 use crate::model::json::changes::{Change, Changes};
 
 /// The most bytes of a patch in an answer.
-const MOST_PATCH: usize = 1 << 20;
+const MAX_PATCH: usize = 1 << 20;
 
-/// How two of them differ: what `thread diff --json` and `doc diff --json` print.
+/// A difference, as `thread diff --json` and `doc diff --json` print it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
     schema: &'static str,
-    /// The fields that differ, as many as are told; absent where not both are JSON.
+    /// The first fields that differ, or `None` unless both are JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<Change>>,
-    /// How many more fields differ; absent where none does.
+    /// The number of further fields that differ, or `None` if there are no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
-    /// A patch from the first to the second, of all that they hold.
+    /// A patch from the first to the second.
     pub patch: String,
-    /// Whether there is more of the patch than is answered.
+    /// Whether the patch was cut off.
     pub truncated: bool,
 }
 
 impl Difference {
-    /// Answers with the fields that differ and with what a call of git prints.
+    /// Returns a difference with the output of a git command as its patch.
     pub fn of(fields: Option<Changes>, call: Git) -> Result<Self, program::Error> {
         let (mut patch, mut all) = (Vec::new(), 0);
         call.stream(&mut |chunk| {
             all += chunk.len();
-            patch.extend_from_slice(&chunk[..chunk.len().min(MOST_PATCH.saturating_sub(patch.len()))]);
+            patch.extend_from_slice(&chunk[..chunk.len().min(MAX_PATCH.saturating_sub(patch.len()))]);
             Ok(())
         })?;
         let truncated = all > patch.len();

@@ -1,16 +1,17 @@
-//! What a plan takes from other runs and from threads: found, judged and copied before the run is made, so that it rests on nothing
-//! but itself.
+//! Imports: products of other runs and states of threads that a plan uses. They are verified and
+//! copied before the run is created, so that it depends only on itself.
 //!
-//! Only what verifies is taken from: a run that is sealed, a thread that holds, and neither against the word of the reader's signers.
+//! Sources must verify: a run must be sealed, a thread must be intact, and the reader's signers
+//! must not have revoked either.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Seek as _;
 
 use crate::git::store::Store;
 use crate::ledger::prove;
 use crate::model::catalog::Catalog;
 use crate::model::causes::in_words;
-use crate::model::credential::gate::{Gate, Scan, Secret};
+use crate::model::credential::gate::Gate;
 use crate::model::elsewhere::{Elsewhere, Evidence, of_checkpoint};
 use crate::model::entry::{Event, Product};
 use crate::model::json::JsonPath;
@@ -30,27 +31,26 @@ use super::adopt::Carried;
 use super::target::{self, Target, located};
 use super::view::View;
 
-/// A product that is to be sealed with a run, and what shows where it comes from.
+/// A product to seal with a run, with the evidence of its origin.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Found {
-    /// The product.
     pub product: Product,
-    /// The bytes of the evidence.
     pub evidence: Vec<u8>,
 }
 
-/// All that a plan takes from elsewhere, by [`Need::import`], and what whoever submits it should know.
+/// All imports of a plan, by [`Need::import`].
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Imports {
-    /// The products.
     pub found: BTreeMap<String, Found>,
-    /// Keys of which nobody said anything.
+    /// Warnings about unknown keys.
     pub warnings: Vec<String>,
-    /// What is sealed of a run that is continued.
+    /// The files of the run that this one continues.
     pub carried: Option<Carried>,
 }
 
-/// Why nothing is taken, and which field of the need says what cannot be had.
+/// The reason why an import is rejected, and the field of the need that is wrong.
 struct Refusal {
     field: &'static str,
     code: Code,
@@ -58,7 +58,7 @@ struct Refusal {
     near: Option<String>,
 }
 
-/// Looks for what needs name; what was looked at once is not verified again.
+/// Finds the products that needs name. Each source is verified once.
 struct Search<'r> {
     store: &'r Store,
     options: Options,
@@ -71,7 +71,7 @@ struct Search<'r> {
 }
 
 impl Repository {
-    /// Finds all that the items of a plan take from elsewhere.
+    /// Finds all imports of a plan.
     pub(super) fn imports(&self, plan: &Plan, catalog: &Catalog) -> Result<Imports, Problems> {
         let mut problems = Problems::default();
         if plan.items.iter().flat_map(Item::elsewhere).next().is_none() {
@@ -120,7 +120,7 @@ impl Search<'_> {
         let found = match from {
             Elsewhere::Item { item, .. } => self.of_item(&from.place(), item, select, wanted)?,
             Elsewhere::Checkpoint { remote, thread, at } => {
-                self.of_checkpoint((remote.as_ref(), thread), at.as_ref(), select)?
+                self.of_checkpoint(remote.as_ref(), thread, at.as_ref(), select)?
             }
         };
         self.check_bytes(&from.import(select), &found.product)?;
@@ -163,7 +163,7 @@ impl Search<'_> {
             return Err(unusable("is red: its check did not pass"));
         }
         let key = select.product_key();
-        // What a patch was built on is in it.
+        // A patch contains the patches that it was built on.
         let below = if key == ProductKey::Patch { view.state.built_upon(at) } else { BTreeSet::new() };
         if let Some(red) = below.into_iter().find(|below| view.state.items[*below].red) {
             let red = &view.state.graph.item(red).id;
@@ -174,18 +174,18 @@ impl Search<'_> {
             prove::Error::NoProduct(..) => refused("select", Code::UndeclaredProduct, error.to_string()),
             other => unusable(&format!("cannot be proven: {other}")),
         })?;
-        let missing = || refused("select", Code::UndeclaredProduct, format!("{item} did not hand over {key}"));
+        let missing = || refused("select", Code::UndeclaredProduct, format!("{item} has no product {key}"));
         let product = proof.product.as_ref().map(|handed| handed.is).ok_or_else(missing)?;
         Ok(Found { product, evidence: Evidence::Item(Box::new(proof)).canonical() })
     }
 
-    /// Reads a run that may be taken from.
+    /// Reads a run if it is sealed and verifies.
     fn read_run(&mut self, target: &Target, place: &str) -> Result<View, String> {
         let beside = (self.store, &AtHand::logs(&self.logs));
         let run = (&target.run, target.reference.as_str());
         let report = verify_beside(&mut self.copies, beside, run, &self.options).map_err(|e| e.to_string())?;
         if !report.sealed {
-            return Err(format!("the run {place} is not sealed: nothing has signed what came of it yet"));
+            return Err(format!("the run {place} is not sealed: its products are not signed yet"));
         }
         if let Some(why) = finding(&report) {
             return Err(format!("the run {place} does not verify: {why}"));
@@ -196,7 +196,8 @@ impl Search<'_> {
 
     fn of_checkpoint(
         &mut self,
-        (remote, thread): (Option<&FilePath>, &ThreadId),
+        remote: Option<&FilePath>,
+        thread: &ThreadId,
         at: Option<&CheckpointId>,
         select: &Selector,
     ) -> Result<Found, Refusal> {
@@ -214,7 +215,7 @@ impl Search<'_> {
         let named = named.ok_or_else(missing)?;
         let checkpoint = spoken(sound, named).ok_or_else(missing)?;
         if at.is_some() && checkpoint.id != named.id {
-            let why = format!("{} went back to {}: name that one", named.id, checkpoint.id);
+            let why = format!("{} is a rollback to {}: name that one", named.id, checkpoint.id);
             return Err(refused("from", Code::BadSource, why));
         }
         let product = match of_checkpoint(&select.product_key()) {
@@ -230,7 +231,7 @@ impl Search<'_> {
         Ok(Found { product, evidence: Evidence::Checkpoint(commit).canonical() })
     }
 
-    /// Reads a thread that may be taken from.
+    /// Reads a thread if it verifies.
     fn read_thread(
         &mut self,
         remote: Option<&FilePath>,
@@ -253,63 +254,41 @@ impl Search<'_> {
             Err(Unproven::Tampered(why) | Unproven::Untrusted(why)) => {
                 Err(format!("the thread {place} does not verify: {why}"))
             }
-            Err(Unproven::Unread) => Err(format!("the thread {place} could not be read to its first entry")),
+            Err(Unproven::Unread) => Err(format!("cannot read the thread {place} to its first entry")),
         })
     }
 
-    /// Says of which keys nobody said anything.
+    /// Adds warnings about unknown keys.
     fn warn(&mut self, what: &str, signers: &[SignerSeen]) {
-        let unknown = signers.iter().filter(|signer| !signer.trusted);
-        self.warnings.extend(
-            unknown.map(|signer| {
-                format!("{what} is by a key that is not known here: {}; {HOW_TO_KNOW}", signer.fingerprint)
-            }),
-        );
+        for signer in signers.iter().filter(|signer| !signer.trusted) {
+            let key = &signer.fingerprint;
+            self.warnings.push(format!("{what} is by a key that is not known here: {key}; {HOW_TO_KNOW}"));
+        }
     }
 
-    /// Reads the bytes once: they are here, they are what was said, and there is no secret among them.
+    /// Checks that the bytes are here, match the product, and contain no secret.
     fn check_bytes(&self, name: &str, product: &Product) -> Result<(), Refusal> {
         let bad = |why: String| refused("", Code::BadSource, why);
         if !self.store.contains(product.oid) {
-            return Err(bad("the bytes are not here: fetch them first, for they are sealed with this run".to_owned()));
+            return Err(bad(
+                "the bytes are not here: fetch them first, because they are sealed with this run".to_owned()
+            ));
         }
-        let mut scan = Scanned { scan: self.gate.scan(name).map_err(|e| bad(e.to_string()))?, found: None };
-        let read = self.store.copy_blob(product.oid, &mut scan);
-        if let Some(secret) = scan.found.or_else(|| scan.scan.finish().err()) {
-            return Err(bad(secret.to_string()));
+        let mut copy = tempfile::tempfile().map_err(|error| bad(error.to_string()))?;
+        let is = self.store.copy_blob(product.oid, &mut copy).map_err(|error| bad(error.to_string()))?;
+        if is != (product.sha256, product.size) {
+            return Err(bad("the bytes that are here do not match the product".to_owned()));
         }
-        match read {
-            Ok(read) if read == (product.sha256, product.size) => Ok(()),
-            Ok(_) => Err(bad("the bytes that are here are not those that were handed over".to_owned())),
-            Err(error) => Err(bad(error.to_string())),
+        let scanned = copy.rewind().and_then(|()| self.gate.check_reader(name, &mut copy));
+        match scanned.map_err(|error| bad(error.to_string()))? {
+            Ok(()) => Ok(()),
+            Err(secret) => Err(bad(secret.to_string())),
         }
-    }
-}
-
-/// Bytes on their way past the gate.
-struct Scanned<'g> {
-    scan: Scan<'g>,
-    found: Option<Secret>,
-}
-
-impl Write for Scanned<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.scan.push(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(secret) => {
-                self.found = Some(secret);
-                Err(io::Error::other("there is a secret in it"))
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
 impl Item {
-    /// Returns the needs that are bound to what lies outside the run.
+    /// Returns the needs for products from outside the run.
     pub(super) fn elsewhere(&self) -> impl Iterator<Item = (&FilePath, &Need, &Elsewhere)> {
         self.needs.iter().filter_map(|(key, need)| match &need.from {
             Source::Elsewhere(from) => Some((key, need, from)),
@@ -318,7 +297,7 @@ impl Item {
     }
 }
 
-/// Returns the checkpoint whose entry names the content of one: of what was gone back to, the one it was gone back to.
+/// Returns the checkpoint with the content. A rollback has that of the checkpoint it went back to.
 fn spoken<'s>(sound: &'s Sound, checkpoint: &'s Checkpoint) -> Option<&'s Checkpoint> {
     let mut at = checkpoint;
     while let Event::ThreadRolledBack(e) = &at.entry.event {
@@ -327,7 +306,7 @@ fn spoken<'s>(sound: &'s Sound, checkpoint: &'s Checkpoint) -> Option<&'s Checkp
     Some(at)
 }
 
-/// Refuses a product that its plan declares as another type than the consumer takes.
+/// Returns an error if the producer declares another type than the consumer takes.
 fn check_type(producer: &Item, key: &ProductKey, wanted: Option<&str>) -> Result<(), Refusal> {
     let mut declared = producer.produces.iter().flatten();
     let is = declared.find(|produced: &&Produced| produced.select.product_key() == *key);
@@ -340,7 +319,7 @@ fn check_type(producer: &Item, key: &ProductKey, wanted: Option<&str>) -> Result
     }
 }
 
-/// Returns what speaks against a run that is sealed; that some of its bytes are elsewhere does not.
+/// Returns the first failure of a report. Missing bytes are not a failure.
 fn finding(report: &Report) -> Option<String> {
     let failed = report.rows.iter().find(|row| row.state == State::Failed);
     failed.map(|row| format!("{}: {}", row.name, row.detail))

@@ -1,6 +1,6 @@
-//! The whole way back from an item: what it consumed, who made that of what, over the runs that are here.
+//! Traces the origins of an item: what it consumed and which items made that, over all runs here.
 //!
-//! Every run on the way passes the gate before a word of it is repeated.
+//! Every run on the way passes the gate before any of its entries are used.
 
 mod elsewhere;
 
@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use crate::git::checked;
 use crate::ledger::merkle;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
@@ -16,124 +17,131 @@ use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::reused::Reused;
 use crate::model::thread::CheckpointId;
-use crate::repository::Repository;
+use crate::repository::{Repository, trust};
+use crate::verify;
 
 use super::target::{self, Target};
 use super::{Vetted, View, show};
 use elsewhere::Threads;
 
-/// More steps than this are not gone.
-const MOST: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
-/// The way back: what `lineage` prints.
+/// The origins of an item, as `lineage` prints them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lineage {
     schema: &'static str,
-    /// The steps, each followed by what it rests on, which is one deeper.
+    /// The steps. Each is followed by its own origins, which are one deeper.
     pub steps: Vec<Step>,
 }
 
-/// One thing on the way.
+/// A step of a [`Lineage`].
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/lineage.json describes the fields")]
 pub struct Step {
-    /// How many steps it is from where we began.
     pub depth: usize,
-    /// What it is.
     pub kind: Kind,
-    /// Its run.
     pub run: RunId,
-    /// Its item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
-    /// What it is called among its kind: an artifact's path, a document's name.
+    /// The path of an artifact, or the name of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<FilePath>,
-    /// The thread, of a checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
-    /// The checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointId>,
-    /// The input key under which what is above it consumed it; absent where it only came after it.
+    /// The input key of the item above that consumed it, or `None` if that item only ran after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<FilePath>,
-    /// The product that was consumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub product: Option<String>,
-    /// The digest of the bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
-    /// The root that its run was sealed with; only said of a run that is not here.
+    /// The sealed root of a run that is not here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<Digest>,
-    /// Who made it: the executor of an item, or the author of a document.
+    /// The executor of an item, or the author of a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// How the item stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'static str>,
-    /// Whether the item is done although its check did not pass; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// Whether what it rests on stands further up; only said where it is so.
+    /// Whether its origins are listed at an earlier step.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }
 
-/// What a step is.
+/// The kind of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// An item of a run.
     Item,
-    /// An item of another run, whose products were taken.
+    /// An item of another run, whose products were reused.
     Reused,
-    /// An item of another run, of which a product was sealed with this one.
+    /// An item of another run, with a product that was sealed with this one.
     Imported,
-    /// An item of a run that is not here: its seal and a proof stand in for it.
+    /// An item of a run that is not here. The seal and a proof of it are.
     Proven,
-    /// An item of the run that is continued and is not here: its signed entries, which were sealed with this one, stand in for it.
+    /// An item of a continued run that is not here. Its signed entries were sealed with this run.
     Continued,
     /// A checkpoint of a thread.
     Checkpoint,
-    /// The run that a checkpoint was made in.
+    /// The run in which a checkpoint was made.
     Tied,
     /// A file that was sealed at submit.
     Artifact,
-    /// A document that somebody wrote.
+    /// A document that a person wrote.
     Document,
 }
 
-/// A step that is still to be gone.
+/// A step to visit.
 struct Next {
     step: Step,
-    /// The run that it is in, among those that were opened; none of what leads no further.
+    /// The index of its run, or `None` if the step has no origins.
     run: Option<usize>,
 }
 
-/// A run on the way, with what its entries say of each item.
+/// A run on the way, indexed by item.
 struct Opened {
     run: Vetted,
-    /// The entry that dispatched its latest attempt.
+    /// The entry that dispatched the latest attempt.
     fired: HashMap<ItemId, u64>,
-    /// Where its products come from, if it was not run.
     reused: HashMap<ItemId, Reused>,
 }
 
-/// The runs on the way.
-struct Way<'w, E> {
+/// A run as another run names it.
+struct RunRoot {
+    run: RunId,
+    root: Digest,
+    /// The number of entries under the root, or `None` if the root is that of the seal.
+    entries: Option<u64>,
+}
+
+impl RunRoot {
+    fn is_of(&self, view: &View) -> bool {
+        let Some(entries) = self.entries else { return show::seal(view).is_some_and(|seal| seal.root == self.root) };
+        let under = usize::try_from(entries).ok().and_then(|entries| view.links.get(..entries));
+        under.is_some_and(|under| merkle::root(under.iter().map(|link| link.hash)) == self.root)
+    }
+}
+
+/// Visits the steps, and opens each run once.
+struct Walk<'w, E> {
     repository: &'w Repository,
-    /// Takes a run through the gate.
+    /// Passes a run through the gate.
     open: &'w mut dyn FnMut(&Target) -> Result<Vetted, E>,
     runs: Vec<Opened>,
-    /// Which of them was sealed with a root under a name; none where it is not here.
-    sealed: BTreeMap<(RunId, Digest), Option<usize>>,
+    /// The index of the run with this id and root, or `None` if it is not here.
+    by_root: BTreeMap<(RunId, Digest), Option<usize>>,
     threads: Threads,
 }
 
 impl Repository {
-    /// Goes the way back from what a text names, `<run>/<item>` or `<run>/<item>:<product>`; `open` takes a run through the gate.
+    /// Traces the origins of `<run>/<item>` or `<run>/<item>:<product>`. `open` passes a run through
+    /// the gate.
     pub fn lineage<E: From<Error>>(
         &self,
         text: &str,
@@ -142,12 +150,12 @@ impl Repository {
         let (target, rest) = Target::with_rest(&self.store, text).map_err(Error::from)?;
         let rest = rest.ok_or(Error::NotSaid)?;
         let first = open(&target)?;
-        let mut way =
-            Way { repository: self, open, runs: Vec::new(), sealed: BTreeMap::new(), threads: Threads::default() };
-        way.add(first);
-        let run = &way.runs[0].run;
+        let mut walk =
+            Walk { repository: self, open, runs: Vec::new(), by_root: BTreeMap::new(), threads: Threads::default() };
+        walk.add(first);
+        let run = &walk.runs[0].run;
         let (at, selected) = target::item_and_rest(run, rest).map_err(Error::from)?;
-        let mut first = of_item(run, at, 0, Kind::Item);
+        let mut first = item_step(run, at, 0, Kind::Item);
         if let Some(named) = selected {
             let unknown = || Error::NoProduct(text.to_owned());
             let key = ProductKey::named(named).map_err(|_| unknown())?;
@@ -157,7 +165,7 @@ impl Repository {
         let (mut steps, mut seen) = (Vec::new(), BTreeSet::new());
         let mut left = vec![Next { step: first, run: Some(0) }];
         while let Some(Next { mut step, run }) = left.pop() {
-            if steps.len() == MOST {
+            if steps.len() == MAX_STEPS {
                 return Err(Error::Long.into());
             }
             let Some((run, item)) = run.zip(step.item.clone()) else {
@@ -166,22 +174,21 @@ impl Repository {
             };
             let depth = step.depth + 1;
             step.repeated = !seen.insert((run, item.clone()));
-            let goes_on = !step.repeated;
-            steps.push(step);
-            if goes_on {
-                let mut next = before(&way.runs[run], run, &item, depth);
-                next.extend(way.imported(run, &item, depth)?);
-                next.extend(way.taken(run, &item, depth)?);
-                // The last is gone first.
+            if !step.repeated {
+                let mut next = origins_in_run(&walk.runs[run], run, &item, depth);
+                next.extend(walk.imported(run, &item, depth)?);
+                next.extend(walk.reused(run, &item, depth)?);
+                // `left` is a stack.
                 left.extend(next.into_iter().rev());
             }
+            steps.push(step);
         }
         Ok(Lineage { schema: "git-handoff.lineage/1", steps })
     }
 }
 
-impl<E: From<Error>> Way<'_, E> {
-    /// Takes in a run; returns its place.
+impl<E: From<Error>> Walk<'_, E> {
+    /// Adds a run, and returns its index.
     fn add(&mut self, run: Vetted) -> usize {
         let (mut fired, mut reused) = (HashMap::new(), HashMap::new());
         for link in &run.links {
@@ -194,52 +201,47 @@ impl<E: From<Error>> Way<'_, E> {
             }
         }
         let at = self.runs.len();
-        self.sealed.extend(show::seal(&run).map(|seal| ((run.run.clone(), seal.root), Some(at))));
+        self.by_root.extend(show::seal(&run).map(|seal| ((run.run.clone(), seal.root), Some(at))));
         self.runs.push(Opened { run, fired, reused });
         at
     }
 
-    /// Returns the item of another run that an item takes its products from.
-    fn taken(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Option<Next>, E> {
+    /// Returns the item of another run whose products an item reuses.
+    fn reused(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Option<Next>, E> {
         let Some(reused) = self.runs[run].reused.get(item).cloned() else { return Ok(None) };
         let continues = self.runs[run].run.state.submitted.continues.as_ref();
         let entries = continues.filter(|_| reused.continued).map(|continues| continues.entries);
-        self.other((reused.run, reused.root, entries), reused.item, (depth, Kind::Reused)).map(Some)
+        let root = RunRoot { run: reused.run, root: reused.root, entries };
+        self.step_to(root, reused.item, depth, Kind::Reused).map(Some)
     }
 
-    /// Returns the step to an item of a run that was sealed with a root, or continued after so many entries, and that run if it is here.
-    fn other(
-        &mut self,
-        (run, root, entries): (RunId, Digest, Option<u64>),
-        item: ItemId,
-        (depth, kind): (usize, Kind),
-    ) -> Result<Next, E> {
-        let found = self.find(&run, root, entries)?;
+    /// Returns the step to an item of another run, with the index of that run if it is here.
+    fn step_to(&mut self, root: RunRoot, item: ItemId, depth: usize, kind: Kind) -> Result<Next, E> {
+        let found = self.find(&root)?;
         let there = found.and_then(|at| Some((at, self.runs[at].run.state.graph.position(&item)?)));
         let Some((at, position)) = there else {
-            let kind = if entries.is_some() { Kind::Continued } else { Kind::Proven };
-            let step = Step { item: Some(item), root: Some(root), ..leaf(depth, kind, run) };
+            let kind = if root.entries.is_some() { Kind::Continued } else { Kind::Proven };
+            let step = Step { item: Some(item), root: Some(root.root), ..leaf(depth, kind, root.run) };
             return Ok(Next { step, run: None });
         };
-        Ok(Next { step: of_item(&self.runs[at].run, position, depth, kind), run: Some(at) })
+        Ok(Next { step: item_step(&self.runs[at].run, position, depth, kind), run: Some(at) })
     }
 
-    /// Finds the run of a name that was sealed with a root, or whose first entries have it, here or as it was fetched; each root is
-    /// looked for once.
-    fn find(&mut self, id: &RunId, root: Digest, entries: Option<u64>) -> Result<Option<usize>, E> {
-        let key = (id.clone(), root);
-        if let Some(known) = self.sealed.get(&key) {
+    /// Finds a run by its root among all local and fetched copies. Each root is searched once.
+    fn find(&mut self, root: &RunRoot) -> Result<Option<usize>, E> {
+        let key = (root.run.clone(), root.root);
+        if let Some(known) = self.by_root.get(&key) {
             return Ok(*known);
         }
         let store = &self.repository.store;
         let mut barred = None;
-        for target in Target::copies(store, id).map_err(Error::from)? {
-            // Another run of that name is another run, whatever is to be said of it; what cannot be read may be this one.
-            if target.view(store).is_ok_and(|view| !has_root(&view, root, entries)) {
+        for target in Target::copies(store, &root.run).map_err(Error::from)? {
+            // A run with another root is another run. One that cannot be read may be the right one.
+            if target.view(store).is_ok_and(|view| !root.is_of(&view)) {
                 continue;
             }
             match (self.open)(&target) {
-                Ok(run) if has_root(&run, root, entries) => return Ok(Some(self.add(run))),
+                Ok(run) if root.is_of(&run) => return Ok(Some(self.add(run))),
                 Ok(_) => {}
                 Err(error) => barred = Some(error),
             }
@@ -247,16 +249,9 @@ impl<E: From<Error>> Way<'_, E> {
         if let Some(error) = barred {
             return Err(error);
         }
-        self.sealed.insert(key, None);
+        self.by_root.insert(key, None);
         Ok(None)
     }
-}
-
-/// Returns true if a run was sealed with a root, or, where a number is given, if its first entries have it.
-fn has_root(view: &View, root: Digest, entries: Option<u64>) -> bool {
-    let Some(entries) = entries else { return show::seal(view).is_some_and(|seal| seal.root == root) };
-    let under = usize::try_from(entries).ok().and_then(|entries| view.links.get(..entries));
-    under.is_some_and(|under| merkle::root(under.iter().map(|link| link.hash)) == root)
 }
 
 fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {
@@ -279,7 +274,7 @@ fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {
     }
 }
 
-fn of_item(run: &Vetted, at: usize, depth: usize, kind: Kind) -> Step {
+fn item_step(run: &Vetted, at: usize, depth: usize, kind: Kind) -> Step {
     let (item, state) = (run.state.graph.item(at), &run.state.items[at]);
     let by = state.decided_by.clone().unwrap_or_else(|| item.executor.clone());
     Step {
@@ -291,56 +286,53 @@ fn of_item(run: &Vetted, at: usize, depth: usize, kind: Kind) -> Step {
     }
 }
 
-/// Returns what an item rests on in its own run: first what it consumed, by its input keys, then what it only came after.
-fn before(opened: &Opened, index: usize, item: &ItemId, depth: usize) -> Vec<Next> {
+/// Returns the origins of an item in its own run: first what it consumed, by input key, then the
+/// items that it only ran after.
+fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) -> Vec<Next> {
     let run = &opened.run;
     let Some(at) = run.state.graph.position(item) else { return Vec::new() };
     let (mut next, mut consumed) = (Vec::new(), BTreeSet::new());
     for (key, input) in &run.state.items[at].inputs {
         let product = Some(input.select.product_key().to_string());
         let consumes = |step| Step { input: Some(key.clone()), product, sha256: Some(input.digest), ..step };
-        let id = run.run.clone();
-        match (&input.from, &input.select) {
-            (Source::Item(from), _) => {
-                if let Some(on) = run.state.graph.position(from) {
-                    consumed.insert(on);
-                    next.push(Next { step: consumes(of_item(run, on, depth, Kind::Item)), run: Some(index) });
-                }
-            }
-            // What lies outside the run is looked for by whoever can open other runs.
-            (Source::Elsewhere(_), _) => {}
+        // A document can be the product of an item.
+        let (maker, step) = match (&input.from, &input.select) {
+            (Source::Item(from), _) => match run.state.graph.position(from) {
+                Some(on) => (Some(on), item_step(run, on, depth, Kind::Item)),
+                None => continue,
+            },
+            // `Walk::imported` handles these.
+            (Source::Elsewhere(_), _) => continue,
             (Source::Artifacts, select) => {
                 let name = select.product_key().output().cloned();
-                let step = Step { name, ..leaf(depth, Kind::Artifact, id) };
-                next.push(Next { step: consumes(step), run: None });
+                (None, Step { name, ..leaf(depth, Kind::Artifact, run.run.clone()) })
             }
-            (Source::Documents, select) => {
-                let Selector::Document { name, .. } = select else { continue };
+            (Source::Documents, Selector::Document { name, .. }) => {
                 let revisions = run.state.documents.revisions(name);
-                // The same bytes may have been written before, by others: it consumed the highest revision that was there.
+                // Several revisions can have the same bytes. The item consumed the highest one at
+                // its dispatch.
                 let mut earlier = revisions.iter().rev().skip_while(|one| opened.fired.get(item) < Some(&one.entry));
                 let author = earlier.find(|revision| revision.product.sha256 == input.digest);
-                match author.map(|revision| &revision.author) {
-                    Some(Author::Item(from)) if run.state.graph.position(from).is_some_and(|on| on != at) => {
-                        let on = run.state.graph.position(from).unwrap_or(at);
-                        consumed.insert(on);
-                        next.push(Next { step: consumes(of_item(run, on, depth, Kind::Item)), run: Some(index) });
-                    }
-                    author => {
-                        let by = author.map(ToString::to_string);
-                        let step = Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, id) };
-                        next.push(Next { step: consumes(step), run: None });
-                    }
-                }
+                let author = author.map(|revision| &revision.author);
+                let maker = match author {
+                    Some(Author::Item(from)) => run.state.graph.position(from).filter(|on| *on != at),
+                    _ => None,
+                };
+                let by = author.map(ToString::to_string);
+                let document = || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) };
+                (maker, maker.map_or_else(document, |on| item_step(run, on, depth, Kind::Item)))
             }
-        }
+            (Source::Documents, _) => continue,
+        };
+        consumed.extend(maker);
+        next.push(Next { step: consumes(step), run: maker.map(|_| index) });
     }
     let after = run.state.graph.dependencies(at).iter().filter(|on| !consumed.contains(on));
-    next.extend(after.map(|on| Next { step: of_item(run, *on, depth, Kind::Item), run: Some(index) }));
+    next.extend(after.map(|on| Next { step: item_step(run, *on, depth, Kind::Item), run: Some(index) }));
     next
 }
 
-/// Why the way back is not gone.
+/// Failures to trace origins.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -348,17 +340,17 @@ pub enum Error {
     NotSaid,
     #[error("there is no product {0:?}")]
     NoProduct(String),
-    #[error("there is no evidence of where {0} comes from")]
+    #[error("there is no evidence of the origin of {0}")]
     NoEvidence(String),
     #[error(transparent)]
-    Trust(#[from] Box<crate::repository::trust::Error>),
+    Trust(#[from] Box<trust::Error>),
     #[error(transparent)]
-    Verify(#[from] crate::verify::Error),
+    Verify(#[from] verify::Error),
     #[error(transparent)]
     Run(#[from] super::Error),
     #[error(transparent)]
-    Blob(#[from] crate::git::checked::Error),
-    #[error("the way back has more than {MOST} steps")]
+    Blob(#[from] checked::Error),
+    #[error("there are more than {MAX_STEPS} steps")]
     Long,
     #[error(transparent)]
     Target(#[from] target::Error),

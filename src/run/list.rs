@@ -1,4 +1,4 @@
-//! The runs of a repository, and where each item of one stands.
+//! Lists runs, and the status of their items.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,49 +19,46 @@ use super::target::{self, Target, own_runs, unarchived_runs};
 use super::times::Times;
 use super::view::View;
 
-/// The runs of a repository: what `runs --json` prints.
+/// The runs of a repository, as `runs --json` prints them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Runs {
     schema: &'static str,
-    /// The newest first; those that cannot be read come last.
+    /// Newest first. Unreadable runs come last.
     pub runs: Vec<RunSummary>,
 }
 
-/// A run in a list. One that cannot be read does not hide the others.
+/// A run in a list. An unreadable one does not hide the others.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/runs.json describes the fields")]
 pub struct RunSummary {
-    /// The run.
     pub run: RunId,
-    /// The remote that it was fetched from; only said of one that is not ours.
+    /// The remote of a fetched run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// The queue that it was placed on; none where it cannot be read.
     pub queue: Option<String>,
     /// `open`, `sealed`, `archived` or `unreadable`.
     pub state: &'static str,
-    /// When it was submitted, as its first entry says.
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
-    /// Who submitted it, as its first entry says.
+    /// Who submitted it, by its first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// Whether it is sealed.
     pub sealed: bool,
-    /// The number of items per status, `pending` and `ready` included; red ones apart from those that are done.
+    /// The number of items by status. Red items are counted apart from done ones.
     pub counts: BTreeMap<&'static str, u64>,
-    /// How many of those that are ready await the approval of a person; only said where there are any.
-    #[serde(rename = "awaitsApproval", skip_serializing_if = "is_none_of")]
+    /// The number of ready items that wait for a decision.
+    #[serde(rename = "awaitsApproval", skip_serializing_if = "is_zero_u64")]
     pub awaits_approval: u64,
-    /// How many of its items are done and handed over nothing; only said where there are any.
-    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_none_of")]
+    /// The number of items that are done without products.
+    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero_u64")]
     pub handed_over_nothing: u64,
-    /// What rules had it say and still holds: then it is not good, however its items came out.
+    /// The outcomes that rules recorded. The run is not green if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
-    /// The first rule that ended it before it was good, and why; absent if none did.
+    /// The first rule that ended the run before it was done, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// Whether it lies in an archive and has no ref of its own; only said where it is so.
+    /// Whether it has no ref of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
     /// Why it cannot be read.
@@ -69,37 +66,31 @@ pub struct RunSummary {
     pub error: Option<String>,
 }
 
-/// Which runs are listed besides those of this repository that have refs of their own.
+/// The runs to list besides those of this repository with a ref of their own.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Besides {
-    /// Those that were fetched.
     pub fetched: bool,
-    /// Those that are archived.
     pub archived: bool,
 }
 
-/// Where a run stands: what `status --json` prints.
+/// The status of a run, as `status --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/status.json describes the fields")]
 pub struct Status {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// The queue that it was placed on.
     pub queue: String,
-    /// Whether it is sealed.
     pub sealed: bool,
-    /// When it was submitted.
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
-    /// Who submitted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// Who drives it; only said of an open run of this repository that is driven, or whose driver died.
+    /// The driver of an open run of this repository, if there is one or it died.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
-    /// How its items came out.
     pub outcome: Outcomes,
-    /// Its items, in the order of the plan, each followed by what rules created for it.
+    /// In the order of the plan. Items that rules created follow their cause.
     pub items: Vec<ItemStatus>,
 }
 
@@ -113,76 +104,67 @@ pub struct Driver {
     pub process: Option<String>,
 }
 
-/// A lock or a place in a queue that an item waits for.
+/// A lock or a queue that an item waits for.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Awaited {
     /// `lock` or `queue`.
     pub kind: &'static str,
-    /// The key of the lock, or the name of the queue.
     pub name: String,
     /// The items that hold it, each as `RUN/ITEM`.
     pub holders: Vec<String>,
 }
 
-/// Where an item stands.
+/// The status of an item.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
 pub struct ItemStatus {
-    /// The item.
     pub id: ItemId,
-    /// `pending`, `ready`, or as the state says.
+    /// `pending`, `ready`, or the status in the state.
     pub status: &'static str,
-    /// How many attempts were begun.
+    /// The number of attempts that were begun.
     pub attempts: u32,
-    /// The items that it comes after.
     pub depends_on: Vec<ItemId>,
-    /// Those of them that are still to be done.
     pub blocked_by: Vec<ItemId>,
     /// The digest of its patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_ref: Option<Digest>,
-    /// The digests of its output files.
     pub output_refs: BTreeMap<FilePath, Digest>,
-    /// The digests of the documents that it handed over.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub document_refs: BTreeMap<FilePath, Digest>,
-    /// How often a driver was gone in the middle of an attempt.
+    /// How often a crash of the driver ended an attempt.
     #[serde(skip_serializing_if = "is_zero")]
     pub crashes: u32,
-    /// Whether it is done although its check did not pass; only said where it is so.
+    /// Whether it is done although its check failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// False if it is done and handed over nothing although it could have; only said where it is so.
+    /// False if it is done without products, although it could have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<bool>,
-    /// Whether another item has taken its place, so that it does not count; only said where it is so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
-    /// Whether it waits for somebody's decision; only said where it is so.
+    /// Whether it waits for a decision.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub awaits_approval: bool,
-    /// The lock or the place in the queue that it waits for; only said where it is known.
+    /// The lock or the queue that it waits for, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<Awaited>,
-    /// When its latest attempt began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Moment>,
-    /// When that ended, or the item was decided, skipped or cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Moment>,
-    /// How long the attempt took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The key that decided about it.
+    /// The key that decided on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
-    /// The item of another run, `RUN/ITEM`, that its products are taken from.
+    /// The item, `RUN/ITEM`, whose products it reuses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused: Option<String>,
-    /// Why it ended as it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the worker says that it did: a claim.
+    /// The worker's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
@@ -193,12 +175,12 @@ fn is_zero(count: &u32) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-fn is_none_of(count: &u64) -> bool {
+fn is_zero_u64(count: &u64) -> bool {
     *count == 0
 }
 
 impl Repository {
-    /// Lists the runs of this repository, and then those that were fetched if that is asked for.
+    /// Lists the runs of this repository, and optionally archived and fetched ones.
     pub fn runs(&self, besides: Besides) -> Result<Runs, target::Error> {
         let present: BTreeSet<RunId> = unarchived_runs(&self.store)?.into_iter().collect();
         let own = if besides.archived { own_runs(&self.store)? } else { present.iter().cloned().collect() };
@@ -218,35 +200,35 @@ impl Repository {
         let unreadable = unreadable.filter(|target| besides.fetched || target.is_own());
         runs.extend(unreadable.map(|target| summary(&self.store, &target)));
         runs.iter_mut().filter(|run| run.archived && run.error.is_none()).for_each(|run| run.state = "archived");
-        // The sort is stable, so that what was submitted at one moment stays in order of name.
+        // The sort is stable, so runs that were submitted at the same moment stay in order of name.
         runs.sort_by_key(|run| (run.submitted_at.is_none(), Reverse(run.submitted_at)));
         Ok(Runs { schema: "git-handoff.runs/1", runs })
     }
 
-    /// Returns why each archive of ours that cannot be read cannot; its runs are not listed.
+    /// Returns the errors of our archives that cannot be read. Their runs are not listed.
     pub fn unreadable_archives(&self) -> Result<Vec<String>, target::Error> {
         let unreadable = archives::unreadable(&self.store).map_err(refs::Error::from)?;
         Ok(unreadable.iter().map(|error| in_words(error)).collect())
     }
 
-    /// Returns how many runs of this repository are archived.
+    /// Returns the number of archived runs of this repository.
     pub fn count_archived(&self) -> Result<usize, target::Error> {
         Ok(own_runs(&self.store)?.len() - unarchived_runs(&self.store)?.len())
     }
 
-    /// Returns how many runs that were fetched have a ref of their own here.
+    /// Returns the number of fetched runs that have a ref of their own.
     pub fn count_fetched(&self) -> Result<usize, target::Error> {
         Ok(Target::unarchived_fetched(&self.store)?.len())
     }
 
-    /// Says where a run stands, ours or a fetched one.
+    /// Returns the status of a run, ours or a fetched one.
     pub fn status(&self, run: &str) -> Result<Status, target::Error> {
         Ok(Status::of(&Target::find(&self.store, run)?.view(&self.store)?))
     }
 }
 
 impl RunSummary {
-    /// Returns whether all of it is done and green, and no rule had it say anything else.
+    /// Returns true if all items are done and green, and no rule recorded another outcome.
     pub fn is_green(&self) -> bool {
         let is_open = |status: &str| !matches!(status, "done" | "superseded");
         self.error.is_none()
@@ -257,49 +239,46 @@ impl RunSummary {
 }
 
 fn summary(store: &Store, target: &Target) -> RunSummary {
-    let (run, remote) = (target.run.clone(), target.remote());
-    match target.view(store) {
-        Ok(view) => {
-            let Outcomes { handed_over_nothing, said, stopped, .. } = view.state.outcomes();
-            let first = view.links.first().map(|link| &link.entry);
-            RunSummary {
-                run,
-                remote,
-                queue: Some(view.state.submitted.queue.clone()),
-                state: if view.state.sealed { "sealed" } else { "open" },
-                submitted_at: first.map(|entry| entry.at),
-                author: first.map(|entry| entry.actor.clone()),
-                sealed: view.state.sealed,
-                counts: counts(&view),
-                awaits_approval: view.state.waiting_for_people().count() as u64,
-                handed_over_nothing,
-                said,
-                stopped,
-                archived: false,
-                error: None,
-            }
-        }
-        Err(error) => RunSummary {
-            run,
-            remote,
-            queue: None,
-            state: "unreadable",
-            submitted_at: None,
-            author: None,
-            sealed: false,
-            counts: BTreeMap::new(),
-            awaits_approval: 0,
-            handed_over_nothing: 0,
-            said: Vec::new(),
-            stopped: None,
-            archived: false,
-            error: Some(error.to_string()),
-        },
+    let blank = RunSummary {
+        run: target.run.clone(),
+        remote: target.remote(),
+        queue: None,
+        state: "unreadable",
+        submitted_at: None,
+        author: None,
+        sealed: false,
+        counts: BTreeMap::new(),
+        awaits_approval: 0,
+        handed_over_nothing: 0,
+        said: Vec::new(),
+        stopped: None,
+        archived: false,
+        error: None,
+    };
+    let view = match target.view(store) {
+        Ok(view) => view,
+        Err(error) => return RunSummary { error: Some(error.to_string()), ..blank },
+    };
+    let state = &view.state;
+    let Outcomes { handed_over_nothing, said, stopped, .. } = state.outcomes();
+    let first = view.links.first().map(|link| &link.entry);
+    RunSummary {
+        queue: Some(state.submitted.queue.clone()),
+        state: if state.sealed { "sealed" } else { "open" },
+        submitted_at: first.map(|entry| entry.at),
+        author: first.map(|entry| entry.actor.clone()),
+        sealed: state.sealed,
+        counts: counts(&view),
+        awaits_approval: state.waiting_for_people().count() as u64,
+        handed_over_nothing,
+        said,
+        stopped,
+        ..blank
     }
 }
 
-/// Returns the number of items per status, `pending` and `ready` included; red ones are counted as `red` and not as `done`, and those
-/// whose place others took as `superseded` alone.
+/// Returns the number of items by status, including `pending` and `ready`. Red items count only as
+/// `red`, and superseded ones only as `superseded`.
 pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     for (at, item) in view.state.items.iter().enumerate() {
@@ -314,7 +293,7 @@ pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
 }
 
 impl Status {
-    /// Says where a run stands that was read.
+    /// Returns the status of a run that was read.
     pub fn of(view: &View) -> Self {
         Self {
             schema: "git-handoff.status/1",
@@ -328,10 +307,8 @@ impl Status {
             items: ItemStatus::all(view),
         }
     }
-}
 
-impl Status {
-    /// Keeps what waits, and what is in the way of others: what failed, was skipped or cancelled, and what is red.
+    /// Keeps items that wait or block others: failed, skipped, cancelled and red ones.
     #[must_use]
     pub fn blocked(mut self) -> Self {
         let lost = |status| matches!(status, "failed" | "skipped" | "cancelled");
@@ -344,13 +321,13 @@ impl Status {
 }
 
 impl ItemStatus {
-    /// Says where each item of a run stands, in the order in which they are listed.
+    /// Returns the status of all items of a run, in their listed order.
     pub fn all(view: &View) -> Vec<Self> {
         let times = Times::of(view);
         view.state.listed().into_iter().map(|at| Self::with(view, at, times[at])).collect()
     }
 
-    /// Says where the item at a position stands.
+    /// Returns the status of one item.
     pub fn of(view: &View, at: usize) -> Self {
         Self::with(view, at, Times::of(view)[at])
     }

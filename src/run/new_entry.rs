@@ -1,4 +1,4 @@
-//! An event on its way into the chain.
+//! An event to append, with the files that belong to it.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::model::plan::{Item, Selector, Source};
 use crate::model::role::{Keys, Refused};
 use crate::model::state::{Illegal, RunState};
 
-/// An event with what it brings along besides its own fields.
+/// An event to append, with the files that belong to it.
 #[derive(Clone, Debug)]
 pub enum NewEntry {
-    /// An event that needs nothing else.
+    /// An event without files.
     Plain(Event),
     /// A dispatch with its manifest.
     Fired(Event, Box<Manifest>),
-    /// The end of an item that was not run, with what shows where its products come from.
+    /// The end of an item that reuses products, with the evidence.
     Reused(Event, Vec<u8>),
-    /// Items that are added to the run, in the order of their ids, and the pipelines that they name and the run lacks.
+    /// Items to add in the order of their ids, and the pipelines that they name and the run lacks.
     Extended(Cause, Vec<Item>, BTreeMap<String, Spec>),
 }
 
 impl NewEntry {
-    /// Returns the item that it is about, if it is about one.
+    /// Returns the item that it is about, if any.
     pub fn item(&self) -> Option<&ItemId> {
         match self {
             Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => event.item().map(|(item, _)| item),
@@ -32,7 +32,7 @@ impl NewEntry {
         }
     }
 
-    /// Says why a key may not append it.
+    /// Returns why a key cannot append it, or `None` if the key can.
     pub(super) fn refused(&self, keys: &Keys, key: &str) -> Option<Refused> {
         match self {
             Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => keys.refuse(key, event),
@@ -40,7 +40,7 @@ impl NewEntry {
         }
     }
 
-    /// Takes the event into the state, and returns it.
+    /// Applies the event to the state, and returns it.
     pub(super) fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
         match self {
             Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => {
@@ -54,7 +54,8 @@ impl NewEntry {
         }
     }
 
-    /// Returns whether the documents that a dispatch consumes are still the highest revisions, and what is wanted.
+    /// Returns true if the documents that a dispatch consumes are still the highest revisions, and
+    /// match what the item wants.
     pub(super) fn is_bound(&self, state: &RunState) -> bool {
         let (Self::Plain(Event::ItemFired(fired)) | Self::Fired(Event::ItemFired(fired), _)) = self else {
             return true;

@@ -1,4 +1,4 @@
-//! An open run: its chain folded into its state, and the one way to record what happens next.
+//! An open run: its state, and the only way to record entries on it.
 
 mod error;
 
@@ -18,13 +18,13 @@ use crate::model::{extension, format};
 use crate::verify::{Chain, received};
 
 use super::new_entry::NewEntry;
-use super::stops;
+use super::stopped_rules;
 use super::submit;
 use super::view::view;
 
 pub use error::Error;
 
-/// A run that entries can be recorded on.
+/// A run on which entries can be recorded.
 pub struct OpenRun {
     run: RunId,
     writer: Writer,
@@ -33,16 +33,26 @@ pub struct OpenRun {
     /// The leaf hash of entry 0.
     first: Digest,
     artifacts: BTreeMap<FilePath, Oid>,
-    /// What the state holds already and the chain does not yet.
+    /// Entries that the state already includes and the chain does not.
     staged: Staged,
     generation: u64,
-    /// The turns that were lost to others since something was recorded.
+    /// Counts the races lost since the last recording.
     race: Race,
-    /// What the entries so far come to.
+    /// The state after all entries, including staged ones.
     pub state: RunState,
 }
 
-/// Events that wait for the next swap of the ref, with what becomes of them.
+/// A run as it was read or verified.
+pub(super) struct Loaded {
+    pub(super) run: RunId,
+    pub(super) first: Digest,
+    pub(super) artifacts: BTreeMap<FilePath, Oid>,
+    pub(super) head: Head,
+    pub(super) frontier: Frontier,
+    pub(super) state: RunState,
+}
+
+/// Entries to record with the next swap of the ref, and their drafts.
 #[derive(Default)]
 struct Staged {
     entries: Vec<NewEntry>,
@@ -50,9 +60,9 @@ struct Staged {
 }
 
 impl OpenRun {
-    /// Opens a run of this repository for recording.
+    /// Opens a run without verifying it.
     ///
-    /// The caller has made sure that the chain verifies as far as it goes and that the writer's key may append.
+    /// The caller has verified the chain and knows that the writer's key can append.
     pub(super) fn unverified(writer: Writer, run: &RunId) -> Result<Self, Error> {
         let view = view(&writer.store, run, &format::run_ref(run))?.ok_or_else(|| Error::Unknown(run.clone()))?;
         let mut artifacts = BTreeMap::new();
@@ -60,31 +70,28 @@ impl OpenRun {
             let oid = writer.store.blob_at(view.links[0].tree, &format::artifact_path(path))?;
             artifacts.insert(path.clone(), oid.ok_or_else(|| Error::Plan(run.clone()))?);
         }
-        let now = (view.head, frontier(&view.links), view.state);
-        Ok(Self::new(writer, run.clone(), (view.links[0].hash, artifacts), now))
+        let frontier = frontier(&view.links);
+        let first = view.links[0].hash;
+        Ok(Self::new(writer, Loaded { run: view.run, first, artifacts, head: view.head, frontier, state: view.state }))
     }
 
-    pub(super) fn new(
-        writer: Writer,
-        run: RunId,
-        (first, artifacts): (Digest, BTreeMap<FilePath, Oid>),
-        (head, frontier, state): (Head, Frontier, RunState),
-    ) -> Self {
+    pub(super) fn new(writer: Writer, loaded: Loaded) -> Self {
+        let Loaded { run, first, artifacts, head, frontier, state } = loaded;
         let (staged, race) = (Staged::default(), Race::default());
         Self { run, writer, head, frontier, first, artifacts, staged, generation: 0, race, state }
     }
 
-    /// Returns the run's id.
+    /// Returns the id of the run.
     pub fn id(&self) -> &RunId {
         &self.run
     }
 
-    /// Returns the store that holds it.
+    /// Returns the store that holds the run.
     pub fn store(&self) -> &Store {
         &self.writer.store
     }
 
-    /// Returns who writes.
+    /// Returns the writer.
     pub fn writer(&self) -> &Writer {
         &self.writer
     }
@@ -94,27 +101,28 @@ impl OpenRun {
         &self.head
     }
 
-    /// Returns the leaf hash of entry 0, which tells the run from every other.
+    /// Returns the leaf hash of entry 0, which identifies the run.
     pub fn first(&self) -> Digest {
         self.first
     }
 
-    /// Returns how often the state was read anew because others had appended.
+    /// Returns how often the state was reloaded because other writers appended.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns the blob of an artifact that was sealed at submit.
+    /// Returns the blob of an artifact of the plan.
     pub fn artifact(&self, path: &FilePath) -> Option<Oid> {
         self.artifacts.get(path).copied()
     }
 
-    /// Puts in place what a crash after submit left out.
+    /// Adds the refs and the log entry that a crash after submit left out.
     pub fn mend(&self) -> Result<(), Error> {
         Ok(submit::register(&self.writer, &self.run, self.state.submitted.base, self.first)?)
     }
 
-    /// Takes in what others appended, after recording what is staged; returns whether there was anything.
+    /// Records the staged entries, and reloads the state if other writers appended. Returns true if
+    /// it was reloaded.
     pub fn refresh(&mut self) -> Result<bool, Error> {
         let generation = self.generation;
         self.publish()?;
@@ -124,9 +132,10 @@ impl OpenRun {
         Ok(self.generation != generation)
     }
 
-    /// Reads the state anew, after others appended or an attempt to record failed.
+    /// Reloads the state after other writers appended, or after a failure.
     ///
-    /// What the ref holds now must continue the chain that was opened, by entries that keys signed which may append them.
+    /// The ref must continue the chain that was opened, with entries that their signers could
+    /// append.
     fn reload(&mut self) -> Result<(), Error> {
         let view = view(&self.writer.store, &self.run, &format::run_ref(&self.run))?;
         let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
@@ -144,29 +153,31 @@ impl OpenRun {
         Ok(())
     }
 
-    /// Records events in order with one swap of the ref, together with what is staged, and returns the entries of both.
+    /// Records entries in order, together with the staged ones, with one swap of the ref. Returns
+    /// all of them.
     ///
-    /// If somebody else appended first, their entries are taken in and the events are tried again; those that the new state
-    /// no longer allows, such as the end of an attempt that was cancelled meanwhile, are left out. After any error the state
-    /// is what the ref says, and nothing is staged.
+    /// If another writer appended first, the state is reloaded and the entries are tried again.
+    /// Those that the new state no longer allows are left out, such as the end of an attempt that
+    /// was cancelled meanwhile. After an error the state matches the ref, and nothing is staged.
     pub fn record(&mut self, entries: &[NewEntry]) -> Result<Vec<Link>, Error> {
         self.stage(entries)?;
         self.publish()
     }
 
-    /// Takes events into the state, to be recorded together with those of the next [`OpenRun::record`]: one swap costs as much for
-    /// both. Nobody else sees them before, and a crash forgets them. After an error the state is what the ref says, and nothing is staged.
+    /// Applies entries to the state, to be recorded by the next [`OpenRun::record`] with a single
+    /// swap. Until then they are not visible, and a crash loses them. After an error the state
+    /// matches the ref, and nothing is staged.
     pub fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        let staged = self.take_in(entries, false);
-        staged.or_else(|error| self.forget().and(Err(error)))
+        let staged = self.apply(entries, false);
+        staged.or_else(|error| self.drop_staged().and(Err(error)))
     }
 
-    /// Returns whether the state holds what the chain does not yet.
+    /// Returns true if there are staged entries.
     pub fn has_staged(&self) -> bool {
         !self.staged.entries.is_empty()
     }
 
-    /// Records what is staged.
+    /// Records the staged entries.
     pub fn publish(&mut self) -> Result<Vec<Link>, Error> {
         if !self.has_staged() {
             return Ok(Vec::new());
@@ -175,13 +186,14 @@ impl OpenRun {
             let entries = std::mem::take(&mut self.staged.entries);
             match self.publish_once()? {
                 Some(links) => return Ok(links),
-                None => self.take_in(&entries, true).or_else(|error| self.forget().and(Err(error)))?,
+                None => self.apply(&entries, true).or_else(|error| self.drop_staged().and(Err(error)))?,
             }
         }
     }
 
-    /// Records events that follow from the state as it is, or nothing at all if somebody else appended first: then their
-    /// entries are taken in, and none is returned. After any error the state is what the ref says. What is staged is recorded before.
+    /// Records the staged entries, then entries that depend on the exact current state. If another
+    /// writer appended first, none of the latter are recorded, the state is reloaded, and this
+    /// returns `None`. After an error the state matches the ref.
     pub fn propose(&mut self, entries: &[NewEntry]) -> Result<Option<Vec<Link>>, Error> {
         let generation = self.generation;
         self.publish()?;
@@ -192,14 +204,15 @@ impl OpenRun {
         self.publish_unless_raced()
     }
 
-    /// Records what is staged, or nothing of it if somebody else appended first: then their entries are taken in, what was staged is
-    /// forgotten, and none is returned.
+    /// Records the staged entries. If another writer appended first, they are dropped, the state is
+    /// reloaded, and this returns `None`.
     pub fn publish_unless_raced(&mut self) -> Result<Option<Vec<Link>>, Error> {
         if self.has_staged() { self.publish_once() } else { Ok(Some(Vec::new())) }
     }
 
-    /// Records what is staged with one swap; none where somebody else was quicker and there is another turn. After an error and where
-    /// none is returned, the state is what the ref says, and nothing is staged.
+    /// Records the staged entries with one swap. Returns `None` if another writer appended first
+    /// and another try is due. After that, or an error, the state matches the ref, and nothing is
+    /// staged.
     fn publish_once(&mut self) -> Result<Option<Vec<Link>>, Error> {
         let drafts = std::mem::take(&mut self.staged).drafts;
         let published = self.writer.append(&self.head, drafts).and_then(chain::Appended::publish);
@@ -211,7 +224,7 @@ impl OpenRun {
                 Ok(Some(links))
             }
             Err(error) => {
-                // Others are read after the pause, so that the next turn goes by what is there then.
+                // This reads the ref after the pause, so that the next try sees the latest entries.
                 let again = error.is_lost() && self.race.again();
                 self.reload()?;
                 if again { Ok(None) } else { Err(error.into()) }
@@ -219,10 +232,10 @@ impl OpenRun {
         }
     }
 
-    /// Takes events into the state; where a race was lost, those that it allows.
-    fn take_in(&mut self, entries: &[NewEntry], raced: bool) -> Result<(), Error> {
+    /// Applies entries to the state. After a lost race, leaves out those that it no longer allows.
+    fn apply(&mut self, entries: &[NewEntry], raced: bool) -> Result<(), Error> {
         for new in entries {
-            // What was resolved before others wrote may be bound to a revision that is not the highest any more.
+            // A dispatch may be bound to a revision that is no longer the highest.
             if raced && !new.is_bound(&self.state) {
                 continue;
             }
@@ -243,17 +256,18 @@ impl OpenRun {
         Ok(())
     }
 
-    /// Goes back to what the ref says: nothing is staged any more.
-    pub fn forget(&mut self) -> Result<(), Error> {
+    /// Drops the staged entries, and reloads the state.
+    pub fn drop_staged(&mut self) -> Result<(), Error> {
         self.staged = Staged::default();
         self.reload()
     }
 
-    /// Seals the run, after recording `before` if the run was not ended yet.
+    /// Seals the run, after recording `before`, which ends it.
     ///
-    /// Whoever appends in between is taken in first: the root is always over exactly what stands before the seal. If it was
-    /// sealed by somebody else in between, their seal is returned, whatever became of `before`. A run with rules that nobody
-    /// ended is sealed only as it was when the rules were looked at: what comes in between is [`chain::Error::LostRace`].
+    /// Entries that other writers append in between are included, because the root covers
+    /// everything before the seal. If another writer sealed the run, this returns that seal. A run
+    /// with rules that has not ended is sealed only in the state in which the rules were checked.
+    /// Otherwise this returns [`chain::Error::LostRace`].
     pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
         self.record(before.map(NewEntry::Plain).as_slice())?;
         loop {
@@ -265,7 +279,7 @@ impl OpenRun {
             let sealed = self.next_seal()?;
             if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
                 let seal = links.first().expect("one event makes one entry");
-                // A crash here leaves a sealed run that its log does not name yet; `run` and `doctor` add the entry.
+                // After a crash here the log lacks the seal; `run` and `doctor` add it.
                 self.log_seal(&sealed, seal)?;
                 return Ok(sealed);
             }
@@ -276,9 +290,8 @@ impl OpenRun {
         }
     }
 
-    /// Returns the seal of the run as it stands.
     fn next_seal(&self) -> Result<RunSealed, Error> {
-        let stopped = stops::stopped(self.store(), &self.state);
+        let stopped = stopped_rules::stopped(self.store(), &self.state);
         let stopped = stopped.map_err(|(rule, why)| Error::Unjudged(self.run.clone(), rule, why))?;
         let (root, entries) = (self.frontier.root(), self.frontier.len());
         Ok(RunSealed { root, entries, counts: self.state.counts(), stopped })
@@ -290,7 +303,8 @@ impl OpenRun {
         Ok(log::ensure(&self.writer, &record)?)
     }
 
-    /// Adds the log entry of a seal that a crash left out; returns what is sealed, if the run is.
+    /// Adds the log entry of a seal after a crash. Returns the seal, or `None` if the run is not
+    /// sealed.
     pub fn mend_seal(&self) -> Result<Option<RunSealed>, Error> {
         let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(None) };
         let Some(seal) = links.last() else { return Ok(None) };
@@ -299,7 +313,7 @@ impl OpenRun {
         Ok(Some(sealed.clone()))
     }
 
-    /// Returns the entry of an event, and what it changes in the run's tree.
+    /// Returns the entry of an event, with its changes to the run's tree.
     fn draft(&self, new: &NewEntry, event: Event) -> Draft {
         let layout = self.state.layout();
         let mut edits = Vec::new();

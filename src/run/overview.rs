@@ -1,4 +1,4 @@
-//! Where things stand in a repository, at one look.
+//! Summarizes all runs of a repository.
 
 use serde::Serialize;
 
@@ -8,25 +8,25 @@ use super::list::{Besides, RunSummary};
 use super::target;
 use super::waiting::Waits;
 
-/// Where things stand: what the program prints when it is not told what to do.
+/// The overview that the program prints without a command.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/overview.json describes the fields")]
 pub struct Overview {
     schema: &'static str,
     /// Our runs that are not sealed.
     pub open: Vec<RunSummary>,
     /// Our sealed runs that are not all done and green.
     pub not_green: Vec<RunSummary>,
-    /// How many of our runs are sealed, done and green, by what they record: nothing is verified here.
+    /// The number of our sealed runs that are done and green by their own record. Nothing is
+    /// verified here.
     pub green: usize,
-    /// How many of those have an item that is done and handed over nothing; only said where there are any.
+    /// How many of those have an item that is done without products.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: usize,
-    /// How many of our runs are archived; how they came out is not looked at here.
     pub archived: usize,
-    /// How many runs that were fetched have a ref of their own here; how they came out is not looked at either.
     pub fetched: usize,
-    /// What waits for our key to decide.
+    /// Decisions that wait for our key.
     pub waiting: Vec<Waits>,
 }
 
@@ -36,7 +36,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Repository {
-    /// Looks at all runs of this repository that have refs of their own.
+    /// Returns an overview of the runs of this repository that have refs of their own.
     pub fn overview(&self) -> Result<Overview, target::Error> {
         let runs = self.runs(Besides::default())?.runs;
         let (sealed, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.sealed);

@@ -1,7 +1,7 @@
-//! What people do for a run with keys of their own: they approve and reject, and owners give others a role.
+//! Decisions and admissions: people approve or reject items, and owners give roles to other keys.
 //!
-//! On a run of this repository that is an entry of it. On a run that was fetched it is an entry of the key's own log, which is
-//! pushed like everything; whoever conducts the run takes it in (`taking`).
+//! On a run of this repository this appends an entry. On a fetched run it appends to the log of our
+//! own key, which `push` publishes. The run's driver accepts it from there (`statements`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,45 +21,40 @@ use crate::repository::{self, Repository};
 use super::target::{self, Target};
 use super::{Denied, NewEntry, Vetted, steer};
 
-/// The longest message of a decision, in bytes.
-const LONGEST: usize = 4000;
+/// The most bytes of a message.
+const MAX_MESSAGE: usize = 4000;
 
-/// What was decided: what `approve` and `reject` print.
+/// A decision, as `approve` and `reject` print it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/decision.json describes the fields")]
 pub struct Decided {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// The item.
     pub item: ItemId,
-    /// What was decided.
     pub decision: Decision,
-    /// About which products.
     pub about: About,
-    /// The key that decided.
     pub by: String,
-    /// Whether it is an entry of the run; else it is one of the key's log, and travels by `push`.
+    /// Whether it is an entry of the run, not of the key's log.
     pub recorded: bool,
 }
 
-/// A key that got roles: what `admit` prints.
+/// The roles that a key got, as `admit` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/admit.json describes the fields")]
 pub struct Admittance {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// The key.
     pub key: String,
-    /// The role that it got, if that is one.
+    /// The role, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// The roles that it got, in the order in which roles are listed, if these are several.
+    /// The roles in their fixed order, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Role>,
 }
 
 impl Repository {
-    /// Decides about an item of a run of this repository.
+    /// Decides on an item of a run of this repository.
     pub fn decide(&self, text: &str, decision: Decision, message: Option<&str>) -> Result<Decided, Error> {
         let message = self.message(message)?;
         let (target, rest) = Target::with_rest(&self.store, text)?;
@@ -81,7 +76,7 @@ impl Repository {
                 message: message.clone(),
                 said: None,
             };
-            // None: somebody else appended first, and what is decided about is looked at anew.
+            // If another writer appended first, the products may have changed.
             if open.propose(&[NewEntry::Plain(Event::ItemDecided(event))])?.is_some() {
                 let run = open.id().clone();
                 return Ok(Decided {
@@ -97,7 +92,7 @@ impl Repository {
         }
     }
 
-    /// Decides about an item of a run that was fetched and passed the gate: in the log of our own key.
+    /// Decides on an item of a fetched and verified run, in the log of our own key.
     pub fn decide_elsewhere(
         &self,
         run: &Vetted,
@@ -116,8 +111,8 @@ impl Repository {
         expect_open(&run.state, at, &by)?;
         let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
         let first = run.links.first().map(|link| link.hash).ok_or_else(|| super::Error::Unknown(run.run.clone()))?;
-        // What our key said of other votes may not be taken in yet.
-        let said = |other: &usize| self.decided_elsewhere(&by, &run.run, first, (*other, &run.state)).is_some();
+        // Earlier votes of our key may be in its log only.
+        let said = |other: &usize| self.decided_elsewhere(&by, run, *other).is_some();
         if let Some(other) = run.state.votes_beside(at).find(said) {
             let id = |at: usize| run.state.graph.item(at).id.clone();
             return Err(Illegal::SecondVote(id(at), id(other), by).into());
@@ -136,7 +131,8 @@ impl Repository {
         Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })
     }
 
-    /// Gives a key roles in a run of this repository, all of them or none. Those that it has are left out.
+    /// Gives roles to a key in a run of this repository, all or none. Roles that the key has are
+    /// left out.
     pub fn admit(&self, run: &str, key: &str, roles: &BTreeSet<Role>) -> Result<Admittance, Error> {
         let key = self.key_of(key)?;
         let (mut open, item) = self.open_run(run, &[Role::Own])?;
@@ -154,7 +150,7 @@ impl Repository {
                 let first = (*role == Role::Seal).then_some(first);
                 NewEntry::Plain(Event::RunAdmitted(RunAdmitted { key: key.clone(), role: *role, first }))
             };
-            // `None`: another process appended first, and may have admitted the key.
+            // If another writer appended first, it may have admitted the key.
             if open.propose(&missing.iter().map(admitted).collect::<Vec<_>>())?.is_some() {
                 let role = if missing.len() == 1 { missing.pop() } else { None };
                 let run = open.id().clone();
@@ -163,7 +159,8 @@ impl Repository {
         }
     }
 
-    /// Returns the fingerprint of a key that is written as one, as a public key, or as the name of a file that holds one.
+    /// Returns the fingerprint of a key, given as a fingerprint, a public key, or a file with one
+    /// of these.
     pub fn key_of(&self, text: &str) -> Result<String, Error> {
         let text = text.trim();
         if is_fingerprint(text) {
@@ -187,10 +184,10 @@ impl Repository {
         }
     }
 
-    /// Refuses a message that is no plain text, or holds a secret.
+    /// Returns the trimmed message, or an error if it is too long or contains a secret.
     pub(super) fn message(&self, message: Option<&str>) -> Result<Option<String>, Error> {
         let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else { return Ok(None) };
-        if message.len() > LONGEST {
+        if message.len() > MAX_MESSAGE {
             return Err(Error::Long(message.len()));
         }
         self.free_of_secrets("the message", message)?;
@@ -198,7 +195,7 @@ impl Repository {
     }
 }
 
-/// Makes sure that a key has a role in a run.
+/// Returns an error if a key lacks a role in a run.
 pub(super) fn expect_role(state: &RunState, run: &RunId, key: &str, role: Role) -> Result<(), Error> {
     if state.keys.has(key, role) {
         return Ok(());
@@ -206,7 +203,7 @@ pub(super) fn expect_role(state: &RunState, run: &RunId, key: &str, role: Role) 
     Err(Error::NoRole { run: run.clone(), key: key.to_owned(), role })
 }
 
-/// Makes sure that a key can decide about an item as the run stands, whatever its role is.
+/// Returns an error if a key cannot decide on an item now, apart from its role.
 fn expect_open(state: &RunState, at: usize, by: &str) -> Result<(), Error> {
     let item = state.graph.item(at).id.clone();
     if !state.graph.item(at).is_for_people() {
@@ -225,12 +222,13 @@ fn expect_open(state: &RunState, at: usize, by: &str) -> Result<(), Error> {
     Ok(state.expect_decider(at, by)?)
 }
 
-/// Returns the digests that a decision is about, each with where it comes from and what it is there, in order.
+/// Returns the digests of the products that a decision is about, each with its source and its name,
+/// in order.
 pub fn products(about: &About) -> impl Iterator<Item = (&Source, String, &Digest)> {
     about.iter().flat_map(|(from, products)| products.iter().map(move |(key, digest)| (from, key.to_string(), digest)))
 }
 
-/// Why nothing was decided, and nobody admitted.
+/// Failures to decide or to admit a key.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -266,7 +264,7 @@ pub enum Error {
     Private(std::path::PathBuf),
     #[error("{} holds no public key that can sign here", file.display())]
     Key { file: std::path::PathBuf, source: sign::Error },
-    #[error("the message has {0} bytes; at most {LONGEST} are recorded")]
+    #[error("the message has {0} bytes; at most {MAX_MESSAGE} are recorded")]
     Long(usize),
     #[error(transparent)]
     Target(#[from] target::Error),

@@ -1,5 +1,6 @@
-//! What people call the pieces of a run: `<run>:plan.json`, `<run>/<item>:patch`, `:outputs/<path>`, `:documents/<name>`,
-//! `:manifest`, `:transcript`, which is the latest, and `:transcript@N` of attempt N. Their bytes come out of a run that passed the gate.
+//! Finds the pieces of a run by name: `<run>:plan.json`, `<run>/<item>:patch`, `:outputs/<path>`,
+//! `:documents/<name>`, `:manifest`, `:transcript` of the latest attempt, and `:transcript@N`.
+//! Bytes come only from verified runs.
 
 use crate::git::refs;
 use crate::git::store::{self, Store};
@@ -17,32 +18,32 @@ use crate::model::plan::ProductKey;
 use super::target::{self, Target};
 use super::{Blob, Vetted, View};
 
-/// How many lines of the end of a transcript are shown, the most letters of each, and the most bytes that are read for it.
+/// Limits of a shown transcript tail: the lines, the characters of each, and the bytes that are
+/// read.
 const LINES: usize = 10;
 const WIDEST: usize = 300;
 const LARGEST: u64 = 16 << 20;
 
-/// A piece of a run, as somebody calls it.
+/// The name of a piece, as people write it.
 pub struct PieceName<'t> {
     /// The run.
     pub target: Target,
-    /// All that was said.
+    /// The whole name.
     text: &'t str,
     part: Part<'t>,
 }
 
-/// What is said of a run.
+/// The part of the name after the run.
 enum Part<'t> {
-    /// A path of its own tree.
+    /// A path in the run's tree.
     Path(&'t str),
-    /// An item, and what of it.
+    /// An item with the name of its piece.
     Item(&'t str),
-    /// Nothing.
     Whole,
 }
 
 impl<'t> PieceName<'t> {
-    /// Finds the run that a name begins with.
+    /// Finds the run at the start of a name.
     pub fn find(store: &Store, text: &'t str) -> Result<Self, target::Error> {
         if let Some((run, path)) = text.rsplit_once(':')
             && !run.contains('/')
@@ -53,7 +54,7 @@ impl<'t> PieceName<'t> {
         Ok(Self { target, text, part: rest.map_or(Part::Whole, Part::Item) })
     }
 
-    /// Finds the piece in the run, once that has passed the gate; none of a transcript that is known to be empty.
+    /// Finds the piece in the verified run. Returns `None` for an empty transcript.
     pub fn of(&self, store: &Store, run: &Vetted) -> Result<Option<Blob>, Error> {
         let nothing = || Error::NoSuchThing { run: run.run.clone(), named: self.text.to_owned() };
         let said = match self.part {
@@ -72,7 +73,7 @@ impl<'t> PieceName<'t> {
                 return transcript(store, run, item, Some(attempt));
             }
             product => match ProductKey::named(product) {
-                // A document in the tree is the highest revision; this item's own stands in its entry.
+                // The tree has the highest revision, but the item's own revision is in its entry.
                 Ok(key @ ProductKey::Document(_)) => {
                     let product = run.state.items[at].products.get(&key);
                     product.map(|product| run.product(product.oid).that_is(product.sha256))
@@ -85,7 +86,7 @@ impl<'t> PieceName<'t> {
     }
 }
 
-/// Returns the blob of the transcript of an attempt, the latest one unless said otherwise; none where it is known to be empty.
+/// Returns the transcript of an attempt, by default the latest. Returns `None` if it is empty.
 fn transcript(store: &Store, run: &Vetted, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, Error> {
     let (attempt, transcript) = recorded(&run.links, item, of).ok_or_else(|| match of {
         Some(attempt) => Error::NoAttempt { item: item.clone(), attempt },
@@ -94,7 +95,7 @@ fn transcript(store: &Store, run: &Vetted, item: &ItemId, of: Option<u32>) -> Re
     if transcript.size == 0 {
         return Ok(None);
     }
-    // Beside the run that it is of, ours or fetched.
+    // Its ref is from the same remote as the run.
     let remote = Place::fetched(&run.head.name).map(|(remote, _)| remote);
     let folder = remote.map_or_else(|| format::REFS.to_owned(), format::fetched_refs);
     let tree = refs::read(store, &Place::of_transcripts(&run.run).below(&folder))?;
@@ -103,11 +104,11 @@ fn transcript(store: &Store, run: &Vetted, item: &ItemId, of: Option<u32>) -> Re
         None => None,
     };
     let not_here = || Error::NoTranscript { item: item.clone(), remote: remote.map(str::to_owned) };
-    // No chain holds transcripts together, and they may come from elsewhere.
+    // The transcripts ref is not part of a chain, so the digest of the entry decides.
     Ok(Some(run.product(oid.ok_or_else(not_here)?).that_is(transcript.sha256)))
 }
 
-/// Finds what is recorded of the transcript of an attempt, the latest one unless said otherwise.
+/// Returns the number of an attempt and its transcript as recorded, by default the latest.
 fn recorded(links: &[Link], item: &ItemId, of: Option<u32>) -> Option<(u32, Transcript)> {
     let mut all = links.iter().rev().filter_map(|link| match &link.entry.event {
         Event::ItemReconciled(e) if e.item == *item => Some((e.attempt, e.transcript?)),
@@ -117,20 +118,20 @@ fn recorded(links: &[Link], item: &ItemId, of: Option<u32>) -> Option<(u32, Tran
     all.find(|(attempt, _)| of.is_none_or(|of| of == *attempt))
 }
 
-/// What an attempt said last.
+/// The end of an attempt's transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Tail {
-    /// The attempt.
     pub attempt: u32,
-    /// Its last lines.
     pub lines: Vec<String>,
-    /// Whether there are others before them.
+    /// Whether there are more lines before these.
     pub is_cut: bool,
-    /// Whether a program said in any line that its own sandbox cannot start inside the worker's.
+    /// Whether a line says that a program's own sandbox cannot start inside the worker's.
     pub is_nested: bool,
 }
 
-/// Returns the last lines of the latest transcript of an item of a run here; none where there are none, or it is very large.
+/// Returns the last lines of the latest transcript of an item, or `None` if it is missing, empty or
+/// very large.
 pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error> {
     let item = &run.state.graph.item(at).id;
     let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
@@ -144,7 +145,7 @@ pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error>
         return Ok(None);
     }
     let text = ansi::without(&String::from_utf8_lossy(&bytes));
-    // Of what a progress bar wrote over itself, a terminal shows the last.
+    // A progress bar overwrites its line, so only the last part is shown.
     let shown = text.lines().map(|line| line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default());
     let lines: Vec<&str> = shown.filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES)..];
@@ -154,7 +155,7 @@ pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error>
     Ok((!lines.is_empty()).then_some(Tail { attempt, lines, is_cut, is_nested }))
 }
 
-/// Returns true if the manifest of an item's latest attempt records a sandbox.
+/// Returns true if the item's latest attempt ran in a sandbox.
 fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> {
     let Some(tree) = run.head.tree else { return Ok(false) };
     let path = run.state.layout().manifest(item);
@@ -163,7 +164,7 @@ fn is_confined(store: &Store, run: &View, item: &ItemId) -> Result<bool, Error> 
     Ok(manifest.is_ok_and(|manifest| manifest.sandbox != NONE))
 }
 
-/// Why a piece is not found.
+/// Failures to find a piece.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

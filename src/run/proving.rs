@@ -1,4 +1,4 @@
-//! What is proved to somebody who has nothing else: a product, or how a run went on.
+//! Proves a product, or the growth of a run, to a person without the repository.
 
 use crate::ledger::prove;
 use crate::model::plan::ProductKey;
@@ -8,8 +8,8 @@ use crate::repository::Repository;
 use super::target::{self, Target};
 
 impl Repository {
-    /// Proves what a text names, `<run>/<item>` or `<run>/<item>:<product>`; of a whole run, that the entries up to `since` still
-    /// begin it. The run must be sealed.
+    /// Proves `<run>/<item>` or `<run>/<item>:<product>` of a sealed run. With `since`, proves that a
+    /// sealed run `<run>` still begins with the entries up to that number.
     pub fn prove(&self, text: &str, since: Option<u64>) -> Result<Proof, Error> {
         let store = &self.store;
         let (target, rest) = Target::with_rest(store, text)?;
@@ -28,7 +28,7 @@ impl Repository {
     }
 }
 
-/// Why nothing is proved.
+/// Failures to prove something.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,6 +1,7 @@
-//! Finds items of sealed runs that had just the same to do, so that it need not be done again.
+//! Finds identical items of sealed runs, to reuse their products.
 //!
-//! Whose run that is counts as much as what it did: only one that verifies to the last byte, by keys that are known here, is taken from.
+//! Products are reused only from runs that verify completely, and are signed by keys that are known
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,28 +24,28 @@ use crate::verify::{AtHand, Gate, Logs, Options};
 use super::target::{Target, own_runs};
 use super::{Vetted, View};
 
-/// The items of other runs that there are to take from.
+/// Items of other runs that may be reused.
 #[derive(Clone)]
 pub struct Reusable {
     store: Store,
     options: Options,
     logs: Arc<Logs>,
-    /// Where to look, by the digest of what was to be done: nobody has verified that yet.
+    /// Candidates by the digest of their task. None of them is verified yet.
     tasks: HashMap<Digest, Vec<Hint>>,
-    /// Of each item id, what the first of those was given to do, to say how another task differs.
+    /// The first task of each item id, to explain how another task differs.
     by_item: HashMap<ItemId, (RunId, Manifest)>,
-    /// The runs that were looked at whole, by their refs; none where nothing may be taken from them. Each is taken as it was
-    /// verified, wherever its ref points by now.
+    /// The verified runs by ref, or `None` if a run does not verify. A run is used as it was
+    /// verified, even if its ref moves.
     vetted: BTreeMap<String, Option<Arc<Source>>>,
 }
 
-/// A run that may be taken from, and what it has.
+/// A verified run, with its reusable items.
 struct Source {
     run: Vetted,
     items: HashMap<ItemId, (ItemReconciled, Manifest)>,
 }
 
-/// An item that seems to be done and green.
+/// An item that looks done and green.
 #[derive(Clone, Debug)]
 struct Hint {
     run: RunId,
@@ -52,26 +53,24 @@ struct Hint {
     item: ItemId,
 }
 
-/// What an item need not be run for.
+/// A reusable result.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Found {
-    /// Where it comes from.
     pub reused: Reused,
-    /// What shows that: the bytes of `reused.json`.
+    /// The content of `reused.json`.
     pub evidence: Vec<u8>,
-    /// The products.
     pub products: BTreeMap<ProductKey, Product>,
-    /// What the check said there.
     pub verify: Option<Verified>,
-    /// What became of the blocks there.
     pub blocks: Vec<BlockEnded>,
 }
 
 impl Repository {
-    /// Gathers what runs other than this one, our own and fetched, have done; what cannot be read is passed over, for nothing rests on it.
+    /// Lists the items of other runs, ours and fetched ones. Skips runs that cannot be read,
+    /// because this is only an index.
     pub fn reusable(&self, run: &RunId) -> Result<Reusable, crate::repository::trust::Error> {
         let options = self.options(&Trust::default(), &mut |_| ())?;
-        // Where the logs cannot be read nothing can be told of any run.
+        // Without the logs no run can be verified.
         let logs = Logs::read(&self.store).ok();
         let own = own_runs(&self.store).unwrap_or_default().into_iter().map(Target::own);
         let fetched = Target::all_fetched(&self.store).unwrap_or_default();
@@ -90,7 +89,8 @@ impl Repository {
     }
 }
 
-/// Returns the items of a sealed run that are done, green, count, and were run there, each with what it was given to do.
+/// Returns the items of a sealed run that were run there and are done, green and not superseded,
+/// each with its manifest.
 fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)> {
     let (Some(tree), true) = (view.head.tree, view.state.sealed) else { return Vec::new() };
     let layout = view.state.layout();
@@ -111,9 +111,9 @@ fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)
 }
 
 impl Reusable {
-    /// Finds an item that had just what this manifest says to do, in a run that may be taken from, and whose products fit.
+    /// Finds an item with the task of this manifest in a run that verifies.
     ///
-    /// A manifest does not say what an item declares to hand over, so that `fit` is to be asked.
+    /// `fit` decides whether its products are what the item declares, because manifests do not say.
     pub fn find(&mut self, manifest: &Manifest, fit: &dyn Fn(&BTreeMap<ProductKey, Product>) -> bool) -> Option<Found> {
         let wanted = task(manifest);
         let hints = self.tasks.get(&wanted)?.clone();
@@ -124,7 +124,7 @@ impl Reusable {
             let proof = prove::item_of(&self.store, &source.run.links, &hint.item, None).ok()?;
             let root = proof.root;
             let evidence = Evidence { proof: Some(proof), manifest: there.clone() }.canonical();
-            // What no reader takes is never written.
+            // Evidence that no reader accepts is never written.
             let is_read = evidence.len() as u64 <= bounds::BLOB && Evidence::parse(&evidence).is_some();
             is_read.then_some(())?;
             let reused =
@@ -134,7 +134,7 @@ impl Reusable {
         })
     }
 
-    /// Returns why nothing is found for a manifest that [`Reusable::find`] found nothing for.
+    /// Returns why [`Reusable::find`] returned nothing for this manifest.
     pub fn why_not(&self, manifest: &Manifest) -> String {
         if let Some(hint) = self.tasks.get(&task(manifest)).and_then(|hints| hints.first()) {
             let named = format!("{}/{}", hint.run, hint.item);
@@ -155,7 +155,7 @@ impl Reusable {
         }
     }
 
-    /// Returns the run of an item, if it verifies to the last byte, all by keys that are known.
+    /// Returns the run of a candidate, if it verifies completely by known keys.
     fn vetted(&mut self, hint: &Hint) -> Option<Arc<Source>> {
         let Self { store, options, logs, vetted, .. } = self;
         let look = || {
@@ -170,7 +170,7 @@ impl Reusable {
     }
 }
 
-/// Returns the names of the fields that say what is to be done and in which two manifests differ.
+/// Returns the fields of the task in which two manifests differ.
 fn differences(one: &Manifest, other: &Manifest) -> Vec<String> {
     let fields = |manifest: &Manifest| match serde_json::to_value(manifest) {
         Ok(Value::Object(fields)) => fields,

@@ -1,4 +1,4 @@
-//! What an operator decides about a run, also while it is being driven: cancel, retry, close.
+//! Changes that an operator makes to a run, even while it is driven: cancel, retry, close.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,29 +18,28 @@ use crate::repository::{self, Repository};
 use super::target::{self, Target};
 use super::{Denied, NewEntry, OpenRun, View, closed};
 
-/// What people are told of a reason that cannot be recorded.
+/// The name of the reason in an error about secrets.
 const REASON: &str = "reason";
 
-/// What was recorded: what `cancel`, `retry` and `close` print.
+/// A recorded change, as `cancel`, `retry`, `close` and `abandon` print it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/steer.json describes the fields")]
 pub struct Steered {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// How many entries were recorded.
+    /// The number of recorded entries.
     pub entries: u64,
-    /// Whether the run is sealed now.
     pub sealed: bool,
-    /// The first rule that ended the run before it was good, and why; absent if none did.
+    /// The first rule that ended the run before it was done, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// Our key, where the run has ended and this key cannot seal it.
+    /// Our key, if the run has ended and this key cannot seal it.
     #[serde(skip)]
     pub cannot_seal: Option<String>,
 }
 
 impl Steered {
-    fn of(open: &OpenRun, entries: u64) -> Self {
+    fn new(open: &OpenRun, entries: u64) -> Self {
         let (run, sealed, stopped) = (open.id().clone(), open.state.sealed, open.state.outcomes().stopped);
         let cannot_seal = (!sealed && open.state.is_ended()).then(|| open.writer().signer.fingerprint());
         Self { schema: "git-handoff.steer/1", run, entries, sealed, stopped, cannot_seal }
@@ -48,8 +47,8 @@ impl Steered {
 }
 
 impl Repository {
-    /// Opens a run of this repository that can be changed by a key with one of these roles, and says which item a text names, and where it
-    /// stands.
+    /// Opens a run of this repository that a key with one of these roles can change. Also returns
+    /// the position of the item, if the text names one.
     pub fn open_run(&self, text: &str, roles: &'static [Role]) -> Result<(OpenRun, Option<usize>), Error> {
         let (target, rest) = Target::with_rest(&self.store, text)?;
         refuse_foreign(&target)?;
@@ -64,7 +63,7 @@ impl Repository {
         Ok((open, item))
     }
 
-    /// Cancels a run, which seals it, or one item of it with all that waits for it.
+    /// Cancels and seals a run, or cancels one item and skips its dependents.
     pub fn cancel(&self, text: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
         let (mut open, item) = self.open_run(text, &[Role::Own])?;
@@ -76,21 +75,18 @@ impl Repository {
             }
             let mut entries = vec![cancelled(&open, at, reason)];
             for lost in lost_with(&open.state, at) {
-                entries.push(NewEntry::Plain(Event::ItemSkipped(ItemDropped {
-                    item: open.state.graph.item(lost).id.clone(),
-                    attempt: open.state.items[lost].attempts,
-                    reason: format!("it depends on {:?}, which was cancelled", item.as_str()),
-                })));
+                let reason = format!("it depends on {:?}, which was cancelled", item.as_str());
+                entries.push(NewEntry::Plain(Event::ItemSkipped(dropped(&open.state, lost, &reason))));
             }
             let links = open.record(&entries)?;
-            // Whoever drives the run may have dispatched or ended the item in between: then it is looked at anew.
+            // The driver may have dispatched or ended the item in between.
             if !links.is_empty() && open.state.items[at].phase == Phase::Cancelled {
-                return Ok(Steered::of(&open, links.len() as u64));
+                return Ok(Steered::new(&open, links.len() as u64));
             }
         }
     }
 
-    /// Closes and seals a run that nobody wants, whatever of it is still open.
+    /// Cancels and seals a run in any state.
     pub fn abandon(&self, run: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
         match self.open_run(run, &[Role::Own])? {
@@ -99,21 +95,22 @@ impl Repository {
         }
     }
 
-    /// Gives an item that failed, was skipped or was cancelled another round of attempts.
+    /// Gives another round of attempts to an item that failed, was skipped or was cancelled.
     pub fn retry(&self, text: &str) -> Result<Steered, Error> {
         let (mut open, item) = self.open_run(text, &[Role::Own, Role::Work])?;
         let at = item.ok_or(Error::NoItem)?;
         loop {
             let entries = asked_again(&open, at)?;
             let links = open.record(&entries)?;
-            // Otherwise somebody else asked for it, or ended the run, in between: then that is what is to be told.
+            // If nothing was recorded, another writer retried the item or ended the run, and the
+            // next round returns the error for that.
             if !links.is_empty() {
-                return Ok(Steered::of(&open, links.len() as u64));
+                return Ok(Steered::new(&open, links.len() as u64));
             }
         }
     }
 
-    /// Seals a run that has settled as it is.
+    /// Seals a settled run as it is.
     pub fn close(&self, run: &str, reason: &str) -> Result<Steered, Error> {
         self.free_of_secrets(REASON, reason)?;
         let (mut open, item) = self.open_run(run, &[Role::Own, Role::Work])?;
@@ -125,17 +122,17 @@ impl Repository {
             return Err(Error::NotSettled { run: open.id().clone(), left });
         }
         let before = open.head().entries;
-        // A run that can still grow does not end because it is done, but because somebody says so.
+        // A run with rules can still grow, so it needs an explicit end.
         let by_itself = open.state.seals_itself() && open.state.rules.is_empty();
         let ended = open.state.is_ended() || by_itself;
         end(&mut open, (!ended).then(|| closed(reason)))?;
-        Ok(Steered::of(&open, open.head().entries - before))
+        Ok(Steered::new(&open, open.head().entries - before))
     }
 }
 
 fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
     let before = open.head().entries;
-    // Whoever drives the run may end items in between: what is still open is looked at anew until nothing is.
+    // The driver may end items in between, so this repeats until no item is open.
     loop {
         while !open.state.is_settled() {
             let waiting: Vec<NewEntry> = (0..open.state.items.len())
@@ -147,7 +144,7 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
         let ended = open.state.is_ended();
         let event = Event::RunCancelled(RunEnded { reason: reason.to_owned() });
         match end(open, (!ended).then_some(event)) {
-            // An item was asked for again in between.
+            // An item was retried in between.
             Err(super::Error::Illegal(_)) if !open.state.is_settled() => {}
             Ok(()) if !open.state.is_ended() && !open.state.sealed => {}
             other => {
@@ -159,10 +156,10 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
     if open.state.cancelled.is_none() {
         return Err(Error::Sealed(open.id().clone()));
     }
-    Ok(Steered::of(open, open.head().entries - before))
+    Ok(Steered::new(open, open.head().entries - before))
 }
 
-/// Records the end of a run and seals it. A key without the role `seal` records the end, and leaves the seal to another key.
+/// Records the end of a run and seals it. A key without the role `seal` records only the end.
 fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
     let may_seal = open.state.keys.has(&open.writer().signer.fingerprint(), Role::Seal);
     match event {
@@ -171,7 +168,7 @@ fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
     }
 }
 
-/// Returns the entries that ask for an item again, or says why it cannot be.
+/// Returns the entries that retry an item, or an error if it cannot be retried.
 fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
     if open.state.sealed {
         return Err(Error::Sealed(open.id().clone()));
@@ -194,23 +191,11 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
     if let Some((on, product)) = open.state.lacks(at) {
         return Err(Error::Lacking { run: open.id().clone(), item: item(), on: on.clone(), product });
     }
-    let again = |at: usize| {
-        NewEntry::Plain(Event::ItemRequeued(ItemEnded {
-            blocks: Vec::new(),
-            item: open.state.graph.item(at).id.clone(),
-            attempt: open.state.items[at].attempts,
-            reason: Again::Operator,
-            detail: None,
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            not_before: None,
-        }))
-    };
+    let again = |at| NewEntry::Plain(Event::ItemRequeued(requeued(&open.state, at, Again::Operator)));
     Ok(again_with(open, at).into_iter().map(again).collect())
 }
 
-/// Returns an item and everything that was skipped because of it and of nothing else, in the order in which it can wait.
+/// Returns an item and all items that were skipped only because of it, dependencies first.
 fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
     let state = &open.state;
     let mut again = vec![at];
@@ -230,7 +215,7 @@ fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
     again
 }
 
-/// Returns everything that waits for an item directly or through others, in the order in which it is lost.
+/// Returns the waiting items that depend on an item, directly or not, dependencies first.
 pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
     let mut lost = Vec::new();
     let mut seen = BTreeSet::from([at]);
@@ -247,21 +232,38 @@ pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
 }
 
 fn cancelled(open: &OpenRun, at: usize, reason: &str) -> NewEntry {
-    NewEntry::Plain(Event::ItemCancelled(ItemDropped {
-        item: open.state.graph.item(at).id.clone(),
-        attempt: open.state.items[at].attempts,
-        reason: reason.to_owned(),
-    }))
+    NewEntry::Plain(Event::ItemCancelled(dropped(&open.state, at, reason)))
 }
 
-/// Returns whether a chain ends with a seal. What cannot be read is for others to find fault with.
+/// Returns the end of an item that was skipped or cancelled.
+pub(crate) fn dropped(state: &RunState, at: usize, reason: &str) -> ItemDropped {
+    let (item, attempt) = (state.graph.item(at).id.clone(), state.items[at].attempts);
+    ItemDropped { item, attempt, reason: reason.to_owned() }
+}
+
+/// Returns the entry that gives an item another attempt, with nothing but the cause.
+pub(crate) fn requeued(state: &RunState, at: usize, reason: Again) -> ItemEnded {
+    ItemEnded {
+        item: state.graph.item(at).id.clone(),
+        attempt: state.items[at].attempts,
+        reason,
+        detail: None,
+        exit: None,
+        duration_ms: None,
+        transcript: None,
+        not_before: None,
+        blocks: Vec::new(),
+    }
+}
+
+/// Returns true if a chain ends with a seal, and false if it cannot be read.
 pub(super) fn is_sealed(store: &Store, reference: &str) -> bool {
     let tip = refs::read(store, reference).ok().flatten();
     let entry = tip.and_then(|tip| chain::decode(store, tip).ok());
     entry.is_some_and(|decoded| matches!(decoded.entry.event, Event::RunSealed(_)))
 }
 
-/// Refuses a run that was fetched, and one that is sealed.
+/// Returns an error if the run was fetched or is sealed.
 pub(super) fn refuse_unless_open(target: &Target, view: &View) -> Result<(), Error> {
     refuse_foreign(target)?;
     if view.state.sealed { Err(Error::Sealed(target.run.clone())) } else { Ok(()) }
@@ -271,7 +273,7 @@ pub(super) fn refuse_foreign(target: &Target) -> Result<(), Error> {
     if target.is_own() { Ok(()) } else { Err(Error::Foreign(target.run.clone())) }
 }
 
-/// Why a run is not changed.
+/// Failures to change a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -281,11 +283,11 @@ pub enum Error {
     Sealed(RunId),
     #[error("{item:?} is {status} already")]
     Ended { item: ItemId, status: &'static str },
-    #[error("another item has taken the place of {:?}: {:?}", item.as_str(), by.as_str())]
+    #[error("{:?} was superseded by {:?}", item.as_str(), by.as_str())]
     Superseded { item: ItemId, by: ItemId },
-    #[error("{item:?} is {status}; only what failed, was skipped or was cancelled can be retried")]
+    #[error("{item:?} is {status}; only items that failed, were skipped or were cancelled can be retried")]
     NotLost { item: ItemId, status: &'static str },
-    #[error("{:?} is red, which is done: what it made is handed over, and only what failed, was skipped or was cancelled can be retried", item.as_str())]
+    #[error("{:?} is done, although red: only items that failed, were skipped or were cancelled can be retried", item.as_str())]
     Red { run: RunId, item: ItemId },
     #[error("{item:?} depends on {on:?}, which is {status}")]
     Blocked { run: RunId, item: ItemId, on: ItemId, status: &'static str },

@@ -1,4 +1,4 @@
-//! From the bytes of a plan to a run, in a repository with its configuration.
+//! Validates and submits plans with the configuration of the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -26,69 +26,65 @@ use super::imports::Imports;
 use super::submit::{self, Request, Submitted, resolve_base};
 use super::{Denied, OpenRun};
 
-/// How many changed files are named.
+/// The most changed files that a warning names.
 const NAMED: usize = 3;
 
-/// What is said against a plan before it says it itself.
+/// Settings that override those of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The queue.
     pub queue: Option<String>,
-    /// The revision that items start from.
+    /// The revision of the base.
     pub base: Option<String>,
-    /// The keys that may append, each with its roles. Our own has every one, unless it is among them.
+    /// The keys that can append, with their roles. Our own key gets all roles unless it is listed.
     pub admit: BTreeMap<String, BTreeSet<Role>>,
 }
 
 impl Wanted {
-    /// Returns all keys that may append, where it is not our own alone.
+    /// Returns all keys that can append, or `None` if only our own can.
     fn roles(&self, own: &str) -> Option<BTreeMap<String, BTreeSet<Role>>> {
         let mut roles = self.admit.clone();
         roles.entry(own.to_owned()).or_insert_with(|| BTreeSet::from(Role::SUBMITTER));
         (!self.admit.is_empty()).then_some(roles)
     }
 
-    /// Returns the revision that a run of the plan starts from.
+    /// Returns the revision of the base.
     fn revision(&self, plan: Option<&Plan>) -> String {
         self.base.clone().or_else(|| plan?.base.clone()).unwrap_or_else(|| "HEAD".into())
     }
 }
 
-/// Whether a plan is valid, or every problem it has: what `validate --json` prints.
+/// The result of a validation, as `validate --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/validate.json describes the fields")]
 pub struct Verdict<'a> {
     schema: &'static str,
-    /// Whether it is.
     pub valid: bool,
-    /// How many items it has, if it is.
     pub items: usize,
-    /// The problems that are told.
     pub problems: &'a Problems,
-    /// How many more there are.
+    /// The number of further problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
-    /// The pattern that it grows by, if it is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<&'a str>,
-    /// The digests of the pipelines that it and its rules name, as they name them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<&'a str, Digest>,
-    /// The rules that the pattern made of it.
+    /// The rules that the pattern created.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub rules: &'a [Value],
-    /// What in it nobody reads.
+    /// Parts of the plan that have no effect.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub warnings: &'a [String],
 }
 
 impl<'a> Verdict<'a> {
-    /// Answers the problems of a plan that is not valid.
+    /// Returns the answer for an invalid plan.
     pub fn refused(problems: &'a Problems) -> Self {
         let more = Some(problems.more()).filter(|more| *more > 0);
         Self { valid: false, more, ..Self::blank(problems) }
     }
 
-    /// Answers what a valid plan comes to; `none` are no problems.
+    /// Returns the answer for a valid plan. `none` is an empty list of problems.
     pub fn valid(plan: &'a ValidPlan, none: &'a Problems) -> Self {
         let (items, pattern) = (plan.plan().items.len(), Some(plan.pattern()));
         let pipelines = plan.pipelines().iter().map(|(name, spec)| (name.as_str(), spec.digest())).collect();
@@ -111,23 +107,23 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// A run that was made of a plan: what `submit --json` prints.
+/// A submitted run, as `submit --json` prints it.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/submit.json describes the fields")]
 pub struct Submission {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// Whether it was created now, and not by an earlier submission of the same plan.
+    /// Whether it was created now, not by an earlier submission of the same plan.
     pub created: bool,
-    /// What in the plan nobody reads, and what is changed here and not committed.
+    /// Parts of the plan that have no effect, and uncommitted changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl Repository {
-    /// Validates a plan against this repository, and against what it takes from elsewhere.
+    /// Validates a plan, with its base, artifacts and imports.
     ///
-    /// `folder` is what artifacts are relative to; without one their files are not looked for.
+    /// Paths of artifacts are relative to `folder`. Without it, their files are not checked.
     pub fn validate(&self, bytes: &[u8], folder: Option<&Path>, wanted: &Wanted) -> Result<ValidPlan, Problems> {
         let missing = self.absent(bytes, folder, wanted);
         match self.validated(bytes, wanted) {
@@ -141,7 +137,7 @@ impl Repository {
         .map_err(|problems| problems.located(bytes))
     }
 
-    /// Finds a base that is no commit here, and artifacts whose files cannot be read: what a submission would fail of.
+    /// Finds problems that would fail the submission: a missing base, and unreadable artifacts.
     fn absent(&self, bytes: &[u8], folder: Option<&Path>, wanted: &Wanted) -> Problems {
         let mut problems = Problems::default();
         let Ok(plan) = plan::parse_within(json::unmarked(bytes), self.config.max_items) else { return problems };
@@ -160,22 +156,23 @@ impl Repository {
         problems
     }
 
-    /// Returns a valid plan with what it takes from elsewhere: the one way to both, so that `validate` and `submit` cannot disagree.
+    /// Returns a valid plan with its imports. Both `validate` and `submit` use this, so that they
+    /// agree.
     fn validated(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Imports), Problems> {
         let (valid, catalog) = self.valid(bytes, wanted)?;
-        // What was taken for a run that is there was sealed with it, wherever it came from then.
+        // The imports of an existing run were sealed with it.
         let is_there = refs::read(&self.store, &format::run_ref(&valid.plan().id)).is_ok_and(|tip| tip.is_some());
         let imports = if is_there { Imports::default() } else { self.imports(valid.plan(), &catalog)? };
         Ok((valid, imports))
     }
 
-    /// Returns a valid plan with what is registered here, whatever it takes from elsewhere.
+    /// Returns a valid plan with the catalog, without its imports.
     pub(super) fn valid(&self, bytes: &[u8], wanted: &Wanted) -> Result<(ValidPlan, Catalog), Problems> {
         let bytes = json::unmarked(bytes);
         let parsed = plan::parse_within(bytes, self.config.max_items).ok();
         let queue = wanted.queue.as_deref().or(parsed.as_ref().map(|plan| plan.queue.as_str())).unwrap_or("default");
         let folders = [self.config.inputs.as_str(), self.config.outputs.as_str()];
-        // A base that does not resolve is a failure of its own where it matters; here it only hides nothing else.
+        // A missing base is reported elsewhere.
         let reserved = resolve_base(&self.store, &wanted.revision(parsed.as_ref()))
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
@@ -183,8 +180,8 @@ impl Repository {
         Ok((validate(bytes, &catalog)?, catalog))
     }
 
-    /// Validates a plan and makes a run of it; the artifacts that it names are relative to `folder`. Problems of the plan are an
-    /// answer, not a failure.
+    /// Validates a plan and creates its run. Paths of artifacts are relative to `folder`. Problems
+    /// of the plan are a result, not an error.
     pub fn submit(
         &self,
         bytes: &[u8],
@@ -194,7 +191,8 @@ impl Repository {
         self.submit_if(bytes, folder, wanted, |_| Ok(()))
     }
 
-    /// Does the same where `allowed` has nothing against the very plan that was found to be valid: another look may find another.
+    /// Submits a plan if `allowed` accepts it. It gets the same plan that is submitted, which a
+    /// second read might not return.
     pub fn submit_if<E: From<Error>>(
         &self,
         bytes: &[u8],
@@ -239,7 +237,7 @@ impl Repository {
         };
         let Submitted { run, created } = submit::submit(&writer, valid, &request)?;
         if !created {
-            // What lies under the id is taken for our own run only if it is: a stranger can plant one that looks finished.
+            // Another key can plant a run under this id that looks finished, so it must verify.
             OpenRun::open(&writer, &run)?;
         }
         let mut warnings: Vec<String> = valid.warnings().iter().cloned().chain(imports.warnings).collect();
@@ -251,13 +249,12 @@ impl Repository {
     }
 }
 
-/// Refuses what is no file.
 fn readable(meta: &Metadata) -> io::Result<()> {
     if meta.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 impl Repository {
-    /// Warns of a run that was fetched and has the id of one that was just created here.
+    /// Returns a warning if a fetched run has the id of a new run.
     fn same_id(&self, run: &RunId) -> Result<Option<String>, refs::Error> {
         let fetched = refs::fetched_at(&self.store, &Place::of_run(run))?;
         let names = fetched.iter().filter_map(|(name, _)| Some(format!("{}/{run}", Place::fetched(name)?.0)));
@@ -269,7 +266,7 @@ impl Repository {
     }
 }
 
-/// Says what is changed here and not in the commit that items start from, where that is the one checked out.
+/// Returns a warning about uncommitted changes, if the base is checked out.
 fn not_in(store: &Store, base: Oid) -> Result<Option<String>, work_tree::Error> {
     if work_tree::head(store)?.is_none_or(|(head, _)| head != base) {
         return Ok(None);
@@ -281,19 +278,19 @@ fn not_in(store: &Store, base: Oid) -> Result<Option<String>, work_tree::Error> 
         .then(|| format!("not committed, so that no item sees it: the change to {}{more}", names.join(", "))))
 }
 
-/// A problem with what is registered is one of the plan that asks for it.
+/// Turns an unreadable registration into a problem of the plan.
 fn unreadable(error: &repository::Error) -> Problem {
     let code = if matches!(error, repository::Error::Rules { .. }) { Code::BadRule } else { Code::UnknownShape };
     Problem::new(code, &JsonPath::root(), crate::model::causes::in_words(error))
 }
 
-/// Why no run was made.
+/// Failures to submit a plan.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("no queue {0:?} is registered here")]
     Queue(String),
-    #[error("your own key needs the role `own`: whoever submits a run owns it")]
+    #[error("your own key needs the role `own`, because the submitter owns the run")]
     NotOwned,
     #[error(transparent)]
     Submit(#[from] submit::Error),

@@ -1,4 +1,5 @@
-//! Creates a run from a valid plan: one ref, one signed entry, the plan and its artifacts in the tree.
+//! Creates a run from a valid plan: a ref, one signed entry, and the plan with its artifacts in the
+//! tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,37 +23,38 @@ use crate::plan::validate::ValidPlan;
 use super::adopt::Carried;
 use super::imports::Found;
 
-/// What is asked for besides the plan itself.
+/// The settings of a submission.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The commit that every item starts from.
+    /// The commit that items start from.
     pub base: Oid,
-    /// The queue, if not the plan's own.
+    /// The queue, or `None` for that of the plan.
     pub queue: Option<String>,
-    /// The folder that the plan's artifact files are relative to.
+    /// The base of relative paths of artifacts.
     pub folder: PathBuf,
-    /// What may not be stored.
+    /// Rejects secrets.
     pub gate: Gate,
-    /// What the plan takes from other runs and from threads.
+    /// The products that the plan imports.
     pub imports: BTreeMap<String, Found>,
-    /// What is sealed of a run that is continued.
+    /// The files of the run that this one continues.
     pub carried: Option<Carried>,
-    /// The keys that may append, each with its roles; our own alone, with all of them, where nothing is said.
+    /// The keys that can append, with their roles, or `None` for our own key with all roles.
     pub roles: Option<BTreeMap<String, BTreeSet<Role>>>,
 }
 
-/// A run that exists.
+/// A submitted run.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Submitted {
-    /// The run.
     pub run: RunId,
-    /// Whether it was created now, and not by an earlier submission of the same plan.
+    /// Whether it was created now, not by an earlier submission of the same plan.
     pub created: bool,
 }
 
 /// Submits a plan.
 ///
-/// The same plan under the same id is a no-op; another plan under an id in use is refused. A failure leaves no run behind.
+/// Submitting the same plan again changes nothing. Another plan with the id of a run is rejected. A
+/// failure leaves no run behind.
 pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<Submitted, Error> {
     let plan = valid.plan();
     let run = plan.id.clone();
@@ -61,7 +63,8 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
         return Ok(same);
     }
     if !log::witnesses(&writer.store, &writer.signer.fingerprint(), &run)?.is_empty() {
-        // A log is written after the ref: whoever submitted since that was looked at did not lose it.
+        // The log is written after the ref, so another process may just have submitted the same
+        // plan.
         return existing(writer, &run, valid)?.ok_or(Error::Used(run));
     }
     refuse_other_case(&writer.store, &run)?;
@@ -71,18 +74,18 @@ pub fn submit(writer: &Writer, valid: &ValidPlan, request: &Request) -> Result<S
     let appended = writer.append_with(batch, &Head::unborn(name), vec![draft])?;
     let first = appended.links()[0].hash;
     match appended.publish() {
-        // Two submissions raced: the other one counts, and is the same plan or refused.
+        // If two submissions race, the second one counts as a repetition.
         Err(chain::Error::LostRace(name)) => {
             return existing(writer, &run, valid)?.ok_or(Error::Chain(chain::Error::LostRace(name)));
         }
         other => other?,
     };
-    // A crash here leaves a run without its base ref and its log entry; `run` and `doctor` add both.
+    // A crash here leaves a run without its base ref and log entry; `run` and `doctor` add them.
     register(writer, &run, request.base, first)?;
     Ok(Submitted { run, created: true })
 }
 
-/// Puts in place what belongs to a submitted run besides its own ref; safe to repeat.
+/// Adds the base ref and the log entry of a submitted run. Safe to repeat.
 pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Result<(), Error> {
     let name = format::base_ref(run);
     if writer.store.contains(base) && refs::read(&writer.store, &name)? != Some(base) {
@@ -91,7 +94,7 @@ pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Resul
     Ok(log::ensure(writer, &Record::Submitted { run: run.clone(), first })?)
 }
 
-/// Resolves a revision to the commit that a run will start from.
+/// Resolves a revision to the base commit of a run.
 pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
     let parsed = store
         .git()
@@ -110,13 +113,13 @@ pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
 pub fn reserved_in_base(store: &Store, base: Oid, folders: [&str; 2]) -> Result<Vec<String>, Error> {
     let listed = store.git().args(["ls-tree", "-z", "--name-only"]).arg(base.to_string()).run().map_err(Error::Git)?;
     let names = listed.split(|b| *b == 0).map(String::from_utf8_lossy);
-    // `Inputs` and `inputs` are one folder where case does not count.
+    // File systems can ignore case, so `Inputs` and `inputs` can be one folder.
     Ok(names.filter(|name| folders.iter().any(|f| name.eq_ignore_ascii_case(f))).map(Into::into).collect())
 }
 
-/// Refuses an id that differs from that of another run only in letter case.
+/// Returns an error if the id differs from that of another run only in case.
 ///
-/// Where case does not count, the refs of both are one file, and so are their folders of worktrees.
+/// File systems can ignore case, and then their refs and their worktrees would clash.
 fn refuse_other_case(store: &Store, run: &RunId) -> Result<(), Error> {
     let folded = fold(run.as_str());
     for (name, _) in refs::list_with_archived(store, format::RUN_REFS)? {
@@ -128,13 +131,13 @@ fn refuse_other_case(store: &Store, run: &RunId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the run that is there already if it holds the same plan.
+/// Returns the existing run if it has the same plan, or an error if it has another one.
 fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Submitted>, Error> {
     let Some((_, links)) = chain::read(&writer.store, &format::run_ref(run))? else { return Ok(None) };
     let Some(Event::RunSubmitted(first)) = links.first().map(|link| &link.entry.event) else {
         return Err(Error::Different(run.clone()));
     };
-    // The words of a stranger under our id are not our run, whatever plan they carry.
+    // A run that another key planted under this id is not ours, whatever its plan is.
     let is_same = first.plan == Digest::of(valid.bytes())
         || sealed_plan(writer, links[0].tree)?.is_some_and(|sealed| plan::is_same(&sealed, valid.bytes()));
     if !is_same || !first.writers.contains(&writer.signer.fingerprint()) {
@@ -143,7 +146,7 @@ fn existing(writer: &Writer, run: &RunId, valid: &ValidPlan) -> Result<Option<Su
     Ok(Some(Submitted { run: run.clone(), created: false }))
 }
 
-/// Returns the bytes of the plan that a run was submitted with.
+/// Returns the plan that a run was submitted with.
 fn sealed_plan(writer: &Writer, tree: Oid) -> Result<Option<Vec<u8>>, Error> {
     let blob = writer.store.blob_at(tree, format::PLAN)?;
     Ok(blob.map(|blob| writer.store.read_blob_of(blob, bounds::PLAN)).transpose()?)
@@ -183,7 +186,8 @@ fn first_entry(
     if let Some(carried) = &request.carried {
         edits.push((format::CONTINUES.to_owned(), Edit::Bytes(carried.evidence.clone())));
     }
-    let imports = seal_imports(writer, batch, plan, (&request.imports, &mut edits))?;
+    let (imports, copied) = seal_imports(writer, batch, plan, &request.imports)?;
+    edits.extend(copied);
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
         pipelines,
@@ -204,14 +208,14 @@ fn first_entry(
     Ok((submitted, edits))
 }
 
-/// Copies what the plan takes from elsewhere: what it comes from may go away, and be pruned, at any time.
+/// Copies the imported products into the run, because their sources can be deleted at any time.
 fn seal_imports(
     writer: &Writer,
     batch: &mut Batch,
     plan: &Plan,
-    (found, edits): (&BTreeMap<String, Found>, &mut Vec<(String, Edit)>),
-) -> Result<BTreeMap<String, Import>, Error> {
-    let mut imports = BTreeMap::new();
+    found: &BTreeMap<String, Found>,
+) -> Result<(BTreeMap<String, Import>, Vec<(String, Edit)>), Error> {
+    let (mut imports, mut edits) = (BTreeMap::new(), Vec::new());
     let names: BTreeSet<String> =
         plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
     for name in names {
@@ -227,10 +231,11 @@ fn seal_imports(
         edits.extend([(at, Edit::Blob(oid)), (shown_by, Edit::Bytes(evidence.clone()))]);
         imports.insert(name, Import { product: *product, evidence: Digest::of(evidence) });
     }
-    Ok(imports)
+    Ok((imports, edits))
 }
 
-/// Returns whether `items/` of a plan's run fans out: in large runs, and in those that can grow.
+/// Returns true if the folder `items/` of the run is split into subfolders. This applies to large
+/// runs and to those that can grow.
 fn fans_out(plan: &Plan) -> bool {
     plan.items.len() > format::FAN_OUT_ABOVE || plan.open_ended || !plan.rules.is_empty()
 }
@@ -246,7 +251,7 @@ fn seal_file(batch: &mut Batch, gate: &Gate, path: &FilePath, file: &Path) -> Re
     Ok((oid, digest))
 }
 
-/// What can go wrong with a submission.
+/// Failures to submit a plan.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -256,19 +261,19 @@ pub enum Error {
     OtherCase { run: RunId, other: RunId },
     #[error("the id {0:?} was used before: a log of your key names it, and its ref is gone")]
     Used(RunId),
-    #[error("HEAD does not point at a commit yet, so there is nothing that items could start from")]
+    #[error("HEAD does not point to a commit yet, so items have no base")]
     Unborn,
     #[error("the base {0:?} is not a commit here")]
     Base(String),
-    #[error("the artifact {path:?} could not be read from {}", file.display())]
+    #[error("cannot read the artifact {path:?} from {}", file.display())]
     Artifact { path: FilePath, file: PathBuf, source: std::io::Error },
     #[error("nothing was sealed for {0}: submit the plan again")]
     Unsealed(String),
-    #[error("a product from elsewhere could not be copied among the temporary files")]
+    #[error("cannot copy an imported product to a temporary file")]
     Copy(#[source] std::io::Error),
     #[error(transparent)]
     Secret(#[from] Secret),
-    #[error("the base could not be looked at")]
+    #[error("cannot inspect the base")]
     Git(#[source] program::Error),
     #[error(transparent)]
     Ref(#[from] refs::Error),

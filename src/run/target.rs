@@ -1,4 +1,4 @@
-//! What people mean by `<run>` and `<run>/<item>`.
+//! Resolves `<run>` and `<run>/<item>` as people write them.
 
 use crate::git::refs;
 use crate::git::store::Store;
@@ -12,32 +12,31 @@ use crate::model::state::RunState;
 
 use super::view::{View, view};
 
-/// A run and the ref that holds it: ours, or a fetched one.
+/// A run, and the ref that holds it here.
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Target {
-    /// The run.
     pub run: RunId,
-    /// The ref.
     pub reference: String,
 }
 
 impl Target {
-    /// Returns a run with the ref that is its own.
+    /// Returns the target for a run of this repository.
     pub fn own(run: RunId) -> Self {
         Self { reference: format::run_ref(&run), run }
     }
 
-    /// Returns all runs that were fetched, those in archives too, in the order of their refs.
+    /// Returns all fetched runs, including archived ones, in the order of their refs.
     pub fn all_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
         Ok(Self::fetched_among(names(refs::list_with_archived(store, format::FETCHED_REFS)?)))
     }
 
-    /// Returns the runs that were fetched and have a ref of their own, in the order of those.
+    /// Returns the fetched runs that have a ref of their own, in the order of their refs.
     pub fn unarchived_fetched(store: &Store) -> Result<Vec<Self>, refs::Error> {
         Ok(Self::fetched_among(names(refs::list(store, format::FETCHED_REFS)?)))
     }
 
-    /// Returns the runs, ours and fetched ones, in whose places there is a ref that nobody can read: a symbolic one, or a file of anything
-    /// else. What lists refs passes over them.
+    /// Returns the runs, ours and fetched ones, whose ref is unreadable: a symbolic ref, or an
+    /// invalid file. Listings of refs skip them.
     pub fn unreadable(store: &Store) -> Result<Vec<Self>, refs::Error> {
         let below = |prefix: &str| refs::unreadable(store, prefix, &refs::list(store, prefix)?);
         let own = runs_of(below(format::RUN_REFS)?.into_iter()).into_iter().map(Self::own);
@@ -52,22 +51,22 @@ impl Target {
         references.filter_map(run).collect()
     }
 
-    /// Returns what the run is called here: its id, with the remote before it where it was fetched.
+    /// Returns the name of the run here: its id, after the remote if it was fetched.
     pub fn name(&self) -> String {
         self.remote().map_or_else(|| self.run.to_string(), |remote| format!("{remote}/{}", self.run))
     }
 
-    /// Returns the remote that the run was fetched from; none of ours.
+    /// Returns the remote that the run was fetched from, or `None` for our own.
     pub fn remote(&self) -> Option<String> {
         Place::fetched(&self.reference).map(|(remote, _)| remote.to_owned())
     }
 
-    /// Returns whether the run is ours, and not one that was fetched.
+    /// Returns true if the run belongs to this repository.
     pub fn is_own(&self) -> bool {
         self.reference == format::run_ref(&self.run)
     }
 
-    /// Finds a run by its id, or by `<remote>/<id>` among those fetched.
+    /// Finds a run by its id, or a fetched one by `<remote>/<id>`.
     pub fn find(store: &Store, text: &str) -> Result<Self, Error> {
         match Self::look_up(store, text)? {
             Some(target) => Ok(target),
@@ -75,7 +74,8 @@ impl Target {
         }
     }
 
-    /// Finds a run that may not be there; its whole ref names it as well, where its id could be something else.
+    /// Finds a run, or returns `None`. A full ref is accepted too, for ids that look like something
+    /// else.
     pub fn look_up(store: &Store, text: &str) -> Result<Option<Self>, Error> {
         if let Some(run) = text.strip_prefix(format::RUN_REFS).and_then(RunId::decode) {
             let target = Self::own(run);
@@ -91,7 +91,7 @@ impl Target {
         Ok(found.map(|(reference, _)| Self { run, reference }))
     }
 
-    /// Returns all copies of a run that are here: ours, and those that were fetched.
+    /// Returns all copies of a run that are here, ours and fetched ones.
     pub fn copies(store: &Store, run: &RunId) -> Result<Vec<Self>, Error> {
         let (place, own) = (Place::of_run(run), format::run_ref(run));
         let own = Some(own).filter(|own| refs::read(store, own).is_ok_and(|tip| tip.is_some()));
@@ -100,12 +100,13 @@ impl Target {
         Ok(references.map(|reference| Self { run: run.clone(), reference }).collect())
     }
 
-    /// Finds a run and what is said of it behind a slash; nothing is behind it where the whole text names a run.
+    /// Splits a text into a run and the rest after a slash. The rest is `None` if the whole text
+    /// names a run.
     pub fn with_rest<'t>(store: &Store, text: &'t str) -> Result<(Self, Option<&'t str>), Error> {
         if let Some(target) = Self::look_up(store, text)? {
             return Ok((target, None));
         }
-        // A run's id holds no slash, so the first one ends it, or the second, after a remote.
+        // An id contains no slash, so it ends at the first one, or at the second after a remote.
         for (at, _) in text.match_indices('/') {
             if let Some(target) = Self::look_up(store, &text[..at])? {
                 return Ok((target, Some(&text[at + 1..])));
@@ -121,12 +122,12 @@ impl Target {
     }
 }
 
-/// Returns the position of the item that a text names.
+/// Returns the position of an item by its id.
 pub fn item(view: &View, text: &str) -> Result<usize, Error> {
     item_of(&view.run, &view.state, text)
 }
 
-/// Returns the position of the item of a run that a text names.
+/// Returns the position of an item by its id.
 pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Error> {
     let found = state.graph.items().iter().position(|item| item.id.as_str() == text);
     found.ok_or_else(|| {
@@ -136,7 +137,8 @@ pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Error
     })
 }
 
-/// Splits `<item>:<rest>` by the run's real item ids, longest first, since ids may hold colons.
+/// Splits `<item>:<rest>` by the item ids of the run, longest first, because ids can contain
+/// colons.
 pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'t str>), Error> {
     let mut best: Option<(usize, usize)> = None;
     for (at, item) in view.state.graph.items().iter().enumerate() {
@@ -152,8 +154,8 @@ pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'
     }
 }
 
-/// Returns the ref of what lies in a place, with what it points at: of a remote where one is named, else ours, else the one that was
-/// fetched; more than one remote's is no answer.
+/// Returns the ref of a run, thread or log, and its target. Without a remote this prefers our own,
+/// then a fetched one. It is an error if more than one remote has it.
 pub fn located(store: &Store, place: &Place, remote: Option<&str>) -> Result<Option<(String, Oid)>, Error> {
     if let Some(remote) = remote {
         let reference = place.below(&format::fetched_refs(remote));
@@ -181,7 +183,7 @@ fn unknown(store: &Store, text: &str) -> Result<Error, Error> {
     Ok(Error::Unknown { named: text.to_owned(), near })
 }
 
-/// Returns all runs of this repository, those that are archived too, in order of name.
+/// Returns all runs of this repository, including archived ones, in order of name.
 pub fn own_runs(store: &Store) -> Result<Vec<RunId>, Error> {
     Ok(runs_of(names(refs::list_with_archived(store, format::RUN_REFS)?)))
 }
@@ -199,7 +201,7 @@ fn names(listed: Vec<(String, Oid)>) -> impl Iterator<Item = String> {
     listed.into_iter().map(|(name, _)| name)
 }
 
-/// Why a run, or an item of it, is not found.
+/// Failures to find a run or an item.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

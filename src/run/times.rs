@@ -1,34 +1,34 @@
-//! When items began and ended, as entries say.
+//! Finds in the entries when items began and ended.
 
 use crate::model::entry::Event;
 use crate::model::time::Moment;
 
 use super::View;
 
-/// When the latest attempt of an item began, when it ended, and how long it took.
+/// The times of an item's latest attempt.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// When the latest attempt was dispatched.
+    /// When it was dispatched.
     pub started_at: Option<Moment>,
     /// When it ended, or the item was decided, skipped or cancelled.
     pub ended_at: Option<Moment>,
-    /// How long the attempt took.
+    /// How long it took.
     pub duration_ms: Option<u64>,
 }
 
 impl Times {
-    /// Returns those of all items of a run, by position.
+    /// Returns the times of all items, by position.
     pub fn of(view: &View) -> Vec<Self> {
         let mut all = vec![Self::default(); view.state.items.len()];
         for link in &view.links {
             let Some((item, _)) = link.entry.event.item() else { continue };
             let Some(times) = view.state.graph.position(item).and_then(|at| all.get_mut(at)) else { continue };
-            times.follow(&link.entry.event, link.entry.at);
+            times.update(&link.entry.event, link.entry.at);
         }
         all
     }
 
-    fn follow(&mut self, event: &Event, at: Moment) {
+    fn update(&mut self, event: &Event, at: Moment) {
         if matches!(event, Event::ItemFired(_)) {
             *self = Self { started_at: Some(at), ..Self::default() };
             return;
@@ -42,7 +42,7 @@ impl Times {
     }
 }
 
-/// Returns the milliseconds from one moment to another; none where clocks went back.
+/// Returns the milliseconds between two moments, or 0 if the clock went back.
 pub fn between(from: Moment, to: Moment) -> u64 {
     u64::try_from(to.millis().saturating_sub(from.millis())).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! A run that bytes may be taken from.
+//! A verified run, from which bytes can be taken.
 
 use std::io::Write;
 use std::ops::Deref;
@@ -14,8 +14,8 @@ use crate::verify::{Admitted, Seen};
 use super::Error;
 use super::view::{self, View};
 
-/// A run that passed the gate, read from the very commit that did: what everything takes that takes bytes out of a run, or
-/// believes what it says.
+/// A run that passed the gate, read from the very commit that was verified. All code that takes
+/// bytes out of a run, or believes its entries, requires one.
 ///
 /// ```compile_fail,E0451
 /// fn untrusted(view: git_handoff::run::View) -> git_handoff::run::Vetted {
@@ -28,7 +28,7 @@ pub struct Vetted {
 }
 
 impl Vetted {
-    /// Takes a run that passed the gate, with the very entries that were verified there.
+    /// Returns a run that passed the gate, with the entries that were verified there.
     pub fn read(store: &Store, admitted: &Admitted) -> Result<Self, Error> {
         let link =
             |seen: &Seen| Link { commit: seen.commit, tree: seen.tree, hash: seen.hash, entry: seen.entry.clone() };
@@ -36,7 +36,7 @@ impl Vetted {
         Ok(Self { view: view::of(store, admitted.run(), admitted.reference(), links)? })
     }
 
-    /// Returns a product, or a revision of a document, by the name that git gives it.
+    /// Returns the product or document revision with this blob id.
     pub fn product(&self, oid: Oid) -> Blob {
         let mut recorded = Vec::new();
         for link in &self.view.links {
@@ -52,21 +52,19 @@ impl Vetted {
         Blob { oid, recorded }
     }
 
-    /// Returns the file at a path of the run's tree, if there is one.
+    /// Returns the file at a path of the run's tree, or `None` if it does not exist.
     pub fn file(&self, store: &Store, path: &str) -> Result<Option<Blob>, Error> {
         let Some(tree) = self.view.head.tree else { return Ok(None) };
         let Some(oid) = store.blob_at(tree, path)? else { return Ok(None) };
         let mut blob = self.product(oid);
         let layout = self.view.state.layout();
-        // A manifest is written over by that of the next attempt.
+        // The manifest of an attempt replaces that of the attempt before.
         let last = self.view.links.iter().rev().find_map(|link| sealed(&link.entry.event, layout, path));
         blob.recorded.extend(last);
         Ok(Some(blob))
     }
-}
 
-impl Vetted {
-    /// Returns what shows where a product comes from that was sealed from elsewhere, by the name that entry 0 gives it.
+    /// Returns the evidence for an imported product, by the name that entry 0 gives it.
     pub(super) fn evidence(&self, store: &Store, name: &str) -> Result<Option<Blob>, Error> {
         let (Some(tree), Some(import)) = (self.view.head.tree, self.view.state.submitted.imports.get(name)) else {
             return Ok(None);
@@ -85,8 +83,8 @@ impl Deref for Vetted {
     }
 }
 
-/// Returns the digest by which an entry names a file at a path. That stored states are what the entries give was seen at the
-/// gate.
+/// Returns the digest that an entry records for the file at a path. Stored item states have none;
+/// the gate has checked them.
 fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
     match event {
         Event::RunSubmitted(e) if path == format::PLAN => Some(e.plan),
@@ -103,7 +101,7 @@ fn sealed(event: &Event, layout: Layout, path: &str) -> Option<Digest> {
     }
 }
 
-/// A blob of a run that passed the gate, with every digest by which the entries name it.
+/// A blob of a verified run, with every digest that the entries record for it.
 #[derive(Clone, Debug)]
 pub struct Blob {
     oid: Oid,
@@ -111,19 +109,19 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// Returns it with one more digest that it must have.
+    /// Adds a digest that the blob must have.
     #[must_use]
     pub fn that_is(mut self, digest: Digest) -> Self {
         self.recorded.push(digest);
         self
     }
 
-    /// Copies it to `out`, once its bytes were seen to be those that git and the entries name: of others, not one leaves.
+    /// Copies the blob to `out` after checking its bytes. If they do not match, nothing is copied.
     pub fn copy(&self, store: &Store, out: &mut dyn Write) -> Result<(), checked::Error> {
         checked::copy(store, self.oid, &self.recorded, out)
     }
 
-    /// Reads it into memory, like [`Blob::copy`].
+    /// Reads the blob into memory, after the same check.
     pub fn read(&self, store: &Store) -> Result<Vec<u8>, checked::Error> {
         checked::read(store, self.oid, &self.recorded)
     }

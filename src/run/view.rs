@@ -1,13 +1,13 @@
 //! Reads a run's chain into its state.
 
-use super::{Error, stops};
+use super::{Error, stopped_rules};
 use crate::git::store::Store;
 use crate::git::whole::Whole;
 use crate::ledger::chain::{self, Head, Link};
 use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, RunExtended, RunSubmitted};
-use crate::model::format::{self, Layout};
+use crate::model::entry::{Event, RunSubmitted};
+use crate::model::format;
 use crate::model::graph::Graph;
 use crate::model::name::RunId;
 use crate::model::plan::{Item, Plan};
@@ -15,34 +15,30 @@ use crate::model::rule::{self, Rule};
 use crate::model::state::RunState;
 use crate::plan;
 
-/// What a run's chain says, without the means to change it.
+/// A run as its chain describes it, read-only.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct View {
-    /// The run.
     pub run: RunId,
-    /// The end of its chain.
     pub head: Head,
-    /// Its entries.
     pub links: Vec<Link>,
-    /// Its plan.
     pub plan: Plan,
-    /// What the entries come to.
     pub state: RunState,
 }
 
-/// Reads a run from a ref of any writer.
+/// Reads a run from a ref of any writer, or returns `None` if the ref does not exist.
 ///
-/// Entries are decoded strictly and the story they tell must be a legal one; whether to trust it is for `verify` to say.
+/// Entries are decoded strictly, and each must be a legal successor of those before it. Whether to
+/// trust them is decided by `verify`.
 pub fn view(store: &Store, run: &RunId, reference: &str) -> Result<Option<View>, Error> {
     chain::read(store, reference)?.map(|(head, links)| fold(store, run, head, links)).transpose()
 }
 
-/// Makes a run of its entries, which were read before.
+/// Reads a run from entries that were read before.
 pub(super) fn of(store: &Store, run: &RunId, reference: &str, links: Vec<Link>) -> Result<View, Error> {
     fold(store, run, chain::end(reference, &links)?, links)
 }
 
-/// Folds the entries of a chain into what they come to.
 fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View, Error> {
     let (submitted, plan) = first(store, run, &links)?;
     let rules = rules(store, run, links[0].tree, &submitted, &plan)?;
@@ -51,16 +47,23 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
     let mut meter = Meter::default();
     for link in &links[1..] {
         let applied = match &link.entry.event {
-            Event::RunExtended(e) => state.extend(e, added(store, (run, layout), link, e, &mut meter)?),
+            Event::RunExtended(e) => {
+                let mut items = Vec::with_capacity(e.items.len());
+                for (id, digest) in &e.items {
+                    let item = added(store, link.tree, &layout.definition(id), *digest, &mut meter)?;
+                    items.push(item.ok_or_else(|| Error::Item(run.clone(), id.clone()))?);
+                }
+                state.extend(e, items)
+            }
             event => state.apply(event),
         };
         applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
     }
-    stops::find_stopped(store, &mut state);
+    stopped_rules::find_stopped(store, &mut state);
     Ok(View { run: run.clone(), head, links, plan, state })
 }
 
-/// Reads the rules in force: the plan's own and those that the queue added at submit.
+/// Reads the rules in force: those of the plan, and those that the queue added at submit.
 fn rules(store: &Store, run: &RunId, tree: Oid, submitted: &RunSubmitted, plan: &Plan) -> Result<Vec<Rule>, Error> {
     let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
     let unreadable = || Error::Rules(run.clone());
@@ -70,25 +73,15 @@ fn rules(store: &Store, run: &RunId, tree: Oid, submitted: &RunSubmitted, plan: 
     rule::together(&plan.rules, added).map_err(|_| unreadable())
 }
 
-/// Reads the items that an entry added.
-fn added(
-    store: &Store,
-    (run, layout): (&RunId, Layout),
-    link: &Link,
-    e: &RunExtended,
-    meter: &mut Meter,
-) -> Result<Vec<Item>, Error> {
-    let mut items = Vec::with_capacity(e.items.len());
-    for (id, digest) in &e.items {
-        let unreadable = || Error::Item(run.clone(), id.clone());
-        let blob = store.blob_at(link.tree, &layout.definition(id))?.ok_or_else(unreadable)?;
-        let Whole { bytes, stored, .. } = store.whole(blob)?;
-        // All of them are held together.
-        meter.add(bytes.len() as u64, stored).map_err(|_| unreadable())?;
-        let item = plan::parse_item(&bytes).ok().filter(|_| Digest::of(&bytes) == *digest);
-        items.push(item.ok_or_else(unreadable)?);
+/// Reads an item that an entry added, or returns `None` if its definition is missing or altered.
+fn added(store: &Store, tree: Oid, path: &str, digest: Digest, meter: &mut Meter) -> Result<Option<Item>, Error> {
+    let Some(blob) = store.blob_at(tree, path)? else { return Ok(None) };
+    let Whole { bytes, stored, .. } = store.whole(blob)?;
+    // All items are in memory together, so the meter bounds their sum.
+    if meter.add(bytes.len() as u64, stored).is_err() || Digest::of(&bytes) != digest {
+        return Ok(None);
     }
-    Ok(items)
+    Ok(plan::parse_item(&bytes).ok())
 }
 
 fn first(store: &Store, run: &RunId, links: &[Link]) -> Result<(RunSubmitted, Plan), Error> {

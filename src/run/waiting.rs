@@ -1,4 +1,4 @@
-//! What waits for people: items about which this repository's key can decide now.
+//! Lists the items that wait for a decision.
 
 use std::collections::BTreeSet;
 
@@ -6,37 +6,33 @@ use serde::Serialize;
 
 use crate::ledger::chain;
 use crate::model::decision::{About, LogDecided};
-use crate::model::digest::Digest;
 use crate::model::entry::{Event, Role};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
-use crate::model::state::RunState;
 use crate::repository::Repository;
 
 use super::View;
 use super::steer;
 use super::target::{self, Target, unarchived_runs};
 
-/// The largest patch whose lines are counted, in bytes.
+/// The most bytes of a patch whose lines are counted.
 const MOST_COUNTED: u64 = 8 << 20;
 
 /// An item that waits for a decision.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/waiting.json describes the fields")]
 pub struct Waits {
-    /// What it is called here: `RUN/ITEM` or `REMOTE/RUN/ITEM`.
+    /// Its name here: `RUN/ITEM` or `REMOTE/RUN/ITEM`.
     pub target: String,
-    /// The run.
     pub run: RunId,
-    /// The item.
     pub item: ItemId,
-    /// The products that the decision is about.
     pub about: About,
-    /// What there is to look at before deciding.
+    /// What to look at before deciding.
     pub look: Vec<Look>,
-    /// Whether our key can decide: it has the role, and the item is not for others.
+    /// Whether our key can decide.
     pub mine: bool,
-    /// What our key decided already, in its log, where that was not taken in yet.
+    /// The decision of our key, if it is only in its log so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<&'static str>,
 }
@@ -46,32 +42,31 @@ pub struct Waits {
 pub struct Look {
     /// `diff`, `output`, `document` or `check`.
     pub kind: &'static str,
-    /// What `cat` prints it by, or, of a check, what `show` does.
+    /// The argument for `cat`, or of a check, for `show`.
     pub target: String,
-    /// Of a product: how many bytes it has.
+    /// The bytes of a product.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Of a diff: how many files it changes, and how many lines it adds and takes away.
+    /// The size of a diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// Of a check: whether it passed.
+    /// The result of a check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
 }
 
-/// How much a diff changes.
+/// The size of a diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Changes {
-    /// The files.
     pub files: usize,
-    /// The lines that it adds.
     pub added: usize,
-    /// The lines that it takes away.
     pub removed: usize,
 }
 
 impl Changes {
-    /// Counts what a patch, as git writes it, changes. Lines count inside of hunks alone, by the lengths that these declare.
+    /// Counts the changes of a git patch. Lines count only inside of hunks, by the lengths in their
+    /// headers.
     pub fn of(patch: &[u8]) -> Self {
         let (mut changes, mut left) = (Self::default(), (0_u64, 0_u64));
         for line in patch.split(|byte| *byte == b'\n') {
@@ -88,7 +83,7 @@ impl Changes {
     }
 }
 
-/// Returns how many lines of the old and of the new file a hunk has: `@@ -1,2 +3 @@`.
+/// Returns the numbers of old and new lines of a hunk header `@@ -1,2 +3 @@`.
 fn hunk(line: &[u8]) -> Option<(u64, u64)> {
     // The rest of the line is text of the file.
     let line = String::from_utf8_lossy(&line[..line.len().min(100)]);
@@ -100,24 +95,25 @@ fn hunk(line: &[u8]) -> Option<(u64, u64)> {
     Some((length()?, length()?))
 }
 
-/// What waits: what `waiting --json` prints.
+/// All waiting items, as `waiting --json` prints them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Waiting {
     schema: &'static str,
     /// In order of the runs, our own first.
     pub items: Vec<Waits>,
-    /// The runs that could not be read, each with why.
+    /// The errors of runs that cannot be read.
     pub unreadable: Vec<String>,
 }
 
 impl Repository {
-    /// Returns what waits for a decision, in our own runs and those that were fetched; with `all`, also what is for others to decide.
+    /// Returns the items that wait for a decision of our key, in our own and fetched runs. With
+    /// `all`, also returns those that other keys decide.
     pub fn waiting(&self, all: bool) -> Result<Waiting, target::Error> {
         let key = self.own_fingerprint();
         let mut waiting = Waiting { schema: "git-handoff.waiting/1", items: Vec::new(), unreadable: Vec::new() };
         let own = unarchived_runs(&self.store)?;
         let fetched = Target::unarchived_fetched(&self.store)?;
-        // Of a run that came back from a remote, ours is the one to decide on.
+        // If our own run was fetched back from a remote, only ours counts.
         let ours: BTreeSet<RunId> = own.iter().cloned().collect();
         let fetched = fetched.into_iter().filter(|target| !ours.contains(&target.run));
         for target in own.into_iter().map(Target::own).chain(fetched) {
@@ -137,11 +133,7 @@ impl Repository {
                 let may = |key: &String| state.keys.has(key, Role::Approve) && state.expect_decider(at, key).is_ok();
                 let mine = key.as_ref().is_some_and(may);
                 let item = state.graph.item(at).id.clone();
-                let first = view.links.first().map(|link| link.hash);
-                let decided = match (&key, first) {
-                    (Some(key), Some(first)) => self.decided_elsewhere(key, &view.run, first, (at, state)),
-                    _ => None,
-                };
+                let decided = key.as_ref().and_then(|key| self.decided_elsewhere(key, &view, at));
                 if mine || all {
                     let (target, run) = (format!("{name}/{item}"), view.run.clone());
                     let about = state.decided_about(at);
@@ -153,7 +145,7 @@ impl Repository {
         Ok(waiting)
     }
 
-    /// Returns what there is to look at of the items that a decision is about: their products and their checks.
+    /// Returns the products that a decision is about, and the checks of the items that made them.
     fn to_look_at(&self, name: &str, view: &View, about: &About) -> Vec<Look> {
         let mut look = Vec::new();
         for (source, products) in about {
@@ -166,7 +158,7 @@ impl Repository {
                     ProductKey::Output(_) => "output",
                     ProductKey::Document(_) => "document",
                 };
-                // A diff that is not here, or too large to be read whole, is shown without its numbers.
+                // A patch that is missing or too large is shown without its numbers.
                 let patch = product.filter(|product| kind == "diff" && product.size <= MOST_COUNTED);
                 let changes = patch.and_then(|product| self.store.read_blob(product.oid).ok());
                 look.push(Look {
@@ -188,20 +180,15 @@ impl Repository {
         look
     }
 
-    /// Returns what our key last decided about an item, by its log: the word counts for these products alone. A log that cannot be read
-    /// says nothing.
-    pub(super) fn decided_elsewhere(
-        &self,
-        key: &str,
-        run: &RunId,
-        first: Digest,
-        (at, state): (usize, &RunState),
-    ) -> Option<&'static str> {
+    /// Returns our key's last decision on an item by its own log, if it is about the current
+    /// products. A log that cannot be read has none.
+    pub(super) fn decided_elsewhere(&self, key: &str, view: &View, at: usize) -> Option<&'static str> {
         let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
-        let path = format::decided_path(run, &state.graph.item(at).id);
+        let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;
         let said: LogDecided = serde_json::from_slice(&bytes).ok()?;
-        (said.first == first && said.about == state.decided_about(at)).then(|| said.decision.word())
+        let first = view.links.first()?.hash;
+        (said.first == first && said.about == view.state.decided_about(at)).then(|| said.decision.word())
     }
 }
 

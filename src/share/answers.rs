@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::run::taking::TakenIn;
+use crate::run::statements::StatementOutcome;
 
 use crate::git::remote;
 use crate::model::digest::Oid;
@@ -27,7 +27,7 @@ pub struct FetchAnswer<'a> {
     pub blobs: usize,
     /// Statements of others about our runs, and their effect; absent if there are none.
     #[serde(rename = "takenIn", skip_serializing_if = "<[_]>::is_empty")]
-    pub taken_in: &'a [TakenIn],
+    pub taken_in: &'a [StatementOutcome],
     /// Names that the remote lacks although it had them or a log of its names them; absent if there
     /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,7 +77,7 @@ pub struct RefShown<'a> {
 
 impl<'a> FetchAnswer<'a> {
     /// Returns the answer for a fetch from this remote.
-    pub fn of(remote: &'a str, fetched: &'a Fetched, taken_in: &'a [TakenIn]) -> Self {
+    pub fn of(remote: &'a str, fetched: &'a Fetched, taken_in: &'a [StatementOutcome]) -> Self {
         let taken = |taken: &'a Taken| RefShown {
             kind: taken.place.kind.word(),
             name: &taken.place.name,

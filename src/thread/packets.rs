@@ -9,7 +9,7 @@ use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Report, Terms, auto};
 use crate::repository::Repository;
 use crate::run::target::{self, Target};
-use crate::run::{self, Vetted, View, document, documents};
+use crate::run::{self, Vetted, View, documents, revisions};
 use crate::verify::{Barred, Gate};
 
 use super::target::{self as thread_target, ThreadTarget};
@@ -73,12 +73,12 @@ fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unus
 
 fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<Packet, Unusable>, Error> {
     let run = Vetted::read(gate.store, &gate.admit(&target.run, &target.reference)?)?;
-    let change = document::find(&run, &documents::name(name)?, None)?;
+    let change = revisions::find(&run, &documents::name(name)?, None)?;
     if change.revision.product.size > MAX_BYTES as u64 {
         return Ok(Err(Unusable::too_large()));
     }
     let mut bytes = Vec::new();
-    document::give(gate.store, &run, &change, &mut bytes)?;
+    revisions::give(gate.store, &run, &change, &mut bytes)?;
     Ok(packet::read(&bytes))
 }
 
@@ -164,7 +164,7 @@ pub enum Error {
     #[error(transparent)]
     Run(#[from] run::Error),
     #[error(transparent)]
-    Document(#[from] document::Error),
+    Document(#[from] revisions::Error),
     #[error(transparent)]
     DocumentName(#[from] documents::Error),
     #[error(transparent)]

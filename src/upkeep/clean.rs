@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::engine::hold::{self, Hold};
+use crate::engine::run_lock::{self, RunLock};
 use crate::engine::{drive, recover};
 use crate::git::refs;
 use crate::git::store;
@@ -88,9 +88,9 @@ pub fn clean(
 ) -> Result<Cleaned, Error> {
     let store = &writer.store;
     let mut cleaned = Cleaned::default();
-    let _hold = match Hold::take(&store.common_dir(), run) {
+    let _hold = match RunLock::take(&store.common_dir(), run) {
         Ok(hold) => hold,
-        Err(held @ hold::Error::Held { .. }) => {
+        Err(held @ run_lock::Error::Held { .. }) => {
             cleaned.notes.push(format!("{held}; it is left alone"));
             return Ok(cleaned);
         }
@@ -173,7 +173,7 @@ fn set_aside(host: &Host, run: &RunId) -> Vec<String> {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error(transparent)]
-    Hold(#[from] hold::Error),
+    Hold(#[from] run_lock::Error),
     #[error(transparent)]
     Run(#[from] run::Error),
     #[error(transparent)]

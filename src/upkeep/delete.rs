@@ -9,8 +9,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::engine::hold::{self, Hold};
 use crate::engine::machine::host;
+use crate::engine::run_lock::{self, RunLock};
 use crate::git::{archives, history, marks, refs, store};
 use crate::ledger::chain::Writer;
 use crate::ledger::{archive, sign};
@@ -162,7 +162,7 @@ impl Repository {
     fn delete_one(&self, found: &Deletion) -> Result<(), Error> {
         let (store, run) = (&self.store, &found.run);
         let common = store.common_dir();
-        let _hold = Hold::take(&common, run)?;
+        let _hold = RunLock::take(&common, run)?;
         let writer = self.writer()?;
         if let Ok(host) = host(self) {
             Workspace::remove_all(&host, run)?;
@@ -183,7 +183,7 @@ impl Repository {
         replaced::forget_run(&writer, run, base.filter(|_| !is_shared))?;
         refs::delete_all(store, &found.tips)?;
         forget(&marks::path(store, marks::VERIFIED, &run.encoded())).map_err(Error::Mark)?;
-        hold::forget(&common, run);
+        run_lock::forget(&common, run);
         Ok(())
     }
 
@@ -240,7 +240,7 @@ pub enum Error {
     #[error("the run {name:?} was fetched; only runs of this repository are deleted here")]
     Foreign { name: String, reference: String },
     #[error(transparent)]
-    Hold(#[from] hold::Error),
+    Hold(#[from] run_lock::Error),
     #[error(transparent)]
     Target(#[from] target::Error),
     #[error(transparent)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::engine::hold::{self, Hold};
+use crate::engine::run_lock::{self, RunLock};
 use crate::model::name::RunId;
 use crate::worker::host::Host;
 use crate::worker::workspace::{self, UNSAVED};
@@ -103,7 +103,7 @@ fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn is_held(host: &Host, run: &RunId) -> bool {
-    matches!(Hold::take(&host.store.common_dir(), run), Err(hold::Error::Held { .. }))
+    matches!(RunLock::take(&host.store.common_dir(), run), Err(run_lock::Error::Held { .. }))
 }
 
 /// The folder of worktrees cannot be read.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::config::{self, Unregistered};
-use crate::engine::hold;
+use crate::engine::run_lock;
 use crate::git::store::Store;
 use crate::git::{program, refs, store};
 use crate::ledger::chain::{self, Writer};
@@ -165,7 +165,7 @@ pub enum Error {
     #[error(transparent)]
     Logs(#[from] verify::Error),
     #[error(transparent)]
-    Hold(#[from] hold::Error),
+    Hold(#[from] run_lock::Error),
     #[error(transparent)]
     Config(#[from] config::Error),
     #[error(transparent)]

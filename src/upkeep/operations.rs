@@ -170,7 +170,7 @@ impl Repository {
             let machine = OnceCell::new();
             let filters = |item: &Item| {
                 // Determined on first use, because it is slow and seldom needed.
-                let machine: &Option<Machine> = machine.get_or_init(|| Machine::of(self, false).ok());
+                let machine: &Option<Machine> = machine.get_or_init(|| Machine::new(self, false).ok());
                 machine.as_ref().map_or(Filters::Nowhere, |machine| machine.filters(item))
             };
             for run in &runs {

@@ -169,7 +169,7 @@ fn an_unborn_head_is_refused_with_a_way_out() {
     env.git(["init", "--quiet"]).success();
     assert_output!(env.handoff(["submit", "plan.json"]).exit(1), @r"
     ------- stderr -------
-    error: HEAD does not point at a commit yet, so there is nothing that items could start from
+    error: HEAD does not point to a commit yet, so items have no base
     hint: git commit --allow-empty -m 'Start'
     [exit status: 1]
     ");

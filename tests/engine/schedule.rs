@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use git_handoff::engine::decide::{LONGEST_WAIT, Limits, Schedule, left_waiting};
+use git_handoff::engine::decide::{LONGEST_WAIT, Schedule, left_waiting};
 use git_handoff::model::entry::{Again, Event, Outcome};
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::model::time::Moment;
@@ -26,7 +26,7 @@ enum Fate {
 struct Drive {
     state: RunState,
     schedule: Schedule,
-    limits: Limits,
+    concurrency: usize,
     now: Moment,
     running: BTreeSet<usize>,
     /// The step at which each item that waits for nothing but its turn was first seen so.
@@ -41,7 +41,7 @@ impl Drive {
         Self {
             schedule: Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0)),
             state,
-            limits: Limits { concurrency },
+            concurrency,
             now: Moment::from_millis(0),
             running: BTreeSet::new(),
             ready_since: HashMap::new(),
@@ -52,7 +52,7 @@ impl Drive {
 
     /// Dispatches what the schedule says; returns what it waits for.
     fn dispatch(&mut self) -> Option<Moment> {
-        let decision = self.schedule.decide(&self.state, self.limits, self.now);
+        let decision = self.schedule.decide(&self.state, self.concurrency, self.now);
         for at in 0..self.state.items.len() {
             let item = &self.state.items[at];
             let due = item.not_before.is_none_or(|due| due <= self.now);
@@ -74,7 +74,7 @@ impl Drive {
             self.running.insert(at);
             self.fired.push(at);
         }
-        assert!(self.running.len() <= self.limits.concurrency);
+        assert!(self.running.len() <= self.concurrency);
         assert_eq!(self.running.len(), self.schedule.running());
         self.step += 1;
         decision.wake
@@ -156,7 +156,7 @@ impl Drive {
             self.end(at, fate);
         }
         assert!(self.schedule.is_idle());
-        assert!(self.schedule.decide(&self.state, self.limits, self.now).fire.is_empty());
+        assert!(self.schedule.decide(&self.state, self.concurrency, self.now).fire.is_empty());
     }
 }
 
@@ -232,10 +232,9 @@ fn an_attempt_that_is_not_over_keeps_its_locks_and_its_place() {
     drive.state.apply(&Event::ItemCancelled(dropped(0, 1))).unwrap();
     drive.state.apply(&Event::ItemRequeued(ended(0, 1, Again::Operator, None))).unwrap();
     let mut schedule = Schedule::new(&drive.state, &BTreeSet::from([0]), Moment::from_millis(0));
-    let limits = Limits { concurrency: 2 };
-    assert_eq!(schedule.decide(&drive.state, limits, drive.now).fire, [2], "neither i1, for the lock, nor i0 again");
+    assert_eq!(schedule.decide(&drive.state, 2, drive.now).fire, [2], "neither i1, for the lock, nor i0 again");
     schedule.ended(&drive.state, 0);
-    assert_eq!(schedule.decide(&drive.state, limits, drive.now).fire, [1], "i0 waits behind i1 now");
+    assert_eq!(schedule.decide(&drive.state, 2, drive.now).fire, [1], "i0 waits behind i1 now");
     assert!(!schedule.is_idle());
 }
 
@@ -272,7 +271,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
         let mut state = submitted(&items);
         let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0));
         for expected in 0..count {
-            let fire = schedule.decide(&state, Limits { concurrency: 8 }, Moment::from_millis(0)).fire;
+            let fire = schedule.decide(&state, 8, Moment::from_millis(0)).fire;
             assert_eq!(fire, [expected]);
             state.apply(&fired(expected, 1)).unwrap();
             state.apply(&reconciled(expected, 1, Outcome::Done)).unwrap();
@@ -283,8 +282,7 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
     // All at once and all to be tried again at one moment, then one after the other.
     let mut state = submitted(&vec![(vec![], vec![]); count]);
     let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0));
-    let limits = Limits { concurrency: count };
-    assert_eq!(schedule.decide(&state, limits, Moment::from_millis(0)).fire.len(), count);
+    assert_eq!(schedule.decide(&state, count, Moment::from_millis(0)).fire.len(), count);
     for at in 0..count {
         let due = Moment::from_millis(2000);
         state.apply(&fired(at, 1)).unwrap();
@@ -306,8 +304,7 @@ fn no_wait_is_longer_than_the_longest_whatever_the_clock_said_when_it_was_record
     state.apply(&fired(0, 1)).unwrap();
     state.apply(&Event::ItemRetried(ended(0, 1, Again::Failure, Some(century)))).unwrap();
     let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(1000));
-    let limits = Limits { concurrency: 1 };
-    let due = schedule.decide(&state, limits, Moment::from_millis(1000)).wake.unwrap();
+    let due = schedule.decide(&state, 1, Moment::from_millis(1000)).wake.unwrap();
     assert_eq!(due, Moment::from_millis(1000).plus_millis(LONGEST_WAIT));
-    assert!(schedule.decide(&state, limits, due).fire == [0]);
+    assert!(schedule.decide(&state, 1, due).fire == [0]);
 }

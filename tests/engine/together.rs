@@ -159,12 +159,7 @@ fn what_outlives_its_driver_and_its_supervisor_ends_before_another_has_its_lock(
 fn a_run_may_be_called_as_the_program_calls_its_own_locks() {
     let ground = Ground::new();
     let locks = ground.path("repo/.git/handoff/locks");
-    // Files of an earlier version have no effect.
-    std::fs::create_dir_all(&locks).unwrap();
     let names = ["queues", "resources", "runs", "tickets"];
-    for name in names {
-        std::fs::write(locks.join(name), "process 1\n").unwrap();
-    }
     // All of them want the same, so that they draw tickets while each is driven.
     let drivers = names.map(|name| {
         ground.submit(

@@ -99,7 +99,7 @@ fn an_approval_holds_for_the_products_that_it_names_alone_however_far_the_run_we
     ground.env.write("repo/notes", "second");
     ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
     let said = ground.env.handoff(["fetch"]).stderr;
-    assert!(said.contains("is not taken in: it is about other products than those that are there"), "{said}");
+    assert!(said.contains("is not taken in: it is about products that have changed since"), "{said}");
     assert_eq!(statuses(&ground, "r"), "done ready pending");
     // The old words come back, and so does what they are about: they hold again.
     ground.env.write("repo/notes", "first");

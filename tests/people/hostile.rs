@@ -135,7 +135,7 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
     bob.write(bob.writer.store.write_blob(b"second").unwrap(), b"second");
     bob.push("../hub");
     let fetched = ground.env.handoff(["fetch"]);
-    assert!(fetched.stderr.contains("its bytes did not come along"), "{fetched}");
+    assert!(fetched.stderr.contains("its bytes were not fetched"), "{fetched}");
     assert!(fetched.stdout.contains("taken in  r: notes"), "{fetched}");
     let fetched = ground.env.handoff(["fetch"]);
     assert!(!fetched.stderr.contains("notes"), "{fetched}");
@@ -160,7 +160,12 @@ fn what_cannot_become_an_entry_holds_nothing_up() {
         bob.push("../hub");
         let fetched = ground.env.handoff(["fetch"]).exit(0);
         assert!(!fetched.stdout.contains("taken in"), "{fetched}");
-        for why in ["it names no bytes", "its bytes did not come along", "besides what it is about", "5000 bytes"] {
+        for why in [
+            "it names an object that is not a blob",
+            "its bytes were not fetched",
+            "besides its products",
+            "5000 bytes",
+        ] {
             assert!(fetched.stderr.contains(why), "{why}: {fetched}");
         }
         bob.decide(Decision::Approved, None, Some(&format!("the token is ghp_{}", "a1B2c3".repeat(6))));

@@ -7,7 +7,7 @@ use git_handoff::model::format;
 use git_handoff::model::json::changes::{Changes, MOST_READ};
 use git_handoff::model::name::FilePath;
 use git_handoff::run::difference::Difference;
-use git_handoff::run::{Vetted, document, documents};
+use git_handoff::run::{Vetted, documents, revisions};
 
 use super::super::{fields, gate};
 use super::{Ending, Failure, Output, Repository};
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let name = documents::name(&arguments.name)?;
     let view = super::vetted(repository, &arguments.run, arguments.terms, output)?;
-    let to = document::find(&view, &name, arguments.to)?.revision.number;
+    let to = revisions::find(&view, &name, arguments.to)?.revision.number;
     let from = arguments.from.unwrap_or(to - 1);
     let (old, new) = (taken(&view, &name, from, repository)?, taken(&view, &name, to, repository)?);
     // Ignores replacement refs. The path is literal.
@@ -73,7 +73,7 @@ fn taken(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) -
     if number == 0 {
         return Ok(Taken { tree: repository.store.empty_tree(), bytes: None });
     }
-    let change = document::find(view, name, Some(number))?;
+    let change = revisions::find(view, name, Some(number))?;
     let mut bytes = (change.revision.product.size <= MOST_READ as u64).then(Vec::new);
     match &mut bytes {
         Some(bytes) => repository.give_document(view, &change, bytes)?,

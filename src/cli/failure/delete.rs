@@ -1,6 +1,6 @@
 //! Failures of deletion.
 
-use git_handoff::engine::hold;
+use git_handoff::engine::run_lock;
 use git_handoff::model::hints;
 use git_handoff::upkeep::delete;
 
@@ -12,7 +12,7 @@ impl From<delete::Error> for Failure {
             delete::Error::Foreign { ref reference, .. } => {
                 Self::of("not-ours", &error).hint(hints::remove_ref(reference))
             }
-            delete::Error::Hold(hold::Error::Held { .. }) => {
+            delete::Error::Hold(run_lock::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
             delete::Error::Hold(_) | delete::Error::Workspace(_) | delete::Error::Mark(_) | delete::Error::Sign(_) => {

@@ -5,8 +5,8 @@ use git_handoff::model::hints;
 use git_handoff::model::schema::SchemaError;
 use git_handoff::model::state::Illegal;
 use git_handoff::plan::schemas::Unfit;
-use git_handoff::run::document::Error;
 use git_handoff::run::documents;
+use git_handoff::run::revisions::Error;
 
 use super::Failure;
 

@@ -1,6 +1,6 @@
 //! Failures of driving runs.
 
-use git_handoff::engine::{drive, hold, operations};
+use git_handoff::engine::{drive, operations, run_lock};
 use git_handoff::model::hints;
 use git_handoff::worker::sandbox::Refused;
 use git_handoff::worker::workspace;
@@ -24,7 +24,7 @@ impl From<operations::Error> for Failure {
                 Self::of("sandbox-unenforceable", &error).hint(hint)
             }
             operations::Error::Revoked { ref run, .. } => Self::of("revoked", &error).hint(hints::verify(run)),
-            operations::Error::TakingIn(inner) => inner.into(),
+            operations::Error::Statements(inner) => inner.into(),
             operations::Error::WorkTree(_) => Self::of("git", &error),
             operations::Error::Run(inner) => inner.into(),
             operations::Error::Trust(inner) => inner.into(),
@@ -43,7 +43,7 @@ impl From<drive::Error> for Failure {
         match error {
             drive::Error::Run(inner) => inner.into(),
             drive::Error::Coordinate(inner) => inner.into(),
-            drive::Error::Hold(hold::Error::Held { .. }) => {
+            drive::Error::Hold(run_lock::Error::Held { .. }) => {
                 Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
             }
             // The cache folder is not writable, as if HOME is `/`.

@@ -7,7 +7,7 @@ use git_handoff::model::role::Refused;
 use git_handoff::model::state::Illegal;
 use git_handoff::run::adopt;
 use git_handoff::run::people::Error;
-use git_handoff::run::taking;
+use git_handoff::run::statements;
 use git_handoff::verify::Barred;
 
 use super::Failure;
@@ -82,17 +82,17 @@ impl From<adopt::Error> for Failure {
     }
 }
 
-impl From<taking::Error> for Failure {
-    fn from(error: taking::Error) -> Self {
+impl From<statements::Error> for Failure {
+    fn from(error: statements::Error) -> Self {
         match error {
-            taking::Error::Copy(_) => Self::of("io", &error),
-            taking::Error::Denied(inner) => inner.into(),
-            taking::Error::Run(inner) => inner.into(),
-            taking::Error::Target(inner) => inner.into(),
-            taking::Error::Store(inner) => inner.into(),
-            taking::Error::Refs(inner) => inner.into(),
-            taking::Error::Trust(inner) => inner.into(),
-            taking::Error::Repository(inner) => inner.into(),
+            statements::Error::Copy(_) => Self::of("io", &error),
+            statements::Error::Denied(inner) => inner.into(),
+            statements::Error::Run(inner) => inner.into(),
+            statements::Error::Target(inner) => inner.into(),
+            statements::Error::Store(inner) => inner.into(),
+            statements::Error::Refs(inner) => inner.into(),
+            statements::Error::Trust(inner) => inner.into(),
+            statements::Error::Repository(inner) => inner.into(),
         }
     }
 }

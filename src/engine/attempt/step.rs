@@ -1,9 +1,9 @@
-//! One command of an attempt: what it is given, and what its end means.
+//! Runs the commands of an attempt.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -16,7 +16,7 @@ use crate::worker::sandbox::Confinement;
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::Workspace;
 
-/// The variables that we set for every executor.
+/// The variables that this program sets for every executor.
 pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =
     ["HANDOFF_RUN", "HANDOFF_ITEM", "HANDOFF_ATTEMPT", "HANDOFF_BASE", "HANDOFF_TASK", "HANDOFF_RESULT", "TMPDIR"];
 
@@ -24,38 +24,99 @@ pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =
 pub(super) struct Line<'a> {
     argv: &'a [String],
     stdin: Stdin,
-    /// What its environment has besides that of the attempt.
+    /// Variables besides those of the attempt.
     env: Option<&'a BTreeMap<String, OsString>>,
 }
 
 impl<'a> Line<'a> {
-    /// Returns a command of ours, with nothing to read.
+    /// Returns a command without input.
     pub(super) fn plain(argv: &'a [String]) -> Self {
         Self { argv, stdin: Stdin::Null, env: None }
     }
 
-    /// Returns a command of ours that reads the task.
+    /// Returns a command that reads the task.
     pub(super) fn reading(argv: &'a [String], job: &Job) -> Self {
         Self { argv, stdin: Stdin::Bytes(job.task.clone()), env: None }
     }
 
-    /// Returns the command of the item itself: the variables that the plan sets are for it alone, and not for what checks it.
-    pub(super) fn of(job: &'a Job) -> Self {
+    /// Returns the item's own command. The plan's variables are for it alone, not for its check.
+    pub(super) fn item(job: &'a Job) -> Self {
         Self { env: Some(&job.command.env), ..Self::reading(&job.command.argv, job) }
     }
 }
 
-/// Runs one command to its end.
-pub(super) async fn step(
+/// Runs the commands of one attempt, one after the other.
+pub(super) struct Commands<'a> {
+    pub(super) job: &'a Arc<Job>,
+    pub(super) transcript: &'a mut TranscriptWriter,
+    pub(super) cancel: &'a watch::Receiver<bool>,
+    /// When the time of the attempt is up.
+    pub(super) deadline: Instant,
+}
+
+impl<'a> Commands<'a> {
+    /// Starts the clock of the attempt.
+    pub(super) fn begin(
+        job: &'a Arc<Job>,
+        transcript: &'a mut TranscriptWriter,
+        cancel: &'a watch::Receiver<bool>,
+    ) -> Self {
+        let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
+        Self { job, transcript, cancel, deadline }
+    }
+
+    /// Runs one command to its end.
+    pub(super) async fn run(&mut self, workspace: &Workspace, line: Line<'_>) -> Result<Ended, agent::Error> {
+        self.run_until(self.deadline, workspace, line).await
+    }
+
+    /// Runs one command to its end, and ends it at a deadline.
+    pub(super) async fn run_until(
+        &mut self,
+        deadline: Instant,
+        workspace: &Workspace,
+        line: Line<'_>,
+    ) -> Result<Ended, agent::Error> {
+        let job = self.job;
+        let writable = vec![workspace.private()];
+        let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
+        let confined = |by: &Arc<Confinement>| {
+            let (by, writable) = (by.clone(), writable.clone());
+            let scratch = Some((workspace.tmp(), workspace.caches()));
+            Confined { by, writable, readable, linked, scratch, frozen: false }
+        };
+        let invocation = Invocation {
+            argv: line.argv.to_vec(),
+            cwd: workspace.tree(),
+            attempt_dir: workspace.dir.clone(),
+            env: environment(workspace, job, line.env),
+            stdin: line.stdin,
+            timeout: deadline.saturating_duration_since(Instant::now()),
+            supervisor: job.supervisor.as_ref().map(Attendant::start),
+            folders: [workspace.tree()]
+                .into_iter()
+                .chain(writable.iter().cloned())
+                .chain(workspace.written_caches())
+                .collect(),
+            confinement: job.confinement.as_ref().map(confined),
+            limits: job.limits,
+        };
+        let ended = agent::run(&invocation, self.transcript, self.cancel.clone()).await;
+        if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
+            workspace.doubt();
+        }
+        ended
+    }
+}
+
+/// Returns the environment of a command.
+fn environment(
     workspace: &Workspace,
     job: &Job,
-    line: Line<'_>,
-    deadline: Instant,
-    transcript: &mut TranscriptWriter,
-    cancel: &watch::Receiver<bool>,
-) -> Result<Ended, agent::Error> {
+    more: Option<&BTreeMap<String, OsString>>,
+) -> BTreeMap<String, OsString> {
     let mut env = job.env.clone();
-    env.extend(line.env.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
+    env.extend(more.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
     let own: [OsString; 7] = [
         job.run.as_str().into(),
         job.item.as_str().into(),
@@ -69,7 +130,6 @@ pub(super) async fn step(
     if let Some(trusted) = env.get_mut(mise::VARIABLE) {
         mise::add(trusted, &workspace.tree());
     }
-    let writable = vec![workspace.private()];
     if job.has_own_home() {
         env.insert("HOME".to_owned(), workspace.home().into());
     }
@@ -79,38 +139,13 @@ pub(super) async fn step(
         let caches = caches.into_iter().filter(|(name, _)| !is_set(name));
         env.extend(caches.map(|(name, value)| (name.to_owned(), value)));
     }
-    let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
-    let confined = |by: &Arc<Confinement>| {
-        let (by, writable) = (by.clone(), writable.clone());
-        let scratch = Some((workspace.tmp(), workspace.caches()));
-        Confined { by, writable, readable, linked, scratch, frozen: false }
-    };
-    let invocation = Invocation {
-        argv: line.argv.to_vec(),
-        cwd: workspace.tree(),
-        attempt_dir: workspace.dir.clone(),
-        env,
-        stdin: line.stdin,
-        timeout: deadline.saturating_duration_since(Instant::now()),
-        supervisor: job.supervisor.as_ref().map(Attendant::start),
-        folders: [workspace.tree()]
-            .into_iter()
-            .chain(writable.iter().cloned())
-            .chain(workspace.written_caches())
-            .collect(),
-        confinement: job.confinement.as_ref().map(confined),
-        limits: job.limits,
-    };
-    let ended = agent::run(&invocation, transcript, cancel.clone()).await;
-    if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
-        workspace.doubt();
-    }
-    ended
+    env
 }
 
-/// Says what the end of a command means that had so many seconds: nothing if it went well.
+/// Returns the verdict if a command did not succeed. `step` names the command in the reason, and
+/// `seconds` is its time limit.
 pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u64) -> Result<(), Verdict> {
-    let ended = ended.as_ref().map_err(|e| Verdict::of(step, e, Verdict::failed))?;
+    let ended = ended.as_ref().map_err(|e| Verdict::from_error(step, e, Verdict::failed))?;
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),

@@ -1,4 +1,4 @@
-//! The end of an attempt.
+//! The verdict on an attempt.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -6,28 +6,26 @@ use std::path::PathBuf;
 use crate::engine::recover;
 use crate::model::causes::in_words;
 
-/// The first word of the reason of an attempt that ended for want of space.
+/// The start of the reason if a file system is full.
 const NO_SPACE: &str = "no-space: ";
 
 /// How an attempt ended.
 pub(in crate::engine) enum Verdict {
     /// The products are captured.
     Done,
-    /// It failed; `hopeless` says that trying again cannot help.
     Failed {
-        /// Why.
         reason: String,
-        /// Whether another attempt must come to the same.
+        /// Whether another attempt would fail in the same way.
         hopeless: bool,
     },
-    /// A file system is full, which is no fault of the item.
+    /// A file system is full, which is not the item's fault.
     NoSpace(String),
     /// The driver ended it.
     Interrupted,
 }
 
 impl Verdict {
-    /// Returns why it failed.
+    /// Returns why it failed, or `None` if it did not fail.
     pub(in crate::engine) fn reason(&self) -> Option<&str> {
         match self {
             Self::Failed { reason, .. } | Self::NoSpace(reason) => Some(reason),
@@ -35,8 +33,9 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict that an error of ours comes to: that a file system is full, or else what `otherwise` makes of its words.
-    pub(in crate::engine) fn of<R: FnOnce(String) -> Self>(
+    /// Returns [`Verdict::NoSpace`] for an error that says so, and otherwise the verdict that
+    /// `otherwise` makes of its message.
+    pub(in crate::engine) fn from_error<R: FnOnce(String) -> Self>(
         before: &str,
         error: &(dyn Error + 'static),
         otherwise: R,
@@ -45,11 +44,11 @@ impl Verdict {
         if recover::is_full(error) { Self::NoSpace(words) } else { otherwise(words) }
     }
 
-    /// Names the file system that is full, by the folder on it that has the least space of all that we write to.
+    /// Adds the folder with the least free space to the reason.
     pub(super) fn name_full_disk(&mut self, folders: &[PathBuf]) {
         let Self::NoSpace(words) = self else { return };
-        let room = |folder: &&PathBuf| rustix::fs::statvfs(folder.as_path()).map_or(u64::MAX, |stat| stat.f_bavail);
-        if let Some(folder) = folders.iter().min_by_key(room) {
+        let free = |folder: &&PathBuf| rustix::fs::statvfs(folder.as_path()).map_or(u64::MAX, |stat| stat.f_bavail);
+        if let Some(folder) = folders.iter().min_by_key(free) {
             *words = format!("{NO_SPACE}no space is left on the file system of {}: {words}", folder.display());
         }
     }
@@ -60,5 +59,21 @@ impl Verdict {
 
     pub(in crate::engine) fn hopeless(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into(), hopeless: true }
+    }
+
+    /// Adds the last output of a check to the reason.
+    pub(super) fn with_output(self, output: &str) -> Self {
+        match self {
+            Self::Failed { reason, hopeless } if !output.is_empty() => {
+                Self::Failed { reason: format!("{reason}: {output}"), hopeless }
+            }
+            other => other,
+        }
+    }
+}
+
+impl<E: Error + 'static> From<E> for Verdict {
+    fn from(error: E) -> Self {
+        Self::from_error("", &error, Self::failed)
     }
 }

@@ -1,4 +1,4 @@
-//! The steps out of a run: to items of other runs whose products were sealed with it, and to checkpoints of threads.
+//! Steps out of a run: to items of other runs, and to checkpoints of threads.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,12 @@ use crate::model::place::Place;
 use crate::model::plan::Source;
 use crate::model::thread::{CheckpointId, ThreadCheckpointed};
 use crate::repository::{Repository, Trust};
-use crate::run::Vetted;
 use crate::run::target;
 use crate::verify::{Logs, Options, Sound, Standpoint, thread_at};
 
-use super::{Error, Kind, Next, Step, Way, leaf};
+use super::{Error, Kind, Next, RunRoot, Step, Walk, leaf};
 
-impl<E: From<Error>> Way<'_, E> {
+impl<E: From<Error>> Walk<'_, E> {
     /// Returns what an item consumed from outside its run.
     pub(super) fn imported(&mut self, run: usize, item: &ItemId, depth: usize) -> Result<Vec<Next>, E> {
         let state = &self.runs[run].run.state;
@@ -26,18 +25,18 @@ impl<E: From<Error>> Way<'_, E> {
         let mut next = Vec::new();
         for (key, input) in consumed {
             let Source::Elsewhere(from) = &input.from else { continue };
-            let here = &self.runs[run].run;
-            let evidence = self.repository.evidence(here, &from.import(&input.select)).map_err(E::from)?;
+            let evidence = self.evidence(run, &from.import(&input.select))?;
             let mut steps = match (from, evidence) {
                 (Elsewhere::Item { item, .. }, Evidence::Item(proof)) => {
-                    vec![self.other((proof.run, proof.root, None), item.clone(), (depth, Kind::Imported))?]
+                    let root = RunRoot { run: proof.run, root: proof.root, entries: None };
+                    vec![self.step_to(root, item.clone(), depth, Kind::Imported)?]
                 }
                 (Elsewhere::Checkpoint { remote, thread, .. }, Evidence::Checkpoint(commit)) => {
-                    let of = here.run.clone();
-                    let thread = (remote.as_ref(), thread);
-                    self.repository.checkpoints(&mut self.threads, thread, &commit, (of, depth)).map_err(E::from)?
+                    let consumer = self.runs[run].run.run.clone();
+                    let from = Consumed { remote: remote.as_ref(), thread, commit: &commit, consumer, depth };
+                    self.threads.origins(self.repository, &from)?
                 }
-                // The gate lets no run through that has such evidence.
+                // No run with such evidence passes the gate.
                 _ => continue,
             };
             if let Some(Next { step, .. }) = steps.first_mut() {
@@ -49,81 +48,89 @@ impl<E: From<Error>> Way<'_, E> {
         }
         Ok(next)
     }
+
+    /// Reads the evidence for an import of a run.
+    fn evidence(&self, run: usize, name: &str) -> Result<Evidence, Error> {
+        let store = &self.repository.store;
+        let none = || Error::NoEvidence(name.to_owned());
+        let blob = self.runs[run].run.evidence(store, name)?.ok_or_else(none)?;
+        Evidence::parse(&blob.read(store)?).ok_or_else(none)
+    }
 }
 
-impl Repository {
-    /// Reads what shows where a product comes from.
-    fn evidence(&self, run: &Vetted, name: &str) -> Result<Evidence, Error> {
-        let none = || Error::NoEvidence(name.to_owned());
-        let blob = run.evidence(&self.store, name)?.ok_or_else(none)?;
-        Evidence::parse(&blob.read(&self.store)?).ok_or_else(none)
-    }
+/// A checkpoint that an item consumed.
+struct Consumed<'a> {
+    remote: Option<&'a FilePath>,
+    thread: &'a ThreadId,
+    /// The commit that was sealed as evidence.
+    commit: &'a str,
+    consumer: RunId,
+    depth: usize,
+}
 
-    /// Returns the steps from a checkpoint back over the threads that it goes back to, where they are here.
-    fn checkpoints(
-        &self,
-        threads: &mut Threads,
-        (remote, thread): (Option<&FilePath>, &ThreadId),
-        commit: &str,
-        (of, depth): (RunId, usize),
-    ) -> Result<Vec<Next>, Error> {
-        let decoded = codec::decode(commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
+/// The threads on the way, each verified once.
+#[derive(Default)]
+pub(super) struct Threads {
+    /// The verified threads by ref, or `None` if one does not verify.
+    by_ref: HashMap<String, Option<Sound>>,
+    /// The trusted keys, and the logs.
+    context: Option<(Options, Logs)>,
+}
+
+impl Threads {
+    /// Returns a checkpoint, and the checkpoints of other threads that it goes back to, as far as
+    /// they are here.
+    fn origins(&mut self, repository: &Repository, from: &Consumed<'_>) -> Result<Vec<Next>, Error> {
+        let Consumed { remote, thread, depth, .. } = *from;
+        let decoded = codec::decode(from.commit.as_bytes()).map_err(|_| Error::NoEvidence(thread.to_string()))?;
         let id = CheckpointId::new(decoded.entry.seq, decoded.hash);
-        let step = |depth, thread: &ThreadId, id: &CheckpointId, by: Option<String>| Next {
+        let step = |depth, thread: &ThreadId, id: &CheckpointId, by: String| Next {
             step: Step {
                 thread: Some(thread.clone()),
                 checkpoint: Some(id.clone()),
-                by,
-                ..leaf(depth, Kind::Checkpoint, of.clone())
+                by: Some(by),
+                ..leaf(depth, Kind::Checkpoint, from.consumer.clone())
             },
             run: None,
         };
-        let mut steps = vec![step(depth, thread, &id, Some(decoded.entry.actor.clone()))];
+        let mut steps = vec![step(depth, thread, &id, decoded.entry.actor.clone())];
         if let Event::ThreadCheckpointed(ThreadCheckpointed { run: Some(tie), .. }) = &decoded.entry.event {
             steps.push(Next { step: leaf(depth + 1, Kind::Tied, tie.id.clone()), run: None });
         }
         let place = Place::of_thread(thread);
-        let Some((reference, tip)) = target::located(&self.store, &place, remote.map(FilePath::as_str))? else {
+        let Some((reference, tip)) = target::located(&repository.store, &place, remote.map(FilePath::as_str))? else {
             return Ok(steps);
         };
-        if let Some(sound) = self.thread_here(threads, thread, (&reference, tip))?
+        if let Some(sound) = self.verified(repository, thread, &reference, tip)?
             && sound.trail.find(&id).is_some_and(|found| found.hash == decoded.hash)
         {
             let further = sound.lineage.iter().enumerate();
             steps.extend(further.map(|(nth, ancestor)| {
-                step(depth + 1 + nth, &ancestor.thread, &ancestor.checkpoint, Some(ancestor.signer.fingerprint.clone()))
+                step(depth + 1 + nth, &ancestor.thread, &ancestor.checkpoint, ancestor.signer.fingerprint.clone())
             }));
         }
         Ok(steps)
     }
 
-    /// Returns the thread at a ref, if it holds.
-    fn thread_here<'t>(
-        &self,
-        threads: &'t mut Threads,
+    /// Returns the thread at a ref, or `None` if it does not verify.
+    fn verified(
+        &mut self,
+        repository: &Repository,
         thread: &ThreadId,
-        (reference, tip): (&str, Oid),
-    ) -> Result<Option<&'t Sound>, Error> {
-        if !threads.seen.contains_key(reference) {
-            let store = &self.store;
-            if threads.with.is_none() {
-                let options = self.options(&Trust::default(), &mut |_| ()).map_err(Box::new)?;
-                threads.with = Some((options, Logs::read(store)?));
+        reference: &str,
+        tip: Oid,
+    ) -> Result<Option<&Sound>, Error> {
+        if !self.by_ref.contains_key(reference) {
+            let store = &repository.store;
+            if self.context.is_none() {
+                let options = repository.options(&Trust::default(), &mut |_| ()).map_err(Box::new)?;
+                self.context = Some((options, Logs::read(store)?));
             }
             let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
-            let examined = threads.with.as_ref().map(|(options, logs)| thread_at(&at, logs, options));
+            let examined = self.context.as_ref().map(|(options, logs)| thread_at(&at, logs, options));
             let sound = examined.and_then(|examined| examined.proven(false).ok()).map(|sound| (*sound).clone());
-            threads.seen.insert(reference.to_owned(), sound);
+            self.by_ref.insert(reference.to_owned(), sound);
         }
-        Ok(threads.seen.get(reference).and_then(Option::as_ref))
+        Ok(self.by_ref.get(reference).and_then(Option::as_ref))
     }
-}
-
-/// The threads that were come to, each verified once however many of its checkpoints are on the way.
-#[derive(Default)]
-pub(super) struct Threads {
-    /// Those that hold, by their refs.
-    seen: HashMap<String, Option<Sound>>,
-    /// Whom to trust, and the logs.
-    with: Option<(Options, Logs)>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::engine::hold::{self, Hold};
+use crate::engine::run_lock::{self, RunLock};
 use crate::git::refs;
 use crate::ledger::log::{self, Record};
 use crate::model::format;
@@ -94,7 +94,7 @@ fn records(patient: &Patient, view: &View, fix: bool) -> Result<Vec<Finding>, Er
     }
     // A log must not attest to a run that was tampered with.
     let open = match continuable(store, run, &format::run_ref(run), &own) {
-        Ok(proven) => fix.then(|| OpenRun::of(writer, proven)).transpose()?,
+        Ok(proven) => fix.then(|| OpenRun::from_verified(writer, proven)).transpose()?,
         Err(Refusal::Sealed(_)) => fix.then(|| OpenRun::open(writer, run)).transpose()?,
         Err(refusal) => {
             missing.push(Finding::problem("not-sound", refusal.to_string()));
@@ -126,9 +126,9 @@ fn unfinished(patient: &Patient, view: &View) -> Result<Option<Finding>, Error> 
 }
 
 fn is_held(patient: &Patient, run: &RunId) -> Result<bool, Error> {
-    match Hold::take(&patient.store.common_dir(), run) {
+    match RunLock::take(&patient.store.common_dir(), run) {
         Ok(_) => Ok(false),
-        Err(hold::Error::Held { .. }) => Ok(true),
+        Err(run_lock::Error::Held { .. }) => Ok(true),
         Err(other) => Err(other.into()),
     }
 }
@@ -158,10 +158,10 @@ fn stale_locks(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
         for (name, run) in locked(&common, kind) {
             let message = format!("{name}.lock was left by a process that died");
             let finding = Finding::problem("stale-lock", message).hint(hints::mend());
-            let hold = match Hold::take(&common, &run) {
+            let hold = match RunLock::take(&common, &run) {
                 Ok(hold) => hold,
                 // The repository that has the run has its lock file as well.
-                Err(hold::Error::Held { .. }) => continue,
+                Err(run_lock::Error::Held { .. }) => continue,
                 Err(other) => return Err(other.into()),
             };
             let fixed = fix && refs::clear_stale_lock(&patient.store, &name).is_ok();

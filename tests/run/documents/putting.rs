@@ -12,7 +12,7 @@ use git_handoff::model::name::{FilePath, RunId};
 use git_handoff::model::plan::Need;
 use git_handoff::model::state::Phase;
 use git_handoff::plan::schemas::Schemas;
-use git_handoff::run::document::{self, Put};
+use git_handoff::run::revisions::{self, Put};
 use git_handoff::run::{NewEntry, OpenRun};
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let put = Put { name: key.clone(), product, schema: None, instead_of: None, said: None };
         let known = schema.iter().map(|schema: &git_handoff::model::schema::Schema| (schema.clone(), json!({})));
         let schemas = Schemas { known: known.collect(), checker: Some(program_path().into()) };
-        document::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
+        revisions::put(run, &Put { schema: schema.clone(), ..put }, &schemas).unwrap()
     };
     let mut driver = OpenRun::open(&writer, &run).unwrap();
     let mut other = OpenRun::open(&writer, &run).unwrap();

@@ -182,7 +182,7 @@ fn every_screen_counts_what_counts() {
     let verified = ground.env.handoff(["verify", "r"]).exit(3);
     assert!(verified.stdout.contains("2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up"), "{verified}");
     let refused = ground.env.handoff(["retry", "r/ship"]).exit(1);
-    assert!(refused.stderr.contains(r#"another item has taken the place of "ship": "ship~2""#), "{refused}");
+    assert!(refused.stderr.contains(r#""ship" was superseded by "ship~2""#), "{refused}");
     ground.env.handoff(["close", "r"]).success();
     let verified = ground.env.handoff(["verify", "r"]).exit(4);
     assert!(verified.stdout.contains("INTACT · tamper-detecting PARTIAL"), "{verified}");

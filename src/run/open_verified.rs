@@ -1,7 +1,8 @@
-//! Opens a run only where it verifies, and keeps how far it did, so that the next writer verifies what came since.
+//! Opens runs only if they verify, and remembers how far they did, so that the next writer verifies
+//! only newer entries.
 //!
-//! The mark lies with the signing key, in `handoff` of the git directory, where nobody but us writes: neither a commit nor a remote
-//! can put one there. It says nothing to `verify`, which looks at everything, nor to anybody who takes bytes out of a run.
+//! The mark lies with the signing key in `handoff` in the git directory, so neither a commit nor a
+//! remote can plant one. `verify` and code that takes bytes out of a run ignore it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,31 +19,32 @@ use crate::model::role::{Refused, Role};
 use crate::repository::{self, Repository, Trust};
 use crate::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable_on};
 
+use super::open::Loaded;
 use super::{Error, OpenRun};
 
-/// A file that is larger than this is none of ours.
+/// The most bytes of a valid mark.
 const LARGEST: u64 = 64 << 10;
 
-/// A mark as it is written down.
+/// The file format of a mark.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
-    /// Who verified. Another version may look at more, and believes none but its own.
+    /// The version that verified. Other versions may check more, so they ignore the mark.
     tool: String,
     key: String,
     commit: Oid,
 }
 
 impl OpenRun {
-    /// Opens a run of this repository for recording, if it verifies as far as it goes and our key may append to it.
+    /// Opens a run of this repository for recording, if it verifies and our key can append to it.
     ///
-    /// With [`OpenRun::of`] the only way to one: what was not verified cannot be appended to. A sealed one of ours is opened as well: nothing can be
-    /// recorded on it, and what a crash after the seal left out can be put right.
+    /// This and [`OpenRun::from_verified`] are the only ways to open a run. A sealed run is opened too, so
+    /// that its log entry can be added after a crash; nothing else can be recorded.
     pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
         Self::open_begun(writer, run, Begun::ByKnown(None))
     }
 
-    /// Opens a run like [`OpenRun::open`], which others than our key may have begun.
+    /// Opens a run like [`OpenRun::open`], with other rules for who can have begun it.
     pub fn open_begun(writer: &Writer, run: &RunId, begun: Begun<'_>) -> Result<Self, Denied> {
         let key = writer.signer.fingerprint();
         let mark = read(&writer.store, run);
@@ -50,10 +52,10 @@ impl OpenRun {
             Ok(proven) => {
                 let now = Mark { commit: proven.commit, key };
                 if mark.as_ref() != Some(&now) {
-                    // Without one, all is verified again the next time.
+                    // If this fails, the next writer verifies everything again.
                     let _ = keep(&writer.store, run, now);
                 }
-                Ok(Self::of(writer, proven)?)
+                Ok(Self::from_verified(writer, proven)?)
             }
             Err(refusal) => {
                 let opened = Self::unverified(writer.clone(), run)?;
@@ -68,8 +70,8 @@ impl OpenRun {
         }
     }
 
-    /// Opens a run as it was verified, without keeping how far it was.
-    pub fn of(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
+    /// Opens a verified run, without leaving a mark.
+    pub fn from_verified(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
         let proven = proven.into_inner();
         let entries = proven.entries();
         let artifact = |path: &FilePath| {
@@ -85,19 +87,19 @@ impl OpenRun {
             at: Some(proven.at),
             entries,
         };
-        let (first, frontier) = (proven.first, proven.frontier);
-        Ok(Self::new(writer.clone(), proven.run, (first, artifacts), (head, frontier, proven.state)))
+        let (run, first, frontier, state) = (proven.run, proven.first, proven.frontier, proven.state);
+        Ok(Self::new(writer.clone(), Loaded { run, first, artifacts, head, frontier, state }))
     }
 }
 
 impl Repository {
-    /// Opens a run of this repository for recording, if our key began it, or one that our signers know and that is not revoked.
+    /// Opens a run for recording, if our key began it, or a known signer whose key is not revoked.
     pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
         let trust = self.options(&Trust::default(), &mut |_| ()).ok();
         OpenRun::open_begun(&self.writer()?, run, Begun::ByKnown(trust.as_ref()))
     }
 
-    /// Opens a run of this repository for recording, whoever began it: nothing of it may be executed.
+    /// Opens a run for recording, no matter which key began it. Nothing of it may be executed.
     pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
         OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)
     }
@@ -107,7 +109,7 @@ fn path(store: &Store, run: &RunId) -> PathBuf {
     marks::path(store, marks::VERIFIED, &run.encoded())
 }
 
-/// Returns the mark of a run; none where there is none of ours.
+/// Returns the mark of a run, or `None` if this version left none.
 fn read(store: &Store, run: &RunId) -> Option<Mark> {
     let kept: Kept = serde_json::from_slice(&marks::read(&path(store, run), LARGEST).ok()?).ok()?;
     (kept.tool == format::TOOL).then_some(Mark { commit: kept.commit, key: kept.key })
@@ -119,7 +121,7 @@ fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
 }
 
 impl Denied {
-    /// Names the roles of which one is missing, where the key has none at all in the run.
+    /// Names the roles that would do, if the key has none at all in the run.
     pub(crate) fn lacking(self, roles: &'static [Role]) -> Self {
         match self {
             Self::Refused(Refusal::NotAWriter { run, key }) => {
@@ -130,7 +132,7 @@ impl Denied {
     }
 }
 
-/// Why a run was not opened.
+/// Failures to open a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Denied {

@@ -1,4 +1,4 @@
-//! Documents of a run: puts revisions on it, finds them, and says who made them what they are.
+//! Writes and reads revisions of a run's documents.
 
 use std::io::Write;
 
@@ -14,22 +14,20 @@ use crate::model::time::Moment;
 use crate::plan::schemas::{self, MAX_CHECKED, Schemas, Unfit};
 use crate::run::{self, NewEntry, OpenRun, Vetted, View};
 
-/// A revision that is to be put on a run; its bytes are in the repository.
+/// A revision to record. Its bytes are in the repository.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Put {
-    /// The document.
     pub name: FilePath,
-    /// Its bytes.
     pub product: Product,
-    /// What it claims to be.
     pub schema: Option<Schema>,
-    /// What must stand there now, if that matters.
+    /// The revision that it must follow, if any.
     pub instead_of: Option<InsteadOf>,
-    /// Who wrote it, with the commit that says so, where that is taken in from somebody's log.
+    /// The author and the commit of the log entry that it comes from, if it was written elsewhere.
     pub said: Option<(String, String)>,
 }
 
-/// What a revision is to follow.
+/// The state of a document that a new revision expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsteadOf {
     /// The document does not exist yet.
@@ -38,12 +36,11 @@ pub enum InsteadOf {
     Revision(Digest),
 }
 
-/// A revision with the entry that introduced it.
+/// A revision, with the entry that recorded it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct Change {
-    /// The document.
     pub name: FilePath,
-    /// The revision.
     pub revision: Revision,
     /// When it was recorded.
     pub at: Moment,
@@ -51,10 +48,10 @@ pub struct Change {
     pub commit: Oid,
 }
 
-/// Puts a revision on a run, after checking that it is what it claims to be.
+/// Records a revision after checking its schema.
 ///
-/// Who else appends meanwhile is taken in, and the revision follows theirs, unless it says what it follows. After an error
-/// the run is as its last visible entry says.
+/// If another writer appends first, this one follows theirs, unless it names the revision to
+/// follow. After an error the run is as its last entry says.
 pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Error> {
     if let Some(schema) = &put.schema {
         check(run.store(), put, schema, known)?;
@@ -85,7 +82,7 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
             run::Error::Illegal(why) => Error::Illegal(put.name.clone(), why),
             other => Error::Run(other),
         })?;
-        // None: somebody else appended first. What the revision follows is looked at anew.
+        // If another writer appended first, this checks again what it follows.
         let Some(links) = recorded else { continue };
         if let (Some(link), Some(ours)) = (links.first(), run.state.documents.latest(&put.name)) {
             let (at, commit) = (link.entry.at, link.commit);
@@ -94,7 +91,7 @@ pub fn put(run: &mut OpenRun, put: &Put, known: &Schemas) -> Result<Change, Erro
     }
 }
 
-/// Makes sure that a revision is of the schema that it claims.
+/// Returns an error if a revision does not match its schema.
 pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) -> Result<(), Error> {
     let unfit = |unfit| Error::Unfit(put.name.clone(), Box::new(unfit));
     if put.product.size > MAX_CHECKED {
@@ -103,13 +100,13 @@ pub(super) fn check(store: &Store, put: &Put, schema: &Schema, known: &Schemas) 
     schemas::check(known, schema, &store.read_blob(put.product.oid)?).map_err(unfit)
 }
 
-/// Returns the highest revision of every document, in the order of their names.
+/// Returns the highest revision of every document, by name.
 pub fn list(view: &View) -> Vec<Change> {
     let documents = &view.state.documents;
     documents.names().filter_map(|name| Some(change(view, name, documents.latest(name)?))).collect()
 }
 
-/// Returns all revisions of a document, the first one first.
+/// Returns all revisions of a document, oldest first.
 pub fn log(view: &View, name: &FilePath) -> Result<Vec<Change>, Error> {
     let revisions = view.state.documents.revisions(name);
     if revisions.is_empty() {
@@ -118,7 +115,7 @@ pub fn log(view: &View, name: &FilePath) -> Result<Vec<Change>, Error> {
     Ok(revisions.iter().map(|revision| change(view, name, revision)).collect())
 }
 
-/// Returns one revision of a document; without a number, the highest.
+/// Returns one revision of a document, by default the highest.
 pub fn find(view: &View, name: &FilePath, number: Option<u64>) -> Result<Change, Error> {
     let mut all = log(view, name)?;
     let Some(number) = number else { return Ok(all.pop().expect("a document that exists has a revision")) };
@@ -127,14 +124,15 @@ pub fn find(view: &View, name: &FilePath, number: Option<u64>) -> Result<Change,
     found.ok_or_else(|| Error::NoRevision { name: name.clone(), number, highest })
 }
 
-/// Makes sure that a revision is what its reader wants.
+/// Returns an error if a revision does not match what its reader wants.
 pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error> {
     let Some(drift) = view.state.documents.drift(&change.name, change.revision.number, wanted) else { return Ok(()) };
     let introduced = self::change(view, &change.name, &drift.since);
     Err(Error::Drift { drift: Box::new(drift), at: introduced.at, commit: introduced.commit })
 }
 
-/// Copies the bytes of a revision, after making sure that they are what was recorded: of others, not one leaves.
+/// Copies the bytes of a revision after checking them. If they do not match the entry, nothing is
+/// copied.
 pub fn give(store: &Store, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
     let product = change.revision.product;
     run.product(product.oid).that_is(product.sha256).copy(store, out).map_err(|error| match error {
@@ -152,7 +150,7 @@ fn change(view: &View, name: &FilePath, revision: &Revision) -> Change {
     Change { name: name.clone(), revision: revision.clone(), at: link.entry.at, commit: link.commit }
 }
 
-/// What can go wrong with a document.
+/// Failures to write or read a revision.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -162,13 +160,13 @@ pub enum Error {
     NoRevision { name: FilePath, number: u64, highest: u64 },
     #[error("{}", drift.headline())]
     Drift { drift: Box<Drift>, at: Moment, commit: Oid },
-    #[error("revision {number} of the document {name:?} is not the one that was recorded")]
+    #[error("revision {number} of the document {name:?} was altered after it was recorded")]
     Altered { name: FilePath, number: u64, source: Box<checked::Error> },
-    #[error("the document {0:?} cannot be put there")]
+    #[error("cannot put the document {0:?}")]
     Unfit(FilePath, #[source] Box<Unfit>),
-    #[error("the document {name:?} is not what it is to follow: {}", standing(.found.as_ref()))]
+    #[error("the document {name:?} changed: {}", standing(.found.as_ref()))]
     Changed { name: FilePath, found: Option<Digest> },
-    #[error("the document {0:?} cannot be put there")]
+    #[error("cannot put the document {0:?}")]
     Illegal(FilePath, #[source] Illegal),
     #[error(transparent)]
     Run(run::Error),

@@ -1,9 +1,9 @@
-//! Takes in what others said of our runs in logs of their own: decisions, and documents.
+//! Accepts statements from the logs of other keys: decisions on items, and documents.
 //!
-//! A statement names the run by the hash of its entry 0, and a decision all the products that it is about; so it holds for these and
-//! nothing else, however far the run went on meanwhile. It is recorded whole, with its signature: `verify` needs nothing besides. What
-//! cannot be taken in yet, since the item waits for something or has other products by now, stays where it is and is looked at again
-//! the next time.
+//! A statement names the run by the hash of its entry 0, and a decision names all products that it
+//! is about. So it stays valid for exactly these, however far the run went on. It is recorded whole
+//! with its signature, so that `verify` needs nothing else. A statement that cannot be accepted yet
+//! stays in its log and is tried again the next time.
 
 use std::collections::BTreeSet;
 use std::io::Seek as _;
@@ -25,121 +25,110 @@ use crate::model::time::Moment;
 use crate::repository::{self, Repository, Trust};
 use crate::verify::{Options, said};
 
-use super::document::{self, InsteadOf, Put};
+use super::revisions::{self, InsteadOf, Put};
 use super::target::unarchived_runs;
 use super::{Denied, NewEntry, OpenRun, steer};
 
-/// The longest statement, in bytes, besides what it is about: there is room for every message that `approve` takes.
-const LONGEST: usize = 64 << 10;
+/// The most bytes of a statement, besides the products that it is about. Every message of `approve`
+/// fits.
+const MAX_STATEMENT: usize = 64 << 10;
 
-/// Something that somebody said, and what became of it.
+/// A statement of another key, with what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TakenIn {
-    /// The run.
+#[expect(missing_docs, reason = "docs/schema/fetch.json describes the fields")]
+pub struct StatementOutcome {
     pub run: RunId,
-    /// The key that said it.
+    /// The key that made it.
     pub by: String,
-    /// The item that was decided about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<ItemId>,
-    /// What was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// The document that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<FilePath>,
-    /// Why it was not taken in; absent where it was.
+    /// Why it was not recorded, or `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// One statement, with the commit that makes it.
+/// A statement, with the commit that makes it.
 struct Statement {
     by: String,
     actor: String,
-    /// When, by its own word.
+    /// When it was made, by its own word.
     at: Moment,
-    /// What it says, by whom and when: two logs of a key may each have an entry of it.
+    /// The digest of its content, author and time. Two logs of a key can contain the same
+    /// statement.
     said: Digest,
     commit: String,
-    what: What,
+    content: Content,
 }
 
-enum What {
+enum Content {
     Decided(LogDecided),
     Written(LogWritten),
 }
 
 impl Repository {
-    /// Takes in what others said of the runs of this repository that are not over. One that cannot be opened is left alone: who drives it
-    /// is told why.
-    pub fn take_in(&self) -> Result<Vec<TakenIn>, Error> {
-        let mut taken = Vec::new();
+    /// Accepts statements on all open runs of this repository. Skips runs that cannot be opened;
+    /// their driver reports why.
+    pub fn accept_statements(&self) -> Result<Vec<StatementOutcome>, Error> {
+        let mut outcomes = Vec::new();
         if self.own_fingerprint().is_none() {
-            return Ok(taken);
+            return Ok(outcomes);
         }
-        let speakers = Speakers::find(&self.store)?;
-        let runs = if speakers.0.is_empty() { Vec::new() } else { unarchived_runs(&self.store)? };
+        let logs = StatementLogs::find(&self.store)?;
+        let runs = if logs.0.is_empty() { Vec::new() } else { unarchived_runs(&self.store)? };
         for run in runs {
-            let is_silent = speakers.about(&self.store, &run).next().is_none();
+            let is_silent = logs.about(&self.store, &run).next().is_none();
             if is_silent || steer::is_sealed(&self.store, &format::run_ref(&run)) {
                 continue;
             }
             match self.opened(&run) {
-                Ok(mut open) => taken.extend(self.take_from(&mut open, &speakers)?),
+                Ok(mut open) => outcomes.extend(self.accept(&mut open, &logs)?),
                 Err(Denied::Refused(_)) => {}
                 Err(other) => return Err(other.into()),
             }
         }
-        Ok(taken)
+        Ok(outcomes)
     }
 
-    /// Takes in what others said of one run.
-    pub fn take_in_on(&self, open: &mut OpenRun) -> Result<Vec<TakenIn>, Error> {
-        self.take_from(open, &Speakers::find(&self.store)?)
+    /// Accepts statements on one run.
+    pub fn accept_statements_on(&self, open: &mut OpenRun) -> Result<Vec<StatementOutcome>, Error> {
+        self.accept(open, &StatementLogs::find(&self.store)?)
     }
 
-    fn take_from(&self, open: &mut OpenRun, speakers: &Speakers) -> Result<Vec<TakenIn>, Error> {
+    fn accept(&self, open: &mut OpenRun, logs: &StatementLogs) -> Result<Vec<StatementOutcome>, Error> {
         let own = open.writer().signer.fingerprint();
-        let conducts = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
-        if open.state.sealed || !conducts {
+        let drives = [Role::Own, Role::Work].iter().any(|role| open.state.keys.has(&own, *role));
+        if open.state.sealed || !drives {
             return Ok(Vec::new());
         }
-        let statements = statements(&self.store, open, speakers)?;
+        let statements = statements(&self.store, open, logs)?;
         if statements.is_empty() {
             return Ok(Vec::new());
         }
         let trust = self.options(&Trust::default(), &mut |_| ())?;
-        let mut taken = Vec::new();
+        let mut outcomes = Vec::new();
         for statement in statements {
-            let told = TakenIn {
-                run: open.id().clone(),
-                by: statement.by.clone(),
-                item: None,
-                decision: None,
-                document: None,
-                refused: None,
+            let refused = match (refusal(open, &statement, &trust), &statement.content) {
+                (Some(why), _) => Some(why),
+                (None, Content::Decided(said)) => self.accept_decision(open, &statement, said)?,
+                (None, Content::Written(said)) => self.accept_document(open, &statement, said)?,
             };
-            let refused = refuse(open, &statement, &trust);
-            taken.push(match &statement.what {
-                What::Decided(said) => {
-                    let refused =
-                        refused.map_or_else(|| self.take_decision(open, &statement, said), |why| Ok(Some(why)))?;
-                    TakenIn { item: Some(said.item.clone()), decision: Some(said.decision), refused, ..told }
-                }
-                What::Written(said) => {
-                    let refused =
-                        refused.map_or_else(|| self.take_document(open, &statement, said), |why| Ok(Some(why)))?;
-                    TakenIn { document: Some(said.name.clone()), refused, ..told }
-                }
-            });
+            let (item, decision, document) = match statement.content {
+                Content::Decided(said) => (Some(said.item), Some(said.decision), None),
+                Content::Written(said) => (None, None, Some(said.name)),
+            };
+            let (run, by) = (open.id().clone(), statement.by);
+            outcomes.push(StatementOutcome { run, by, item, decision, document, refused });
         }
-        Ok(taken)
+        Ok(outcomes)
     }
 
-    /// Puts a document that somebody wrote on the run; says why not.
-    fn take_document(
+    /// Records a document that another key wrote, or returns why not.
+    fn accept_document(
         &self,
         open: &mut OpenRun,
         statement: &Statement,
@@ -147,7 +136,7 @@ impl Repository {
     ) -> Result<Option<String>, Error> {
         let latest = open.state.documents.latest(&said.name).map(|latest| latest.product.sha256);
         if said.previous.is_some() && said.previous != latest {
-            return Ok(Some("it is to follow another revision than the one that is there".to_owned()));
+            return Ok(Some("it follows a revision that is not the latest".to_owned()));
         }
         let put = Put {
             name: said.name.clone(),
@@ -156,29 +145,27 @@ impl Repository {
             instead_of: said.previous.map(InsteadOf::Revision),
             said: Some((statement.actor.clone(), statement.commit.clone())),
         };
-        if let Some(why) = self.examine(&put)? {
+        if let Some(why) = self.document_fault(&put)? {
             return Ok(Some(why));
         }
-        match document::put(open, &put, &self.schemas()) {
+        match revisions::put(open, &put, &self.schemas()) {
             Ok(_) => Ok(None),
-            Err(document::Error::Run(error)) => unfit(error),
-            Err(document::Error::Store(error)) => Err(error.into()),
+            Err(revisions::Error::Run(error)) => illegal_reason(error),
+            Err(revisions::Error::Store(error)) => Err(error.into()),
             Err(why) => Ok(Some(why.to_string())),
         }
     }
-}
 
-impl Repository {
-    /// Says why the bytes of a document that somebody wrote are not to become part of a run.
-    fn examine(&self, put: &Put) -> Result<Option<String>, Error> {
+    /// Returns why the bytes of a document cannot be recorded, or `None` if they can.
+    fn document_fault(&self, put: &Put) -> Result<Option<String>, Error> {
         if self.store.kind(put.product.oid)?.is_some_and(|kind| !kind.is_blob()) {
-            return Ok(Some("it names no bytes".to_owned()));
+            return Ok(Some("it names an object that is not a blob".to_owned()));
         }
         let mut copy = tempfile::tempfile().map_err(Error::Copy)?;
         match self.store.copy_blob(put.product.oid, &mut copy) {
             Ok(is) if is == (put.product.sha256, put.product.size) => {}
-            Ok(_) => return Ok(Some("its bytes are not those that it names".to_owned())),
-            Err(store::Error::Missing(_)) => return Ok(Some("its bytes did not come along".to_owned())),
+            Ok(_) => return Ok(Some("its bytes do not match its digest".to_owned())),
+            Err(store::Error::Missing(_)) => return Ok(Some("its bytes were not fetched".to_owned())),
             Err(other) => return Err(other.into()),
         }
         copy.rewind().map_err(Error::Copy)?;
@@ -186,8 +173,8 @@ impl Repository {
         Ok(passed.err().map(|secret| secret.to_string()))
     }
 
-    /// Records a decision; says why not.
-    fn take_decision(
+    /// Records a decision, or returns why not.
+    fn accept_decision(
         &self,
         open: &mut OpenRun,
         statement: &Statement,
@@ -210,26 +197,27 @@ impl Repository {
                 message: said.message.clone(),
                 said: Some(statement.commit.clone()),
             };
-            // Before anything is staged, so that what cannot be taken in yet costs little, however often it is looked at.
+            // Checked before anything is staged, so that a decision that comes too early costs
+            // little.
             if let Err(why) = open.state.expect_decision(&event) {
-                return Ok(Some(untaken(&why)));
+                return Ok(Some(explain(&why)));
             }
             match open.propose(&[NewEntry::Plain(Event::ItemDecided(event))]) {
                 Ok(Some(_)) => return Ok(None),
-                // Somebody else appended first.
+                // Another writer appended first.
                 Ok(None) => {}
-                Err(error) => return unfit(error),
+                Err(error) => return illegal_reason(error),
             }
         }
     }
 }
 
-/// Says why a statement is not to become part of a run, whatever it says.
-fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
-    let (role, of_run) = match &statement.what {
-        // The run has what a decision is about.
-        What::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
-        What::Written(_) => (Role::Document, 0),
+/// Returns why a statement cannot be recorded, whatever it says, or `None` if it can.
+fn refusal(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<String> {
+    let (role, of_run) = match &statement.content {
+        // The run has the products that a decision is about.
+        Content::Decided(said) => (Role::Approve, format::canonical(&said.about).len()),
+        Content::Written(_) => (Role::Document, 0),
     };
     if !open.state.keys.has(&statement.by, role) {
         return Some(format!("the key {} does not have the role `{role}`", statement.by));
@@ -238,45 +226,45 @@ fn refuse(open: &OpenRun, statement: &Statement, trust: &Options) -> Option<Stri
         return Some(format!("the key {} {why}", statement.by));
     }
     let besides = statement.commit.len().saturating_sub(of_run);
-    (besides > LONGEST)
-        .then(|| format!("it has {besides} bytes besides what it is about; at most {LONGEST} are recorded"))
+    (besides > MAX_STATEMENT)
+        .then(|| format!("it has {besides} bytes besides its products; at most {MAX_STATEMENT} are recorded"))
 }
 
-/// Says why an event was not recorded, where that lies in the event.
-fn unfit(error: super::Error) -> Result<Option<String>, Error> {
+/// Returns why an event was not recorded if the event is at fault, and otherwise an error.
+fn illegal_reason(error: super::Error) -> Result<Option<String>, Error> {
     match error {
-        super::Error::Illegal(why) => Ok(Some(untaken(&why))),
+        super::Error::Illegal(why) => Ok(Some(explain(&why))),
         super::Error::Chain(error @ chain::Error::TooLarge(..)) => Ok(Some(error.to_string())),
         other => Err(other.into()),
     }
 }
 
-fn untaken(why: &Illegal) -> String {
+fn explain(why: &Illegal) -> String {
     match why {
-        Illegal::OtherProducts(_) => "it is about other products than those that are there".to_owned(),
+        Illegal::OtherProducts(_) => "it is about products that have changed since".to_owned(),
         why => why.to_string(),
     }
 }
 
-/// The fetched logs that say something of runs that somebody else conducts, each with its head and the tree there.
-struct Speakers(Vec<(Oid, Oid)>);
+/// The fetched logs with statements on runs of other keys, each with its head and tree.
+struct StatementLogs(Vec<(Oid, Oid)>);
 
-impl Speakers {
-    /// Finds them, once for however many runs. What stands in their trees says which they are.
+impl StatementLogs {
+    /// Finds the logs by their trees, once for all runs.
     fn find(store: &Store) -> Result<Self, Error> {
-        let mut speakers = Vec::new();
+        let mut logs = Vec::new();
         for (name, tip) in refs::list(store, format::FETCHED_REFS)? {
             let is_log = Place::fetched_of(&name, Kind::Log).is_some();
             let Some(decoded) = is_log.then(|| chain::decode(store, tip).ok()).flatten() else { continue };
             let speaks = |folder| store.has_tree_at(decoded.tree, folder).unwrap_or(false);
             if [format::DECIDED, format::WRITTEN].into_iter().any(speaks) {
-                speakers.push((tip, decoded.tree));
+                logs.push((tip, decoded.tree));
             }
         }
-        Ok(Self(speakers))
+        Ok(Self(logs))
     }
 
-    /// Returns the heads of those that say something of a run.
+    /// Returns the heads of the logs with statements on a run.
     fn about<'s>(&'s self, store: &'s Store, run: &RunId) -> impl Iterator<Item = Oid> + 's {
         let folders = [format::DECIDED, format::WRITTEN].map(|folder| format!("{folder}/{}", format::log_path(run)));
         let speaks = move |tree| folders.iter().any(|folder| store.has_tree_at(tree, folder).unwrap_or(false));
@@ -284,14 +272,15 @@ impl Speakers {
     }
 }
 
-/// Returns what logs say of a run and was not taken in, in the order of the times that they claim: of several decisions of one key about
-/// the same, the last, and of what a key wrote under one name, what came after the last that was taken in.
+/// Returns the statements on a run that are not recorded yet, by their own times.
 ///
-/// What was said before that is no word any more, wherever it still stands: another remote may have an older copy of the log.
-fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<Statement>, Error> {
+/// Of several decisions of one key about the same products, only the last counts. Of several
+/// documents that a key wrote under one name, only those after the last recorded one count. Older
+/// statements are ignored, because another remote may have an older copy of the log.
+fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec<Statement>, Error> {
     let (mut statements, mut read) = (Vec::new(), BTreeSet::new());
-    for tip in speakers.about(store, open.id()) {
-        // What is not here says nothing: a fetch brings logs whole.
+    for tip in logs.about(store, open.id()) {
+        // A log that is not complete here has no statements.
         for commit in history::since(store, tip, None).unwrap_or_default().into_iter().rev() {
             if !read.insert(commit) {
                 continue;
@@ -311,11 +300,11 @@ fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<
         if !seen.insert(statement.said) {
             continue;
         }
-        let stands = match &statement.what {
-            What::Decided(said) => {
+        let stands = match &statement.content {
+            Content::Decided(said) => {
                 decided.insert((statement.by.clone(), said.item.clone(), format::canonical(&said.about)))
             }
-            What::Written(said) => {
+            Content::Written(said) => {
                 let key = (statement.by.clone(), said.name.clone());
                 if was_said { written.insert(key) } else { !written.contains(&key) }
             }
@@ -328,10 +317,11 @@ fn statements(store: &Store, open: &OpenRun, speakers: &Speakers) -> Result<Vec<
     Ok(last)
 }
 
-/// Reads a commit of a log that says something of a run, with the hash of the entry 0 that it names.
+/// Parses a commit of a log as a statement on a run. Also returns the hash of entry 0 that it
+/// names.
 fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     let commit = String::from_utf8(raw).ok()?;
-    // Most entries of a log say something else, and a signature takes longer to check than that.
+    // Most log entries are something else, and checking a signature takes longer than this.
     if !commit.contains("\nlog.decided ") && !commit.contains("\nlog.written ") {
         return None;
     }
@@ -340,16 +330,16 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
         return None;
     }
     let Dated { at, event } = Dated::of(&decoded.entry);
-    let (first, bytes, what) = match event {
-        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), What::Decided(said)),
-        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), What::Written(said)),
+    let (first, bytes, content) = match event {
+        Event::LogDecided(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Decided(said)),
+        Event::LogWritten(said) => (said.first, format::canonical(&(&by, at, &said)), Content::Written(said)),
         _ => return None,
     };
     let said = Digest::of(&bytes);
-    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, what }, first))
+    Some((Statement { by, actor: decoded.entry.actor, at, said, commit, content }, first))
 }
 
-/// Why nothing was taken in.
+/// Failures to accept statements.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -359,7 +349,7 @@ pub enum Error {
     Run(#[from] super::Error),
     #[error(transparent)]
     Target(#[from] super::target::Error),
-    #[error("a document could not be copied to be looked at")]
+    #[error("cannot copy a document to a temporary file")]
     Copy(#[source] std::io::Error),
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -1,4 +1,4 @@
-//! A run that somebody else drives, followed while it goes on.
+//! Follows a run that another process drives.
 
 use std::time::Duration;
 
@@ -9,41 +9,41 @@ use crate::model::digest::Oid;
 use super::target::{self, Target};
 use super::view::View;
 
-/// How often the ref is looked at.
+/// How often to poll the ref.
 const POLL: Duration = Duration::from_millis(200);
 
-/// How often in a row nothing may have happened in a run that has settled, before it is taken to be left as it is: whoever drives it
-/// seals it, or lets its rules add to it, at once.
-const QUIET: usize = 5;
+/// After how many polls without a change a settled run is considered over. Its driver seals it, or
+/// applies its rules, right after it settled.
+const MAX_QUIET_POLLS: usize = 5;
 
-/// A run that is looked at again and again.
-pub struct Following<'s> {
+/// Polls a run for new entries.
+pub struct Follower<'s> {
     store: &'s Store,
     target: Target,
     tip: Option<Oid>,
-    quiet: usize,
+    quiet_polls: usize,
 }
 
-impl<'s> Following<'s> {
-    /// Begins with a run as it is.
+impl<'s> Follower<'s> {
+    /// Returns the follower and the run as it is now.
     pub fn begin(store: &'s Store, target: Target) -> Result<(Self, View), target::Error> {
         let view = target.view(store)?;
-        Ok((Self { store, tip: view.head.commit, target, quiet: 0 }, view))
+        Ok((Self { store, tip: view.head.commit, target, quiet_polls: 0 }, view))
     }
 
-    /// Waits until there is more of the run than this; nothing where it is over.
+    /// Waits for new entries. Returns `None` if the run is over.
     pub fn next(&mut self, view: &View) -> Result<Option<View>, target::Error> {
         loop {
-            if view.state.sealed || (view.state.is_settled() && self.quiet >= QUIET) {
+            if view.state.sealed || (view.state.is_settled() && self.quiet_polls >= MAX_QUIET_POLLS) {
                 return Ok(None);
             }
             std::thread::sleep(POLL);
             let tip = refs::read(self.store, &self.target.reference)?;
             if tip == self.tip {
-                self.quiet += 1;
+                self.quiet_polls += 1;
                 continue;
             }
-            (self.tip, self.quiet) = (tip, 0);
+            (self.tip, self.quiet_polls) = (tip, 0);
             return self.target.view(self.store).map(Some);
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of the worktrees of attempts that are over.
+//! Recycles or removes the worktrees of ended attempts.
 
 use crate::engine::attempt::{self, Finished};
 use crate::engine::event::Progress;
@@ -7,12 +7,12 @@ use crate::model::causes::in_words;
 use super::Driver;
 
 impl Driver<'_> {
-    /// Keeps the worktrees of attempts for others, or removes them, unless that would lose work that is neither recorded nor salvaged.
+    /// Recycles or removes worktrees, except those with work that is neither recorded nor salvaged.
     pub(super) fn dispose(&mut self, ended: Vec<Finished>, recorded: bool, filed: bool) {
         for finished in ended {
             let Some(workspace) = finished.spent else { continue };
             if recorded || (filed && finished.saved) {
-                // At once, so that what is dispatched next finds it.
+                // This runs at once, so that the next dispatch can use the worktree.
                 if let Err(workspace) = workspace.recycle(&self.machine.host) {
                     self.removals.spawn_blocking(move || attempt::remove(*workspace));
                 }
@@ -23,7 +23,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Sees that spent worktrees do not take more room than they may.
+    /// Removes spent worktrees that take more space than allowed, and reports if that is not
+    /// enough.
     pub(super) fn measure(&mut self) {
         let host = self.machine.host.clone();
         self.removals.spawn_blocking(move || {

@@ -9,16 +9,16 @@ use crate::model::judge;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::state::RunState;
 
-/// Returns the rules that stopped in a run as it stands, each with the reason; an error names the rule whose document
+/// Returns the rules that stopped, each with the reason. An error names a rule whose document
 /// cannot be read.
 pub(super) fn stopped(store: &Store, state: &RunState) -> Result<BTreeMap<ItemId, String>, (ItemId, Unreadable)> {
     judge::stopped(state, |name, revision| read(store, name, revision))
 }
 
-/// Adds to the state of a run which of its rules stopped, where no seal says so.
+/// Adds the rules that stopped to the state of a run, unless its seal names them.
 ///
-/// An open run is judged as it stands; a rule whose document is not here, or is damaged, counts as one that stopped. A
-/// sealed run is judged too where its seal names no rule: older versions did not record them.
+/// In an open run, a rule whose document is missing or damaged counts as stopped. Seals of older
+/// versions name no rules, so such runs are judged too.
 pub(super) fn find_stopped(store: &Store, state: &mut RunState) {
     if state.rules.is_empty() || !state.stopped.is_empty() {
         return;
@@ -30,7 +30,7 @@ pub(super) fn find_stopped(store: &Store, state: &mut RunState) {
     };
 }
 
-/// Reads a document that a rule looks into, and checks its digest.
+/// Reads a document for a rule, and checks its digest.
 pub(super) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Result<Vec<u8>, Unreadable> {
     let bytes = store.read_blob(revision.product.oid)?;
     if Digest::of(&bytes) != revision.product.sha256 {
@@ -39,12 +39,12 @@ pub(super) fn read(store: &Store, name: &FilePath, revision: &Revision) -> Resul
     Ok(bytes)
 }
 
-/// Why a document cannot be looked into.
+/// Reasons why a rule's document is unreadable.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Unreadable {
     #[error(transparent)]
     Store(#[from] store::Error),
-    #[error("revision {1} of the document {0:?} is damaged: its bytes are not those that its entry names")]
+    #[error("revision {1} of the document {0:?} is damaged: its bytes do not match its entry")]
     Damaged(FilePath, u64),
 }

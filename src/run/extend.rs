@@ -1,4 +1,4 @@
-//! What adds items to a run after it was submitted: somebody, or its rules.
+//! Adds items to a submitted run, by an actor or by its rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,68 +22,67 @@ use crate::plan;
 use crate::plan::validate::{Problems, validate_extension};
 use crate::repository::{self, Repository};
 
-/// The items that were added: what `extend --json` prints.
+/// The added items, as `extend --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/extend.json describes the fields")]
 pub struct Extended {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// In the order of their ids; none where the run had all of them.
+    /// In the order of their ids. Empty if the run had all of them.
     pub items: Vec<ItemId>,
 }
 
-/// What the rules of a run come to: what `coordinate --json` prints.
+/// The results of the rules, as `coordinate --json` prints them.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
 pub struct Coordinated {
     schema: &'static str,
-    /// The run.
     pub run: RunId,
-    /// Whether what they create was recorded.
+    /// Whether the items were recorded.
     pub recorded: bool,
-    /// What they create.
     pub items: Vec<CreatedItem>,
-    /// Each rule, as the run stood.
+    /// All rules, as the run was before.
     pub rules: Vec<RuleJudged>,
-    /// Whether nothing can be added to the run any more.
+    /// Whether nothing can be added to the run.
     #[serde(skip)]
     pub over: bool,
 }
 
 /// An item that a rule creates.
 #[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
 pub struct CreatedItem {
-    /// The item.
     pub id: ItemId,
-    /// The rule.
     pub rule: ItemId,
 }
 
-/// What a rule comes to, and why.
+/// The result of a rule.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/coordinate.json describes the fields")]
 pub struct RuleJudged {
-    /// The rule.
     pub rule: ItemId,
-    /// Whether it does something now.
+    /// Whether it has an action now.
     pub fires: bool,
-    /// What it creates if it does, in the order of the ids.
+    /// The items that it would create, in the order of their ids.
     pub items: Vec<ItemId>,
-    /// What it has the run say if it does.
+    /// The outcome that it would record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// What it created before.
+    /// The items that it created before.
     pub created: Vec<ItemId>,
-    /// How often it may.
+    /// How often it can act.
     pub at_most: u64,
-    /// Everything that it requires, met or not.
+    /// All its conditions, met or not.
     pub checks: Vec<Check>,
 }
 
-/// What is to be added to a run: items, and the pipelines that they bring.
+/// The items to add, and the pipelines that they name.
 type Missing = (Vec<Item>, BTreeMap<String, Spec>);
 
 impl Repository {
-    /// Adds the items of a plan that an open-ended run does not have. Problems of the plan are an answer, not a failure.
+    /// Adds items of a plan to an open-ended run that lacks them. Problems of the plan are a
+    /// result, not an error.
     pub fn extend<E: From<Error>>(
         &self,
         run: &str,
@@ -111,15 +110,15 @@ impl Repository {
                 Err(problems) => return Ok(Err(problems)),
             };
             let items = added.iter().map(|item| item.id.clone()).collect();
-            // Somebody who appends first may have added the same: then the items are held against the run anew.
+            // If another writer appended first, it may have added the same items.
             if added.is_empty() || open.propose(&[NewEntry::Extended(Cause::Actor, added, pipelines)])?.is_some() {
                 return Ok(Ok(Extended { schema: "git-handoff.extend/1", run: run.clone(), items }));
             }
         }
     }
 
-    /// Returns the items of a plan that the run does not have, in the order of their ids, and the pipelines that they name and it
-    /// lacks.
+    /// Returns the items of a plan that the run lacks, in the order of their ids, and the pipelines
+    /// that they name and it lacks.
     fn missing(&self, open: &OpenRun, submitted: &Plan, bytes: &[u8]) -> Result<Result<Missing, Problems>, Error> {
         let asked = match plan::parse(bytes) {
             Ok(asked) => asked,
@@ -143,7 +142,8 @@ impl Repository {
         if !reserved.is_empty() {
             return Ok(Err(reserved));
         }
-        // What is there with the same content may be said again, and is validated with what is new.
+        // An item that exists with the same content can be repeated. It is validated with the new
+        // ones.
         let others: Vec<Item> = existing.iter().filter(|item| !there.contains(&item.id)).cloned().collect();
         let mut catalog = self.catalog(&open.state.submitted.queue, Vec::new())?;
         catalog.pipelines.sealed.clone_from(&open.state.pipelines);
@@ -162,15 +162,15 @@ impl Repository {
         Ok(Ok((items, pipelines)))
     }
 
-    /// Says what the rules of a run come to as it stands, ours or a fetched one; records nothing.
+    /// Explains the rules of a run, ours or a fetched one, and records nothing.
     pub fn explain_rules(&self, run: &str) -> Result<Coordinated, Error> {
         let target = Target::find(&self.store, run)?;
         let view = target.view(&self.store)?;
         Ok(self.explained(target.run, &view.state)?)
     }
 
-    /// Holds a run's rules against its documents, and adds the items that they create, each exactly once. Of a run that nothing
-    /// can be added to, because it is over or was fetched, they are only explained where that will do.
+    /// Applies the rules of a run, and records the items that they create. With `or_explain`, only
+    /// explains the rules of a run that is over or was fetched.
     pub fn coordinate(&self, run: &str, or_explain: bool) -> Result<Coordinated, Error> {
         let target = Target::find(&self.store, run)?;
         let view = target.view(&self.store)?;
@@ -179,39 +179,39 @@ impl Repository {
         }
         refuse_unless_open(&target, &view)?;
         let mut open = self.opened(&target.run)?;
-        let judged = self.judged(target.run, &open.state, Vec::new())?;
+        let judged = self.judged(target.run, &open.state)?;
         let links = coordinate::apply(&mut open, self.config.max_items)?;
         Ok(Coordinated { recorded: true, items: links.iter().flat_map(created).collect(), ..judged })
     }
 
     fn explained(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
-        let due = coordinate::due(&self.store, state)?;
-        let created = due.into_iter().flat_map(|due| {
-            let of = |id| CreatedItem { id, rule: due.rule.clone() };
-            items_of(Some(&due.act)).into_iter().map(of).collect::<Vec<_>>()
-        });
-        let created = created.collect();
-        self.judged(run, state, created)
+        let mut explained = self.judged(run, state)?;
+        let due = explained.rules.iter().filter(|rule| rule.fires && !explained.over);
+        let create = |rule: &RuleJudged| {
+            rule.items.iter().map(|id| CreatedItem { id: id.clone(), rule: rule.rule.clone() }).collect::<Vec<_>>()
+        };
+        explained.items = due.flat_map(create).collect();
+        Ok(explained)
     }
 
-    fn judged(&self, run: RunId, state: &RunState, items: Vec<CreatedItem>) -> Result<Coordinated, coordinate::Error> {
+    fn judged(&self, run: RunId, state: &RunState) -> Result<Coordinated, coordinate::Error> {
         let judgements = coordinate::explain(&self.store, state)?;
-        let rule = |(judged, rule): (Judgement, &crate::model::rule::Rule)| RuleJudged {
+        let rule = |(judged, rule): (Judgement, &Rule)| RuleJudged {
             fires: judged.fires(),
             created: state.created_by(&judged.rule).to_vec(),
             rule: judged.rule,
-            items: items_of(judged.act.as_ref()),
+            items: judged.act.iter().flat_map(Act::items).map(|item| item.id.clone()).collect(),
             outcome: judged.act.as_ref().and_then(outcome_of),
             at_most: rule.when.at_most,
             checks: judged.checks,
         };
         let rules = judgements.into_iter().zip(&state.rules).map(rule).collect();
-        let over = is_over(state);
-        Ok(Coordinated { schema: "git-handoff.coordinate/1", run, recorded: false, items, rules, over })
+        let (schema, over) = ("git-handoff.coordinate/1", is_over(state));
+        Ok(Coordinated { schema, run, recorded: false, items: Vec::new(), rules, over })
     }
 }
 
-/// Returns what is wrong with the ids of items that are to be added: what a rule may still create has none but the rule's.
+/// Returns problems for ids that a rule may still use for its own items.
 fn reserved(state: &RunState, items: &[Item], is_new: impl Fn(&Item) -> bool) -> Problems {
     let mut problems = Problems::default();
     let has = |id: &str| ItemId::parse(id).is_ok_and(|id| state.graph.position(&id).is_some());
@@ -227,14 +227,9 @@ fn reserved(state: &RunState, items: &[Item], is_new: impl Fn(&Item) -> bool) ->
     problems
 }
 
-/// Returns whether nothing can be added to a run any more.
+/// Returns true if nothing can be added to a run.
 fn is_over(state: &RunState) -> bool {
     state.sealed || state.is_ended()
-}
-
-/// Returns the items that a rule creates.
-fn items_of(act: Option<&Act>) -> Vec<ItemId> {
-    act.map_or(&[][..], Act::items).iter().map(|item| item.id.clone()).collect()
 }
 
 fn outcome_of(act: &Act) -> Option<String> {
@@ -244,7 +239,7 @@ fn outcome_of(act: &Act) -> Option<String> {
     }
 }
 
-/// Returns what a rule added, and the rule.
+/// Returns the items that a rule added.
 fn created(link: &Link) -> Vec<CreatedItem> {
     match &link.entry.event {
         Event::RunExtended(RunExtended { cause: Cause::Rule(rule), items, .. }) => {
@@ -254,15 +249,15 @@ fn created(link: &Link) -> Vec<CreatedItem> {
     }
 }
 
-/// Why nothing is added to a run.
+/// Failures to add to a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("the plan of the run {:?} is not open-ended, so nobody can add to it", .0.as_str())]
+    #[error("cannot add to the run {:?}: its plan is not open-ended", .0.as_str())]
     NotOpenEnded(RunId),
-    #[error("the run {:?} was closed or cancelled; nothing can be added", .0.as_str())]
+    #[error("cannot add to the run {:?}: it was closed or cancelled", .0.as_str())]
     Ended(RunId),
-    #[error("the plan has the id {:?}, and the run is {:?}", plan.as_str(), run.as_str())]
+    #[error("the plan has the id {:?}, but the run is {:?}", plan.as_str(), run.as_str())]
     OtherRun { plan: RunId, run: RunId },
     #[error(transparent)]
     Steer(#[from] steer::Error),

@@ -1,4 +1,4 @@
-//! How driving a run ends: with a seal, with an interruption, or with an error.
+//! Ends the driving of a run: with a seal, after an interruption, or after an error.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use tokio::sync::mpsc;
 
 use crate::engine::attempt::Finished;
 use crate::engine::event::Progress;
-use crate::engine::retain;
+use crate::engine::transcript_refs;
 use crate::ledger::chain;
 use crate::model::causes::in_words;
 use crate::run::{self, coordinate};
 
 use super::{Driver, Error, Settled};
 
-/// How long an end of an attempt waits at most for others to be recorded with it.
-const LONGEST_GATHERING: Duration = Duration::from_millis(10);
+/// The longest time that an attempt's end waits for others to be recorded with it.
+const MAX_WAIT: Duration = Duration::from_millis(10);
 
 impl Driver<'_> {
     pub(super) async fn interrupted(
         &mut self,
         finished: &mut mpsc::UnboundedReceiver<Finished>,
     ) -> Result<Settled, Error> {
-        let batch = self.collect(finished).await;
+        let batch = self.end_all(finished).await;
         self.reconcile(batch)?;
         self.record(&[])?;
         Ok(Settled { interrupted: true, sealed: None })
     }
 
-    /// Ends everything that runs, after an error; the attempts stay recorded as running until the run is driven again.
+    /// Ends all attempts after an error. They stay recorded as running until the run is driven
+    /// again.
     ///
-    /// A worktree whose work could not be saved stays, and so does one with products that no entry names: whoever drives the
-    /// run next saves them.
+    /// Worktrees with unsaved work or unrecorded products stay; the next driver salvages them.
     pub(super) async fn abandon(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) {
-        let reports = self.collect(finished).await;
-        // The error that led here is the one to tell.
-        let filed = retain::file(self.run, &reports).is_ok();
+        let reports = self.end_all(finished).await;
+        // The first error is reported, not this one.
+        let filed = transcript_refs::add_all(self.run, &reports).is_ok();
         reports.iter().for_each(|finished| self.tell_notes(finished));
         self.dispose(reports, false, filed);
         let ended = std::mem::take(&mut self.ended);
         self.dispose(ended, false, true);
     }
 
-    /// Waits for the worktrees that are being removed, and removes those that were kept to be used again.
+    /// Waits for removals, and removes the worktrees that were kept for reuse.
     pub(super) async fn tidy(&mut self) {
         while let Some(removed) = self.removals.join_next().await {
             if let Ok(Some(note)) = removed {
@@ -53,14 +53,14 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for what ends at about the same time, no longer than recording it apart would take: what is recorded together costs
-    /// as much as one of it.
-    pub(super) async fn gather(
+    /// Waits for attempts that end at about the same time, because entries that are recorded
+    /// together cost as much as one. It waits no longer than one recording takes.
+    pub(super) async fn collect_more(
         &self,
         first: Finished,
         finished: &mut mpsc::UnboundedReceiver<Finished>,
     ) -> Vec<Finished> {
-        let deadline = tokio::time::Instant::now() + self.append.min(LONGEST_GATHERING);
+        let deadline = tokio::time::Instant::now() + self.append_time.min(MAX_WAIT);
         let mut batch = vec![first];
         while batch.len() < self.running.len() {
             match tokio::time::timeout_at(deadline, finished.recv()).await {
@@ -74,7 +74,7 @@ impl Driver<'_> {
         batch
     }
 
-    async fn collect(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
+    async fn end_all(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {
         for running in self.running.values() {
             running.cancel.send_replace(true);
         }
@@ -88,7 +88,8 @@ impl Driver<'_> {
         batch
     }
 
-    /// Seals the run if it is over; returns nothing if somebody else appended first and it is not.
+    /// Seals the run if it is over. Returns `None` if another writer appended first and it no
+    /// longer is.
     pub(super) fn finish(&mut self) -> Result<Option<Settled>, Error> {
         let state = &self.run.state;
         let seals_itself = state.seals_itself() && !coordinate::has_stopped_short(self.run.store(), state)?;
@@ -102,7 +103,7 @@ impl Driver<'_> {
         };
         match self.run.seal(before) {
             Ok(sealed) => Ok(Some(settled(Some(sealed)))),
-            // What came in between may be a document that a rule waits for.
+            // A new document may satisfy a rule.
             Err(run::Error::Chain(chain::Error::LostRace(_))) => {
                 self.catch_up()?;
                 Ok(None)

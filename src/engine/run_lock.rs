@@ -1,6 +1,6 @@
-//! One driver at a time holds a run: a lock of the operating system's, which ends with the process that has it.
+//! The lock that only one driver of a run holds. The system releases it when the process dies.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,29 +9,29 @@ use crate::model::name::RunId;
 
 use super::locks;
 
-/// How often a lock is tried again whose holder is not known to be alive.
-const PATIENCE: usize = 100;
-/// How long to wait in between.
+/// How often to retry a lock whose holder is not known to be alive.
+const RETRIES: usize = 100;
+/// How long to wait between two of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The hold on a run; released when dropped, or when the process dies in whatever way.
+/// The lock on a run, held until it is dropped.
 #[derive(Debug)]
-pub struct Hold {
+pub struct RunLock {
     _file: File,
 }
 
-impl Hold {
-    /// Takes the hold, or says who has it.
+impl RunLock {
+    /// Locks a run, or names the process that holds the lock.
     ///
-    /// The lock's file stays behind: removing it would let two processes hold two files of the same name.
+    /// The lock file stays behind: if it were removed, two processes could each lock a file of the
+    /// same name.
     pub fn take(common_dir: &Path, run: &RunId) -> Result<Self, Error> {
-        let dir = locks::folder(common_dir, locks::RUNS);
-        let path = dir.join(run.encoded());
+        let path = path(common_dir, run);
         let io = |source| Error::Io { path: path.clone(), source };
-        locks::make(&dir).map_err(io)?;
+        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(io)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        let mut patience = PATIENCE;
+        let mut retries = RETRIES;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -41,10 +41,10 @@ impl Hold {
             let mut holder = String::new();
             file.rewind().and_then(|()| file.read_to_string(&mut holder)).map_err(io)?;
             let holder = holder.trim();
-            // Whoever just took it has yet to write its name; of one that was killed, a child between fork and exec may
-            // have the lock for a moment more.
-            if patience > 0 && !is_alive(holder) {
-                patience -= 1;
+            // A new holder has yet to write its name. After a kill, a child between fork and exec
+            // can keep the lock for a moment.
+            if retries > 0 && !is_alive(holder) {
+                retries -= 1;
                 std::thread::sleep(PAUSE);
                 continue;
             }
@@ -57,17 +57,21 @@ impl Hold {
     }
 }
 
-/// Removes the lock file of a run that is deleted, which nothing asks for again. The caller holds it.
-pub fn forget(common_dir: &Path, run: &RunId) {
-    let _ = std::fs::remove_file(locks::folder(common_dir, locks::RUNS).join(run.encoded()));
+fn path(common_dir: &Path, run: &RunId) -> PathBuf {
+    locks::folder(common_dir, locks::RUNS).join(run.encoded())
 }
 
-/// Returns the process that drives a run, as its lock file names it, or `None` if none does.
+/// Removes the lock file of a deleted run. The caller holds the lock.
+pub fn forget(common_dir: &Path, run: &RunId) {
+    let _ = fs::remove_file(path(common_dir, run));
+}
+
+/// Returns the process that drives a run, as its lock file names it, or `None` if the run has no
+/// driver.
 ///
-/// This takes the lock for a moment if no driver has it, so that it is only asked where a driver is expected.
+/// This takes the lock for a moment if it is free, so call it only where a driver is expected.
 pub fn holder(common_dir: &Path, run: &RunId) -> Option<String> {
-    let path = locks::folder(common_dir, locks::RUNS).join(run.encoded());
-    let mut file = File::open(path).ok()?;
+    let mut file = File::open(path(common_dir, run)).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) | Err(TryLockError::Error(_)) => return None,
@@ -77,18 +81,18 @@ pub fn holder(common_dir: &Path, run: &RunId) -> Option<String> {
     Some(holder.trim().to_owned()).filter(|holder| is_alive(holder))
 }
 
-/// Returns whether the process that a lock's file names is alive, as far as this system tells.
+/// Returns true if the process that a lock file names is alive, as far as this system can tell.
 fn is_alive(holder: &str) -> bool {
     let Some(id) = holder.strip_prefix("process ") else { return false };
     !cfg!(target_os = "linux") || Path::new("/proc").join(id).exists()
 }
 
-/// Why the hold could not be taken.
+/// Failures to lock a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("the run {run:?} is being driven by {holder}")]
     Held { run: RunId, holder: String },
-    #[error("the lock file {} could not be used", path.display())]
+    #[error("cannot use the lock file {}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
 }

@@ -1,9 +1,6 @@
-//! The verify command of an attempt, and what it means that it did not pass.
+//! Runs the verify command of an attempt, and decides what a failure of it means.
 
-use std::time::Instant;
-
-use tokio::sync::watch;
-
+use super::step::{Commands, Line, judge};
 use super::{Finished, Job, Verdict, blocking};
 use crate::config::OnVerifyFail;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
@@ -11,52 +8,45 @@ use crate::model::outcomes::{STILL_OPEN, VERIFY_FAILED};
 use crate::model::printable;
 use crate::model::said::last_lines;
 use crate::worker::agent::Cause;
-use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::{Held, Workspace};
 
-use super::step::{Line, judge, step};
-
-/// Runs the verify command, if there is one; an error is how the attempt ends because of it.
+/// Runs the verify command, if there is one. Returns an error if that ends the attempt.
 ///
-/// A worker's own word against its result stands, whatever the command says.
+/// A failure that the worker reported stands, whatever the command returns.
 pub(super) async fn verify(
     workspace: &Workspace,
-    job: &Job,
-    deadline: Instant,
-    transcript: &mut TranscriptWriter,
-    cancel: &watch::Receiver<bool>,
+    mut commands: Commands<'_>,
     finished: &mut Finished,
 ) -> Result<(), Verdict> {
-    let denies_itself = finished.denies_itself();
+    let job = commands.job;
+    let reports_failure = finished.reports_failure();
     let Some(verify) = &job.command.verify else { return Ok(()) };
     only_ours(workspace, job, finished).await?;
-    transcript.follow();
-    let ended = step(workspace, job, Line::reading(verify, job), deadline, transcript, cancel).await;
-    let said = last_lines(&transcript.followed());
-    // What the check ran may have passed on more.
+    commands.transcript.follow();
+    let ended = commands.run(workspace, Line::reading(verify, job)).await;
+    let output = last_lines(&commands.transcript.followed());
+    // The check may have passed on more files.
     if ended.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {
         only_ours(workspace, job, finished).await?;
     }
-    let passed = |passed| Some(Verified { passed, by: VerifiedBy::Command });
-    let reason = match judge(VERIFY_FAILED, &ended, job.command.timeout) {
-        Ok(()) => {
-            if !denies_itself {
-                finished.verify = passed(true);
+    let judged = judge(VERIFY_FAILED, &ended, job.command.timeout).map_err(|verdict| verdict.with_output(&output));
+    match (judged, ended) {
+        (Ok(()), _) => {
+            if !reports_failure {
+                finished.verify = Some(Verified { passed: true, by: VerifiedBy::Command });
             }
-            return Ok(());
+            Ok(())
         }
-        Err(Verdict::Failed { reason, .. }) if !said.is_empty() => format!("{reason}: {said}"),
-        Err(Verdict::Failed { reason, .. }) => reason,
-        Err(other) => return Err(other),
-    };
-    // What could not be run has not judged anything.
-    let Ok(ended) = ended else { return Err(Verdict::failed(reason)) };
-    fall_short(job, finished, reason, ended.exit)
+        (Err(Verdict::Failed { reason, .. }), Ok(ended)) => record_failure(job, finished, reason, ended.exit),
+        // A command that could not be run has judged nothing.
+        (Err(verdict), _) => Err(verdict),
+    }
 }
 
-/// Fails an attempt of whose files somebody outside of it could change one: what is taken would not be what was checked.
+/// Fails an attempt if a process outside of it could still change its files, because the captured
+/// files could then differ from the checked ones.
 ///
-/// Only where its worker could speak to others. Where nobody can tell, that is noted.
+/// This applies only if its worker could reach others. If that cannot be determined, a note says so.
 pub(super) async fn only_ours(workspace: &Workspace, job: &Job, finished: &mut Finished) -> Result<(), Verdict> {
     if !workspace.could_meet() {
         return Ok(());
@@ -81,8 +71,8 @@ pub(super) async fn only_ours(workspace: &Workspace, job: &Job, finished: &mut F
     }
 }
 
-/// Takes in that the check did not pass, which means what its executor's settings say.
-pub(super) fn fall_short(
+/// Records a failed check, and fails the attempt if the executor's settings say so.
+pub(super) fn record_failure(
     job: &Job,
     finished: &mut Finished,
     reason: String,
@@ -98,12 +88,5 @@ pub(super) fn fall_short(
             finished.exit = exit;
             Err(Verdict::failed(reason))
         }
-    }
-}
-
-impl Finished {
-    /// Returns whether the worker denies that its result is good: it is red whatever else is found.
-    pub(super) fn denies_itself(&self) -> bool {
-        self.verify.is_some_and(|claim| !claim.passed)
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept of attempts beside the chain: transcripts and salvaged work, each under a ref of its own.
+//! Keeps transcripts and salvaged work beside the chain, each kind under a ref of its own.
 //!
 //! Nothing in the chain depends on these refs; both may be deleted.
 
@@ -8,13 +8,13 @@ use crate::git::store::{self, Edit, Store};
 use crate::model::format;
 use crate::run::OpenRun;
 
-/// Files transcripts and salvaged work under their refs, which nothing in the chain depends on.
-pub(super) fn file(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
+/// Adds the transcripts and the salvaged work of attempts to their refs.
+pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
     let mut transcripts = Vec::new();
     let mut salvage = Vec::new();
     for one in finished {
         let path = format::transcript_path(&one.item, one.attempt);
-        if let Some(oid) = one.transcript.as_ref().and_then(|kept| kept.oid) {
+        if let Some(oid) = one.transcript.as_ref().and_then(|stored| stored.oid) {
             transcripts.push((path.clone(), Edit::Blob(oid)));
         }
         if let Some(salvaged) = &one.salvaged {
@@ -25,7 +25,7 @@ pub(super) fn file(run: &OpenRun, finished: &[Finished]) -> Result<(), Error> {
     add(run.store(), &format::salvage_ref(run.id()), &salvage)
 }
 
-/// Adds to the tree that a ref holds; only the holder of the run writes these refs.
+/// Edits the tree of one of these refs. The caller holds the lock of the run.
 pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result<(), Error> {
     if edits.is_empty() {
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn add(store: &Store, name: &str, edits: &[(String, Edit)]) -> Result
     Ok(refs::set(store, name, tree)?)
 }
 
-/// What can go wrong with keeping transcripts and salvage.
+/// Failures to keep transcripts and salvaged work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -1,0 +1,60 @@
+//! Reads the result file, in which a worker can describe its own result.
+
+use serde::Deserialize;
+
+use super::{Finished, Verdict};
+use crate::model::credential;
+use crate::model::entry::{Verified, VerifiedBy};
+use crate::model::outcomes::{BAD_RESULT, VERIFY_FAILED};
+use crate::worker::workspace::Workspace;
+
+/// The most characters of a summary that are recorded.
+const MAX_SUMMARY: usize = 4_000;
+
+#[derive(Deserialize)]
+struct ResultFile {
+    summary: Option<String>,
+    verify: Option<Check>,
+}
+
+#[derive(Deserialize)]
+struct Check {
+    passed: bool,
+}
+
+/// Records the worker's summary and its own verdict. An invalid file fails the attempt, so that
+/// `"passed": "false"` counts neither as a pass nor as silence.
+///
+/// If a worker runs more than once, a failure that it reported stands, because its products may
+/// have been captured before it changed its mind. The last summary counts.
+pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(), Verdict> {
+    let bad = |why: &str| Verdict::failed(format!("{BAD_RESULT}the result file cannot be read: {why}"));
+    let Some(bytes) = workspace.read_result() else {
+        return if workspace.has_result() { Err(bad("it is no plain file, or too large")) } else { Ok(()) };
+    };
+    let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
+    finished.summary = result.summary.map(|text| shorten(&text)).filter(|text| !text.is_empty());
+    if !finished.reports_failure() {
+        finished.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
+        if finished.reports_failure() {
+            finished.red = Some(format!("{VERIFY_FAILED}by the worker's own word"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a summary without credentials, cut to its maximum length.
+fn shorten(text: &str) -> String {
+    let text = credential::without(text.trim());
+    match text.char_indices().nth(MAX_SUMMARY) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into_owned(),
+    }
+}
+
+impl Finished {
+    /// Returns true if the worker reported a failure, which makes the item red in any case.
+    pub(super) fn reports_failure(&self) -> bool {
+        self.verify.is_some_and(|verify| !verify.passed)
+    }
+}

@@ -1,0 +1,101 @@
+//! Dispatches items that are ready in their run and whose slots are free in the repository.
+
+use std::collections::BTreeMap;
+
+use crate::engine::event::Progress;
+use crate::engine::outcome::Batch;
+use crate::engine::slots::{Claim, HeldSlots, Ticket};
+use crate::engine::{command, prepare, products};
+use crate::model::entry::Event;
+use crate::model::state::Phase;
+use crate::model::time::Moment;
+use crate::run::NewEntry;
+use crate::worker::workspace::Workspace;
+
+use super::{Driver, Error};
+
+/// An item to dispatch whose slots are taken.
+pub(super) struct Queued {
+    /// Its position in the lines, or `None` if it has to claim one again.
+    ticket: Option<Ticket>,
+    queue_is_full: bool,
+}
+
+/// Items to dispatch, by position, with their slots.
+type Claimed = Vec<(usize, HeldSlots)>;
+
+impl Driver<'_> {
+    /// Dispatches all items that can run now, and records that with the staged entries. Returns when
+    /// to look again.
+    pub(super) fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
+        let queue = &self.run.state.submitted.queue;
+        let concurrency = self.machine.jobs.unwrap_or_else(|| command::concurrency(queue, &self.machine.config));
+        loop {
+            let (claimed, wake) = self.claim_ready(concurrency)?;
+            if claimed.is_empty() {
+                // Entries of other writers can make more items ready.
+                if self.run.has_staged() {
+                    self.record(&[])?;
+                    continue;
+                }
+                return Ok(wake);
+            }
+            let mut batch = Batch::default();
+            let mut jobs = BTreeMap::new();
+            for (at, slots) in claimed {
+                match prepare::prepare(self.run, &self.machine, at) {
+                    Ok((fired, manifest, job)) => {
+                        slots.record_holder(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
+                        let fits = |products: &_| products::fit(&self.machine.host, &job, products);
+                        let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
+                        if let Some(all) = self.machine.reusable.as_ref().filter(|_| found.is_none()) {
+                            let why = all.why_not(&manifest);
+                            (self.tell)(Progress::Note(format!("{}: not reused: {why}", job.item)));
+                        }
+                        batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                        match found {
+                            Some(found) => batch.reused(&job, found),
+                            None => drop(jobs.insert(at, (job, slots))),
+                        }
+                    }
+                    Err(reason) => batch.failed(&self.run.state, at, 0, reason),
+                }
+            }
+            self.record(&batch.entries)?;
+            for (at, (job, slots)) in jobs {
+                let state = &self.run.state.items[at];
+                if state.phase == Phase::Running && state.attempts == job.attempt {
+                    self.start(at, job, slots);
+                }
+            }
+        }
+    }
+
+    /// Returns the items that can be dispatched now, and when the schedule has to be asked again.
+    fn claim_ready(&mut self, concurrency: usize) -> Result<(Claimed, Option<Moment>), Error> {
+        let mut claimed = Vec::new();
+        for (at, queued) in std::mem::take(&mut self.queued) {
+            claimed.extend(self.claim(at, queued.ticket)?.map(|slots| (at, slots)));
+        }
+        // An item that waits only for a lock takes no place, unless the queue is full anyway.
+        let is_full = self.queued.values().any(|queued| queued.queue_is_full);
+        let without_place = if is_full { 0 } else { self.queued.len() };
+        let concurrency = concurrency.saturating_add(without_place);
+        let decision = self.schedule.decide(&self.run.state, concurrency, self.now());
+        for at in decision.fire {
+            claimed.extend(self.claim(at, None)?.map(|slots| (at, slots)));
+        }
+        Ok((claimed, decision.wake))
+    }
+
+    fn claim(&mut self, at: usize, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {
+        let locks = &self.run.state.graph.item(at).resource_locks;
+        Ok(match self.slots.claim(locks, ticket)? {
+            Claim::Granted(slots) => Some(slots),
+            Claim::Refused { ticket, queue_is_full } => {
+                self.queued.insert(at, Queued { ticket, queue_is_full });
+                None
+            }
+        })
+    }
+}
