@@ -1,4 +1,4 @@
-//! What operations on anchors answer, as JSON has it.
+//! JSON output of operations on anchors.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::verify::{Anchored, Guarantee, LOCAL, Report, Standing, Timed};
 
 use super::{Anchor, Error, Published};
 
-/// An anchor: what `anchor add --json` prints, and one of those that `anchor list --json` does.
+/// The output of `anchor add --json`, and an element of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnchorShown {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,14 +17,14 @@ pub struct AnchorShown {
     /// Its kind.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// How strong its word is, or `time`.
+    /// The strength of its evidence, or `time`.
     pub guarantee: &'static str,
-    /// Where it is.
+    /// The address.
     pub place: String,
 }
 
 impl AnchorShown {
-    /// Answers how an anchor was configured.
+    /// Returns the answer for a configured anchor.
     pub(super) fn added(anchor: &Anchor) -> Self {
         Self { schema: Some("git-handoff.anchor/1"), ..Self::of(anchor) }
     }
@@ -34,18 +34,18 @@ impl AnchorShown {
         Self { schema: None, name, kind, guarantee, place: anchor.place() }
     }
 
-    /// The logs in the repository, which are always there.
+    /// The logs in the repository, which always count.
     fn local() -> Self {
         let place = "the logs in this repository".to_owned();
         Self { schema: None, name: LOCAL.to_owned(), kind: LOCAL, guarantee: Guarantee::Detect.as_str(), place }
     }
 }
 
-/// The anchors that `verify` asks: what `anchor list --json` prints.
+/// The output of `anchor list --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnchorList {
     schema: &'static str,
-    /// The logs in the repository first.
+    /// The anchors, starting with the logs in the repository.
     pub anchors: Vec<AnchorShown>,
 }
 
@@ -56,18 +56,18 @@ impl AnchorList {
     }
 }
 
-/// What was handed over: what `anchor push --json` prints.
+/// The output of `anchor push --json`.
 #[derive(Debug, Serialize)]
 pub struct AnchorPush {
     schema: &'static str,
-    /// What became of each thing that the anchors are to hold, up to the anchor that failed.
+    /// The results, up to the anchor that failed.
     pub published: Vec<PublishedShown>,
-    /// The anchor that took no more, and why; none after it was asked.
+    /// The anchor that failed, with the reason; none is asked after it.
     #[serde(skip)]
     pub stopped: Option<(String, Error)>,
 }
 
-/// What became of one thing.
+/// One result.
 #[derive(Clone, Debug, Serialize)]
 pub struct PublishedShown {
     /// The anchor.
@@ -81,7 +81,7 @@ pub struct PublishedShown {
 }
 
 impl AnchorPush {
-    /// Nothing was handed over yet.
+    /// Creates an empty answer.
     pub(super) fn new() -> Self {
         Self { schema: "git-handoff.anchor-push/1", published: Vec::new(), stopped: None }
     }
@@ -92,27 +92,27 @@ impl AnchorPush {
     }
 }
 
-/// What anchors hold of a run: what `anchor check --json` prints for each.
+/// The output of `anchor check --json` for each run.
 #[derive(Clone, Debug, Serialize)]
 pub struct AnchorCheck {
     schema: &'static str,
     /// The run.
     pub run: String,
-    /// Its root; none of a run that is not sealed.
+    /// Its root; `None` if it is not sealed.
     pub root: Option<Digest>,
-    /// Whether every place outside holds it, and one place at least does.
+    /// Whether there is an anchor and every anchor has the run.
     pub ok: bool,
-    /// What each anchor says.
+    /// The answers of anchors.
     pub anchors: Vec<Anchored>,
-    /// What time-stamping authorities say.
+    /// The time stamps.
     pub times: Vec<Timed>,
-    /// Whether it is sealed: of others no anchor can hold anything yet.
+    /// Whether it is sealed; anchors have only sealed runs.
     #[serde(skip)]
     pub sealed: bool,
 }
 
 impl AnchorCheck {
-    /// Answers what was found of a run.
+    /// Returns the answer for a run.
     pub(super) fn of(report: Report) -> Self {
         let holds = holds(&report.anchors) && report.times.iter().all(|timed| timed.at.is_ok());
         let Report { run, root, sealed, anchors, times, .. } = report;
@@ -120,7 +120,7 @@ impl AnchorCheck {
     }
 }
 
-/// Returns whether every place outside holds the run, and one place at least does.
+/// Returns true if there is an anchor and every anchor has the run.
 fn holds(anchors: &[Anchored]) -> bool {
     let held = |anchored: &Anchored| anchored.standing == Standing::Holds;
     let local = |anchored: &Anchored| anchored.kind == LOCAL && anchored.standing == Standing::Missing;

@@ -1,4 +1,4 @@
-//! With whose rights S3 is asked: what the configuration names, else the environment, else the usual file.
+//! S3 credentials: configuration, then environment, then the shared credentials file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rusty_s3::Credentials;
 
-/// What the environment says about AWS; no more of it is needed.
+/// The environment variables about AWS.
 #[derive(Clone, Default)]
 pub struct Environment {
-    /// Variables that begin with `AWS_`.
+    /// Variables beginning with `AWS_`.
     pub variables: BTreeMap<String, String>,
     /// The home directory.
     pub home: Option<PathBuf>,
@@ -21,16 +21,16 @@ impl Environment {
     }
 }
 
-/// Where the configuration says that the credentials are.
+/// The configured location of credentials.
 #[derive(Clone, Default)]
 pub(super) struct Named {
     /// A file in the format of `~/.aws/credentials`.
     pub(super) file: Option<PathBuf>,
-    /// The section in it.
+    /// The section.
     pub(super) profile: Option<String>,
 }
 
-/// Finds credentials; there may be none, for a place that everybody may read.
+/// Finds credentials; `None` for public access.
 pub(super) fn find(named: &Named, around: &Environment) -> Result<Option<Credentials>, Error> {
     let asked = named.file.is_some() || named.profile.is_some();
     if !asked && let (Some(key), Some(secret)) = (around.get("AWS_ACCESS_KEY_ID"), around.get("AWS_SECRET_ACCESS_KEY"))
@@ -64,7 +64,7 @@ fn credentials(key: &str, secret: &str, token: Option<&str>) -> Credentials {
     }
 }
 
-/// Returns the settings in one section of an INI file.
+/// Parses a section of an INI file.
 fn section<'t>(text: &'t str, wanted: &str) -> BTreeMap<&'t str, &'t str> {
     let mut inside = false;
     let mut found = BTreeMap::new();
@@ -78,7 +78,7 @@ fn section<'t>(text: &'t str, wanted: &str) -> BTreeMap<&'t str, &'t str> {
     found
 }
 
-/// Why there are no credentials, though somebody named some.
+/// The reason why configured credentials are missing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(key(&Named::default(), &in_file).expect("there"), is("F", "s"));
         assert_eq!(key(&Named::default(), &both).expect("there"), is("E", "s"));
         assert_eq!(key(&profile("other"), &both).expect("there"), is("O", "s=t"));
-        assert_eq!(key(&Named::default(), &Environment::default()).expect("nobody named any"), None);
+        assert_eq!(key(&Named::default(), &Environment::default()).expect("none are configured"), None);
         assert!(matches!(key(&profile("half"), &both), Err(Error::Profile(..))));
         let gone = Named { file: Some(dir.path().join("gone")), profile: None };
         assert!(matches!(key(&gone, &both), Err(Error::Read(..))));

@@ -1,4 +1,4 @@
-//! The gate in front of what runs hold, kept with the keys, the logs and the anchors that a repository goes by.
+//! Verification before the content of a run is used, with a repository's keys, logs and anchors.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::verify::{self, Admitted, AtHand, Barred, Gate, LOCAL, Logs, Options, 
 
 use super::{Anchor, Means, SettingError, ask_all, read};
 
-/// What a person may insist on.
+/// The user's options.
 #[derive(Clone, Copy, Default)]
 pub struct Terms {
-    /// Whether a run is taken although it is signed by a key that is not trusted; never one that was tampered with.
+    /// Whether to accept a run by an untrusted key; a tampered one is always rejected.
     pub accept_untrusted: bool,
 }
 
-/// What the gate is kept with.
+/// The context of verifications.
 pub struct Gatekeeper<'a> {
     repository: &'a Repository,
     terms: Terms,
     options: Options,
     logs: Logs,
-    /// What is asked, and how it is reached; nobody, for the check of packets.
+    /// The anchors to ask, and how; `None` for checking packets.
     outside: Option<(Vec<Anchor>, Means)>,
 }
 
 impl Repository {
-    /// Returns the anchors of some names; all that are configured where none is named. `local` is always there and needs no asking.
+    /// Returns named anchors, or all configured ones. `local` is always included.
     pub fn anchors(&self, names: &[String]) -> Result<Vec<Anchor>, Error> {
         let configured = &self.config.anchors;
         let outside = names.iter().filter(|name| *name != LOCAL);
@@ -39,7 +39,7 @@ impl Repository {
         wanted.map(|(name, settings)| self.anchor(name, settings)).collect()
     }
 
-    /// Reads one anchor's settings; no file inside the work tree says whom to trust about it.
+    /// Reads an anchor's settings. Files about trust must lie outside the work tree.
     pub fn anchor(&self, name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, Error> {
         let mut anchor = read(name, settings)?;
         if let Some(file) = anchor.trust_file() {
@@ -48,9 +48,9 @@ impl Repository {
         Ok(anchor)
     }
 
-    /// Keeps the gate with the keys, the logs and the anchors that `verify` goes by. Nobody is asked for a password.
+    /// Creates a gate with the keys, logs and anchors of `verify`, without prompts.
     ///
-    /// `warn` is told of files that are ignored.
+    /// Calls `warn` for ignored files.
     pub fn gatekeeper(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, Error> {
         let anchors = self.anchors(&[])?;
         let mut means = Means::of(self);
@@ -58,25 +58,26 @@ impl Repository {
         Ok(Gatekeeper { outside: Some((anchors, means)), ..self.gatekeeper_at_hand(terms, warn)? })
     }
 
-    /// Keeps the gate with the logs at hand alone, for the check of packets, which reaches nobody.
+    /// Creates a gate with local logs only, for checking packets offline.
     pub fn gatekeeper_at_hand(&self, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Gatekeeper<'_>, Error> {
         let options = self.options(&Trust::default(), warn)?;
         Ok(Gatekeeper { repository: self, terms, options, logs: Logs::read(&self.store)?, outside: None })
     }
 
-    /// Takes a run through the gate; `warn` is told what its reader should know of it.
+    /// Verifies a run; calls `warn` with notes for the reader.
     pub fn vetted(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit(&target.run, &target.reference)?, warn))
     }
 
-    /// Takes a run through the gate like [`Repository::vetted`], if it is intact to the last byte of its products.
+    /// Verifies a run like [`Repository::vetted`], including every byte of its products.
     pub fn vetted_whole(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, warn))
     }
 
-    /// Takes a piece out of a run, as [`piece`] says what it is called; `warn` is told what its reader should know of the run.
+    /// Reads a piece of a verified run, named as in [`piece`]; calls `warn` with notes for the
+    /// reader.
     pub fn piece(&self, name: &str, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Piece, Error> {
         let name = PieceName::find(&self.store, name)?;
         let run = self.vetted(&name.target, terms, warn)?;
@@ -84,16 +85,16 @@ impl Repository {
     }
 }
 
-/// A piece of a run that passed the gate.
+/// A piece of a verified run.
 pub struct Piece {
     /// The run.
     pub run: RunId,
-    /// Its bytes; none of a transcript that is empty.
+    /// The bytes; `None` for an empty transcript.
     pub blob: Option<Blob>,
 }
 
 impl Gatekeeper<'_> {
-    /// Opens the gate to `pass`.
+    /// Runs `pass` with a gate.
     pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> T {
         let ask = |question: &Question<'_>| match &self.outside {
             Some((anchors, means)) => ask_all(anchors, means, question),
@@ -105,13 +106,13 @@ impl Gatekeeper<'_> {
     }
 }
 
-/// Reads a run that was let through; `warn` is told what its reader should know of it.
+/// Reads a verified run; calls `warn` with notes for the reader.
 pub fn let_in(gate: &Gate<'_>, admitted: &Admitted, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
     admitted.cautions().iter().for_each(|caution| warn(caution));
     Ok(Vetted::read(gate.store, admitted)?)
 }
 
-/// Why nothing comes through the gate.
+/// The reason why content is not returned.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

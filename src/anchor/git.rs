@@ -1,5 +1,5 @@
-//! The anchor `git`: the logs, fast-forwarded along first parents into another repository, and compared with what that
-//! repository shows now.
+//! The anchor `git`: logs, fast-forwarded into another repository, and compared with that
+//! repository's present refs.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use super::kind::{AnchorKind, Evidence, Holdings, Published, Sealing, Unsure, Wo
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
-/// Another repository that holds the logs.
+/// A repository with logs.
 pub(super) struct GitPlace {
     url: String,
     space: Space,
@@ -33,7 +33,7 @@ pub(super) struct GitPlace {
     apart: OnceCell<Arc<Apart>>,
 }
 
-/// What was seen of the repository in the life of this program.
+/// The refs and logs read so far.
 struct Seen {
     heads: BTreeMap<LogName, Oid>,
     scratch: Scratch,
@@ -52,8 +52,8 @@ impl AnchorKind for GitPlace {
         Ok(Self { url, space, seen: RefCell::new(None), apart: OnceCell::new() })
     }
 
-    /// Takes the place, not the name of a remote, which may come to mean another place; and no file inside the work tree says
-    /// where that is.
+    /// Replaces the name of a remote, which may later mean another place, by its URL; ignores files
+    /// inside the work tree.
     fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let Some(url) = settings.get_mut("url") else { return Ok(()) };
         let store = &repository.store;
@@ -67,7 +67,7 @@ impl AnchorKind for GitPlace {
         remote::without_password(&self.url)
     }
 
-    /// Whether its host rewrites nothing is what the verifier knows of it, or does not; it cannot be seen from here.
+    /// Only the verifier can know whether the host prevents rewriting.
     fn claims(&self) -> Option<Guarantee> {
         Some(Guarantee::External)
     }
@@ -87,7 +87,7 @@ impl AnchorKind for GitPlace {
         Ok(word)
     }
 
-    /// Returns what the logs of a key hold, and what is wrong with those that are not sound to their end.
+    /// Returns the runs and threads in the logs of a key, and complaints about invalid logs.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
         let mut holdings = Holdings::default();
         for logs in self.logs(means, within, means.store.object_format(), &|of| of == key)? {
@@ -126,14 +126,14 @@ impl AnchorKind for GitPlace {
             transcripts: false,
             space: self.space.clone(),
             dry_run: false,
-            // Nobody's words are in a log.
+            // A log has no free text.
             gate: Gate::default(),
         };
         let runs = sealings.iter().map(|sealing| Subject::Run(sealing.run.clone()));
         let told = runs.chain(threads.iter().map(|tip| Subject::Thread(tip.thread.clone()))).collect();
         let reach = self.reach(means, within)?;
         let pushed = push::push_logs(&means.store, &reach, &request, means.writer.as_ref(), told)?;
-        // What was seen there before is out of date.
+        // Forgets the earlier refs.
         self.seen.take();
         if let Some(rival) = pushed.left_out().next() {
             return Err(push::Error::Blocked(Box::new(rival.clone())).into());
@@ -145,7 +145,8 @@ impl AnchorKind for GitPlace {
 }
 
 impl GitPlace {
-    /// Returns how the repository is reached: by nothing that a file inside the work tree says, and without a question to anybody.
+    /// Returns how to reach the repository: without settings from the work tree, and without
+    /// prompts.
     fn reach(&self, means: &Means, within: Duration) -> Result<Reach, Error> {
         if self.apart.get().is_none() {
             let made = Apart::new(means.store.object_format(), &means.settings)?;
@@ -155,13 +156,13 @@ impl GitPlace {
         Ok(Reach { apart, within: Some(within), prompt: false, ..means.reach.clone() })
     }
 
-    /// Refuses to hand over the seal of a run where a log of its key at the place holds another one.
+    /// Fails if a log of the same key at the anchor has another seal of a run.
     ///
-    /// Each log has a name of its own, so that the two would stand beside each other.
+    /// Logs have distinct names, so the two would otherwise coexist.
     fn refuse_others(&self, means: &Means, within: Duration, sealings: &[Sealing]) -> Result<(), Error> {
         let is_of_key = |key: &str| sealings.iter().any(|sealing| sealing.fingerprint == key);
         let there = match self.logs(means, within, means.store.object_format(), &is_of_key) {
-            // What is no log says nothing of a run.
+            // An invalid log states nothing.
             Err(Error::Remote(remote::Error::Unsound(..))) => Vec::new(),
             logs => logs?,
         };

@@ -1,4 +1,4 @@
-//! Runs and threads that something else holds as ours, and that are not here.
+//! Missing runs and threads of ours that logs or anchors name.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use crate::verify::Logs;
 
 use super::{Anchor, Holdings, Means};
 
-/// What becomes of the runs that are held as ours, by logs at hand and by anchors.
+/// The runs that local logs and anchors name as ours.
 pub struct Held {
-    /// All runs of this repository, and what was fetched of those that are held and not here.
+    /// All runs of this repository, and fetched copies of missing ones.
     pub targets: Vec<Target>,
-    /// What cannot be found at all, and who could not say what it holds.
+    /// The missing runs, and the anchors that could not list theirs.
     pub missed: Vec<Missed>,
 }
 
-/// Looks up every run of this repository, those with an unreadable ref among them, and every one that its own logs, the logs of its key, or
-/// an anchor hold of its key.
+/// Finds every run of this repository, including unreadable ones, and every run that its logs, the
+/// logs of its key or an anchor name.
 pub fn look_up(
     (store, key): (&Store, Option<&str>),
     logs: &Logs,
@@ -39,13 +39,13 @@ pub fn look_up(
         holders.entry(run).or_insert(holder);
     }
     let (mut own, were_here) = (own_runs(store)?, logs.held(None));
-    // A ref that cannot be read is there, and fails by itself.
+    // An unreadable ref exists, and fails by itself.
     own.extend(unreadable.iter().filter(|target| target.is_own()).map(|target| target.run.clone()));
     holders.retain(|run, _| !own.contains(run));
     let mut targets: Vec<Target> = own.into_iter().map(Target::own).collect();
     let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;
     for (run, holder) in holders {
-        // What our own logs hold was here; of anything else, what was fetched is what there is here.
+        // Runs in our own logs were here; for others, a fetched copy is enough.
         let place = Place::of_run(&run);
         let copies = fetched.iter().filter(|(name, _)| place.is_fetched_at(name) && !were_here.contains_key(&run));
         let before = targets.len();
@@ -63,16 +63,16 @@ pub fn look_up(
     Ok(Held { targets, missed })
 }
 
-/// The runs and threads that anchors hold for a key, each with the first anchor that holds it.
+/// The runs and threads that anchors have for a key, each with its first anchor.
 struct AtAnchors {
     runs: BTreeMap<RunId, String>,
     threads: BTreeMap<ThreadId, String>,
-    /// The anchors that could not list what they hold, or not completely.
+    /// The anchors that could not list everything.
     missed: Vec<Missed>,
 }
 
 impl AtAnchors {
-    /// Asks every anchor what it holds of a key; without a key, none.
+    /// Asks every anchor for the runs and threads of a key, if there is one.
     fn ask((anchors, means): (&[Anchor], &Means), key: Option<&str>) -> Self {
         let mut found = Self { runs: BTreeMap::new(), threads: BTreeMap::new(), missed: Vec::new() };
         for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
@@ -92,8 +92,7 @@ impl AtAnchors {
     }
 }
 
-/// Returns the threads of a key that anchors hold and that are missing here, and the anchors that
-/// could not be asked.
+/// Returns the missing threads of a key that anchors have, and the anchors that could not be asked.
 pub fn look_up_threads(
     (store, key): (&Store, Option<&str>),
     logs: &Logs,
@@ -105,7 +104,7 @@ pub fn look_up_threads(
     Ok(missed)
 }
 
-/// Returns the threads among these that are not here, each with its holder.
+/// Returns the missing threads among these, each with its anchor.
 ///
 /// For a thread that our own logs do not name, a fetched copy is enough.
 fn lost_threads(store: &Store, logs: &Logs, holders: BTreeMap<ThreadId, String>) -> Result<Vec<Missed>, refs::Error> {
@@ -113,7 +112,7 @@ fn lost_threads(store: &Store, logs: &Logs, holders: BTreeMap<ThreadId, String>)
     let mut lost = Vec::new();
     for (thread, holder) in holders {
         let (place, reference) = (Place::of_thread(&thread), format::thread_ref(&thread));
-        // A ref that cannot be read is there, and fails by itself.
+        // An unreadable ref exists, and fails by itself.
         let is_here = !matches!(refs::read(store, &reference), Ok(None));
         if is_here || (!were_here.contains_key(&place) && !refs::fetched_at(store, &place)?.is_empty()) {
             continue;
@@ -123,7 +122,7 @@ fn lost_threads(store: &Store, logs: &Logs, holders: BTreeMap<ThreadId, String>)
     Ok(lost)
 }
 
-/// What is held and cannot be found, or was not said.
+/// Something missing, or an anchor that could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Missed {

@@ -1,4 +1,4 @@
-//! The only speaker of HTTP: one question, one answer, within bounds of time and size. Redirects are not followed.
+//! The only HTTP client: single requests with limits of time and size, without redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use crate::model::printable::line;
 
 pub(super) use ureq::http::{Method, StatusCode};
 
-/// Asks one place.
+/// A client.
 pub(super) struct Client {
     agent: Agent,
     within: Duration,
 }
 
-/// What was answered.
+/// A response.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) body: Vec<u8>,
     headers: ureq::http::HeaderMap,
 }
 
-/// The most characters of a wrong answer that are shown.
+/// The maximum length of an excerpt.
 const SHOWN: usize = 120;
 
 impl Reply {
-    /// Returns the beginning of its body in one line, for an error about it.
+    /// Returns the start of the body on one line, for messages.
     pub(super) fn excerpt(&self) -> String {
         match std::str::from_utf8(&self.body) {
             Ok(text) if text.trim().is_empty() => "it is empty".to_owned(),
@@ -40,13 +40,13 @@ impl Reply {
         }
     }
 
-    /// Returns a header, where it is text.
+    /// Returns a textual header.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-/// Returns the beginning of a text in one line.
+/// Returns the start of a text on one line.
 pub(super) fn shown(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = words.chars().take(SHOWN).collect();
@@ -57,7 +57,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 impl Client {
-    /// Makes one whose questions take no longer than this.
+    /// Creates a client with a time limit.
     pub(super) fn new(within: Duration) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
@@ -73,7 +73,7 @@ impl Client {
         Self { agent: config.new_agent(), within }
     }
 
-    /// Asks; an answer of more than `limit` bytes is an error, as is one that sends us elsewhere.
+    /// Sends a request. Fails on a redirect or a response above `limit` bytes.
     pub(super) fn ask(
         &self,
         (method, url): (Method, &str),
@@ -97,7 +97,7 @@ impl Client {
     }
 }
 
-/// Why there is no answer. None of this names a URL, which may hold a signature.
+/// The reason for a missing response. It never has the URL, which may contain a signature.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -117,7 +117,7 @@ impl Error {
             ureq::Error::Timeout(_) => Self::Late(within.as_secs()),
             ureq::Error::BodyExceedsLimit(_) => Self::Long(limit),
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Self::Late(within.as_secs()),
-            // It would name the URL.
+            // It would contain the URL.
             ureq::Error::BadUri(_) => Self::Unreachable("its address makes no sense".to_owned()),
             other => Self::Unreachable(other.to_string()),
         }

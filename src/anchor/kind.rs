@@ -1,4 +1,4 @@
-//! What a kind of anchor is: one file in this room, and its line in [`KINDS`].
+//! The interface of a kind of anchor: one file here, and an entry in [`KINDS`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,22 +17,23 @@ use super::s3::S3Place;
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
-/// The kinds that there are.
+/// All kinds.
 const KINDS: &[Known] = &[Known::new::<GitPlace>(), Known::new::<S3Place>(), Known::new::<Authority>()];
 
-/// A place outside that holds roots. Each question to it is bounded in time and size, and what it answers is judged by `verify`.
+/// A place outside the repository. Requests have limits of time and size, and `verify` judges the
+/// answers.
 pub(super) trait AnchorKind {
-    /// Returns the word for it in the configuration.
+    /// Returns the name in the configuration.
     fn word() -> &'static str
     where
         Self: Sized;
 
-    /// Reads the settings that only this kind has; what is left over is an error.
+    /// Parses the settings of this kind; unused ones are an error.
     fn read(settings: &mut Settings<'_>) -> Result<Self, SettingError>
     where
         Self: Sized;
 
-    /// Makes what a person names into settings that mean the same later, and from anywhere.
+    /// Normalises settings, so that they mean the same later and from any folder.
     fn settle(_repository: &Repository, _settings: &mut BTreeMap<String, String>) -> Result<(), Error>
     where
         Self: Sized,
@@ -40,28 +41,27 @@ pub(super) trait AnchorKind {
         Ok(())
     }
 
-    /// Returns where it is, as it may be shown.
+    /// Returns the address without secrets.
     fn shown(&self) -> String;
 
-    /// Returns how strong its word about a root is unless the configuration states it; none where it says when, and nothing more.
+    /// Returns the default guarantee, or `None` for a time stamp.
     fn claims(&self) -> Option<Guarantee>;
 
     /// Asks it about a run.
     fn ask(&self, means: &Means, within: Duration, question: &Question<'_>) -> Result<Word, Error>;
 
-    /// Returns what it holds of a key, whatever is here.
+    /// Returns the runs and threads that it has for a key.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error>;
 
     /// Asks it about a thread.
     fn ask_thread(&self, means: &Means, within: Duration, question: &ThreadQuestion<'_>) -> Result<ThreadWord, Error>;
 
-    /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
+    /// Checks its properties as far as possible without writing.
     fn probe(&self, means: &Means, within: Duration) -> Result<(), Error>;
 
-    /// Hands over what it lacks; returns what became of each thing that it is to hold.
+    /// Publishes what it lacks; returns the results.
     ///
-    /// `unsure` is asked about a run or thread before anything is written of it that could never be
-    /// taken back.
+    /// Calls `unsure` before writing something irrevocable about a run or thread.
     fn publish(
         &self,
         means: &Means,
@@ -70,19 +70,19 @@ pub(super) trait AnchorKind {
         unsure: Unsure<'_>,
     ) -> Result<Vec<Published>, Error>;
 
-    /// Returns the file that says whom to trust about it, if one does.
+    /// Returns its file of trusted certificates, if any.
     fn trust_file(&mut self) -> Option<&mut PathBuf> {
         None
     }
 }
 
-/// Reads the settings of a kind.
+/// A parser of settings.
 type Read = fn(&mut Settings<'_>) -> Result<Box<dyn AnchorKind>, SettingError>;
 
-/// Makes what a person names into settings.
+/// A normaliser of settings.
 type Settle = fn(&Repository, &mut BTreeMap<String, String>) -> Result<(), Error>;
 
-/// A kind, before there is an anchor of it.
+/// A registered kind.
 pub(super) struct Known {
     word: fn() -> &'static str,
     pub(super) read: Read,
@@ -94,25 +94,25 @@ impl Known {
         Self { word: K::word, read: |settings| Ok(Box::new(K::read(settings)?)), settle: K::settle }
     }
 
-    /// Returns the kind of that word.
+    /// Returns the kind with this name.
     pub(super) fn find(word: &str) -> Option<&'static Self> {
         KINDS.iter().find(|known| known.word() == word)
     }
 
-    /// Returns the word for it.
+    /// Returns the name.
     pub(super) fn word(&self) -> &'static str {
         (self.word)()
     }
 }
 
-/// What an anchor answers about a run, and what that is worth.
+/// An anchor's answer about a run, with its strength.
 pub(super) struct Word {
     pub(super) answer: Answer,
-    /// How strong it is at most, by what was found.
+    /// The maximum guarantee of what was found.
     pub(super) at_most: Guarantee,
-    /// Since when it says so.
+    /// The time of the record.
     pub(super) since: Option<Moment>,
-    /// What else was found.
+    /// Notes.
     pub(super) notes: Vec<String>,
 }
 
@@ -122,18 +122,18 @@ impl From<Answer> for Word {
     }
 }
 
-/// What an anchor holds of one key.
+/// The runs and threads of a key at an anchor.
 #[derive(Clone, Debug, Default)]
 pub struct Holdings {
     /// The runs that it holds.
     pub runs: BTreeSet<RunId>,
     /// The threads that it holds.
     pub threads: BTreeSet<ThreadId>,
-    /// Why it may hold more: what of it could not be read to its end.
+    /// Complaints about data that could not be read.
     pub complaints: BTreeSet<String>,
 }
 
-/// A sealed run that anchors are to hold.
+/// A sealed run to publish.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     /// The run.
@@ -144,7 +144,7 @@ pub struct Sealing {
     pub fingerprint: String,
 }
 
-/// What anchors are to hold.
+/// Runs and threads to publish.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// The runs.
@@ -153,7 +153,7 @@ pub struct Evidence {
     pub threads: Vec<ThreadTip>,
 }
 
-/// How far a thread went that anchors are to hold.
+/// A thread to publish, with its length.
 #[derive(Clone, Debug)]
 pub struct ThreadTip {
     /// The thread.
@@ -168,10 +168,10 @@ pub struct ThreadTip {
     pub leaves: Vec<Digest>,
 }
 
-/// Says why a run or thread must not be published, if it must not.
+/// Returns why a run or thread must not be published, if so.
 pub type Unsure<'a> = &'a dyn Fn(&Subject) -> Result<(), Error>;
 
-/// What became of one thing that an anchor is to hold.
+/// One result of publishing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     /// `log`, `run`, `thread` or `time stamp`.

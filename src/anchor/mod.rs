@@ -1,8 +1,8 @@
-//! Anchors: places outside the repository that hold the roots of runs, so that whoever can rewrite a repository and has its
-//! key still cannot tell another story.
+//! Anchors: places outside the repository that store the roots of runs, so that a rewritten
+//! repository is detected even if its key was used.
 //!
-//! The verifier's own configuration alone says which there are. Each is asked live, within bounds of time and size; what it
-//! answers is hostile until it was compared. Nothing that an anchor says is kept.
+//! Only the verifier's own configuration names anchors. Each is asked live, with limits of time and
+//! size. Its answers are untrusted until compared, and not stored.
 
 pub mod answers;
 mod credentials;
@@ -43,47 +43,47 @@ pub use rfc3161::{StampsError, TokenError};
 pub use s3::{SKEWED as S3_SKEWED, WireError as S3Error};
 pub use settings::{SettingError, read};
 
-/// How long one question may take where the configuration does not say it.
+/// The default time limit of a request.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What stands for a guarantee where an anchor says when, and nothing more.
+/// The word in place of a guarantee for a time stamp.
 pub const TIME: &str = "time";
 
-/// One configured anchor.
+/// A configured anchor.
 pub struct Anchor {
     /// Its name in the configuration.
     pub name: String,
-    /// How strong it is, as the configuration states it; what its kind gives otherwise.
+    /// The configured guarantee; the default depends on the kind.
     pub stated: Option<Guarantee>,
-    /// How long one question to it may take.
+    /// The time limit of a request.
     pub within: Duration,
-    /// The word for its kind.
+    /// The name of its kind.
     kind: &'static str,
-    /// What it is.
+    /// The implementation.
     place: Box<dyn AnchorKind>,
-    /// Why it could not be reached when it was last asked: of many runs, only the first waits for that.
+    /// The reason why it was unreachable; then it is not asked again.
     gave_up: OnceCell<String>,
 }
 
-/// What it takes to reach anything outside.
+/// The means to reach anchors.
 #[derive(Clone)]
 pub struct Means {
     /// The verifier's repository.
     pub store: Store,
     /// How repositories may be reached.
     pub reach: Reach,
-    /// The settings of git's that say more of it: those that no file inside the work tree has a say in.
+    /// git's settings for remotes, without those from the work tree.
     pub settings: Vec<(String, String)>,
-    /// Where moments come from.
+    /// The clock.
     pub clock: Clock,
-    /// What the environment says of AWS.
+    /// The environment variables about AWS.
     pub environment: Environment,
-    /// Who writes the logs that go to anchors, where something is to go there.
+    /// The writer of logs, for publishing.
     pub writer: Option<Writer>,
 }
 
 impl Means {
-    /// Returns what the configuration and the environment of a repository say.
+    /// Creates the means from a repository's configuration and environment.
     pub fn of(repository: &Repository) -> Self {
         let from = &repository.environment;
         let aws = |(name, value): (&String, &OsString)| {
@@ -102,22 +102,22 @@ impl Means {
 }
 
 impl Anchor {
-    /// Returns the word for its kind.
+    /// Returns the name of its kind.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// Returns where it is, as it may be shown.
+    /// Returns the address without secrets.
     pub fn place(&self) -> String {
         self.place.shown()
     }
 
-    /// Returns how strong its word is at most: what the configuration states, else what its kind can give.
+    /// Returns the maximum guarantee: as configured, else by kind.
     pub fn guarantee(&self) -> Guarantee {
         self.stated.or_else(|| self.place.claims()).unwrap_or(Guarantee::Detect)
     }
 
-    /// Returns what it is good for in a word: its guarantee, or the time.
+    /// Returns the guarantee, or the word for a time stamp.
     pub fn strength(&self) -> &'static str {
         if self.place.claims().is_some() { self.guarantee().as_str() } else { TIME }
     }
@@ -144,7 +144,8 @@ impl Anchor {
         }
     }
 
-    /// Returns what it holds of a key, whatever is here, or why it does not say so; a time-stamping authority holds nothing.
+    /// Returns the runs and threads that it has for a key, or why it cannot list them; empty for a
+    /// time-stamping authority.
     pub fn holdings(&self, means: &Means, key: &str) -> Result<Holdings, String> {
         if let Some(why) = self.gave_up.get() {
             return Err(why.clone());
@@ -162,7 +163,7 @@ impl Anchor {
         ThreadWitness { anchor: self.name.clone(), kind: self.kind(), guarantee, word }
     }
 
-    /// Returns why there was no answer; a place that cannot be reached at all is not asked again.
+    /// Returns the reason for a missing answer; an unreachable anchor is not asked again.
     fn give_up(&self, error: &Error) -> String {
         let why = in_a_line(error);
         if error.is_for_all() {
@@ -171,36 +172,35 @@ impl Anchor {
         why
     }
 
-    /// Makes sure that it is what it is said to be, as far as that can be seen without writing to it.
+    /// Checks its properties as far as possible without writing.
     pub fn probe(&self, means: &Means) -> Result<(), Error> {
         self.place.probe(means, self.within)
     }
 
-    /// Hands over what it lacks; returns what became of each thing that it is to hold.
+    /// Publishes what it lacks; returns the results.
     ///
-    /// `unsure` is asked about a run or thread before anything is written of it that could never be
-    /// taken back.
+    /// Calls `unsure` before writing something irrevocable about a run or thread.
     pub fn publish(&self, means: &Means, evidence: &Evidence, unsure: Unsure<'_>) -> Result<Vec<Published>, Error> {
         self.place.publish(means, self.within, evidence, unsure)
     }
 
-    /// Returns the file that says whom to trust about it, if one does.
+    /// Returns its file of trusted certificates, if any.
     pub fn trust_file(&mut self) -> Option<&mut PathBuf> {
         self.place.trust_file()
     }
 }
 
-/// Asks every one of some anchors about a run.
+/// Asks several anchors about a run.
 pub fn ask_all(anchors: &[Anchor], means: &Means, question: &Question<'_>) -> Vec<Witness> {
     anchors.iter().map(|anchor| anchor.ask(means, question)).collect()
 }
 
-/// Asks every one of some anchors about a thread.
+/// Asks several anchors about a thread.
 pub fn ask_all_of_thread(anchors: &[Anchor], means: &Means, question: &ThreadQuestion<'_>) -> Vec<ThreadWitness> {
     anchors.iter().map(|anchor| anchor.ask_thread(means, question)).collect()
 }
 
-/// Returns what a run or thread is called in a sentence.
+/// Formats a run or thread for a message.
 fn named(subject: &Subject) -> String {
     match subject {
         Subject::Run(run) => format!("run {run}"),
@@ -209,12 +209,12 @@ fn named(subject: &Subject) -> String {
     }
 }
 
-/// Returns an error and what it comes from in one line.
+/// Formats an error with its causes on one line.
 fn in_a_line(error: &(dyn std::error::Error + 'static)) -> String {
     in_words(error).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Why an anchor could not be asked or written.
+/// An error while asking or writing an anchor.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -280,7 +280,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether it says the same of every run: that the place cannot be reached at all.
+    /// Returns true if the place is unreachable, regardless of the run.
     fn is_for_all(&self) -> bool {
         let unreachable = |error: &HttpError| matches!(error, HttpError::Late(_) | HttpError::Unreachable(_));
         match self {

@@ -1,4 +1,4 @@
-//! What is done with anchors: configured, listed, handed what they lack, asked what they hold.
+//! Operations on anchors: configure, list, push, check.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ use super::kind::{Evidence, Known, Sealing, ThreadTip};
 use super::verification::{self, RunsToVerify, VerifyRequest};
 use super::{Means, gate};
 
-/// An anchor that is to be configured.
+/// An anchor to configure.
 pub struct NewAnchor<'a> {
-    /// What it is to be called.
+    /// The name.
     pub name: &'a str,
-    /// Its settings, by their names below `handoff.anchor.<name>`; the one of `type` says its kind.
+    /// The settings below `handoff.anchor.<name>`; `type` is the kind.
     pub settings: BTreeMap<String, String>,
-    /// Whether it is for all repositories of the user.
+    /// Whether to write to the user's configuration.
     pub global: bool,
 }
 
 impl Repository {
-    /// Configures an anchor, after a look at whether it is there; nothing is written to it.
+    /// Configures an anchor after checking it; writes nothing to it.
     pub fn add_anchor(&self, new: NewAnchor<'_>) -> Result<AnchorShown, Error> {
         let NewAnchor { name, mut settings, global } = new;
         if self.config.anchors.contains_key(name) {
@@ -51,7 +51,8 @@ impl Repository {
         let git = || self.store.git().args(["config", scope]);
         for (key, value) in settings {
             if let Err(error) = git().args([&format!("handoff.anchor.{name}.{key}"), value]).run() {
-                // Half an anchor would be an error in every verify. Where nothing was written there is nothing to take back.
+                // A partial configuration would make every verify fail. If nothing was written,
+                // nothing is undone.
                 let _ = git().args(["--remove-section", &format!("handoff.anchor.{name}")]).run();
                 return Err(error);
             }
@@ -64,9 +65,9 @@ impl Repository {
         Ok(AnchorList::of(&self.anchors(&[])?))
     }
 
-    /// Hands the roots of sealed runs over to anchors: to those and of those that are named, to all and of all where none is.
+    /// Publishes sealed runs and threads: the named ones or all, to the named anchors or all.
     ///
-    /// The first anchor that fails ends it; what others took before stays there.
+    /// Stops at the first failing anchor; earlier ones keep what they got.
     pub fn push_to_anchors(&self, names: &[String]) -> Result<AnchorPush, Error> {
         let is_anchor = |name: &String| self.config.anchors.contains_key(name);
         let (anchors, runs): (Vec<String>, Vec<String>) = names.iter().cloned().partition(is_anchor);
@@ -89,7 +90,7 @@ impl Repository {
         Ok(answer)
     }
 
-    /// Returns what anchors are to hold: the runs that our key sealed and its threads, all or those that were named.
+    /// Returns what to publish: the runs that our key sealed and its threads, all or named ones.
     fn to_anchor(&self, names: Vec<String>) -> Result<Evidence, Error> {
         let own = own_threads(&self.store)?;
         let all = names.is_empty();
@@ -116,7 +117,7 @@ impl Repository {
         Ok(Evidence { sealings, threads })
     }
 
-    /// Returns the runs that our key sealed, all or those that were named.
+    /// Returns the runs that our key sealed, all or named ones.
     fn sealings(&self, names: &[String]) -> Result<Vec<Sealing>, Error> {
         let runs = own_runs(&self.store)?;
         if let Some(unknown) = names.iter().find(|name| !runs.iter().any(|run| run.as_str() == *name)) {
@@ -141,10 +142,10 @@ impl Repository {
         Ok(sealings)
     }
 
-    /// Refuses a run or thread that does not verify with the logs of this repository.
+    /// Fails if a run or thread does not verify with this repository's logs.
     fn refuse_unsound(&self, subject: &Subject) -> Result<(), super::Error> {
         let options = Options { own_key: self.own_fingerprint(), ..Options::default() };
-        // Evidence that a partial clone lacks is no reason, as long as what is published was recomputed.
+        // Evidence missing in a partial clone is acceptable if everything published was recomputed.
         let failed = match subject {
             Subject::Run(run) => {
                 let report = verify(&self.store, run, &format::run_ref(run), &options)?;
@@ -161,9 +162,9 @@ impl Repository {
         failed.map_or(Ok(()), |why| Err(super::Error::Unsound(subject.clone(), why)))
     }
 
-    /// Begins to ask anchors what they hold of some runs; of all sealed ones where none is named.
+    /// Prepares to ask anchors about named runs, or about all sealed ones.
     ///
-    /// `warn` is told of files that are ignored.
+    /// Calls `warn` for ignored files.
     pub fn check_anchors(
         &self,
         runs: &[String],
@@ -176,27 +177,27 @@ impl Repository {
     }
 }
 
-/// Runs that anchors are asked about.
+/// Runs to ask about.
 pub struct AnchorChecks<'r> {
     runs: RunsToVerify<'r>,
-    /// Whether nobody named them: then those that are not sealed are passed over.
+    /// Whether all runs were selected, so that unsealed ones are skipped.
     all: bool,
 }
 
 impl AnchorChecks<'_> {
-    /// Asks about one run after the other.
+    /// Asks about each run.
     pub fn answers(&self) -> impl Iterator<Item = Result<AnchorCheck, Error>> {
         let checks = self.runs.reports().map(|report| Ok(AnchorCheck::of(report?)));
         checks.filter(|check| !self.all || !matches!(check, Ok(AnchorCheck { sealed: false, .. })))
     }
 
-    /// Returns what something holds as ours and cannot be found at all, and who could not say what it holds.
+    /// Returns the missing runs, and the anchors that could not list theirs.
     pub fn missed(self) -> Vec<Missed> {
         self.runs.missed
     }
 }
 
-/// Why nothing is done with anchors.
+/// An error of an operation on anchors.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -35,13 +35,13 @@ pub use stamps::Error as StampsError;
 use stamps::Stamps;
 pub use token::Error as TokenError;
 
-/// The longest token, and the longest answer, that is read.
+/// The maximum size of a token and of a response, in bytes.
 const LONGEST: u64 = 256 << 10;
 
 /// A time-stamping authority.
 pub(super) struct Authority {
     url: String,
-    /// The file of the CA certificates that its own must lead to.
+    /// The file of trusted CA certificates.
     ca: PathBuf,
 }
 
@@ -61,7 +61,7 @@ impl AnchorKind for Authority {
         Ok(Self { url, ca: settings.required("ca")?.into() })
     }
 
-    /// Takes the whole path of the file of certificates.
+    /// Makes the path of the certificates absolute.
     fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let Some(ca) = settings.get_mut("ca") else { return Ok(()) };
         let whole = repository.environment.directory.join(&*ca).canonicalize();
@@ -74,7 +74,7 @@ impl AnchorKind for Authority {
         crate::git::remote::without_password(&self.url)
     }
 
-    /// It says when, and nothing more.
+    /// A time stamp has no guarantee.
     fn claims(&self) -> Option<Guarantee> {
         None
     }
@@ -83,7 +83,7 @@ impl AnchorKind for Authority {
         Ok(Answer::Time(self.time(question).map_err(|error| in_a_line(&error))).into())
     }
 
-    /// It holds nothing: its tokens are kept here.
+    /// The authority stores nothing: tokens are kept here.
     fn holdings(&self, _: &Means, _: Duration, _: &str) -> Result<Holdings, Error> {
         Ok(Holdings::default())
     }
@@ -118,7 +118,7 @@ impl AnchorKind for Authority {
         Ok(ThreadWord { statements, complaints: Vec::new(), nothing: Some(nothing) })
     }
 
-    /// Asks for a stamp on something that is nothing, and checks it.
+    /// Requests and verifies a test token.
     fn probe(&self, _: &Means, within: Duration) -> Result<(), Error> {
         let root = Digest::of(crate::ledger::sign::nonce().as_bytes());
         self.request(&self.roots()?, root, within).map(drop)
@@ -169,7 +169,7 @@ impl Authority {
         Ok(token::Roots::read(&text)?)
     }
 
-    /// Returns the earliest time that a token at hand proves, or why there is none.
+    /// Returns the earliest time proven by a local token.
     fn time(&self, question: &Question<'_>) -> Result<Moment, Error> {
         let roots = self.roots()?;
         let root = question.root.ok_or(Error::NoRoot)?;
@@ -191,7 +191,7 @@ impl Authority {
         }
     }
 
-    /// Requests a token over a root; what comes back is checked before anything is made of it.
+    /// Requests a token for a root and verifies it.
     fn request(&self, roots: &token::Roots, root: Digest, within: Duration) -> Result<Vec<u8>, Error> {
         let nonce = Digest::of(crate::ledger::sign::nonce().as_bytes());
         // Positive, and without a leading zero.
@@ -216,7 +216,7 @@ impl Authority {
         if !reply.status.is_success() {
             return Err(Error::Status(reply.status.as_u16(), reply.excerpt()));
         }
-        // A proxy may answer with a page in the place of the authority.
+        // A proxy may answer with a web page.
         let answer = TimeStampResp::from_der(&reply.body).map_err(|_| Error::NoStamp(reply.excerpt()))?;
         let status = answer.status.status as u32;
         // Granted, or granted with modifications.

@@ -27,18 +27,18 @@ pub use wire::{Error as WireError, SKEWED};
 /// The schema of an object.
 const SCHEMA: &str = "git-handoff.anchored/1";
 
-/// Where objects lie in a bucket unless the configuration says otherwise.
+/// The default prefix of objects.
 const PREFIX: &str = "git-handoff/";
 
-/// How many days an object is kept from everybody unless the configuration says otherwise.
+/// The default retention period in days.
 const RETENTION_DAYS: u64 = 3650;
 
-/// More keys than this are not asked about: each takes a question of its own.
+/// The maximum number of keys to ask about: each takes a request.
 const MOST_KEYS: usize = 256;
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// A bucket, and how it is used.
+/// A bucket with its options.
 pub(super) struct S3Place {
     bucket: String,
     prefix: String,
@@ -48,7 +48,7 @@ pub(super) struct S3Place {
     retention_days: u64,
 }
 
-/// What an object holds, in canonical form.
+/// The content of an object, in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object {
@@ -61,7 +61,7 @@ struct Object {
     fingerprint: String,
 }
 
-/// What was found of a run.
+/// The result of a lookup.
 struct Found {
     object: Object,
     stored: Stored,
@@ -104,7 +104,7 @@ impl AnchorKind for S3Place {
         format!("s3://{}/{}{at}", self.bucket, self.prefix)
     }
 
-    /// What the lock makes it is checked at every answer; the configuration can only say less.
+    /// The lock is checked with every answer; the configuration can only lower the guarantee.
     fn claims(&self) -> Option<Guarantee> {
         Some(Guarantee::ExternalImmutable)
     }
@@ -120,7 +120,7 @@ impl AnchorKind for S3Place {
             let Some(Found { object, stored }) = self.find(&bucket, key, question.run)? else { continue };
             let Object { root, entries, seal, commit, fingerprint, .. } = object;
             held.push(Held { key: fingerprint, seal: Seal { root, entries, seal, commit } });
-            // What holds of an object that holds the run is of no concern about one that speaks against it.
+            // The lock of a matching object does not matter for a contradicting one.
             if !question.writers.iter().any(|writer| writer == key) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl AnchorKind for S3Place {
         Ok(Word { answer: Answer::Seals(held), ..word })
     }
 
-    /// Returns the runs and threads of which something lies there under a key, whatever it is.
+    /// Returns the runs and threads with an object of a key, whatever its content.
     fn holdings(&self, means: &Means, within: Duration, key: &str) -> Result<Holdings, Error> {
         let folder = self.folder(key);
         let run = |object: &String| {
@@ -159,7 +159,7 @@ impl AnchorKind for S3Place {
         Ok(bucket.check_list(&self.prefix)?)
     }
 
-    /// Puts what is not there yet, once the run was found sound: what is put can never be taken back.
+    /// Stores missing objects, after verifying the run, because they cannot be removed.
     fn publish(
         &self,
         means: &Means,
@@ -188,7 +188,7 @@ impl AnchorKind for S3Place {
                 unsure(&subject)?;
                 let until = means.clock.now().plus_millis(self.retention_days * DAY);
                 bucket.put(&self.key(&sealing.fingerprint, &sealing.run), &format::canonical(&object), until)?;
-                // Somebody may have been faster, and only what is there first counts.
+                // Another writer may have been faster, and only the earliest version counts.
                 found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
                 status = "new";
             }
@@ -218,12 +218,12 @@ impl S3Place {
         Ok(Bucket::new(&self.bucket, self.endpoint.as_deref(), region, credentials, within, means.clock)?)
     }
 
-    /// Returns the key of what a writer says of a run: like their refs, with `!` in the place of `%`.
+    /// Returns the object key of a writer's run: like its ref, with `!` in place of `%`.
     fn key(&self, fingerprint: &str, run: &RunId) -> String {
         format!("{}{}.json", self.folder(fingerprint), run.encoded().replace('%', "!"))
     }
 
-    /// Returns what the keys of all objects of a writer begin with.
+    /// Returns the prefix of a writer's object keys.
     fn folder(&self, fingerprint: &str) -> String {
         format!("{}{}/", self.prefix, encode_segment(fingerprint).replace('%', "!"))
     }
@@ -241,7 +241,7 @@ impl S3Place {
     }
 }
 
-/// Returns whether what a URL answers cannot be changed on the way.
+/// Returns true if the connection is protected against changes.
 fn safe(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

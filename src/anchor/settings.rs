@@ -1,4 +1,4 @@
-//! Anchors as the configuration describes them: `handoff.anchor.<name>.*`.
+//! The settings of anchors: `handoff.anchor.<name>.*`.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use crate::verify::{Guarantee, LOCAL};
 use super::kind::Known;
 use super::{Anchor, PATIENCE};
 
-/// The longest that one question may take.
+/// The maximum time limit of a request.
 const MOST_PATIENCE: u64 = 600;
 
-/// The settings of one anchor; whoever reads them all can tell what is left over.
+/// The settings of an anchor; unused ones are detected at the end.
 pub(super) struct Settings<'a> {
     name: &'a str,
     values: BTreeMap<&'a str, &'a str>,
-    /// How strong the anchor is, if its settings state it.
+    /// The configured guarantee.
     pub(super) stated: Option<Guarantee>,
 }
 
-/// Reads one anchor's settings, strictly: a misspelt one must not make an anchor weaker than it was meant to be.
+/// Parses an anchor's settings strictly, so that a misspelt one cannot weaken it.
 pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, SettingError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name == LOCAL || name.starts_with('-') || !name.chars().all(plain) {
@@ -55,24 +55,24 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
 }
 
 impl<'a> Settings<'a> {
-    /// Takes a setting, by its name in lower case.
+    /// Takes a setting by its lower-case name.
     pub(super) fn take(&mut self, key: &str) -> Option<&'a str> {
         self.values.remove(key)
     }
 
-    /// Takes a setting that must be there, and not be empty.
+    /// Takes a required, non-empty setting.
     pub(super) fn required(&mut self, key: &str) -> Result<&'a str, SettingError> {
         let value = self.take(key).filter(|value| !value.is_empty());
         value.ok_or_else(|| SettingError::Missing { name: self.name.to_owned(), key: key.to_owned() })
     }
 
-    /// Says what is wrong with a setting.
+    /// Creates the error for a setting.
     pub(super) fn bad(&self, key: &str, why: &'static str) -> SettingError {
         SettingError::Value { name: self.name.to_owned(), key: key.to_owned(), why }
     }
 }
 
-/// Why an anchor's settings make no sense.
+/// The reason why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SettingError {
@@ -87,7 +87,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// Returns the setting that it is about, for whoever wants to look at it.
+    /// Returns the key of the setting.
     pub fn key(&self) -> Option<String> {
         match self {
             Self::Name(_) => None,

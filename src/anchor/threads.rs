@@ -1,4 +1,4 @@
-//! Threads, verified with what anchors hold of them.
+//! Verification of threads with anchors.
 
 use crate::git::refs;
 use crate::repository::{Repository, Trust};
@@ -8,12 +8,12 @@ use crate::verify::ThreadReport;
 use super::held::{self, Missed};
 use super::{Means, ask_all_of_thread, gate};
 
-/// Threads that are to be verified, and what is missed of others.
+/// Threads to verify, and missing ones.
 pub struct AnchoredThreads<'r> {
-    /// Those that are to be verified.
+    /// The threads to verify.
     pub threads: ThreadsToVerify<'r>,
-    /// For all threads: those that a remote showed or an anchor holds and that are missing here, and
-    /// the anchors that could not be asked.
+    /// For all threads: those that a remote showed or an anchor holds and that are missing here,
+    /// and the anchors that could not be asked.
     pub missed: Vec<Missed>,
 }
 
@@ -33,7 +33,7 @@ impl Repository {
         if matches!(which, Which::All) {
             let key = self.own_fingerprint();
             let lost = held::look_up_threads((&self.store, key.as_deref()), threads.logs(), (&anchors, &means))?;
-            // The report of a thread that our own log names says the same.
+            // The report of a thread in our own log has this already.
             let is_named = |one: &Missed| matches!(one, Missed::Gone { reference, .. } if threads.has(reference));
             missed.extend(lost.into_iter().filter(|one| !is_named(one)));
         }
@@ -41,7 +41,7 @@ impl Repository {
         Ok(AnchoredThreads { threads, missed })
     }
 
-    /// Verifies one thread so.
+    /// Verifies one thread.
     pub fn verify_thread(&self, name: &str, warn: &mut dyn FnMut(&str)) -> Result<ThreadReport, Error> {
         let names = [name.to_owned()];
         let AnchoredThreads { threads, .. } =
@@ -51,7 +51,7 @@ impl Repository {
     }
 }
 
-/// Why threads cannot be verified.
+/// An error while verifying threads.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! Runs, proofs and bundles, verified with the logs at hand and the places outside that are configured.
+//! Verification of runs, proofs and bundles with local logs and configured anchors.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,29 +20,30 @@ use crate::verify::{
 use super::held::{self, Missed};
 use super::{Anchor, Means, ask_all, ask_all_of_thread, gate};
 
-/// What must hold of whatever is verified, and who is asked about it.
+/// Requirements, and the anchors to ask.
 #[derive(Clone, Default)]
 pub struct VerifyRequest<'a> {
-    /// Whom to trust, where that is not as the configuration says.
+    /// Explicitly given trust.
     pub trust: Trust<'a>,
-    /// The bytes of the plan that a run must be of.
+    /// The required plan.
     pub plan: Option<Vec<u8>>,
-    /// The commit that a run must start from.
+    /// The required base.
     pub base: Option<Base<'a>>,
-    /// The only anchors that are asked; all that are configured where none is named.
+    /// The anchors to ask; empty means all configured ones.
     pub anchors: &'a [String],
 }
 
-/// The commit that a run must start from.
+/// The required base.
 #[derive(Clone, Copy)]
 pub enum Base<'a> {
-    /// Of a run that is here: a revision.
+    /// For a local run: a revision.
     Here(&'a str),
-    /// Of a bundle or a proof, whose base is not in it: a commit's full id, or a revision where there is a repository.
+    /// For a bundle or proof, which lacks the base: a full commit id, or a revision inside a
+    /// repository.
     Elsewhere(&'a str),
 }
 
-/// What runs, proofs and bundles are verified with.
+/// The context of a verification.
 pub struct Verification<'r> {
     repository: &'r Repository,
     options: Options,
@@ -51,9 +52,9 @@ pub struct Verification<'r> {
 }
 
 impl Repository {
-    /// Begins to verify: with the keys and the anchors that are configured, unless others are asked for.
+    /// Prepares a verification with the configured keys and anchors, or the given ones.
     ///
-    /// `warn` is told of files that are ignored.
+    /// Calls `warn` for ignored files.
     pub fn verification(
         &self,
         request: VerifyRequest<'_>,
@@ -66,7 +67,7 @@ impl Repository {
         Ok(Verification { repository: self, options, anchors, means: Means::of(self) })
     }
 
-    /// Returns the commit that a run must start from.
+    /// Returns the required base.
     fn commit(&self, base: Base<'_>) -> Result<Oid, Error> {
         let (Base::Here(text) | Base::Elsewhere(text)) = base;
         match text.parse() {
@@ -78,7 +79,7 @@ impl Repository {
 }
 
 impl<'r> Verification<'r> {
-    /// Takes every run of this repository, every one that something holds as ours, and every one that was fetched.
+    /// Selects all runs: of this repository, named by logs or anchors, and fetched.
     pub fn all(self) -> Result<RunsToVerify<'r>, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let own_key = self.options.own_key.as_deref();
@@ -99,14 +100,14 @@ impl<'r> Verification<'r> {
         Ok(RunsToVerify { missed, cautions, ..RunsToVerify::of(self, logs, targets) })
     }
 
-    /// Verifies one run that is here.
+    /// Verifies a local run.
     pub fn run(self, name: &str) -> Result<Report, Error> {
         let target = Target::find(&self.repository.store, name)?;
         let logs = Logs::read(&self.repository.store)?;
         RunsToVerify::of(self, logs, Vec::new()).report(&target)
     }
 
-    /// Takes the runs of some names. One whose ref is gone may still be one that a log names; what is known of refs that are gone is told.
+    /// Selects named runs. A missing ref is reported if a log names the run.
     pub fn named(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
         let mut runs = self.found_by(names, |logs, name, unknown| {
             let fetched = || {
@@ -123,7 +124,7 @@ impl<'r> Verification<'r> {
         Ok(runs)
     }
 
-    /// Takes the runs of some names, each of which must be there.
+    /// Selects named runs, which must exist.
     pub fn found(self, names: &[String]) -> Result<RunsToVerify<'r>, Error> {
         self.found_by(names, |_, _, unknown| Err(unknown))
     }
@@ -145,7 +146,7 @@ impl<'r> Verification<'r> {
         ask_all(&self.anchors, &self.means, question)
     }
 
-    /// Opens the gate with the keys and the anchors that this goes by; what is not trusted does not pass.
+    /// Creates a gate with these keys and anchors that rejects untrusted runs.
     pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> Result<T, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
@@ -154,19 +155,19 @@ impl<'r> Verification<'r> {
         Ok(pass(&Gate { store, at_hand: &at_hand, options, accept_untrusted: false }))
     }
 
-    /// Verifies a proof, and what is held against it.
+    /// Verifies a proof with its requirements.
     pub fn proof(&self, proof: &Proof, beside: Beside) -> Result<Report, Error> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask }))
     }
 
-    /// Verifies an audit bundle of another orchestrator, which must have this root; or says why it is none.
+    /// Verifies an audit bundle of another orchestrator against a root; returns why it is not one.
     pub fn bundle_json(&self, bytes: &[u8], root: Option<Digest>) -> Result<Report, Problems> {
         verify_bundle_json(bytes, self.repository.own_key().as_ref(), root, &self.options)
     }
 
-    /// Verifies what is in a bundle, all or what is named, and hands each report to `told`.
+    /// Verifies a bundle, or named parts of it, and passes each report to `told`.
     pub fn bundle(&self, bundle: &Bundle, names: &[String], told: &mut dyn FnMut(ChainReport)) -> Result<(), Error> {
         let witnesses = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
@@ -178,16 +179,16 @@ impl<'r> Verification<'r> {
     }
 }
 
-/// Runs that are to be verified, with all that their word is held against.
+/// Selected runs with their evidence.
 pub struct RunsToVerify<'r> {
     with: Verification<'r>,
     logs: Logs,
     targets: Vec<Target>,
-    /// What the runs took from, looked at once for all of them.
+    /// The sources of the runs' products, looked up once.
     copies: RefCell<Copies>,
-    /// What something holds as ours and cannot be found at all, and who could not say what it holds.
+    /// The missing runs, and the anchors that could not list theirs.
     pub missed: Vec<Missed>,
-    /// What remotes do not show and is not missed for it, in sentences.
+    /// Messages about what remotes lack without being missed.
     pub cautions: Vec<String>,
 }
 
@@ -196,12 +197,12 @@ impl<'r> RunsToVerify<'r> {
         Self { with, logs, targets, copies: RefCell::default(), missed: Vec::new(), cautions: Vec::new() }
     }
 
-    /// Returns whether there is no run, and none that is missed.
+    /// Returns true if no run exists or is missing.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.missed.is_empty()
     }
 
-    /// Returns what of ours is gone although a log of ours holds it, and a copy was found by its name, each of which has its target.
+    /// Returns our missing runs of which a copy was selected by name.
     fn covered(&self, names: &[String]) -> Vec<Missed> {
         let copies = names.iter().zip(&self.targets).filter(|(name, at)| *name == at.run.as_str() && !at.is_own());
         let held = self.logs.held(None);
@@ -212,14 +213,14 @@ impl<'r> RunsToVerify<'r> {
         gone.collect()
     }
 
-    /// Returns whether one of the runs is what a remote does not show: what was fetched from there, or ours.
+    /// Returns true if a selected run is what a remote lacks.
     fn has(&self, vanished: &Vanished) -> bool {
         self.targets.iter().any(|target| {
             vanished.place == Place::of_run(&target.run) && (target.is_own() || target.reference == vanished.reference)
         })
     }
 
-    /// Verifies one run after the other.
+    /// Verifies the runs one by one.
     pub fn reports(&self) -> impl Iterator<Item = Result<Report, Error>> {
         self.targets.iter().map(|target| self.report(target))
     }
@@ -232,7 +233,7 @@ impl<'r> RunsToVerify<'r> {
         match verify_beside(&mut self.copies.borrow_mut(), (store, &at_hand), (&target.run, &target.reference), options)
         {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
-                // A name that is like it is more help than a ref that nobody typed.
+                // A similar name helps more than the name of a ref.
                 Target::find(store, &target.name())?;
                 Err(gone.into())
             }
@@ -241,8 +242,8 @@ impl<'r> RunsToVerify<'r> {
     }
 }
 
-/// Says what remotes do not show and what is not missed for it: what is gone each by itself, and for each remote how many runs it was
-/// never seen to show.
+/// Formats what remotes lack without being missed: losses separately, and the number of runs they
+/// never showed.
 fn told(vanished: &[Vanished]) -> Vec<String> {
     let (lost, unpushed): (Vec<_>, Vec<_>) = vanished.iter().partition(|vanished| vanished.seen);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -251,7 +252,7 @@ fn told(vanished: &[Vanished]) -> Vec<String> {
     lost.chain(counts.into_iter().map(|(remote, count)| shown::unpushed(remote, count))).collect()
 }
 
-/// Why something cannot be verified.
+/// An error while verifying.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

@@ -190,8 +190,8 @@ impl Repository {
         Ok(DocumentPut { schema: "git-handoff.document/1", run: open.id().clone(), document, uncompared })
     }
 
-    /// Writes a document for a fetched and verified run, in the log of our own key. The run's driver
-    /// accepts it from there.
+    /// Writes a document for a fetched and verified run, in the log of our own key. The run's
+    /// driver accepts it from there.
     pub fn write_elsewhere<E: From<Error>>(
         &self,
         run: &Vetted,

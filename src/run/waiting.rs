@@ -37,7 +37,8 @@ pub struct Waits {
     pub decided: Option<&'static str>,
 }
 
-/// Something to look at before deciding: a product that the decision is about, or the check of an item that made one.
+/// Something to look at before deciding: a product that the decision is about, or the check of an
+/// item that made one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Look {
     /// `diff`, `output`, `document` or `check`.

@@ -73,8 +73,8 @@ impl Space {
         &self.0
     }
 
-    /// Returns true if a ref here can hold this kind. A branch points at a commit, so it cannot hold
-    /// a tree of time stamps.
+    /// Returns true if a ref here can hold this kind. A branch points at a commit, so it cannot
+    /// hold a tree of time stamps.
     pub(super) fn takes(&self, kind: Kind) -> bool {
         self.0 == REFS || !kind.is_stamps()
     }

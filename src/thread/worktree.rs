@@ -190,7 +190,8 @@ impl<'q> Snapshot<'q> {
         let args =
             ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=none", "--no-renames"];
         let listed = user.args(args).arg("--").args(paths).run()?;
-        // `1 XY S<commit><modified><untracked> mH mI mW hH hI path`; of unmerged paths two fields more.
+        // `1 XY S<commit><modified><untracked> mH mI mW hH hI path`; of unmerged paths two fields
+        // more.
         let changed = records(&listed).filter_map(|record| {
             let fields = if record.starts_with(b"u ") { 11 } else { 9 };
             let fields: Vec<&[u8]> = record.splitn(fields, |byte| *byte == b' ').collect();

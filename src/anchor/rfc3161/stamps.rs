@@ -1,4 +1,4 @@
-//! Where tokens are kept: in a tree of their own beside the run or thread, each under its own hash.
+//! The storage of tokens: a tree beside the run or thread, with files named by hash.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,17 @@ use crate::model::place::Place;
 
 use super::LONGEST;
 
-/// The most bytes of tokens that are looked at in one place; a small one counts as [`SMALL`].
+/// The maximum total size of the tokens to read in one place, in bytes; a small one counts as
+/// [`SMALL`].
 const MOST: u64 = 64 << 20;
 
-/// What a token counts at least.
+/// The minimum size that a token counts, in bytes.
 const SMALL: u64 = 1 << 10;
 
 /// The files beside a run or thread, our own and fetched ones.
 pub(super) struct Stamps {
     found: Vec<Found>,
-    /// The places that hold more than is looked at.
+    /// The places above that limit.
     pub(super) overfull: Vec<String>,
 }
 
@@ -31,7 +32,7 @@ struct Found {
     is_own: bool,
 }
 
-/// A file that was read.
+/// A read file.
 pub(super) struct Token {
     /// Its name in the tree.
     pub(super) name: String,
@@ -52,7 +53,7 @@ impl Stamps {
         let mut seen = BTreeSet::new();
         let (mut found, mut overfull) = (Vec::new(), Vec::new());
         let repo = store.local();
-        // Each place has room of its own, so that nobody can fill that of another.
+        // Each place has its own limit, so that one cannot use up another's.
         for (reference, tree) in places {
             let mut room = MOST;
             for (name, blob) in tree::files(store, tree).unwrap_or_default() {
@@ -73,7 +74,7 @@ impl Stamps {
         Ok(Self { found, overfull })
     }
 
-    /// Reads them one by one.
+    /// Reads the files one by one.
     pub(super) fn read<'s>(&'s self, store: &'s Store) -> impl Iterator<Item = Token> + 's {
         self.found.iter().filter_map(|Found { name, blob, is_own }| {
             Some(Token { name: name.clone(), is_own: *is_own, bytes: store.read_blob(*blob).ok()? })
@@ -98,7 +99,7 @@ pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: 
     })
 }
 
-/// Why tokens could not be read or kept.
+/// An error while reading or storing tokens.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

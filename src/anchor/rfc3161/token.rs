@@ -1,5 +1,5 @@
-//! A time-stamp token, and the check of everything that it rests on: what it is about, who signed it, and that this was a
-//! time-stamping authority then, by certificates that lead to a CA that the verifier named.
+//! Verification of time-stamp tokens: content, signer, and a certificate path to a CA that the
+//! verifier trusts.
 
 use cms::cert::CertificateChoices;
 use cms::content_info::ContentInfo;
@@ -22,7 +22,7 @@ use x509_tsp::{Accuracy, MessageImprint};
 use crate::model::digest::Digest;
 use crate::model::time::Moment;
 
-/// `id-kp-timeStamping`, as certificates hold it.
+/// `id-kp-timeStamping`, in certificates.
 const TIME_STAMPING: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 8];
 
 /// `id-ct-TSTInfo`
@@ -32,7 +32,7 @@ const SIGNING_CERTIFICATE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.
 /// `id-aa-signingCertificateV2`
 const SIGNING_CERTIFICATE_V2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.47");
 
-/// The algorithms that certificates and tokens may be signed with.
+/// The accepted signature algorithms.
 static ALGORITHMS: &[&dyn Algorithm] = &[
     algorithms::RSA_PKCS1_2048_8192_SHA256,
     algorithms::RSA_PKCS1_2048_8192_SHA384,
@@ -44,11 +44,11 @@ static ALGORITHMS: &[&dyn Algorithm] = &[
     algorithms::ED25519,
 ];
 
-/// The CA certificates that the verifier named.
+/// The trusted CA certificates.
 pub(super) struct Roots(Vec<(CertificateDer<'static>, Certificate)>);
 
 impl Roots {
-    /// Reads them from PEM.
+    /// Parses PEM.
     pub(super) fn read(text: &[u8]) -> Result<Self, Error> {
         let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
         let roots =
@@ -61,7 +61,7 @@ impl Roots {
         Ok(Self(read.collect::<Result<_, Error>>()?))
     }
 
-    /// Returns those that may vouch for anybody at a time, and how many may not.
+    /// Returns the certificates valid at a time, and the number of the others.
     fn anchors(&self, seconds: u64) -> (Vec<TrustAnchor<'_>>, usize) {
         let valid = |certificate: &Certificate| {
             let validity = &certificate.tbs_certificate.validity;
@@ -75,7 +75,7 @@ impl Roots {
     }
 }
 
-/// Whether a CA's certificate is for signing certificates, as far as it says what it is for.
+/// Returns true if a CA certificate permits signing certificates, as far as it says.
 fn may_issue(certificate: &Certificate) -> bool {
     key_usage(certificate).is_none_or(|usage| usage.is_ok_and(|usage| usage.key_cert_sign()))
 }
@@ -86,13 +86,14 @@ fn key_usage(certificate: &Certificate) -> Option<Result<Usage, der::Error>> {
     Some(Usage::from_der(usage.extn_value.as_bytes()))
 }
 
-/// What a token that holds says.
+/// The content of a valid token.
 pub(super) struct Stamp {
     pub(super) at: Moment,
     pub(super) nonce: Option<Int>,
 }
 
-/// `TSTInfo`; the time as it is written, since its syntax allows fractions that `GeneralizedTime` of the library does not.
+/// `TSTInfo`, with the time as text, because it may have fractions that the library's
+/// `GeneralizedTime` does not support.
 #[derive(Sequence)]
 struct Info {
     version: u8,
@@ -112,7 +113,7 @@ struct Info {
     extensions: Option<x509_cert::ext::Extensions>,
 }
 
-/// `SigningCertificate`, of which only the first certificate counts.
+/// `SigningCertificate`; only the first certificate counts.
 #[derive(Sequence)]
 struct SigningCertificate {
     certs: Vec<EssCertId>,
@@ -135,7 +136,7 @@ struct SigningCertificateV2 {
     policies: Option<Any>,
 }
 
-/// `ESSCertIDv2`; its algorithm and its issuer are both sequences, told apart by what stands between them.
+/// `ESSCertIDv2`; algorithm and issuer are both sequences, distinguished by the field between them.
 #[derive(Sequence)]
 struct EssCertIdV2 {
     #[asn1(optional = "true")]
@@ -174,12 +175,12 @@ impl Content {
     }
 }
 
-/// Returns the SHA-256 that a token is over. Nothing is checked.
+/// Returns the SHA-256 in a token, without verification.
 pub(super) fn imprint(token: &[u8]) -> Result<Digest, Error> {
     Content::read(token)?.imprint().ok_or(Error::Imprint)
 }
 
-/// Checks that a token is about a root, and by an authority that the roots vouch for.
+/// Verifies that a token is about a root and by an authority that the roots certify.
 pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp, Error> {
     let content = Content::read(token)?;
     if content.imprint() != Some(*root) {
@@ -207,7 +208,7 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
     let end = EndEntityCert::try_from(&raw).map_err(|error| Error::Certificate(error.to_string()))?;
     let seconds = u64::try_from(at.seconds()).map_err(|_| Error::Time)?;
     let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-    // What the signer's own certificate says of its purpose was looked at above; those over it may say nothing of it.
+    // The signer's own certificate was checked above; its issuers need not restrict their purpose.
     let usage = KeyUsage::required_if_present(TIME_STAMPING);
     let issuers = |path: &VerifiedPath<'_>| {
         let issuer = |issuer: &webpki::Cert<'_>| Certificate::from_der(&issuer.der()).is_ok_and(|one| may_issue(&one));
@@ -226,7 +227,7 @@ pub(super) fn check(token: &[u8], root: &Digest, roots: &Roots) -> Result<Stamp,
     Ok(Stamp { at: latest(at, fraction, info.accuracy.as_ref())?, nonce: info.nonce })
 }
 
-/// Reads `YYYYMMDDhhmmss[.f…]Z` as a whole second and the microseconds over it, rounded up.
+/// Parses `YYYYMMDDhhmmss[.f…]Z` into a second and microseconds, rounded up.
 fn gen_time(any: &Any) -> Result<(Moment, u64), Error> {
     let text = std::str::from_utf8(any.value()).ok().filter(|_| any.tag() == Tag::GeneralizedTime);
     let text = text.and_then(|text| text.strip_suffix('Z')).ok_or(Error::Time)?;
@@ -247,7 +248,7 @@ fn gen_time(any: &Any) -> Result<(Moment, u64), Error> {
     Ok((Moment::from_millis(stamp.as_millisecond()), micros + u64::from(rest)))
 }
 
-/// Returns the latest second that a token may have been made at: its clock may have been behind by as much as it says.
+/// Returns the latest possible second of a token, with the accuracy it states.
 fn latest(at: Moment, micros: u64, accuracy: Option<&Accuracy>) -> Result<Moment, Error> {
     let part = |part: Option<i16>| match part.map(u64::try_from) {
         None => Ok(0),
@@ -276,7 +277,8 @@ fn is_by(signer: &SignerInfo, certificate: &Certificate) -> bool {
     }
 }
 
-/// The certificate must be for time stamps, for nothing else, and critically so; its key for signatures, if it says so.
+/// The certificate must be critically and only for time stamps, and its key for signatures, if
+/// stated.
 fn check_usage(certificate: &Certificate) -> Result<(), Error> {
     let signs = KeyUsages::DigitalSignature | KeyUsages::NonRepudiation;
     if let Some(usage) = key_usage(certificate)
@@ -291,7 +293,7 @@ fn check_usage(certificate: &Certificate) -> Result<(), Error> {
     if usage.critical && only { Ok(()) } else { Err(Error::Usage) }
 }
 
-/// The signed attributes must be about this content and this certificate; returns the bytes that are signed.
+/// The signed attributes must name this content and certificate; returns the signed bytes.
 fn check_attributes(signer: &SignerInfo, content: &[u8], certificate: &[u8]) -> Result<Vec<u8>, Error> {
     let attributes = signer.signed_attrs.as_ref().ok_or(Error::Attributes)?;
     let one = |oid: ObjectIdentifier| {
@@ -337,9 +339,9 @@ fn hash(algorithm: ObjectIdentifier, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Returns what the signature may be made with, by the names that the token gives.
+/// Returns the possible signature algorithms of the token.
 fn candidates(signer: &SignerInfo) -> Result<&'static [&'static dyn Algorithm], Error> {
-    // `rsaEncryption` leaves the digest to the field before it.
+    // `rsaEncryption` takes the digest from the preceding field.
     let algorithm = match (signer.signature_algorithm.oid, signer.digest_alg.oid) {
         (rfc5912::RSA_ENCRYPTION, rfc5912::ID_SHA_256) => rfc5912::SHA_256_WITH_RSA_ENCRYPTION,
         (rfc5912::RSA_ENCRYPTION, rfc5912::ID_SHA_384) => rfc5912::SHA_384_WITH_RSA_ENCRYPTION,
@@ -355,7 +357,7 @@ fn candidates(signer: &SignerInfo) -> Result<&'static [&'static dyn Algorithm], 
     }
 }
 
-/// Why a token proves nothing.
+/// The reason why a token is invalid.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -389,7 +391,7 @@ pub enum Error {
 mod tests {
     use super::*;
 
-    /// Made by OpenSSL 3.0 for this root, by an authority whose certificates have ended since.
+    /// Made by OpenSSL 3.0 for this root, by an authority whose certificates have expired.
     const TOKEN: &[u8] = include_bytes!("../../../tests/fixtures/timestamp.tst");
     const CA: &[u8] = include_bytes!("../../../tests/fixtures/timestamp-ca.pem");
     const ROOT: &str = "sha256:7af1bd921527be925e9b5a75533b3b952313930de686d873ec8709cb50ad3bd5";
@@ -408,7 +410,7 @@ mod tests {
                 same += 1;
             }
         }
-        // Versions and the list of algorithms are signed by nobody.
+        // Versions and the list of algorithms are not signed.
         assert!(same < 100, "{same} of {} changes go unnoticed", TOKEN.len() * 8);
         for length in 0..TOKEN.len() {
             assert!(check(&TOKEN[..length], &root, &roots).is_err());

@@ -55,7 +55,8 @@ impl S3Place {
         Ok(ThreadWord { statements: statements.collect(), ..ThreadWord::default() })
     }
 
-    /// Puts an object for the present length of a thread, unless the bucket has one, or a longer one.
+    /// Puts an object for the present length of a thread, unless the bucket has one, or a longer
+    /// one.
     ///
     /// First compares all objects with the thread, and verifies the thread: an object cannot be
     /// removed.
@@ -80,7 +81,7 @@ impl S3Place {
                 Some(leaf) if *leaf == held.last => {}
                 Some(_) => return Err(differs(held.entries)),
                 None if held.entries > *entries => return Ok(published("behind")),
-                // The chain cannot be read so far, which the check below reports.
+                // The chain is unreadable up to there, which the check below reports.
                 None => {}
             }
         }

@@ -1,4 +1,4 @@
-//! What is said to S3, and how its answers are read. Requests are signed in their URL, which is never shown.
+//! S3 requests and responses. Requests are signed in their URL, which is never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,22 +13,22 @@ use crate::model::digest::Digest;
 use crate::model::printable::line;
 use crate::model::time::Moment;
 
-/// The word of S3 for a request whose date is too far from the server's.
+/// S3's error code for a clock difference.
 pub const SKEWED: &str = "RequestTimeTooSkewed";
 
-/// How long a signed request holds, in seconds.
+/// The lifetime of a signed request, in seconds.
 const VALID: u64 = 300;
 
-/// The longest list of versions, and the longest object, that is read.
+/// The maximum size of a list of versions or an object, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// More pages of versions than this are not read: whoever may write can make any number of them.
+/// The maximum number of pages of versions of an object, because any writer can add some.
 const MOST_PAGES: usize = 20;
 
-/// The same, of all objects of a key.
+/// The maximum number of pages of all objects of a key.
 const MOST_PAGES_OF_ALL: usize = 1000;
 
-/// A bucket that can be asked.
+/// A bucket with credentials.
 pub(super) struct Bucket {
     at: rusty_s3::Bucket,
     credentials: Option<Credentials>,
@@ -39,7 +39,7 @@ pub(super) struct Bucket {
 /// The listed versions of one object.
 #[derive(Default)]
 struct Versions {
-    /// Time, id and size of each version; the newest first.
+    /// Time, id and size of each version, newest first.
     versions: Vec<(Moment, String, Option<u64>)>,
     /// The number of delete markers.
     markers: usize,
@@ -48,16 +48,16 @@ struct Versions {
 /// The earliest version of an object.
 pub(super) struct Stored {
     pub(super) bytes: Vec<u8>,
-    /// When it was put, by the clock of S3.
+    /// The time by S3's clock.
     pub(super) at: Moment,
-    /// How many versions and delete markers were put over it.
+    /// The number of later versions and delete markers.
     pub(super) later: usize,
     mode: Option<String>,
     until: Option<Moment>,
 }
 
 impl Stored {
-    /// Returns why somebody could take it away now, if somebody could.
+    /// Returns the reason why it could be deleted now, if it could.
     pub(super) fn is_loose(&self, now: Moment) -> Option<String> {
         match (self.mode.as_deref(), self.until) {
             (Some("COMPLIANCE"), Some(until)) if until > now => None,
@@ -77,7 +77,7 @@ impl Bucket {
         within: Duration,
         clock: Clock,
     ) -> Result<Self, Error> {
-        // A bucket of Amazon's own has a host of its own; that of others is a folder of the endpoint.
+        // Amazon's buckets have hosts of their own; others are folders of the endpoint.
         let style = if endpoint.is_some() { UrlStyle::Path } else { UrlStyle::VirtualHost };
         let amazon = format!("https://s3.{region}.amazonaws.com");
         let endpoint = endpoint.unwrap_or(&amazon).parse().map_err(|_| Error::Endpoint)?;
@@ -85,7 +85,7 @@ impl Bucket {
         Ok(Self { at: bucket.map_err(|_| Error::Endpoint)?, credentials, client: Client::new(within), clock })
     }
 
-    /// Asks about an object, or about the bucket where there is none; query and headers are sorted by name.
+    /// Sends a request about an object or the bucket; query and headers must be sorted by name.
     fn ask(
         &self,
         method: Method,
@@ -119,12 +119,12 @@ impl Bucket {
 
     fn get(&self, object: &str, query: &[(&str, &str)]) -> Result<Reply, Error> {
         let reply = self.ask(Method::Get, object, query, &[], &[])?;
-        // Some servers answer an error with the status 200.
+        // Some servers send an error with status 200.
         let is_answer = reply.status == StatusCode::OK && (!object.is_empty() || xml::refusal(&reply.body).is_none());
         if is_answer { Ok(reply) } else { Err(self.refused(&reply)) }
     }
 
-    /// Makes sure that the bucket can lock objects, where we may ask for that.
+    /// Checks that the bucket can lock objects, if permitted to ask.
     pub(super) fn check_lock(&self) -> Result<(), Error> {
         let reply = match self.get("", &[("object-lock", "")]) {
             Err(Error::Refused { status: 403, .. }) => return Ok(()),
@@ -137,7 +137,7 @@ impl Bucket {
         if lock.enabled.as_deref() == Some("Enabled") { Ok(()) } else { Err(Error::NoLock) }
     }
 
-    /// Makes sure that versions can be listed.
+    /// Checks that versions can be listed.
     pub(super) fn check_list(&self, prefix: &str) -> Result<(), Error> {
         self.page(prefix, None).map(drop)
     }
@@ -152,7 +152,7 @@ impl Bucket {
         listed.answering(prefix)
     }
 
-    /// Returns the names of all objects below a folder, those too over which a delete marker was put.
+    /// Returns the names of all objects in a folder, including deleted ones.
     pub(super) fn objects(&self, folder: &str) -> Result<BTreeSet<String>, Error> {
         let mut names = BTreeSet::new();
         let mut from = None;
@@ -167,9 +167,9 @@ impl Bucket {
         Err(Error::TooManyObjects)
     }
 
-    /// Returns the earliest version of an object. Delete markers, and what was put over it, are counted.
+    /// Returns the earliest version of an object, and counts later versions and delete markers.
     pub(super) fn earliest(&self, key: &str) -> Result<Option<Stored>, Error> {
-        // Another object's name may begin like this one's.
+        // Another object's name may have this prefix.
         let versions = self.versions(key, &|name| name == key)?.ok_or(Error::TooMany("one object"))?;
         let versions = versions.into_iter().next().map(|(_, versions)| versions).unwrap_or_default();
         self.first_of(key, versions)
@@ -217,7 +217,7 @@ impl Bucket {
     /// alone.
     fn first_of(&self, key: &str, Versions { versions, markers }: Versions) -> Result<Option<Stored>, Error> {
         let later = (versions.len() + markers).saturating_sub(1);
-        // Newest first; of two that were put in one moment, the one that is listed last.
+        // Newest first; of two with the same time, the last listed is the earliest.
         let earliest = versions.into_iter().rev().min_by_key(|(at, ..)| *at);
         let Some((at, version, size)) = earliest else { return Ok(None) };
         let stored = self.read(key, at, &version, later)?;
@@ -238,7 +238,7 @@ impl Bucket {
         Ok(Stored { mode, until, at, later, bytes: reply.body })
     }
 
-    /// Puts an object that nobody can take away or change before a moment.
+    /// Stores an object that cannot be changed or deleted before a time.
     pub(super) fn put(&self, key: &str, bytes: &[u8], until: Moment) -> Result<(), Error> {
         let until = jiff::Timestamp::from_second(until.seconds()).map_err(|_| Error::TooFar)?.to_string();
         let checksum = Base64::encode_string(Digest::of(bytes).as_bytes());
@@ -250,7 +250,7 @@ impl Bucket {
             ("x-amz-sdk-checksum-algorithm", "SHA256"),
         ];
         let reply = self.ask(Method::Put, key, &[], &headers, bytes)?;
-        // Some servers answer with 201 or 204, and some with an error that has the status 200.
+        // Some servers answer with 201 or 204, and some send an error with status 200.
         let is_taken = reply.status.is_success() && xml::refusal(&reply.body).is_none();
         if is_taken { Ok(()) } else { Err(self.refused(&reply)) }
     }
@@ -273,13 +273,13 @@ fn moment(text: &str) -> Result<Moment, Error> {
     Ok(Moment::from_millis(stamp.as_millisecond()))
 }
 
-/// Why S3 did not answer as it should.
+/// The reason for a failed request.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("endpoint and bucket do not make the address of a bucket")]
     Endpoint,
-    #[error("the bucket has no Object Lock, without which whoever may write can change what is there")]
+    #[error("the bucket has no Object Lock, so its writers could change the objects")]
     NoLock,
     #[error("the answer is not one of S3's: {0}")]
     Answer(String),
@@ -296,7 +296,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error about an answer of which this was said, or that this is the text of.
+    /// Returns the error for an unexpected answer.
     pub(super) fn answer(why: &str) -> Self {
         Self::Answer(http::shown(why))
     }

@@ -1,4 +1,4 @@
-//! The XML that S3 answers with. Only the element that a request asks for is an answer to it.
+//! Parses S3's XML answers. Only the requested element is an answer.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::wire::Error;
 
-/// A form of answer, and the name of its element.
+/// A form of answer with its element.
 pub(super) trait Form<'x>: Deserialize<'x> {
-    /// The name of the element, without a namespace.
+    /// The name of the element without a namespace.
     const ROOT: &'static str;
 }
 
-/// The answer to a request for versions.
+/// A list of versions.
 #[derive(Deserialize)]
 pub(super) struct Listed {
     #[serde(rename = "Prefix")]
@@ -46,14 +46,14 @@ pub(super) struct Version {
     pub(super) size: Option<u64>,
 }
 
-/// An object of which only the name matters.
+/// An object's name.
 #[derive(Deserialize)]
 pub(super) struct Object {
     #[serde(rename = "Key")]
     pub(super) key: String,
 }
 
-/// The answer to a request for a bucket's lock.
+/// A bucket's lock configuration.
 #[derive(Deserialize)]
 pub(super) struct Lock {
     #[serde(rename = "ObjectLockEnabled")]
@@ -82,7 +82,7 @@ impl Form<'_> for Refusal {
 }
 
 impl Listed {
-    /// Decodes the names if the server encoded them, and refuses a list of what was not asked for.
+    /// Decodes encoded names; fails if the list is not the requested one.
     pub(super) fn answering(mut self, prefix: &str) -> Result<Self, Error> {
         if self.encoding.as_deref().is_some_and(|encoding| encoding.eq_ignore_ascii_case("url")) {
             let versions = self.versions.iter_mut().map(|version| &mut version.key);
@@ -104,7 +104,7 @@ impl Listed {
         }
     }
 
-    /// Returns where the next page begins, or `None` if this is the last one.
+    /// Returns the start of the next page, or `None` for the last one.
     pub(super) fn next(self) -> Result<Option<(String, String)>, Error> {
         match (self.truncated, self.next_key, self.next_version) {
             (Some(false), ..) | (None, None, None) => Ok(None),
@@ -114,7 +114,7 @@ impl Listed {
     }
 }
 
-/// Reads an answer of the form that was asked for.
+/// Parses an answer of the requested form.
 pub(super) fn read<'x, T: Form<'x>>(bytes: &'x [u8]) -> Result<T, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::answer("it is not text"))?;
     if text.trim().is_empty() {
@@ -122,14 +122,14 @@ pub(super) fn read<'x, T: Form<'x>>(bytes: &'x [u8]) -> Result<T, Error> {
     }
     let root = root(text);
     if root.as_deref() != Some(T::ROOT) {
-        // What a page begins with says nothing of it.
+        // The start of a web page is not worth showing.
         let from = root.and_then(|root| text.find(&format!("<{root}"))).unwrap_or(0);
         return Err(Error::answer(&text[from..]));
     }
     quick_xml::de::from_str(text).map_err(|error| Error::answer(&error.to_string()))
 }
 
-/// Returns the error that an answer is, if it is one.
+/// Returns the error in an answer, if it is one.
 pub(super) fn refusal(bytes: &[u8]) -> Option<Refusal> {
     read(bytes).ok()
 }
@@ -149,7 +149,7 @@ fn root(text: &str) -> Option<String> {
     }
 }
 
-/// Decodes a name as S3 encodes names for a URL.
+/// Decodes a URL-encoded name.
 fn decoded(name: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();

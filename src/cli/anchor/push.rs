@@ -7,10 +7,13 @@ use super::super::{Ending, Failure, Output, table};
 
 /// Hand the roots of sealed runs and the heads of threads over to anchors
 ///
-/// For a thread, an anchor gets the number of entries and the hash of the last. A time-stamping authority's token is kept here, beside the run or thread. What an anchor has already is left as it is; where it holds something else, nothing is written and the exit code is 3.
+/// For a thread, an anchor gets the number of entries and the hash of the last. A time-stamping
+/// authority's token is stored here, beside the run or thread. Existing records are kept; if an
+/// anchor has a different one, nothing is written and the exit code is 3.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The anchors, runs and threads [default: all anchors, all runs that your key sealed, all its threads]
+    /// The anchors, runs and threads [default: all anchors, and everything that your key sealed or
+    /// owns]
     #[arg(value_name = "ANCHOR|RUN|THREAD")]
     names: Vec<String>,
 }

@@ -13,7 +13,8 @@ use super::{Ending, Failure, Output, Repository};
 
 /// Verify threads: every checkpoint, its signer and its lineage
 ///
-/// Everything is recomputed from the objects, your anchors are asked how far each thread went, nothing else is fetched, and keys are trusted only as your own configuration says.
+/// Recomputes everything from the objects, and asks your anchors how far each thread went. Fetches
+/// nothing else. Only your own configuration decides which keys are trusted.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The threads
