@@ -1,13 +1,17 @@
 //! Rules that did what they say, and people, attempts and ends that count: each clause by itself.
 
+use git_handoff::ledger::chain::Draft;
+use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Cause, Decision, Event, ItemDecided, Outcome, Role, RunConcluded};
+
+use git_handoff::model::format;
 
 use super::grown::{RULE, of_rule, plan};
 use super::keys::BOTH;
 use super::others::created;
 use super::planned::{counted, rest};
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN};
+use crate::common::lab::{Lab, PLAN, blob};
 use crate::common::teller::Teller;
 use crate::people::forged::decided;
 use crate::people::seals::{admission, sealed_by};
@@ -131,6 +135,14 @@ pub(super) const CLEAN: &[Vector] = &[
     })
     .asked(&["--signers", "signers", "--plan", "same-plan.json"]),
     Vector::new(
+        "clean-beside-a-log-of-a-stranger",
+        "a log of a key that the signers do not name names the run",
+        |lab| {
+            let told = Teller::honest(lab).write(&lab.signer);
+            lab.log(&told, &stranger(lab));
+        },
+    ),
+    Vector::new(
         "clean-anchored-by-an-admitted-key",
         "the log of the key that was admitted to seal anchors the run",
         |lab| {
@@ -149,6 +161,20 @@ pub(super) const CLEAN: &[Vector] = &[
 pub(super) const FORGED: &[Vector] = &[
     Vector::new("rule-that-clashes-without-a-detail", "a rule says `name-clash` without a detail", |lab| {
         clash(lab, None);
+    }),
+    Vector::new("rule-with-pipelines", "an item by a rule, whose entry brings a pipeline", |lab| {
+        let mut run = Teller::submit(lab, &plan(RULE));
+        run.document("score", None, b"{\"score\":3}\n");
+        let made = run.of_rule(0);
+        run.extend(Cause::Rule("again".parse().unwrap()), &[made]);
+        let spec = crate::pipeline::forged::SPEC;
+        let Draft { event: Event::RunExtended(e), edits, .. } = run.drafts.last_mut().unwrap() else { panic!() };
+        e.pipelines.insert("p.one".to_owned(), Digest::of(spec));
+        edits.push((format::pipeline_path(Digest::of(spec)), blob(lab, spec)));
+        both(&mut run);
+        run.close();
+        run.seal();
+        lab.finish(run);
     }),
     Vector::new("rule-over-a-key-twice", "an item by a rule whose document has a key twice", |lab| {
         let mut run = Teller::submit(lab, &plan(RULE));
