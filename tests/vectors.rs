@@ -16,6 +16,7 @@ mod keys;
 mod others;
 mod planned;
 mod proofs;
+mod ruled;
 mod table;
 mod taken;
 mod transitions;
@@ -77,7 +78,7 @@ const TRUSTED: &[&str] = &["--signers", SIGNERS];
 
 /// All clean runs.
 fn clean() -> impl Iterator<Item = &'static Vector> {
-    clean::VECTORS.iter().chain(others::VECTORS)
+    clean::VECTORS.iter().chain(others::VECTORS).chain(ruled::CLEAN)
 }
 
 /// All forged runs, by what is wrong with them.
@@ -89,6 +90,7 @@ fn forged() -> impl Iterator<Item = &'static Vector> {
         anchors::VECTORS,
         planned::VECTORS,
         grown::VECTORS,
+        ruled::FORGED,
         taken::VECTORS,
         transitions::VECTORS,
     ];
@@ -201,12 +203,15 @@ fn write_wishes(env: &Environment) {
     let early = ada.replacen(' ', " valid-before=\"20250101Z\",", 1);
     let revoked = format!("{}\n", lab.signer.fingerprint());
     let plan = crate::common::lab::PLAN.replace("edit-b", "edit-c");
+    let same: serde_json::Value = serde_json::from_str(crate::common::lab::PLAN).unwrap();
+    let same = format!("{same:#}\n");
     let files = [
         (SIGNERS, ada),
         ("signers-of-both", both),
         ("signers-until-2025", early),
         ("revoked", revoked),
         ("another-plan.json", plan),
+        ("same-plan.json", same),
     ];
     for (name, text) in files {
         env.write(&format!("home/{name}"), &text);

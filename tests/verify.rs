@@ -7,7 +7,7 @@ pub(crate) mod bundle_json;
 mod bundle_json_fields;
 mod dates;
 mod documents;
-mod eddsa;
+pub(crate) mod eddsa;
 mod expected;
 mod false_alarms;
 mod letter;

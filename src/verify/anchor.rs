@@ -225,7 +225,9 @@ impl Known<'_> {
         let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
         let stands_by = || self.at.is_some_and(|at| log.stands_by(at.reference));
         let beside = if log.elsewhere { log.is_own() } else { stands_by() };
-        self.voice_of(log).or_else(|| (beside && (log.is_own() || !is_known_run())).then_some(Voice::Beside))
+        // A bundle is filled by others, as a remote is.
+        let own = log.is_own() && (log.elsewhere || !self.options.alone);
+        self.voice_of(log).or_else(|| (beside && (own || !is_known_run())).then_some(Voice::Beside))
     }
 
     /// All logs must agree, and those of writers be sound to their end; of others that are broken, what is sound counts: nobody

@@ -142,7 +142,7 @@ pub(super) fn concludes(
 ) -> bool {
     let Some(rule) = state.rule(&e.rule) else { return true };
     match acts(&Objects::new(case.store), state, rule, case.lazy) {
-        Ok(Some(Act::Conclude(concluded))) if concluded == *e => true,
+        Ok(Some(Act::Conclude(concluded))) if is_same_conclusion(&concluded, e) => true,
         Ok(_) => {
             let why = format!("entry {seq}: the rule {} does not have the run say this here", e.rule);
             findings.report(Code::Rule, why);
@@ -154,6 +154,11 @@ pub(super) fn concludes(
             true
         }
     }
+}
+
+/// Returns true if two conclusions agree. The words of a `detail` are free: each writer has its own.
+fn is_same_conclusion(one: &RunConcluded, other: &RunConcluded) -> bool {
+    (&one.rule, &one.outcome, one.detail.is_some()) == (&other.rule, &other.outcome, other.detail.is_some())
 }
 
 /// Holds a seal against the rules of the run, and returns those that stopped, each with the reason.

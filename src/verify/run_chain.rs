@@ -102,7 +102,8 @@ impl RunChain {
         let walked = Walk { vouched: mark.map(|mark| mark.commit), ..Walk::new(back) }.read(from, tip);
         let mut chain = Self::default();
         match walked.stop {
-            Some(Stop::Fault(Fault::Kind(oid, kind, _))) => {
+            // What the ref itself names is no chain at all; behind an entry, the chain is cut.
+            Some(Stop::Fault(Fault::Kind(oid, kind, _))) if oid == tip => {
                 chain.findings.report(Code::Ref, format!("object {} is a {kind}, not an entry", short(oid)));
             }
             Some(Stop::Fault(fault)) => {
@@ -162,7 +163,7 @@ impl RunChain {
     fn fold(&mut self, objects: &Objects, layout: Layout, changed: Vec<Option<Changes>>) {
         let mut tree: HashMap<String, Slot> = HashMap::new();
         let mut passed_over = false;
-        for ((link, after), changed) in self.links.iter().zip(&mut self.after).zip(changed) {
+        for (at, ((link, after), changed)) in self.links.iter().zip(&mut self.after).zip(changed).enumerate() {
             if is_passed_over(link) {
                 passed_over = true;
                 continue;
@@ -221,7 +222,8 @@ impl RunChain {
                 }
                 Event::ItemFired(e) => after.manifest = held(layout.manifest(&e.item)),
                 Event::ItemReconciled(e) if e.reused.is_some() => after.reused = held(layout.reused(&e.item)),
-                Event::RunSubmitted(e) => {
+                // A second one is misplaced, and the run goes on with what entry 0 sealed.
+                Event::RunSubmitted(e) if at == 0 => {
                     self.plan = held(format::PLAN.to_owned());
                     self.rules = held(format::RULES.to_owned());
                     self.continues = held(format::CONTINUES.to_owned());

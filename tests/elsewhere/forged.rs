@@ -6,6 +6,7 @@ use git_handoff::git::codec;
 use git_handoff::git::store::Edit;
 use git_handoff::ledger::chain::{Draft, Head};
 use git_handoff::ledger::prove;
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::elsewhere::{Evidence, Import};
 use git_handoff::model::entry::{Entry, Event, Product, RunSubmitted, ThreadCheckpointed, Verified, VerifiedBy};
@@ -16,24 +17,32 @@ use git_handoff::model::time::Moment;
 use git_handoff::verify::Report;
 
 use crate::common::lab::{Lab, assert_fails, assert_intact, key};
-use crate::common::teller::Teller;
+use crate::common::teller::{Teller, Told};
 
 const REPORT: &[u8] = b"make";
 
 /// A run `first` of two items, of which `other` is red.
 fn first(lab: &Lab) {
+    let told = told_first(lab, &lab.signer, b"more");
+    lab.log(&told, &lab.signer);
+}
+
+/// Tells that run by a key, with an output of these bytes.
+fn told_first(lab: &Lab, signer: &Signer, more: &[u8]) -> Told {
     let plan = r#"{"id":"first","items":[{"id":"make","executor":"command","inputs":{"command":["make"]}},
         {"id":"other","executor":"command","inputs":{"command":["other"]}}]}"#;
     let mut teller = Teller::submit(lab, plan);
+    let Event::RunSubmitted(e) = &mut teller.drafts[0].event else { panic!() };
+    e.writers = vec![signer.fingerprint()];
     for item in ["make", "other"] {
         teller.fire(item);
-        teller.done(item, &[("outputs/report", item.as_bytes()), ("outputs/more", b"more")]);
+        teller.done(item, &[("outputs/report", item.as_bytes()), ("outputs/more", more)]);
     }
     if let Event::ItemReconciled(e) = &mut teller.drafts.last_mut().unwrap().event {
         e.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
     }
     teller.seal();
-    lab.finish(teller);
+    teller.write(signer)
 }
 
 fn proof(lab: &Lab, item: &str) -> Evidence {
@@ -62,6 +71,20 @@ pub(crate) struct Story {
     copies: usize,
     /// The recorded input.
     consumed: Option<Digest>,
+    /// Whether actors may add items.
+    pub(crate) open_ended: bool,
+}
+
+/// Has it take a product of the red item.
+pub(crate) fn of_red_item(lab: &Lab, s: &mut Story) {
+    (s.item, s.name) = ("other", "@run/first/other:outputs/report".to_owned());
+    (s.product, s.evidence) = (product(lab, b"other"), Some(proof(lab, "other").canonical()));
+}
+
+/// Has it take from a run `first` by another key.
+pub(crate) fn by_another(lab: &Lab, s: &mut Story) {
+    told_first(lab, &key(lab.path(), 2), b"more");
+    s.evidence = Some(proof(lab, "make").canonical());
 }
 
 fn told(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Report {
@@ -82,13 +105,15 @@ pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&Lab, &mut Story)) -> Teller<'
         digest: None,
         copies: 0,
         consumed: None,
+        open_ended: false,
     };
     bend(lab, &mut story);
     let of_item =
         format!(r#"{{"run":"{}","from":"{}","select":{{"kind":"output","path":"report"}}}}"#, story.run, story.item);
     let plan = format!(
-        r#"{{"id":"handoff-dag-1","items":[{{"id":"take","executor":"command","inputs":{{"command":["take"]}},
+        r#"{{"id":"handoff-dag-1",{}"items":[{{"id":"take","executor":"command","inputs":{{"command":["take"]}},
         "needs":{{"it":{}}}}}]}}"#,
+        if story.open_ended { r#""openEnded":true,"# } else { "" },
         story.need.unwrap_or(&of_item)
     );
     let mut teller = Teller::submit(lab, &plan);
@@ -146,15 +171,7 @@ fn what_it_did_not_hand_over_does_not_hold() {
             "handoff",
             "of another run or item",
         ),
-        (
-            "a red item's",
-            |lab, s| {
-                (s.item, s.name) = ("other", "@run/first/other:outputs/report".to_owned());
-                (s.product, s.evidence) = (product(lab, b"other"), Some(proof(lab, "other").canonical()));
-            },
-            "handoff",
-            "is red",
-        ),
+        ("a red item's", of_red_item, "handoff", "is red"),
         (
             "another product than the plan takes",
             |_, s| s.name = "@run/first/make:outputs/more".to_owned(),
@@ -219,13 +236,21 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
     let lab = Lab::new();
     let report = told(&lab, |_, _| {});
     assert_intact(&report);
-    tell_first_otherwise(&lab);
-    let report = lab.verify();
-    assert_fails(&report, "handoff", "is here and is not the same");
+    for spoil in [tell_first_otherwise, damage_first] {
+        let lab = Lab::new();
+        lab.finish(taking(&lab, |_, _| {}));
+        spoil(&lab);
+        assert_fails(&lab.verify(), "handoff", "is here and is not the same");
+    }
 }
 
-/// Puts another run in the place of `first`, with the same beginning and another end.
+/// Puts another run in the place of `first`, with the same entry 0 and another root, which holds by itself.
 pub(crate) fn tell_first_otherwise(lab: &Lab) {
+    told_first(lab, &lab.signer, b"other");
+}
+
+/// Puts a copy of `first` in its place in which an entry was changed and nothing linked again.
+pub(crate) fn damage_first(lab: &Lab) {
     let links: Vec<_> = {
         let (_, links) = git_handoff::ledger::chain::read(&lab.store, "refs/handoff/runs/first").unwrap().unwrap();
         links.into_iter().map(|link| (link.entry, link.tree)).collect()

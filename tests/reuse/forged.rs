@@ -57,9 +57,9 @@ fn evidence(lab: &Lab, run: &RunId, item: &str) -> Evidence {
 
 /// The parts of a story of an item that was not run.
 pub(crate) struct Story {
-    evidence: Evidence,
+    pub(crate) evidence: Evidence,
     bytes: Option<Vec<u8>>,
-    item: &'static str,
+    pub(crate) item: &'static str,
     reused: Reused,
     pub(crate) products: BTreeMap<ProductKey, Product>,
     verify: Option<Verified>,
@@ -78,6 +78,19 @@ fn told_of(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> git_handoff:
 /// A run that takes `make` from the run `first` and goes no further.
 pub(crate) fn taking(lab: &Lab, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
     story(lab, first(lab), bend)
+}
+
+/// Bends a story so that it takes the red item of the run `first` as it is.
+pub(crate) fn red(story: &mut Story) {
+    let lab = Lab::new();
+    let run = first(&lab);
+    story.evidence = evidence(&lab, &run, "other");
+    (story.item, story.reused.item) = ("other", id("other"));
+    story.reused.root = story.evidence.proof.as_ref().unwrap().root;
+    let text = b"other";
+    let product = Product { sha256: Digest::of(text), oid: lab.store.write_blob(text).unwrap(), size: 5 };
+    story.products = BTreeMap::from([(ProductKey::named("outputs/report").unwrap(), product)]);
+    story.verify = Some(Verified { passed: false, by: VerifiedBy::Command });
 }
 
 fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {

@@ -1,13 +1,16 @@
 //! Logs that do not hold what a run says of itself, or speak of another run.
 
 use git_handoff::git::refs;
-use git_handoff::ledger::chain;
-use git_handoff::model::entry::Event;
+use git_handoff::ledger::chain::{self, Draft};
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Event, LogSealed, LogSubmitted};
 use git_handoff::model::format;
+use git_handoff::model::log_record::Record;
+use git_handoff::model::name::RunId;
 
 use super::broken::stranger as no_entry;
 use super::{Vector, stranger};
-use crate::common::lab::{Lab, PLAN};
+use crate::common::lab::{Lab, PLAN, blob};
 use crate::common::teller::Teller;
 
 pub(super) const VECTORS: &[Vector] = &[
@@ -24,6 +27,25 @@ pub(super) const VECTORS: &[Vector] = &[
         let (_, log) = chain::read(&lab.store, &name).unwrap().unwrap();
         let last = log.last().unwrap();
         refs::set(&lab.store, &name, no_entry(lab, last.commit, last.tree, 0)).unwrap();
+    }),
+    Vector::new("log-of-two-seals", "the log says a second root of the run it said one of", |lab| {
+        let told = lab.honest();
+        let Event::RunSealed(seal) = &told.links[5].entry.event else { panic!() };
+        let (log, root) = (lab.signer.fingerprint(), Digest::of(b"another"));
+        let (commit, first) = (told.links[5].commit, told.links[5].hash);
+        let sealed = LogSealed { log, root, entries: seal.entries, seal: first, commit };
+        append(lab, &told.run, Event::LogSealed(sealed), &[]);
+    }),
+    Vector::new("log-with-a-change-besides", "an entry of the log changes a file that is not its own", |lab| {
+        lab.honest();
+        let submitted = LogSubmitted { log: lab.signer.fingerprint(), first: Digest::of(b"first") };
+        append(lab, &RunId::parse("another").unwrap(), Event::LogSubmitted(submitted), &[("zz/more", b"more\n")]);
+    }),
+    Vector::new("log-with-other-digits", "a log whose name has digits that none of its entries has", |lab| {
+        lab.honest();
+        let key = lab.signer.fingerprint();
+        let tip = lab.git(&["rev-parse", &format::log_ref(&key)]);
+        lab.git(&["update-ref", &format::log_ref(&format!("{key}.0123456789ab")), &tip]);
     }),
     Vector::new("log-of-another-beginning", "the log of the same key names another first entry", |lab| {
         Teller::honest(lab).write(&lab.signer);
@@ -47,4 +69,14 @@ fn otherwise(lab: &Lab, signer: &git_handoff::ledger::sign::Signer) {
     (e.writers, e.queue) = (vec![signer.fingerprint()], "another".to_owned());
     let told = run.write(signer);
     lab.log(&told, signer);
+}
+
+/// Appends to the log an entry about a run, with its record and more files.
+fn append(lab: &Lab, run: &RunId, event: Event, more: &[(&str, &[u8])]) {
+    let head = chain::tip(&lab.store, &format::log_ref(&lab.signer.fingerprint())).unwrap();
+    let record = Record::of_event(&run.clone().into(), &event).unwrap();
+    let mut edits = vec![(format::log_path(run), blob(lab, &record.canonical()))];
+    edits.extend(more.iter().map(|(path, bytes)| ((*path).to_owned(), blob(lab, bytes))));
+    let draft = Draft { about: run.clone().into(), event, edits };
+    let _ = lab.writer_with(&lab.signer).append(&head, vec![draft]).unwrap().publish().unwrap();
 }

@@ -44,7 +44,7 @@ pub(super) const VECTORS: &[Vector] = &[
             drafts.insert(3, first);
         });
     }),
-    Vector::new("log-entry-in-the-run", "an entry of a log in the middle of a run", |lab| {
+    Vector::new("log-entry-in-the-run", "an entry of a log behind the seal of a run", |lab| {
         let told = lab.honest();
         let name = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
         let (_, log) = git_handoff::ledger::chain::read(&lab.store, &name).unwrap().unwrap();

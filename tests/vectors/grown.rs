@@ -85,10 +85,10 @@ pub(super) const VECTORS: &[Vector] = &[
     }),
 ];
 
-const RULE: &str = r#"{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":5}]},"create":{"executor":"command","inputs":{"command":["true"]}}}"#;
+pub(super) const RULE: &str = r#"{"id":"again","when":{"if":[{"document":"score","pointer":"/score","op":"<","value":5}]},"create":{"executor":"command","inputs":{"command":["true"]}}}"#;
 
 /// Goes on with the item that the rule creates, which is done, and ends the run.
-fn of_rule(lab: &Lab, mut run: Teller<'_>) {
+pub(super) fn of_rule(lab: &Lab, mut run: Teller<'_>) {
     let made = run.of_rule(0);
     run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
     run.fire(made.id.as_str());

@@ -1,9 +1,15 @@
 //! Keys that may not sign what they signed, or are not trusted, and what people did not say.
 
 use git_handoff::git::codec::{self, Decoded};
+use git_handoff::git::store::Edit;
+use git_handoff::ledger::chain::{self, Draft};
+use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Event, ItemDecided, Role, RunAdmitted};
+use git_handoff::model::entry::{Event, ItemDecided, LogWritten, Role, RunAdmitted};
+use git_handoff::model::format;
+use git_handoff::model::name::RunId;
 
+use super::planned::rest;
 use super::{Vector, stranger};
 use crate::common::lab::{Lab, PLAN, key};
 use crate::common::teller::Teller;
@@ -89,6 +95,45 @@ pub(super) const VECTORS: &[Vector] = &[
         lab.finish(run);
     })
     .asked(BOTH),
+    Vector::new("statement-about-another-run", "a statement about a run of this id with another entry 0", |lab| {
+        let bob = stranger(lab);
+        let honest = decided(&begun(lab, &bob, Role::Approve), &bob);
+        let statement = said(lab, &bob, Digest::of(b"another run"), &honest);
+        let mut run = begun(lab, &bob, Role::Approve);
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..honest }), Vec::new());
+        run.seal();
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new("statement-recorded-twice", "two revisions of a document that hold one statement", |lab| {
+        let bob = stranger(lab);
+        let statement = wrote(lab, &bob, Teller::submit(lab, PLAN).write(&lab.signer).links[0].hash);
+        let mut run = Teller::submit(lab, PLAN);
+        let role = RunAdmitted { key: bob.fingerprint(), role: Role::Document, first: None };
+        run.add(Event::RunAdmitted(role), Vec::new());
+        for _ in 0..2 {
+            run.document_with("notes", NOTES, |e| e.said = Some(statement.clone()));
+        }
+        rest(&mut run);
+        lab.finish(run);
+    })
+    .asked(BOTH),
+    Vector::new(
+        "signature-of-small-order",
+        "a run by a key of small order, whose signature fits every message",
+        |lab| {
+            let (public, armour) = crate::verify::eddsa::small_order();
+            let mut run = Teller::honest(lab);
+            let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+            e.writers = vec![git_handoff::ledger::sign::fingerprint(&public)];
+            let mut parents = Vec::new();
+            for link in run.write(&lab.signer).links {
+                let raw = codec::signed(&link.entry, link.tree, &parents, &armour);
+                parents = vec![lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
+            }
+            lab.point_at(parents[0]);
+        },
+    ),
     Vector::new("key-revoked", "an honest run by a key that is revoked", honest).asked(&[
         "--signers",
         "signers",
@@ -121,4 +166,27 @@ pub(super) const BOTH: &[&str] = &["--signers", "signers-of-both"];
 
 fn honest(lab: &Lab) {
     lab.honest();
+}
+
+const NOTES: &[u8] = b"notes\n";
+
+/// Has a key write the document `notes` in its log, and returns the commit.
+fn wrote(lab: &Lab, by: &Signer, first: Digest) -> String {
+    let (run, log) = (RunId::parse(super::RUN).unwrap(), by.fingerprint());
+    let written = LogWritten {
+        log: log.clone(),
+        first,
+        name: "notes".parse().unwrap(),
+        schema: None,
+        sha256: Digest::of(NOTES),
+        oid: lab.store.write_blob(NOTES).unwrap(),
+        size: NOTES.len() as u64,
+        previous: None,
+        made: None,
+    };
+    let head = chain::tip(&lab.store, &format::log_ref(&log)).unwrap();
+    let edits = vec![(format::written_path(&run, &written.name), Edit::Blob(written.oid))];
+    let draft = Draft { about: run.into(), event: Event::LogWritten(written), edits };
+    let (_, links) = lab.writer_with(by).append(&head, vec![draft]).unwrap().publish().unwrap();
+    String::from_utf8(lab.store.read(links[0].commit).unwrap().1).unwrap()
 }

@@ -134,18 +134,22 @@ pub(super) const VECTORS: &[Vector] = &[
             lab.finish(run);
         },
     ),
-    Vector::new("clean-templates", "templates with `forEach`, `each`, `reasons` and `replaces`", |lab| {
-        let mut run = Teller::submit(lab, TEMPLATES);
-        run.fire("split");
-        run.done("split", &[("outputs/a", b"a\n"), ("outputs/b", b"b\n")]);
-        created(&mut run);
-        for item in ["fix-a", "fix-b", "join-a", "join-b"] {
-            run.fire(item);
-            run.done(item, &[("outputs/fixed", b"fixed\n")]);
-        }
-        run.seal();
-        lab.finish(run);
-    }),
+    Vector::new(
+        "clean-templates",
+        "templates with `forEach`, `each`, and `reasons` of an item that did not fail",
+        |lab| {
+            let mut run = Teller::submit(lab, TEMPLATES);
+            run.fire("split");
+            run.done("split", &[("outputs/a", b"a\n"), ("outputs/b", b"b\n")]);
+            created(&mut run);
+            for item in ["fix-a", "fix-b", "join-a", "join-b"] {
+                run.fire(item);
+                run.done(item, &[("outputs/fixed", b"fixed\n")]);
+            }
+            run.seal();
+            lab.finish(run);
+        },
+    ),
 ];
 
 /// For each output, an item and another that takes every output; the key within `each` is that of

@@ -21,6 +21,13 @@ pub(super) const VECTORS: &[Vector] = &[
         let produces = r#""resourceLocks":["build"],"produces":[{"kind":"output","path":"x","schema":"sc@1-rc"}]}"#;
         replanned(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, produces, 1));
     }),
+    Vector::new("plan-with-a-key-twice", "a plan that has the key `queue` twice", |lab| {
+        replanned(lab, &PLAN.replacen('{', r#"{"queue":"other","queue":"default","#, 1));
+    }),
+    Vector::new("plan-too-deep", "a plan of 128 arrays and objects in one another", |lab| {
+        let deep = format!(r#"{{"command":["true"],"deep":{}{}}}"#, "[".repeat(124), "]".repeat(124));
+        replanned(lab, &PLAN.replacen(r#"{"command":["true"]}"#, &deep, 1));
+    }),
     Vector::new("plan-with-an-item-twice", "a plan that has one item twice, named by entry 0", |lab| {
         replanned(lab, &PLAN.replace("edit-b", "edit-a"));
     }),
@@ -180,6 +187,21 @@ pub(super) const VECTORS: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
+    Vector::new("input-of-another-schema", "an item consumed a document of another version than it wants", |lab| {
+        let need = r#"{"from":"@documents","select":{"kind":"document","name":"notes","schema":"report@^2"}}"#;
+        let mut run = Teller::submit(lab, &reading("", need));
+        run.document("notes", Some("report@1.0.0"), b"one\n");
+        read(lab, run);
+    }),
+    Vector::new("input-of-an-item-of-another-schema", "the same, of a document that an item handed over", |lab| {
+        let make = r#"{"id":"make","executor":"command","inputs":{"command":["make"]},
+            "produces":[{"kind":"document","name":"notes","path":"n","schema":"report@1"}]},"#;
+        let need = r#"{"from":"make","select":{"kind":"document","name":"notes","schema":"report@^2"}}"#;
+        let mut run = Teller::submit(lab, &reading(make, need));
+        run.fire("make");
+        run.done("make", &[("outputs/n", b"one\n"), ("documents/notes", b"one\n")]);
+        read(lab, run);
+    }),
     Vector::new("manifest-missing", "the blob of a manifest is missing, in a complete repository", |lab| {
         let told = lab.honest();
         let path = format!("{}:items/edit-b/manifest.json", told.links[3].commit);
@@ -258,4 +280,20 @@ fn remade(lab: &Lab, draft: &mut git_handoff::ledger::chain::Draft, bend: impl F
     bend(&mut manifest);
     e.manifest = Digest::of(&manifest.canonical());
     held.1 = blob(lab, &manifest.canonical());
+}
+
+/// A plan of these items and of one that needs something.
+fn reading(before: &str, need: &str) -> String {
+    format!(
+        r#"{{"id":"handoff-dag-1","items":[{before}{{"id":"read","executor":"command","inputs":{{"command":["read"]}},
+        "needs":{{"it":{need}}}}}]}}"#
+    )
+}
+
+/// Has that item happen, and seals.
+fn read(lab: &Lab, mut run: Teller<'_>) {
+    run.fire("read");
+    run.done("read", &[]);
+    run.seal();
+    lab.finish(run);
 }

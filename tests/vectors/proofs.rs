@@ -1,7 +1,8 @@
 //! Proofs that show what they say, and proofs that do not.
 
-use git_handoff::ledger::prove;
+use git_handoff::git::codec;
 use git_handoff::ledger::sign::Signer;
+use git_handoff::ledger::{merkle, prove};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemDecided, Role};
 use git_handoff::model::format;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::keys::BOTH;
 use super::{TRUSTED, holds, stranger, verdict};
 use crate::common::Environment;
-use crate::common::lab::Lab;
+use crate::common::lab::{Lab, key};
 use crate::common::teller::Teller;
 use crate::people::forged::{begun, decided, first, said};
 use crate::people::seals::{admission, sealed_by};
@@ -89,11 +90,92 @@ pub(super) const VECTORS: &[Vector] = &[
         proof.product.as_mut().unwrap().is.size += 1;
         proof
     }),
+    Vector::new("another-inclusion-path", "an inclusion path with another digest", false, |lab| {
+        lab.honest();
+        let mut proof = of(lab, "edit-a", None);
+        proof.shown[0].path[0] = Digest::of(b"another");
+        proof
+    }),
+    Vector::new("another-inclusion-path-of-entry-0", "the same of entry 0", false, |lab| {
+        lab.honest();
+        let mut proof = of(lab, "edit-a", None);
+        proof.first.path.as_mut().unwrap()[0] = Digest::of(b"another");
+        proof
+    }),
+    Vector::new("another-consistency-path", "a consistency path with another digest", false, |lab| {
+        lab.honest();
+        let mut proof = prove::growth(&lab.store, REFERENCE, 3).unwrap();
+        proof.since.as_mut().unwrap().path[0] = Digest::of(b"another");
+        proof
+    }),
+    Vector::new("another-earlier-root", "an earlier root that the run did not go on from", false, |lab| {
+        lab.honest();
+        let mut proof = prove::growth(&lab.store, REFERENCE, 3).unwrap();
+        proof.since.as_mut().unwrap().root = Digest::of(b"another");
+        proof
+    }),
+    Vector::new(
+        "entries-that-do-not-link",
+        "`prev` of an entry is not the leaf hash of the one before",
+        false,
+        unlinked,
+    ),
+    Vector::new(
+        "admitted-to-another-run",
+        "the admission of the key that sealed names another entry 0",
+        false,
+        |lab| {
+            sealed_by(lab, &stranger(lab), |run, _| {
+                run.add(admission(&stranger(lab), Role::Seal, Some(Digest::of(b"another"))), Vec::new());
+            });
+            of(lab, "build", None)
+        },
+    )
+    .asked(BOTH),
+    Vector::new("admitted-by-a-later-owner", "the admission is signed by an owner that came later", false, |lab| {
+        let eve = key(lab.path(), 3);
+        sealed_by(lab, &stranger(lab), |run, first| {
+            run.add(admission(&eve, Role::Own, None), Vec::new());
+            run.add(admission(&stranger(lab), Role::Seal, Some(first)), Vec::new());
+            run.by(&eve);
+        });
+        of(lab, "build", None)
+    })
+    .asked(BOTH),
+    Vector::new("decided-with-another-statement", "the statement in a decision says something else", false, |lab| {
+        let bob = stranger(lab);
+        let event = decided(&begun(lab, &bob, Role::Approve), &bob);
+        let other = ItemDecided { message: Some("only the draft".to_owned()), ..event.clone() };
+        let statement = said(lab, &bob, first(lab, &bob), &other);
+        let mut run = begun(lab, &bob, Role::Approve);
+        run.add(Event::ItemDecided(ItemDecided { said: Some(statement), ..event }), Vec::new());
+        run.seal();
+        lab.finish(run);
+        of(lab, "sign-off", None)
+    })
+    .asked(BOTH),
 ];
 
 fn of(lab: &Lab, item: &str, product: Option<&str>) -> Proof {
     let product: Option<ProductKey> = product.map(|product| product.parse().unwrap());
     prove::item(&lab.store, REFERENCE, &item.parse().unwrap(), product.as_ref()).unwrap()
+}
+
+/// A proof whose entry 2 does not name entry 1, under a root that a seal says.
+fn unlinked(lab: &Lab) -> Proof {
+    let mut links = Teller::honest(lab).write(&lab.signer).links;
+    links[2].entry.prev = Some(Digest::of(b"another"));
+    links[2].hash = links[2].entry.hash();
+    let root = merkle::root(links[..5].iter().map(|link| link.hash));
+    let parents = [links[4].commit];
+    let seal = &mut links[5];
+    let Event::RunSealed(e) = &mut seal.entry.event else { panic!() };
+    e.root = root;
+    seal.hash = seal.entry.hash();
+    let signature = lab.signer.sign(&codec::payload(&seal.entry, seal.tree, &parents)).unwrap();
+    let raw = codec::signed(&seal.entry, seal.tree, &parents, &signature);
+    seal.commit = lab.store.write(gix::objs::Kind::Commit, &raw).unwrap();
+    prove::item_of(&lab.store, &links, &"edit-a".parse().unwrap(), None).unwrap()
 }
 
 fn admitted(lab: &Lab) -> Proof {

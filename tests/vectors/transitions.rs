@@ -88,6 +88,43 @@ pub(super) const VECTORS: &[Vector] = &[
         run.drafts.push(seal);
         lab.finish(run);
     }),
+    Vector::new("illegal-again-after-the-end", "an operator asks for an item after the run was closed", |lab| {
+        let mut run = super::clean::failed(lab);
+        let seal = run.drafts.pop().unwrap();
+        run.state.sealed = false;
+        run.requeue("edit-a", Again::Operator);
+        run.drafts.push(seal);
+        counted(&mut run, &[("skipped", 1)]);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-admission-after-the-end", "a key is admitted after the run was closed", |lab| {
+        let mut run = super::clean::failed(lab);
+        let seal = run.drafts.pop().unwrap();
+        let key = stranger(lab).fingerprint();
+        run.add(Event::RunAdmitted(RunAdmitted { key, role: Role::Document, first: None }), Vec::new());
+        run.drafts.push(seal);
+        lab.finish(run);
+    }),
+    Vector::new("illegal-document-of-other-bytes", "an item hands over a document that is not its output", |lab| {
+        let declared = r#""resourceLocks":["build"],"produces":[{"kind":"document","name":"notes","path":"n"}]}"#;
+        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, declared, 1));
+        run.fire("edit-a");
+        run.done("edit-a", &[("patch", b"diff\n"), ("documents/notes", b"two\n"), ("outputs/n", b"one\n")]);
+        run.fire("edit-b");
+        run.done("edit-b", &[]);
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("illegal-decision-too-early", "a decision before what it is about is done", |lab| {
+        let mut run = Teller::submit(lab, crate::people::forged::PLAN);
+        let event = decided(&run, &lab.signer);
+        run.add(Event::ItemDecided(event), Vec::new());
+        run.fire("build");
+        run.done("build", &[]);
+        run.seal();
+        counted(&mut run, &[("done", 2)]);
+        lab.finish(run);
+    }),
     Vector::new("illegal-end-twice", "a run that is closed twice", |lab| {
         let mut run = super::clean::failed(lab);
         let seal = run.drafts.pop().unwrap();

@@ -5,15 +5,16 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::common::lab::{Lab, assert_fails, assert_intact, relink};
-use crate::common::teller::Told;
+use crate::common::lab::{Lab, assert_fails, assert_intact, blob, relink};
+use crate::common::teller::{Teller, Told};
 
 use git_handoff::git::codec;
 use git_handoff::git::refs;
+use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;
-use git_handoff::verify::{Error, Failure, State};
+use git_handoff::verify::{Code, Error, Failure, State};
 
 const RUN: &str = "refs/handoff/runs/handoff-dag-1";
 
@@ -280,4 +281,42 @@ fn a_large_blob_is_copied_as_it_is_stored() {
     let mut copied = Vec::new();
     lab.store.copy_blob(oid, &mut copied).unwrap();
     assert!(copied == large);
+}
+
+#[test]
+fn a_parent_that_is_no_commit_cuts_the_chain_off() {
+    let lab = Lab::new();
+    let told = lab.honest();
+    let mut parents = vec![lab.store.write_blob(b"no commit\n").unwrap()];
+    for link in &told.links {
+        let signature = lab.signer.sign(&codec::payload(&link.entry, link.tree, &parents)).unwrap();
+        let raw = codec::signed(&link.entry, link.tree, &parents, &signature);
+        parents = vec![lab.store.write(gix::objs::Kind::Commit, &raw).unwrap()];
+    }
+    lab.point_at(parents[0]);
+    let report = lab.verify();
+    assert_fails(&report, "chain", "is a blob, not a commit");
+    assert_eq!(report.row("chain").unwrap().codes, [Code::Object]);
+    for row in ["root", "anchor", "handoff", "plan", "manifest"] {
+        assert_eq!(report.row(row).unwrap().state, State::NotApplicable, "{row}");
+    }
+}
+
+#[test]
+fn a_second_submission_does_not_exchange_the_plan() {
+    let lab = Lab::new();
+    let mut run = Teller::honest(&lab);
+    let Draft { about, event, edits } = &run.drafts[0];
+    let mut edits = edits.clone();
+    edits.iter_mut().for_each(|(path, edit)| {
+        if path == "plan.json" {
+            *edit = blob(&lab, b"{}");
+        }
+    });
+    let second = Draft { about: about.clone(), event: event.clone(), edits };
+    run.drafts.insert(3, second);
+    lab.finish(run);
+    let report = lab.verify();
+    assert_eq!(report.row("chain").unwrap().codes, [Code::Misplaced]);
+    assert_eq!(report.row("plan").unwrap().codes, [Code::Transition], "{}", report.to_text(false));
 }

@@ -1,0 +1,257 @@
+//! Rules that did what they say, and people, attempts and ends that count: each clause by itself.
+
+use git_handoff::ledger::chain::Draft;
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Again, Cause, Decision, Event, ItemDecided, Outcome, Role, RunConcluded};
+
+use git_handoff::model::format;
+
+use super::grown::{RULE, of_rule, plan};
+use super::keys::BOTH;
+use super::others::created;
+use super::planned::{counted, rest};
+use super::{Vector, stranger};
+use crate::common::lab::{Lab, PLAN, blob};
+use crate::common::teller::Teller;
+use crate::people::forged::decided;
+use crate::people::seals::{admission, sealed_by};
+
+const PATCH: &[(&str, &[u8])] = &[("patch", b"diff\n")];
+
+pub(super) const CLEAN: &[Vector] = &[
+    Vector::new(
+        "clean-templates-that-replace",
+        "a template with `{{n}}`, `replaces`, `reasons` and `optional`, and one with `each` and `survivors`",
+        |lab| {
+            let mut run = Teller::submit(lab, REPLACING);
+            run.fire("split");
+            run.done("split", &[("outputs/a", b"a\n"), ("outputs/b", b"b\n")]);
+            run.fire("make-a");
+            run.done("make-a", &[("outputs/made", b"made\n")]);
+            run.fire("make-b");
+            run.fail("make-b");
+            created(&mut run);
+            run.fire("join-1");
+            run.done("join-1", &[("outputs/x", b"x\n")]);
+            run.fire("redo-1");
+            run.done("redo-1", PATCH);
+            run.seal();
+            lab.finish(run);
+        },
+    ),
+    Vector::new(
+        "clean-name-clash",
+        "a rule would create two items of one name, and says so in words of its own",
+        |lab| {
+            clash(lab, Some("in words of its own"));
+        },
+    ),
+    Vector::new("clean-closed-early", "a run closed although a rule still creates an item", |lab| {
+        let rule = r#"{"id":"more","when":{"items":[{"items":["edit-b"],"are":"green"}]},"create":[{"item":{"id":"review","executor":"command","inputs":{"command":["true"]}}}]}"#;
+        closed(lab, rule, &[]);
+    }),
+    Vector::new(
+        "clean-stopped-by-closing",
+        "a run closed although a rule that looks at a document still acts",
+        |lab| {
+            closed(lab, RULE, &[b"{\"score\":3}\n"]);
+        },
+    ),
+    Vector::new("clean-stopped-by-no-number", "a rule compares what is no number; the run was closed", |lab| {
+        closed(lab, RULE, &[b"{\"score\":\"bad\"}\n"]);
+    }),
+    Vector::new(
+        "clean-stopped-by-rounds",
+        "a rule created as much as it may, and acts again; the run was closed",
+        |lab| {
+            let mut run = Teller::submit(lab, &plan(RULE));
+            run.document("score", None, b"{\"score\":3}\n");
+            let made = run.of_rule(0);
+            run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
+            run.fire(made.id.as_str());
+            run.done(made.id.as_str(), PATCH);
+            run.document("score", None, b"{\"score\":2}\n");
+            both(&mut run);
+            run.close();
+            run.seal();
+            lab.finish(run);
+        },
+    ),
+    Vector::new("clean-word-taken-back", "a rule had the run say a word, and its item was done later", |lab| {
+        let rule = r#"{"id":"broke","when":{"items":[{"items":["edit-a"],"are":"failed"}]},"outcome":"broken"}"#;
+        let mut run = Teller::submit(lab, &plan(rule));
+        run.fire("edit-a");
+        run.fail("edit-a");
+        let said = RunConcluded { rule: "broke".parse().unwrap(), outcome: "broken".to_owned(), detail: None };
+        run.add(Event::RunConcluded(said), Vec::new());
+        run.requeue("edit-a", Again::Operator);
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("clean-attempts", "`maxAttempts` is 1: a crash does not count, and an operator begins anew", |lab| {
+        let one = r#""resourceLocks":["build"],"maxAttempts":1}"#;
+        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Crash);
+        run.fire("edit-a");
+        run.fail("edit-a");
+        run.requeue("edit-a", Again::Operator);
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    Vector::new("clean-rejected", "a decision that rejects an item with a message", |lab| {
+        let mut run = Teller::submit(lab, crate::people::forged::PLAN);
+        run.fire("build");
+        run.done("build", &[("outputs/report", b"fine\n")]);
+        let (decision, status) = (Decision::Rejected, Outcome::Failed);
+        let message = Some("not yet".to_owned());
+        let event = ItemDecided { decision, status, message, ..decided(&run, &lab.signer) };
+        run.add(Event::ItemDecided(event), Vec::new());
+        run.close();
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new(
+        "clean-nothing-handed-over",
+        "items without products: one silent, one that declares none, and a gate",
+        |lab| {
+            let item = |id: &str, more: &str| {
+                format!(r#"{{"id":"{id}","executor":"command","inputs":{{"command":["true"]}}{more}}}"#)
+            };
+            let items = [item("silent", ""), item("none", r#","produces":[]"#), item("gate", "")].join(",");
+            let rule = r#"{"id":"g","gate":{"item":"gate"}}"#;
+            let mut run =
+                Teller::submit(lab, &format!(r#"{{"id":"handoff-dag-1","items":[{items}],"rules":[{rule}]}}"#));
+            for item in ["silent", "none", "gate"] {
+                run.fire(item);
+                run.done(item, &[]);
+            }
+            run.seal();
+            lab.finish(run);
+        },
+    ),
+    Vector::new("clean-plan-in-another-form", "the verifier asks for the same plan in another form", |lab| {
+        lab.honest();
+    })
+    .asked(&["--signers", "signers", "--plan", "same-plan.json"]),
+    Vector::new(
+        "clean-beside-a-log-of-a-stranger",
+        "a log of a key that the signers do not name names the run",
+        |lab| {
+            let told = Teller::honest(lab).write(&lab.signer);
+            lab.log(&told, &stranger(lab));
+        },
+    ),
+    Vector::new(
+        "clean-anchored-by-an-admitted-key",
+        "the log of the key that was admitted to seal anchors the run",
+        |lab| {
+            let bob = stranger(lab);
+            let told = sealed_by(lab, &bob, |run, first| {
+                run.add(admission(&bob, Role::Seal, Some(first)), Vec::new());
+            });
+            let own = git_handoff::model::format::log_ref(&lab.signer.fingerprint());
+            lab.git(&["update-ref", "-d", &own]);
+            lab.log(&told, &bob);
+        },
+    )
+    .asked(BOTH),
+];
+
+pub(super) const FORGED: &[Vector] = &[
+    Vector::new("rule-that-clashes-without-a-detail", "a rule says `name-clash` without a detail", |lab| {
+        clash(lab, None);
+    }),
+    Vector::new("rule-with-pipelines", "an item by a rule, whose entry brings a pipeline", |lab| {
+        let mut run = Teller::submit(lab, &plan(RULE));
+        run.document("score", None, b"{\"score\":3}\n");
+        let made = run.of_rule(0);
+        run.extend(Cause::Rule("again".parse().unwrap()), &[made]);
+        let spec = crate::pipeline::forged::SPEC;
+        let Draft { event: Event::RunExtended(e), edits, .. } = run.drafts.last_mut().unwrap() else { panic!() };
+        e.pipelines.insert("p.one".to_owned(), Digest::of(spec));
+        edits.push((format::pipeline_path(Digest::of(spec)), blob(lab, spec)));
+        both(&mut run);
+        run.close();
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("rule-over-a-key-twice", "an item by a rule whose document has a key twice", |lab| {
+        let mut run = Teller::submit(lab, &plan(RULE));
+        run.document("score", None, b"{\"score\":9,\"score\":3}\n");
+        of_rule(lab, run);
+    }),
+    Vector::new(
+        "illegal-dispatch-behind-a-red-copy",
+        "an item needs the patch of the copy of a gate, which is red",
+        |lab| {
+            let mut run = Teller::submit(lab, COPIED);
+            run.fire("check");
+            run.fail("check");
+            run.skip("use");
+            created(&mut run);
+            run.fire("check~2");
+            run.red_with("check~2", PATCH);
+            run.fire("use~2");
+            run.done("use~2", &[]);
+            run.seal();
+            counted(&mut run, &[("done", 2), ("failed", 1), ("skipped", 1)]);
+            lab.finish(run);
+        },
+    ),
+];
+
+const REPLACING: &str = r#"{"id":"handoff-dag-1","items":[
+    {"id":"split","executor":"command","inputs":{"command":["split"]}},
+    {"id":"make-a","executor":"command","inputs":{"command":["make"]}},
+    {"id":"make-b","executor":"command","inputs":{"command":["make"]}}],
+    "rules":[{"id":"mend","when":{"items":[{"items":["make-b"],"are":["failed"]},
+        {"items":["split","make-a","make-b"],"are":"done","op":">=","value":2},
+        {"items":["make-a","make-b"],"have":"made","op":"<","value":2},
+        {"items":["split"],"count":"outputs","op":"==","value":2},
+        {"createdBy":"mend","count":"rounds","op":"!=","value":1}]},"create":[
+        {"item":{"id":"redo-{{n}}","executor":"command","inputs":{"command":["redo"]},"replaces":"make-b",
+                 "needs":{"a":{"from":"split","select":{"kind":"output","path":"a"}},
+                          "log":{"from":"split","select":{"kind":"output","path":"log"}}}},
+         "optional":["log"],"reasons":{"why":"make-b"}},
+        {"item":{"id":"join-{{n}}","executor":"command","inputs":{"command":["join"]}},
+         "each":{"outputsOf":"split","key":"in/{{key}}","from":"make-{{key}}",
+                 "select":{"kind":"output","path":"made"},"survivors":true}}]}]}"#;
+
+const COPIED: &str = r#"{"id":"handoff-dag-1","items":[
+    {"id":"check","executor":"command","inputs":{"command":["check"]}},
+    {"id":"use","executor":"command","inputs":{"command":["use"]},"needs":{"it":{"from":"check","select":{"kind":"patch"}}}}],
+    "rules":[{"id":"retry","when":{"items":[{"items":["check"],"are":"failed"}]},"create":[{"again":"check"}]},
+             {"id":"gate","gate":{"item":"check","blocks":true}}]}"#;
+
+/// Has both items of the plan happen.
+fn both(run: &mut Teller<'_>) {
+    run.fire("edit-a");
+    run.done("edit-a", PATCH);
+    run.fire("edit-b");
+    run.done("edit-b", PATCH);
+}
+
+/// A run with a rule and revisions of the document `score`, which was closed when both items were done.
+fn closed(lab: &Lab, rule: &str, scores: &[&[u8]]) {
+    let mut run = Teller::submit(lab, &plan(rule));
+    scores.iter().for_each(|score| run.document("score", None, score));
+    both(&mut run);
+    run.close();
+    run.seal();
+    lab.finish(run);
+}
+
+/// A run whose rule would create two items of one name.
+fn clash(lab: &Lab, detail: Option<&str>) {
+    let item = r#"{"item":{"id":"twice","executor":"command","inputs":{"command":["true"]}}}"#;
+    let rule =
+        format!(r#"{{"id":"two","when":{{"items":[{{"items":["edit-a"],"are":"done"}}]}},"create":[{item},{item}]}}"#);
+    let mut run = Teller::submit(lab, &plan(&rule));
+    both(&mut run);
+    let detail = detail.map(str::to_owned);
+    let said = RunConcluded { rule: "two".parse().unwrap(), outcome: "name-clash".to_owned(), detail };
+    run.add(Event::RunConcluded(said), Vec::new());
+    run.seal();
+    lab.finish(run);
+}
