@@ -3,18 +3,17 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
-use crate::model::problems::Problems;
 use crate::model::proof::Proof;
 use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
     self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report, Witness,
-    verify_beside, verify_bundle_json, verify_proof,
+    verify_beside, verify_proof,
 };
 
 use super::held::{self, Missed};
@@ -44,8 +43,8 @@ pub enum Base<'a> {
 
 /// What runs, proofs and bundles are verified with.
 pub struct Verification<'r> {
-    repository: &'r Repository,
-    options: Options,
+    pub(crate) repository: &'r Repository,
+    pub(crate) options: Options,
     anchors: Vec<Anchor>,
     means: Means,
 }
@@ -159,11 +158,6 @@ impl<'r> Verification<'r> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask }))
-    }
-
-    /// Verifies an audit bundle of another orchestrator, which must have this root; or says why it is none.
-    pub fn bundle_json(&self, bytes: &[u8], root: Option<Digest>) -> Result<Report, Problems> {
-        verify_bundle_json(bytes, self.repository.own_key().as_ref(), root, &self.options)
     }
 
     /// Verifies what is in a bundle, all or what is named, and hands each report to `told`.
