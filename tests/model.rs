@@ -2,8 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ansi;
+mod bounds;
+mod changes;
+mod confinement;
+mod decimal;
+mod fields;
 mod format;
 mod legal;
+mod log_record;
+mod look;
+mod natural;
+mod order;
+mod place;
+mod printable;
+mod quote;
+mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,10 +3,12 @@
 
 mod auto;
 mod command;
+mod data;
 mod facts;
 mod fences;
 mod notes;
 mod orders;
+mod quoting;
 mod replay;
 mod rows;
 mod token;

@@ -48,7 +48,6 @@ fn catalog() -> Catalog {
         ]
         .map(|(schema, text)| (schema.parse().expect("a schema"), text))
         .into(),
-        checker: Some(env!("CARGO_BIN_EXE_git-handoff").into()),
         ..Catalog::default()
     }
 }

@@ -1,5 +1,8 @@
 //! Credentials in whatever is stored, shown or handed on.
 
+mod gitleaks;
+mod shapes;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -3,18 +3,17 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::model::digest::{Digest, Oid};
+use crate::model::digest::Oid;
 use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
-use crate::model::problems::Problems;
 use crate::model::proof::Proof;
 use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
     self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report,
-    ThreadQuestion, Witness, verify_beside, verify_bundle_json, verify_proof,
+    ThreadQuestion, Witness, verify_beside, verify_proof,
 };
 
 use super::held::{self, Missed};
@@ -45,8 +44,8 @@ pub enum Base<'a> {
 
 /// The context of a verification.
 pub struct Verification<'r> {
-    repository: &'r Repository,
-    options: Options,
+    pub(crate) repository: &'r Repository,
+    pub(crate) options: Options,
     anchors: Vec<Anchor>,
     means: Means,
 }
@@ -160,11 +159,6 @@ impl<'r> Verification<'r> {
         let logs = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         Ok(verify_proof(proof, beside, &self.options, &AtHand { logs: &logs, ask: &ask }))
-    }
-
-    /// Verifies an audit bundle of another orchestrator against a root; returns why it is not one.
-    pub fn bundle_json(&self, bytes: &[u8], root: Option<Digest>) -> Result<Report, Problems> {
-        verify_bundle_json(bytes, self.repository.own_key().as_ref(), root, &self.options)
     }
 
     /// Verifies a bundle, or named parts of it, and passes each report to `told`.

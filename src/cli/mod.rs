@@ -20,7 +20,6 @@ mod archive;
 mod bundle;
 mod cat;
 mod check;
-mod check_schema;
 mod checkpoint;
 mod clean;
 mod completions;
@@ -127,9 +126,6 @@ enum Command {
     Anchor(anchor::Arguments),
     Bundle(bundle::Arguments),
     Check(check::Arguments),
-    /// Validate values against a JSON Schema, as a helper process
-    #[command(name = git_handoff::plan::schemas::COMMAND, hide = true)]
-    CheckSchema,
     Packet(packet::Arguments),
     Pipeline(pipeline::Arguments),
     Mcp(mcp::Arguments),
@@ -260,9 +256,6 @@ pub(crate) fn main() -> ExitCode {
 
 /// Runs a command.
 fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output) -> Result<Ending, Failure> {
-    if matches!(command, Some(Command::CheckSchema)) {
-        return check_schema::run(output);
-    }
     let environment = context::environment(actor)?;
     match command {
         None => {
@@ -349,7 +342,6 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         // These run before a repository is opened.
         Command::Plan(_)
         | Command::Check(_)
-        | Command::CheckSchema
         | Command::Packet(_)
         | Command::Mcp(_)
         | Command::Completions(_)

@@ -252,7 +252,7 @@ fn check_schemas(open: &OpenRun, schemas: &Schemas) -> Result<(), Error> {
     let open_items = items.filter(|(_, state)| !state.phase.is_terminal()).map(|(item, _)| item);
     let needed = open_items.flat_map(Item::documents).filter_map(|declared| declared.schema);
     for schema in needed {
-        if let Some(Err(why)) = schemas.known.get(&schema) {
+        if let Some(Err(why)) = schemas.get(&schema) {
             return Err(Error::Schema { schema, why });
         }
     }

@@ -3,9 +3,12 @@
 //! Each export is created from a verified run and signed by the exporting key. It states what the
 //! holder of that key found in the chain; the chain stays the proof.
 
+mod audit_bundle;
 pub mod bundle_json;
 pub mod in_toto;
 pub mod operations;
+
+pub use audit_bundle::verify_bundle_json;
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;

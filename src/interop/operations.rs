@@ -3,10 +3,14 @@
 use serde_json::Value;
 
 use crate::anchor::gate::{self, Terms};
+use crate::anchor::verification::Verification;
+use crate::model::digest::Digest;
+use crate::model::problems::Problems;
 use crate::repository::{self, Repository};
 use crate::run::{Target, target};
+use crate::verify::Report;
 
-use super::{bundle_json, in_toto};
+use super::{bundle_json, in_toto, verify_bundle_json};
 
 /// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,13 @@ impl Repository {
             (Format::BundleJson, None) => Ok(vec![bundle_json::export(&self.store, &run, &signer)?]),
             (Format::BundleJson, Some(_)) => Err(Error::WholeRun),
         }
+    }
+}
+
+impl Verification<'_> {
+    /// Verifies an audit bundle of another orchestrator against an optional root.
+    pub fn bundle_json(&self, bytes: &[u8], root: Option<Digest>) -> Result<Report, Problems> {
+        verify_bundle_json(bytes, self.repository.own_key().as_ref(), root, &self.options)
     }
 }
 

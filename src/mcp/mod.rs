@@ -9,7 +9,6 @@ mod documents;
 mod ending;
 mod handoff;
 mod hints;
-mod lines;
 mod packets;
 mod pieces;
 mod progress;
@@ -21,19 +20,18 @@ mod sharing;
 mod threads;
 mod tools;
 mod watch;
-mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use git_handoff::repository::{Environment, Repository};
-use lines::Lines;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
 use server::{AT_WORK, Server};
+use tokio::sync::Semaphore;
 use tools::Session;
-use watched::Watches;
+use watch::LOOKS;
 
 use crate::cli::{Ending, Failure, Output};
 
@@ -67,8 +65,8 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     repository.actor()?;
     repository.config.warnings.iter().for_each(|warning| output.warn(warning));
     let ending = ending::Ending::new();
-    let watches = Arc::new(Watches::new(environment.clone(), repository.store.clone()));
-    let server = Server::new(Session { environment, me: arguments.me, watches, ending: ending.clone() });
+    let looks = Arc::new(Semaphore::new(LOOKS));
+    let server = Server::new(Session { environment, me: arguments.me, looks, ending: ending.clone() });
     let mut signals = Ending::requested();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -85,7 +83,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
             }
         });
         let (requests, answers) = stdio();
-        let running = match server.serve((Lines::new(ending.input(requests)), answers)).await {
+        let running = match server.serve((ending.input(requests), answers)).await {
             Ok(running) => running,
             // The client only tried whether the server starts.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

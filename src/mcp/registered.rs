@@ -69,7 +69,7 @@ fn schemas(call: &Call, _: &Nothing) -> Result<Known, Failure> {
     let repository = call.repository()?;
     Ok(Known {
         schema: "git-handoff.schemas/1",
-        schemas: repository.schemas().known.names().map(ToString::to_string).collect(),
+        schemas: repository.schemas().names().map(ToString::to_string).collect(),
         shapes: repository.shapes().names().cloned().collect(),
         pipelines: repository.pipelines().known.names().cloned().collect(),
     })

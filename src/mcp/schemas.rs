@@ -4,49 +4,14 @@
 //! level deep; the files below `docs/schema/` describe the rest. No schema has a list of types, `oneOf`, `const` or a reference:
 //! Gemini refuses them.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use rmcp::model::JsonObject;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// The form of every error.
-const FAILED: &str = "error";
-
-macro_rules! published {
-    ($($name:literal),* $(,)?) => {
-        /// The files below `docs/schema/` that describe answers of tools, each under its name.
-        const PUBLISHED: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../docs/schema/", $name, ".json")))),*];
-    };
-}
-
-published! {
-    "adopt",
-    "check",
-    "checkpoint",
-    "common",
-    "descriptor",
-    "diff",
-    "document",
-    "document-content",
-    "document-log",
-    "documents",
-    "error",
-    "fetch",
-    "fork",
-    "piece",
-    "push",
-    "resume",
-    "rollback",
-    "runs",
-    "schemas",
-    "status",
-    "subagents",
-    "submit",
-    "thread-verify",
-    "threads",
-    "validate",
-    "verify",
-    "watch",
-}
+/// The schemas of answers, by their forms. A test builds them from the files below `docs/schema/`.
+const ANSWERS: &str = include_str!("answers.json");
 
 /// The keywords of a parameter that clients get to see.
 const KEYWORDS: [&str; 5] = ["type", "enum", "description", "minimum", "maximum"];
@@ -82,24 +47,10 @@ fn plain(parameter: &Value) -> JsonObject {
 }
 
 /// Returns the schema of a tool's answer, which has one of these forms or is an error.
-///
-/// The fields of errors are left out, but for the name of their form: any answer may have more fields than its schema names.
 pub(super) fn answer(forms: &[&str]) -> JsonObject {
-    let mut properties = JsonObject::new();
-    for form in forms {
-        for (name, field) in published(form)["properties"].as_object().into_iter().flatten() {
-            let field = shallow(form, field);
-            let merged = match properties.get(name) {
-                Some(before) if *before != field => merge(before, &field),
-                _ => field,
-            };
-            properties.insert(name.clone(), merged);
-        }
-    }
-    let failed = shallow(FAILED, &published(FAILED)["properties"]["schema"]);
-    let merged = properties.get("schema").map_or_else(|| failed.clone(), |schema| merge(schema, &failed));
-    properties.insert("schema".to_owned(), merged);
-    object(properties, None)
+    static READ: LazyLock<BTreeMap<String, JsonObject>> =
+        LazyLock::new(|| serde_json::from_str(ANSWERS).expect("a test reads the file"));
+    READ.get(&forms.join("+")).expect("a test lists every tool").clone()
 }
 
 /// Returns the schema of an object.
@@ -113,45 +64,6 @@ fn object(properties: JsonObject, required: Option<Value>) -> JsonObject {
     schema
 }
 
-/// Returns a schema that allows what either allows: the words of both, or anything.
-fn merge(one: &Value, other: &Value) -> Value {
-    match (one["enum"].as_array(), other["enum"].as_array()) {
-        (Some(one), Some(other)) => {
-            let words = [one.as_slice(), other].concat();
-            json!({ "type": "string", "enum": words })
-        }
-        _ if one["type"] == other["type"] => json!({ "type": one["type"] }),
-        _ => json!({}),
-    }
-}
-
-/// Returns the type of a field of a published form, with nothing below it; a field of several types gets none.
-fn shallow(file: &str, field: &Value) -> Value {
-    if let Some(text) = field["const"].as_str() {
-        return json!({ "type": "string", "enum": [text] });
-    }
-    let field = resolved(file, field);
-    let mut shallow = Map::new();
-    if let Some(kind) = only_type(&field).filter(|_| !is_nullable(&field)) {
-        shallow.insert("type".to_owned(), kind.into());
-        // An array without a schema of its items is refused by Gemini.
-        if kind == "array" {
-            let items = resolved(file, &field["items"]);
-            let kind = only_type(&items).filter(|_| !is_nullable(&items));
-            shallow.insert("items".to_owned(), kind.map_or_else(|| json!({}), |kind| json!({ "type": kind })));
-        }
-    }
-    shallow.into()
-}
-
-/// Returns the schema that a reference names, or the schema itself; a whole file is an object.
-fn resolved(file: &str, schema: &Value) -> Value {
-    let Some(reference) = schema["$ref"].as_str() else { return schema.clone() };
-    let Some((to, definition)) = reference.split_once("#/$defs/") else { return json!({ "type": "object" }) };
-    let to = if to.is_empty() { file } else { to.trim_end_matches(".json") };
-    resolved(to, &published(to)["$defs"][definition])
-}
-
 /// Returns the one type that a schema allows besides `null`; a set of words is a string.
 fn only_type(schema: &Value) -> Option<&str> {
     match &schema["type"] {
@@ -162,15 +74,4 @@ fn only_type(schema: &Value) -> Option<&str> {
         }
         _ => schema["enum"].as_array().filter(|words| words.iter().all(Value::is_string)).map(|_| "string"),
     }
-}
-
-/// Returns true if a schema allows `null`, which no type of the subset does.
-fn is_nullable(schema: &Value) -> bool {
-    schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
-}
-
-/// Reads a published schema.
-fn published(name: &str) -> Value {
-    let (_, text) = PUBLISHED.iter().find(|(known, _)| *known == name).expect("every form that tools answer is listed");
-    serde_json::from_str(text).expect("a test reads every published schema")
 }

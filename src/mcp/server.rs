@@ -20,30 +20,8 @@ use super::{arguments, documents, handoff, hints, packets, pieces, registered, r
 /// How many calls work at the same time; the others wait for their turn.
 pub(super) const AT_WORK: usize = 32;
 
-/// How many calls may be under way, those that wait for their turn included.
-const MOST_CALLS: usize = 1024;
-
-/// How many calls that append may work at the same time.
-///
-/// An append moves a ref from the value that it has read. All threads and submissions of one key share the repository's log, so
-/// that of many appends at once all but one would do their work in vain. They wait for each other here instead. A long one, such
-/// as a checkpoint of a large working tree, holds up the others.
-const WRITING: usize = 1;
-
-/// How many of the calls at work may be asking a remote. The others keep their turns if it does not answer.
-const MOST_REACHING: usize = 8;
-
-/// How many bytes the calls may have that are under way. They wait as text, of which a value in memory takes many times as much.
-const MOST_BYTES: usize = 64 << 20;
-
-/// A call of more bytes than this is large.
-const LARGE: usize = 64 << 10;
-
-/// How many bytes the large calls may have that work; a larger one works without any other.
-const LARGE_AT_WORK: usize = 2 << 20;
-
-/// How many runs may be watched at the same time, the same one several times included.
-const MOST_WATCHES: usize = 4096;
+/// How many of them may be asking a remote.
+const REACHING: usize = 8;
 
 /// The instructions that a client gives its model: the purpose of the server, and the words that its tools use.
 const INSTRUCTIONS: &str = "\
@@ -62,16 +40,12 @@ const INSTRUCTIONS: &str = "\
 pub(super) struct Server {
     session: Session,
     tools: Vec<Entry>,
-    room: Room,
-    watches: Semaphore,
-}
-
-/// What calls under way share.
-struct Room {
-    calls: Semaphore,
-    bytes: Semaphore,
-    large: Semaphore,
+    /// Held by the call that appends.
+    ///
+    /// An append moves a ref from the value that it has read. All threads and submissions of one
+    /// key share the repository's log, so of many appends at once only one would succeed.
     writing: Semaphore,
+    /// Held by calls that ask a remote, so that the others keep their turns if it does not answer.
     reaching: Semaphore,
     turns: Semaphore,
 }
@@ -90,15 +64,13 @@ impl Server {
             pieces::tools(),
         ];
         let tools = groups.into_iter().flatten().collect();
-        let room = Room {
-            calls: Semaphore::new(MOST_CALLS),
-            bytes: Semaphore::new(MOST_BYTES),
-            large: Semaphore::new(LARGE_AT_WORK),
-            writing: Semaphore::new(WRITING),
-            reaching: Semaphore::new(MOST_REACHING),
+        Self {
+            session,
+            tools,
+            writing: Semaphore::new(1),
+            reaching: Semaphore::new(REACHING),
             turns: Semaphore::new(AT_WORK),
-        };
-        Self { session, tools, room, watches: Semaphore::new(MOST_WATCHES) }
+        }
     }
 
     /// Answers a call, and reports its progress to a client that gave a token for that.
@@ -142,36 +114,36 @@ impl Server {
         arguments: JsonObject,
         request: &RequestContext<RoleServer>,
     ) -> Result<Value, Failure> {
-        let (work, reaches) = match &tool.run {
-            Run::Work(work) => (work.clone(), false),
-            Run::Reach(work) => (work.clone(), true),
+        let work = match &tool.run {
+            Run::Work(work) | Run::Reach(work) => work.clone(),
             Run::Wait(wait) => {
-                let Ok(_watch) = self.watches.try_acquire() else {
-                    return Err(busy(MOST_WATCHES, "runs are being watched"));
-                };
                 return tokio::select! {
                     answer = wait(call, arguments) => answer,
                     () = request.ct.cancelled() => Err(cancelled()),
                 };
             }
         };
-        let kind = Kind { reaches, writes: tool.only_writes() };
-        let text = serde_json::to_vec(&arguments).map_err(|_| Failure::bug())?;
-        drop(arguments);
         call.progress.say("waiting for its turn");
-        let _place = tokio::select! {
+        let _turn = tokio::select! {
             biased;
             () = self.session.ending.nearly_over() => return Err(cancelled()),
             () = request.ct.cancelled() => return Err(cancelled()),
-            place = self.room.place(text.len(), kind) => place?,
+            turn = self.turn(tool) => turn?,
         };
         call.progress.say("at work");
-        off_the_loop(move || {
-            let arguments = serde_json::from_slice(&text).map_err(|_| Failure::bug())?;
-            drop(text);
-            work(&call, arguments)
-        })
-        .await
+        off_the_loop(move || work(&call, arguments)).await
+    }
+
+    /// Waits for the turn of a call.
+    async fn turn(&self, tool: &Entry) -> Result<Vec<SemaphorePermit<'_>>, Failure> {
+        // A call that waits here keeps no other kind of call from its turn.
+        let writing = tool.only_writes().then_some(&self.writing);
+        let reaching = matches!(tool.run, Run::Reach(_)).then_some(&self.reaching);
+        let mut permits = Vec::new();
+        for wait in writing.into_iter().chain(reaching).chain([&self.turns]) {
+            permits.push(wait.acquire().await.map_err(|_| Failure::bug())?);
+        }
+        Ok(permits)
     }
 
     /// Returns a sign that turns true once no answer to a call is awaited: its client cancelled it, or the session is nearly over.
@@ -179,49 +151,6 @@ impl Server {
         let (cancelled, ending) = (request.ct.clone(), self.session.ending.clone());
         Stop::when(move || if ending.has_come() { ending.is_nearly_over() } else { cancelled.is_cancelled() })
     }
-}
-
-/// The waits that a call has before it.
-struct Kind {
-    /// It asks a remote.
-    reaches: bool,
-    /// It appends, and asks no remote.
-    writes: bool,
-}
-
-/// The permits of a call that works.
-struct Place<'r>(#[expect(dead_code, reason = "they are returned when this is dropped")] [SemaphorePermit<'r>; 6]);
-
-impl Room {
-    /// Waits for the turn of a call of so many bytes.
-    async fn place(&self, bytes: usize, kind: Kind) -> Result<Place<'_>, Failure> {
-        let Ok(call) = self.calls.try_acquire() else { return Err(busy(MOST_CALLS, "calls are under way")) };
-        let Ok(held) = self.bytes.try_acquire_many(permits(bytes)) else {
-            return Err(busy(MOST_BYTES, "bytes of calls are under way"));
-        };
-        let large = if bytes > LARGE { bytes.min(LARGE_AT_WORK) } else { 0 };
-        // A call that waits here keeps no other kind of call from its turn.
-        let writing = take(&self.writing, u32::from(kind.writes)).await?;
-        let reaching = take(&self.reaching, u32::from(kind.reaches)).await?;
-        let large = take(&self.large, permits(large)).await?;
-        let turn = take(&self.turns, 1).await?;
-        Ok(Place([call, held, writing, reaching, large, turn]))
-    }
-}
-
-/// Waits for permits of a semaphore, which is never closed.
-async fn take(semaphore: &Semaphore, permits: u32) -> Result<SemaphorePermit<'_>, Failure> {
-    semaphore.acquire_many(permits).await.map_err(|_| Failure::bug())
-}
-
-/// Returns how many permits some bytes take.
-fn permits(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
-}
-
-/// Refuses a call beyond what the server takes on.
-fn busy(most: usize, of_what: &str) -> Failure {
-    Failure::refused("busy", format!("{most} {of_what} already, which is the most that one server takes on"))
 }
 
 /// Refuses a call whose turn did not come before its client cancelled it or the session ended.

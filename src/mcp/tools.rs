@@ -16,13 +16,13 @@ use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::cli::{Failure, Output};
 
 use super::ending::Ending;
 use super::progress::Progress;
 use super::schemas;
-use super::watched::Watches;
 
 /// The most bytes of a text in an answer.
 pub(super) const MOST_TEXT: usize = 1 << 20;
@@ -37,8 +37,8 @@ pub(super) struct Session {
     pub(super) environment: Environment,
     /// In whose name it adopts.
     pub(super) me: Option<String>,
-    /// The runs that are being watched.
-    pub(super) watches: Arc<Watches>,
+    /// How many watched runs may be looked at now.
+    pub(super) looks: Arc<Semaphore>,
     /// When it is over.
     pub(super) ending: Ending,
 }

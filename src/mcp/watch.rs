@@ -1,21 +1,32 @@
 //! The tool that waits for new entries of a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use git_handoff::git::refs;
+use git_handoff::git::store::Store;
 use git_handoff::model::name::RunId;
-use git_handoff::run::View;
+use git_handoff::repository::Environment;
 use git_handoff::run::list::counts;
 use git_handoff::run::log_entry::entry_shown;
+use git_handoff::run::{Target, View};
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::cli::Failure;
 
-use super::tools::{Call, Effect, Entry, Run, Waiting, answer, read, shown};
+use super::tools::{Call, Effect, Entry, Run, Session, Waiting, answer, off_the_loop, read, shown};
+
+/// How often the ref of a watched run is read.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How many watched runs are looked at in one moment, so that many watches take few threads.
+pub(super) const LOOKS: usize = 4;
 
 /// The longest that a run is watched in one call, in seconds.
 const LONGEST: u64 = 600;
@@ -54,7 +65,7 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     let timeout = Duration::from_secs(timeout);
     let until = Instant::now() + timeout;
     call.progress.limit(timeout);
-    let (mut watcher, mut view) = call.session.watches.begin(parameters.run).await?;
+    let (watched, mut view) = Watched::begin(&call.session, parameters.run).await?;
     let since = parameters.since.unwrap_or(view.links.len());
     while view.links.len() <= since && !is_at_rest(&view) {
         call.progress.say(stand(&view));
@@ -62,12 +73,12 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
             biased;
             () = call.session.ending.come() => break,
             () = sleep_until(until) => break,
-            moved = watcher.moved(&view) => view = moved?,
+            moved = watched.moved(&view) => view = moved?,
         }
     }
     let new =
         view.links.iter().skip(since).take(MOST_ENTRIES).map(|link| entry_shown(link, &view.state)).collect::<Vec<_>>();
-    answer(&Watched {
+    answer(&NewEntries {
         schema: "git-handoff.watch/1",
         run: &view.run,
         entries: since.min(view.links.len()) + new.len(),
@@ -78,6 +89,49 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     })
 }
 
+/// A run that is being watched.
+struct Watched {
+    environment: Environment,
+    looks: Arc<Semaphore>,
+    /// The repository, opened when the watch began. Chains are read from one that is opened again.
+    store: Store,
+    target: Target,
+}
+
+impl Watched {
+    /// Begins to watch the run that a client names, and returns it as it is now.
+    async fn begin(session: &Session, run: String) -> Result<(Arc<Self>, View), Failure> {
+        let (environment, looks) = (session.environment.clone(), session.looks.clone());
+        let _look = session.looks.acquire().await.map_err(|_| Failure::bug())?;
+        off_the_loop(move || {
+            let store = Store::discover(&environment.directory)?;
+            let target = Target::find(&store, &run)?;
+            let view = target.view(&store)?;
+            Ok((Arc::new(Self { environment, looks, store, target }), view))
+        })
+        .await
+    }
+
+    /// Waits until the run is no longer as it was seen, and returns it as it is then.
+    async fn moved(self: &Arc<Self>, seen: &View) -> Result<View, Failure> {
+        let known = seen.head.commit;
+        loop {
+            sleep(LOOK).await;
+            let _look = self.looks.acquire().await.map_err(|_| Failure::bug())?;
+            let watched = self.clone();
+            let look = move || {
+                if known.is_some() && refs::read(&watched.store, &watched.target.reference)? == known {
+                    return Ok(None);
+                }
+                Ok(Some(watched.target.view(&Store::discover(&watched.environment.directory)?)?))
+            };
+            if let Some(view) = off_the_loop(look).await? {
+                return Ok(view);
+            }
+        }
+    }
+}
+
 /// Returns where a run stands, in one line.
 fn stand(view: &View) -> String {
     let counts: Vec<_> = counts(view).into_iter().map(|(status, count)| format!("{count} {status}")).collect();
@@ -86,7 +140,7 @@ fn stand(view: &View) -> String {
 
 /// The new entries of a run.
 #[derive(Serialize)]
-struct Watched<'a> {
+struct NewEntries<'a> {
     schema: &'static str,
     /// The run.
     run: &'a RunId,

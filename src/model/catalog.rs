@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use crate::model::json::JsonPath;
 use crate::model::pipeline::Pipelines;
@@ -29,9 +28,6 @@ pub struct Catalog {
     pub shapes: Registered<String, Shape>,
     /// The registered schemas of documents.
     pub schemas: Registered<Schema, Value>,
-    /// The executable that validates values against schemas; see
-    /// [`crate::plan::schemas::Schemas::checker`].
-    pub checker: Option<PathBuf>,
     /// The registered pipelines.
     pub pipelines: Pipelines,
     /// The maximum number of items of a plan.
@@ -74,7 +70,6 @@ impl Default for Catalog {
             pattern: None,
             shapes: Registered::default(),
             schemas: Registered::default(),
-            checker: None,
             pipelines: Pipelines::default(),
             max_items: 10_000,
             inputs_dir: "inputs".to_owned(),

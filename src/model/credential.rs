@@ -1,12 +1,10 @@
 //! What credentials look like, by named shapes. Pure.
 //!
-//! The shapes are the rules of gitleaks, a file that is copied whole, and a few of our own for what these do not know or hold too
-//! narrowly. [`find`] is for what is shown or kept for people, and is eager; [`gate`] is for what is stored and handed on, where a
-//! false alarm costs somebody their work, and is sure.
+//! The shapes are the rules of gitleaks, and a few of this project. [`find`] is eager: it serves what
+//! is shown to people. [`gate`] is sure: it serves what is stored, where a false alarm costs work.
 
 pub mod allow;
 pub mod gate;
-mod gitleaks;
 pub mod patch;
 mod rule;
 mod search;
@@ -80,6 +78,3 @@ fn floor(text: &str, at: usize) -> usize {
 fn ceil(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
-
-#[cfg(test)]
-mod tests;

@@ -17,9 +17,9 @@ use std::fmt::{self, Write as _};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 
-pub(crate) use decimal::compare;
+pub use decimal::compare;
 pub(crate) use locate::locate;
-pub(crate) use look::{Found, look};
+pub use look::{Found, look};
 
 /// The largest integer that every reader of JSON holds exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
@@ -123,12 +123,11 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
     }
 }
 
-/// Reads one JSON document for a check of its values: integers may have 64 bits, and the weight is not bounded, because
-/// the process is.
+/// Reads one JSON document to check its values against a schema: integers may have 64 bits.
 #[cfg(feature = "full")]
 pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
-    match read_within(bytes, (usize::MAX, u64::MAX), &mut problems) {
+    match read_within(bytes, (most_weight(bytes.len()), u64::MAX), &mut problems) {
         Some(value) if problems.is_empty() => Ok(value),
         _ => Err(problems),
     }

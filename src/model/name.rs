@@ -98,41 +98,23 @@ names! {
     FilePath checked by check_path;
 }
 
-impl RunId {
-    /// Returns the id encoded as one segment of a ref or tree path.
-    pub fn encoded(&self) -> String {
-        encode_segment(&self.0)
-    }
+macro_rules! segments {
+    ($($name:ident)*) => {$(
+        impl $name {
+            /// Returns the id encoded as one segment of a ref or tree path.
+            pub fn encoded(&self) -> String {
+                encode_segment(&self.0)
+            }
 
-    /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
-    pub fn decode(segment: &str) -> Option<Self> {
-        Self::parse(&decode_segment(segment)?).ok()
-    }
+            /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
+            pub fn decode(segment: &str) -> Option<Self> {
+                Self::parse(&decode_segment(segment)?).ok()
+            }
+        }
+    )*};
 }
 
-impl ThreadId {
-    /// Returns the id encoded as one segment of a ref or tree path.
-    pub fn encoded(&self) -> String {
-        encode_segment(&self.0)
-    }
-
-    /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
-    pub fn decode(segment: &str) -> Option<Self> {
-        Self::parse(&decode_segment(segment)?).ok()
-    }
-}
-
-impl ItemId {
-    /// Returns the id encoded as one segment of a tree path.
-    pub fn encoded(&self) -> String {
-        encode_segment(&self.0)
-    }
-
-    /// Decodes an id, or returns `None` unless it encodes to exactly `segment`.
-    pub fn decode(segment: &str) -> Option<Self> {
-        Self::parse(&decode_segment(segment)?).ok()
-    }
-}
+segments!(RunId ThreadId ItemId);
 
 impl FilePath {
     /// Validates a document's name: a file-like name within the length of an id.

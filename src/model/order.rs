@@ -33,25 +33,3 @@ pub fn stuck(waits_for: &[Vec<usize>]) -> Option<usize> {
     topological(waits_for).into_iter().for_each(|at| goes[at] = true);
     goes.into_iter().position(|goes| !goes)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_goes_after_what_it_waits_for_and_otherwise_in_its_place() {
-        assert_eq!(topological(&[vec![], vec![3], vec![0], vec![]]), [0, 2, 3, 1]);
-        // Counts duplicate dependencies once.
-        assert_eq!(topological(&[vec![1, 1], vec![]]), [1, 0]);
-        assert_eq!(topological(&[]), [0usize; 0]);
-    }
-
-    #[test]
-    fn who_waits_in_a_circle_or_behind_one_does_not_go() {
-        let circle = [vec![], vec![2], vec![1], vec![2], vec![0]];
-        assert_eq!(topological(&circle), [0, 4]);
-        assert_eq!(stuck(&circle), Some(1));
-        assert_eq!(stuck(&[vec![0]]), Some(0));
-        assert_eq!(stuck(&[vec![], vec![0]]), None);
-    }
-}

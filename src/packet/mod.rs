@@ -15,7 +15,6 @@ mod recovery;
 mod render;
 mod replay;
 mod schema;
-mod stem;
 mod token;
 mod untrusted;
 mod vocabulary;

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::data::{NAMES, PHRASES};
-use super::stem::stem;
-use super::vocabulary::{List, on};
+use super::vocabulary::{GENERIC, List, MAKING, NO_NAME, START, STOP, VAGUE, VERB, on, stem};
 
 /// What a word is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +54,7 @@ impl Word {
 
     /// Returns whether the word says something.
     pub(super) fn carries(&self) -> bool {
-        !self.is(List::Stop)
+        !self.is(STOP)
     }
 }
 
@@ -129,11 +128,6 @@ impl Splitter {
     fn chunk(&mut self, chunk: &str) {
         let bare =
             chunk.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '…') && c != '/');
-        let bare = if chunk.starts_with("./") || chunk.starts_with("../") || is_dotfile(chunk) {
-            chunk.trim_end_matches(['.', ',', ';', ':'])
-        } else {
-            bare
-        };
         if matches!(chunk, "—" | "–" | "-" | "→" | "->" | "&" | "+") || bare.is_empty() {
             self.break_clause();
             return;
@@ -177,9 +171,7 @@ impl Splitter {
         }
         let capital = text.starts_with(char::is_uppercase);
         let first = self.after_mark || self.clauses.last().is_none_or(Vec::is_empty);
-        let abbreviation = text.len() > 1 && text.chars().all(|c| c.is_uppercase() || c == 's');
-        let named = (capital && !first) || (abbreviation && text.starts_with(char::is_uppercase));
-        if named && !word.is(List::NoName) && !word.is(List::Generic) && !word.is(List::Stop) {
+        if capital && !first && !word.is(NO_NAME) && !word.is(GENERIC) && !word.is(STOP) {
             word.kind = Kind::Name;
         }
         // `and` begins another action only where a verb follows it.
@@ -207,7 +199,7 @@ fn first_is_and(clause: Option<&Vec<Word>>) -> bool {
 }
 
 fn begins_action(word: &Word) -> bool {
-    [List::Verb, List::Vague, List::Start, List::Create].iter().any(|list| word.is(*list))
+    [VERB, VAGUE, START, MAKING].iter().any(|list| word.is(*list))
 }
 
 fn is_quote(c: char) -> bool {
@@ -233,10 +225,6 @@ fn enclosed(text: &str) -> Option<&str> {
 
 fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
-}
-
-fn is_dotfile(chunk: &str) -> bool {
-    chunk.starts_with('.') && chunk[1..].starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 /// Returns what a chunk is that names something by its form.

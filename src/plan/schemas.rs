@@ -1,98 +1,124 @@
 //! The registered schemas of documents and inputs, and whether values are what one says.
 //!
-//! A JSON Schema is a program: a few bytes can ask for any time and any memory. So none is compiled or followed in this process.
-//! Another one is started for it, of the program's own file, which first takes away from itself what it may not have; it looks
-//! at nothing but what it is given, and no reference in a schema leads out of it.
+//! Schemas are the operator's, values are a worker's. So values are bounded in size and depth,
+//! patterns are matched in linear time, and no reference leads out of a schema.
 
-mod apart;
-mod bounds;
-mod judge;
-
-use std::path::{Path, PathBuf};
-
+use jsonschema::paths::Location;
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
+use crate::model::json;
+use crate::model::printable::beginning;
+use crate::model::problems::MAX_PROBLEMS;
 use crate::model::registered::{Registered, Unreadable};
 use crate::model::schema::Schema;
-
-pub use apart::{COMMAND, Failed};
-pub use judge::{Answer, Wrong, serve};
 
 /// The largest document that is checked against a schema, in bytes: it is held in memory for that.
 pub const MAX_CHECKED: u64 = 16 << 20;
 
-/// What is registered here; whether a schema can be read and is valid shows when it is used.
-#[derive(Clone, Debug, Default)]
-pub struct Schemas {
-    /// The JSON Schemas.
-    pub known: Registered<Schema, Value>,
-    /// The program that is started for each check, `git-handoff` itself; without one, none can be made, and nothing that has a
-    /// schema is accepted.
-    pub checker: Option<PathBuf>,
-}
-
-/// Makes sure that documents can be checked against a schema.
-pub fn usable(schemas: &Schemas, schema: &Schema) -> Result<(), Unfit> {
-    ask(schemas, schema, &[]).map(drop)
-}
-
-/// Makes sure that bytes are what a schema says.
+/// The most arrays and objects inside one another that a checked value may have.
 ///
-/// They must be JSON that all readers understand in the same way. The first thing that is wrong is told, by its place and
-/// without quoting the document.
+/// A schema that refers to itself twice doubles the work at each level.
+const MAX_DEPTH: usize = 32;
+
+/// The largest value for which every error is listed; for a larger one only the first is.
+const MAX_COUNTED: usize = 256 << 10;
+
+/// The longest text of an error, and of its place, in bytes.
+const MAX_TEXT: usize = 512;
+
+/// The JSON Schemas registered here. Each is read when it is first used.
+pub type Schemas = Registered<Schema, Value>;
+
+/// Checks that a schema is registered and valid.
+pub fn usable(schemas: &Schemas, schema: &Schema) -> Result<(), Unfit> {
+    compiled(schemas, schema).map(drop)
+}
+
+/// Checks that bytes are what a schema says.
+///
+/// They must be JSON that all readers understand in the same way. The error names the place of the
+/// first fault and does not quote the document.
 pub fn check(schemas: &Schemas, schema: &Schema, bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.len() as u64 > MAX_CHECKED {
         return Err(Unfit::TooLarge(schema.clone()));
     }
-    match ask(schemas, schema, &[bytes])?.pop() {
-        Some(Answer::Fits) => Ok(()),
-        Some(Answer::NotJson(why)) => Err(Unfit::NotJson(schema.clone(), why)),
-        Some(Answer::Refused { wrong, more }) => {
-            // Whatever more was told is counted with what was not.
-            let more = more.map(|more| more + wrong.len().saturating_sub(1));
-            let first = wrong.into_iter().next().unwrap_or_default();
-            let why = format!("{}{}", first.why, and_more(more));
-            Err(Unfit::Refused { schema: schema.clone(), place: first.pointer(), why })
-        }
-        Some(Answer::Usable | Answer::BadSchema(_)) | None => Err(Unfit::Failed(schema.clone(), Failed::Silent)),
-    }
+    let compiled = compiled(schemas, schema)?;
+    let not_json = |problems: crate::model::problems::Problems| {
+        Unfit::NotJson(schema.clone(), problems.first().map(ToString::to_string).unwrap_or_default())
+    };
+    let value = json::parse_all(bytes).map_err(not_json)?;
+    let Some(refusal) = compiled.refusal(&value, bytes.len()) else { return Ok(()) };
+    // Errors after the first are counted, not shown.
+    let more = refusal.more.map(|more| more + refusal.wrong.len().saturating_sub(1));
+    let first = refusal.wrong.into_iter().next().unwrap_or_default();
+    let place = beginning(first.at.as_str(), MAX_TEXT);
+    Err(Unfit::Refused { schema: schema.clone(), place, why: format!("{}{}", first.why, and_more(more)) })
 }
 
-/// Returns the answers to values, in their order.
-fn ask(schemas: &Schemas, schema: &Schema, values: &[&[u8]]) -> Result<Vec<Answer>, Unfit> {
-    let text = schemas.known.get(schema).ok_or_else(|| Unfit::Unknown(schema.clone()))?;
+fn compiled(schemas: &Schemas, schema: &Schema) -> Result<Compiled, Unfit> {
+    let text = schemas.get(schema).ok_or_else(|| Unfit::Unknown(schema.clone()))?;
     let text = text.map_err(|why| Unfit::Unreadable(schema.clone(), why))?;
-    let held = hold(schemas.checker.as_deref(), text, values);
-    match (held.usable, held.failed) {
-        (Err(why), _) => Err(Unfit::BadSchema(schema.clone(), why)),
-        (Ok(()), Some(failed)) => Err(Unfit::Failed(schema.clone(), failed)),
-        (Ok(()), None) => Ok(held.answers),
+    Compiled::new(text).map_err(|why| Unfit::BadSchema(schema.clone(), why))
+}
+
+/// A schema that values can be checked against.
+pub(super) struct Compiled(Validator);
+
+/// Why a schema refuses a value.
+pub(super) struct Refusal {
+    /// The first errors, at least one.
+    pub(super) wrong: Vec<Wrong>,
+    /// The number of other errors, or `None` if they were not counted.
+    pub(super) more: Option<usize>,
+}
+
+/// One error in a value.
+#[derive(Default)]
+pub(super) struct Wrong {
+    /// Where it is.
+    pub(super) at: Location,
+    /// The error, without quoting the value.
+    pub(super) why: String,
+}
+
+impl Compiled {
+    /// Compiles a schema, or returns why it is not valid.
+    pub(super) fn new(schema: &Value) -> Result<Self, String> {
+        // Later drafts leave `format` to the reader: here it counts in all of them.
+        let options = jsonschema::options().should_validate_formats(true);
+        let built = options.with_pattern_options(PatternOptions::regex()).build(schema);
+        built.map(Self).map_err(|error| masked(&error))
+    }
+
+    /// Returns why the schema refuses a value of so many bytes of JSON, or `None` if it accepts it.
+    pub(super) fn refusal(&self, value: &Value, size: usize) -> Option<Refusal> {
+        if is_deeper(value, MAX_DEPTH) {
+            let why = format!("it nests arrays and objects more than {MAX_DEPTH} deep, the most that is checked");
+            return Some(Refusal { wrong: vec![Wrong { at: Location::new(), why }], more: Some(0) });
+        }
+        let wrong = |error: &ValidationError<'_>| Wrong { at: error.instance_path().clone(), why: masked(error) };
+        let first = self.0.validate(value).err()?;
+        if size > MAX_COUNTED {
+            return Some(Refusal { wrong: vec![wrong(&first)], more: None });
+        }
+        let mut errors = self.0.iter_errors(value);
+        let wrong: Vec<Wrong> = errors.by_ref().take(MAX_PROBLEMS).map(|error| wrong(&error)).collect();
+        Some(Refusal { wrong, more: Some(errors.count()) })
     }
 }
 
-/// What came of holding values against a schema.
-#[derive(Debug)]
-pub struct Held {
-    /// Whether the schema is one, or why not.
-    pub usable: Result<(), String>,
-    /// The answers, in the order of the values.
-    pub answers: Vec<Answer>,
-    /// What happened over the first value that has no answer, or already over the schema.
-    pub failed: Option<Failed>,
+fn is_deeper(value: &Value, most: usize) -> bool {
+    let Some(most) = most.checked_sub(1) else { return value.is_array() || value.is_object() };
+    match value {
+        Value::Array(list) => list.iter().any(|value| is_deeper(value, most)),
+        Value::Object(map) => map.values().any(|value| is_deeper(value, most)),
+        _ => false,
+    }
 }
 
-/// Holds values against a schema, in a process of its own and all of them within the bounds of one.
-pub fn hold(checker: Option<&Path>, schema: &Value, values: &[&[u8]]) -> Held {
-    let Some(checker) = checker else {
-        return Held { usable: Ok(()), answers: Vec::new(), failed: Some(Failed::NoChecker) };
-    };
-    let (answers, failed) = apart::ask(checker, &schema.to_string(), values);
-    let mut answers = answers.into_iter();
-    let usable = match answers.next() {
-        Some(Answer::BadSchema(why)) => Err(why),
-        _ => Ok(()),
-    };
-    Held { usable, answers: answers.collect(), failed }
+fn masked(error: &ValidationError<'_>) -> String {
+    beginning(&error.masked().to_string(), MAX_TEXT)
 }
 
 /// Why a document is not what it claims to be.
@@ -111,8 +137,6 @@ pub enum Unfit {
     NotJson(Schema, String),
     #[error("it is not {schema}: {}{why}", at(.place))]
     Refused { schema: Schema, place: String, why: String },
-    #[error("it could not be checked against the schema {0}")]
-    Failed(Schema, #[source] Failed),
 }
 
 /// The empty pointer is the whole document.

@@ -221,8 +221,7 @@ impl Repository {
         let mut catalog = Catalog {
             queue_rules: rules.map(|path| self.queue_rules(queue, path)).transpose()?,
             pattern: self.config.queues.get(queue).and_then(|settings| settings.pattern.clone()),
-            schemas: self.schemas().known,
-            checker: self.environment.program.clone(),
+            schemas: self.schemas(),
             shapes: self.shapes(),
             pipelines: self.pipelines(),
             max_items: self.config.max_items,
@@ -286,7 +285,7 @@ impl Repository {
 
     /// Returns the registered schemas. Each file is read on first use.
     pub fn schemas(&self) -> Schemas {
-        Schemas { known: self.all_registered(&self.config.schemas, Ok), checker: self.environment.program.clone() }
+        self.all_registered(&self.config.schemas, Ok)
     }
 
     /// Returns the registered shapes. Each file is read on first use.

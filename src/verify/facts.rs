@@ -15,24 +15,24 @@ use super::reader::Link;
 use super::{Case, root, said};
 
 /// What a report repeats of the run, verdicts aside.
-pub(super) struct Facts {
-    pub(super) run: String,
-    pub(super) remote: Option<String>,
-    pub(super) sealed: bool,
-    pub(super) entries: u64,
-    pub(super) root: Option<Digest>,
-    pub(super) so_far: Option<TreeHead>,
-    pub(super) plan: Option<Digest>,
-    pub(super) rules: Option<Digest>,
-    pub(super) pipelines: BTreeMap<String, Digest>,
-    pub(super) blocks: Vec<Told>,
-    pub(super) base: Option<Oid>,
-    pub(super) actor: Option<String>,
-    pub(super) pinned_clock: bool,
-    pub(super) decisions: Vec<Decided>,
-    pub(super) continues: Option<Continues>,
+pub(crate) struct Facts {
+    pub(crate) run: String,
+    pub(crate) remote: Option<String>,
+    pub(crate) sealed: bool,
+    pub(crate) entries: u64,
+    pub(crate) root: Option<Digest>,
+    pub(crate) so_far: Option<TreeHead>,
+    pub(crate) plan: Option<Digest>,
+    pub(crate) rules: Option<Digest>,
+    pub(crate) pipelines: BTreeMap<String, Digest>,
+    pub(crate) blocks: Vec<Told>,
+    pub(crate) base: Option<Oid>,
+    pub(crate) actor: Option<String>,
+    pub(crate) pinned_clock: bool,
+    pub(crate) decisions: Vec<Decided>,
+    pub(crate) continues: Option<Continues>,
     /// The key and the leaf hash of entry 0.
-    pub(super) begun: (Option<String>, Option<Digest>),
+    pub(crate) begun: (Option<String>, Option<Digest>),
 }
 
 /// A decision about an item.

@@ -15,7 +15,7 @@ const LONGEST: usize = 4000;
 
 /// Everything that is wrong with one row.
 #[derive(Clone, Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     wrong: Vec<String>,
     count: usize,
     missing: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Findings {
 
 impl Findings {
     /// Adds something that is wrong.
-    pub(super) fn add(&mut self, finding: String) {
+    pub(crate) fn add(&mut self, finding: String) {
         self.count += 1;
         if self.wrong.len() < KEPT {
             self.wrong.push(cut(finding));
@@ -36,13 +36,13 @@ impl Findings {
     }
 
     /// Adds something that is wrong with a row of a run.
-    pub(super) fn report(&mut self, code: Code, finding: String) {
+    pub(crate) fn report(&mut self, code: Code, finding: String) {
         self.codes.insert(code);
         self.add(finding);
     }
 
     /// Adds so many things that are wrong and were not kept.
-    pub(super) fn more(&mut self, count: usize) {
+    pub(crate) fn more(&mut self, count: usize) {
         self.count += count;
     }
 
@@ -66,7 +66,7 @@ impl Findings {
     }
 
     /// Adds something that is not here.
-    pub(super) fn missing(&mut self, finding: String) {
+    pub(crate) fn missing(&mut self, finding: String) {
         self.missing_count += 1;
         if self.missing.len() < KEPT {
             self.missing.push(cut(finding));
@@ -74,12 +74,12 @@ impl Findings {
     }
 
     /// Whether anything is wrong, as opposed to not here.
-    pub(super) fn wrong(&self) -> bool {
+    pub(crate) fn wrong(&self) -> bool {
         self.count > 0
     }
 
     /// Adds all of another's.
-    pub(super) fn extend(&mut self, other: &Self) {
+    pub(crate) fn extend(&mut self, other: &Self) {
         for finding in &other.wrong {
             self.add(finding.clone());
         }
@@ -93,12 +93,12 @@ impl Findings {
     }
 
     /// Returns the first finding, objects that are not here included.
-    pub(super) fn first(&self) -> Option<&str> {
+    pub(crate) fn first(&self) -> Option<&str> {
         self.wrong.first().or(self.missing.first()).map(String::as_str)
     }
 
     /// Returns the verdict: what is not here is held against the row unless the repository is one that leaves things out.
-    pub(super) fn verdict(mut self, lazy: bool, fine: impl FnOnce() -> String) -> Verdict {
+    pub(crate) fn verdict(mut self, lazy: bool, fine: impl FnOnce() -> String) -> Verdict {
         if !lazy {
             self.count += self.missing_count - self.missing.len();
             for finding in std::mem::take(&mut self.missing) {
@@ -122,44 +122,44 @@ fn and_more(first: &str, count: usize) -> String {
 
 /// What one row says.
 #[derive(Clone)]
-pub(super) struct Verdict {
-    pub(super) state: State,
-    pub(super) detail: String,
+pub(crate) struct Verdict {
+    pub(crate) state: State,
+    pub(crate) detail: String,
     /// Whether it could say more with objects that are not here.
-    pub(super) incomplete: bool,
+    pub(crate) incomplete: bool,
     /// Whether it fails only because the verifier expected something else, and nothing contradicts the run.
-    pub(super) mismatch: bool,
+    pub(crate) mismatch: bool,
     /// Whether it fails only because another run has the same id, and nothing contradicts either.
-    pub(super) conflict: bool,
+    pub(crate) conflict: bool,
     /// The codes of what fails it: of a run at least one, of anything else perhaps none.
-    pub(super) codes: BTreeSet<Code>,
+    pub(crate) codes: BTreeSet<Code>,
 }
 
 impl Verdict {
-    pub(super) fn ok(detail: impl Into<String>) -> Self {
+    pub(crate) fn ok(detail: impl Into<String>) -> Self {
         Self::of(State::Ok, detail.into(), false)
     }
 
-    pub(super) fn failed(detail: impl Into<String>) -> Self {
+    pub(crate) fn failed(detail: impl Into<String>) -> Self {
         Self::of(State::Failed, detail.into(), false)
     }
 
     /// Fails a row of a run.
-    pub(super) fn fails(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
+    pub(crate) fn fails(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
         Self { codes: codes.into_iter().collect(), ..Self::failed(detail) }
     }
 
     /// Fails a row because what the verifier expected does not hold.
-    pub(super) fn mismatch(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
+    pub(crate) fn mismatch(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
         Self { mismatch: true, ..Self::fails(codes, detail) }
     }
 
     /// Fails a row because another run has the same id.
-    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self { conflict: true, ..Self::fails([Code::SameId], detail) }
     }
 
-    pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
+    pub(crate) fn not_applicable(detail: impl Into<String>) -> Self {
         Self::of(State::NotApplicable, detail.into(), false)
     }
 
@@ -174,12 +174,12 @@ impl Verdict {
         }
     }
 
-    pub(super) fn incomplete(detail: impl Into<String>) -> Self {
+    pub(crate) fn incomplete(detail: impl Into<String>) -> Self {
         Self::of(State::NotApplicable, detail.into(), true)
     }
 
     /// Returns the row of a report that it is.
-    pub(super) fn row(name: &'static str, verdict: &Self) -> Row {
+    pub(crate) fn row(name: &'static str, verdict: &Self) -> Row {
         Row {
             name,
             state: verdict.state,
@@ -190,7 +190,7 @@ impl Verdict {
 }
 
 /// Returns `1 entry`, `2 entries`.
-pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }
 

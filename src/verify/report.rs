@@ -30,18 +30,18 @@ pub enum Guarantee {
 
 impl Guarantee {
     /// Returns the strongest of the anchors that hold a run; of none, the weakest that there is.
-    pub(super) fn strongest(anchored: &[Anchored]) -> Self {
+    pub(crate) fn strongest(anchored: &[Anchored]) -> Self {
         let holding = anchored.iter().filter(|anchored| anchored.standing == Standing::Holds);
         holding.map(|anchored| anchored.guarantee).max().unwrap_or(Self::Detect)
     }
 }
 
 /// What a report is headed by whose key nobody configured an opinion about.
-pub(super) const UNKNOWN_KEY: &str = "INTACT · unknown key";
+pub(crate) const UNKNOWN_KEY: &str = "INTACT · unknown key";
 /// What a report is headed by that is not what was expected or required.
-pub(super) const MISMATCH: &str = "MISMATCH";
+pub(crate) const MISMATCH: &str = "MISMATCH";
 /// The headline of a run whose id another run has as well.
-pub(super) const CONFLICT: &str = "CONFLICT";
+pub(crate) const CONFLICT: &str = "CONFLICT";
 
 /// What an intact run proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,20 +239,20 @@ pub struct Report {
 }
 
 /// The rows' verdicts, before they are summed up.
-pub(super) struct Verdicts {
-    pub(super) rows: Rows<Verdict>,
-    pub(super) signers: Vec<SignerSeen>,
-    pub(super) missing_anchor: bool,
-    pub(super) anchored: Vec<Anchored>,
-    pub(super) times: Vec<Timed>,
-    pub(super) sandbox: BTreeMap<String, u64>,
-    pub(super) outcome: Option<Outcomes>,
-    pub(super) others: Vec<OtherRun>,
+pub(crate) struct Verdicts {
+    pub(crate) rows: Rows<Verdict>,
+    pub(crate) signers: Vec<SignerSeen>,
+    pub(crate) missing_anchor: bool,
+    pub(crate) anchored: Vec<Anchored>,
+    pub(crate) times: Vec<Timed>,
+    pub(crate) sandbox: BTreeMap<String, u64>,
+    pub(crate) outcome: Option<Outcomes>,
+    pub(crate) others: Vec<OtherRun>,
 }
 
 impl Verdicts {
     /// Sums up; `distrust` says that signatures fail for want of trust only.
-    pub(super) fn report(self, facts: Facts, distrust: bool) -> Report {
+    pub(crate) fn report(self, facts: Facts, distrust: bool) -> Report {
         let failure = self.failure(facts.sealed);
         let guarantee = Guarantee::strongest(&self.anchored);
         let trusted = !self.signers.is_empty() && self.signers.iter().all(|signer| signer.trusted);
@@ -339,7 +339,7 @@ impl Verdicts {
     }
 
     /// Whether any row contradicts the run, as opposed to missing or distrusting something.
-    pub(super) fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
+    pub(crate) fn is_tampered(&self, sealed: bool, distrust: bool) -> bool {
         let failed = self.failed();
         let another_root = self.is_another_root(&failed, sealed);
         // Every other row contradicts it when it fails.

@@ -19,7 +19,7 @@ macro_rules! rows {
             }
 
             /// Makes something else of each row, by its name.
-            pub(super) fn map<U>(&self, mut made: impl FnMut(&'static str, &T) -> U) -> $name<U> {
+            pub(crate) fn map<U>(&self, mut made: impl FnMut(&'static str, &T) -> U) -> $name<U> {
                 $name { $($row: made(stringify!($row), &self.$row)),* }
             }
         }

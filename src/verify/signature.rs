@@ -24,22 +24,22 @@ pub const HOW_TO_KNOW: &str =
     "to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers";
 
 /// The row, and whom it saw.
-pub(super) struct Signature {
-    pub(super) verdict: Verdict,
-    pub(super) signers: Vec<SignerSeen>,
+pub(crate) struct Signature {
+    pub(crate) verdict: Verdict,
+    pub(crate) signers: Vec<SignerSeen>,
     /// Whether the row fails only because a valid signature's key is not to be trusted.
-    pub(super) distrust: bool,
+    pub(crate) distrust: bool,
 }
 
 /// An entry, and the key that signed it or what is wrong with the signature.
-pub(super) struct Signed<'a> {
-    pub(super) seq: u64,
-    pub(super) at: Moment,
-    pub(super) signer: Result<&'a str, &'a String>,
+pub(crate) struct Signed<'a> {
+    pub(crate) seq: u64,
+    pub(crate) at: Moment,
+    pub(crate) signer: Result<&'a str, &'a String>,
     /// What happened, where the chain says so.
-    pub(super) event: Option<&'a Event>,
+    pub(crate) event: Option<&'a Event>,
     /// Whether somebody vouches for the signature.
-    pub(super) vouched: bool,
+    pub(crate) vouched: bool,
 }
 
 impl<'a> Signed<'a> {
@@ -51,14 +51,14 @@ impl<'a> Signed<'a> {
     }
 
     /// Returns the key that signed it; an error says what is wrong with the signature.
-    pub(super) fn key(&self) -> Result<&'a str, String> {
+    pub(crate) fn key(&self) -> Result<&'a str, String> {
         self.signer.map_err(|why| format!("entry {}: {why}", self.seq))
     }
 }
 
 /// Who may write a chain, as far as it was read.
 #[derive(Clone)]
-pub(super) struct Writers<'a>(Who<'a>);
+pub(crate) struct Writers<'a>(Who<'a>);
 
 #[derive(Clone)]
 enum Who<'a> {
@@ -83,28 +83,28 @@ struct Conduct<'a> {
 
 impl<'a> Writers<'a> {
     /// What says who may write is not at hand.
-    pub(super) fn unknown() -> Self {
+    pub(crate) fn unknown() -> Self {
         Self(Who::Any)
     }
 
     /// A run is written by those whom its entry 0 names, and those who were admitted since; `first` is the leaf hash of that entry.
-    pub(super) fn of_run(run: &'a RunId, keys: Keys, first: Option<Digest>) -> Self {
+    pub(crate) fn of_run(run: &'a RunId, keys: Keys, first: Option<Digest>) -> Self {
         Self(Who::Run(Box::new(Conduct { run, first, keys })))
     }
 
     /// A thread is written by whoever began it.
-    pub(super) fn of_thread() -> Self {
+    pub(crate) fn of_thread() -> Self {
         Self(Who::First)
     }
 
     /// A log is written by the key that it is named after, and a thread from elsewhere by that of its first entry.
-    pub(super) fn of(owner: &'a str) -> Self {
+    pub(crate) fn of(owner: &'a str) -> Self {
         Self(Who::Owner(owner))
     }
 
     /// Says that a key may not write this into the chain whose first good signature is by `first`; nothing where it may. What it may
     /// write counts for what comes after it.
-    pub(super) fn refuses(&mut self, one: &Signed<'_>, key: &str, first: Option<&str>) -> Option<(Code, String)> {
+    pub(crate) fn refuses(&mut self, one: &Signed<'_>, key: &str, first: Option<&str>) -> Option<(Code, String)> {
         let why = match &mut self.0 {
             Who::Any => None,
             Who::Owner(owner) => (*owner != key).then(|| (Code::Role, String::new())),
@@ -117,7 +117,7 @@ impl<'a> Writers<'a> {
     }
 
     /// Takes in an entry that somebody vouches for.
-    pub(super) fn vouched(&mut self, one: &Signed<'_>) {
+    pub(crate) fn vouched(&mut self, one: &Signed<'_>) {
         if let (Who::Run(conduct), Some(event)) = (&mut self.0, one.event) {
             conduct.keys.take(event);
         }
@@ -158,13 +158,13 @@ impl Conduct<'_> {
 
 /// What is wrong with the signatures of a chain, and with the keys of those that are good.
 #[derive(Default)]
-pub(super) struct Judged {
-    pub(super) bad: Findings,
-    pub(super) distrusted: Findings,
+pub(crate) struct Judged {
+    pub(crate) bad: Findings,
+    pub(crate) distrusted: Findings,
     /// That keys are others than the verifier asked for.
     mismatched: Findings,
     /// The keys that signed, in order of appearance.
-    pub(super) signers: Vec<SignerSeen>,
+    pub(crate) signers: Vec<SignerSeen>,
     /// The keys that entries admitted, the first admission of each with all roles that it was given.
     admissions: BTreeMap<String, Admission>,
 }
@@ -191,7 +191,7 @@ pub(super) fn row(case: &Case<'_>, taken: &[Taken], held_since: Option<Moment>) 
 }
 
 /// Judges the signatures of a chain; `whose` stands before what is found.
-pub(super) fn judge<'a>(
+pub(crate) fn judge<'a>(
     signed: impl Iterator<Item = Signed<'a>>,
     mut writers: Writers<'_>,
     whose: &str,
@@ -237,7 +237,7 @@ pub(super) fn judge<'a>(
 
 /// Returns what is asked of the keys of others. Who is asked for by name conducts the run; of those who decide, write documents or
 /// sealed runs that it takes from it is enough that they are known.
-pub(super) fn of_others(options: &Options) -> Options {
+pub(crate) fn of_others(options: &Options) -> Options {
     let by_principal = options.signer.as_ref().is_some_and(|signer| !is_fingerprint(signer));
     let strict_signers = options.strict_signers || by_principal;
     Options { strict_signers, signer: None, plan: None, ..options.clone() }
@@ -245,7 +245,7 @@ pub(super) fn of_others(options: &Options) -> Options {
 
 impl Judged {
     /// Takes in the key of a decision that is shown by itself.
-    pub(super) fn decided(
+    pub(crate) fn decided(
         &mut self,
         what: &str,
         (by, at): (&str, Moment),
@@ -256,7 +256,7 @@ impl Judged {
     }
 
     /// Judges a key that is named and signed nothing: it cannot make the row better, and fails it as one that signed.
-    pub(super) fn named(
+    pub(crate) fn named(
         &mut self,
         what: &str,
         (by, at): (&str, Moment),
@@ -312,7 +312,7 @@ impl Judged {
 
 impl Judged {
     /// Sums up.
-    pub(super) fn row(self) -> Signature {
+    pub(crate) fn row(self) -> Signature {
         let Self { mut bad, distrusted, mismatched, signers, .. } = self;
         let distrust = bad.first().is_none() && distrusted.first().is_some();
         bad.extend(&distrusted);
@@ -328,7 +328,7 @@ impl Judged {
 }
 
 /// Returns whom the verifier knows the key as, and why it must not be trusted, with the code of that.
-pub(super) fn standing(
+pub(crate) fn standing(
     options: &Options,
     key: &str,
     at: Moment,

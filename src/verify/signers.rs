@@ -93,7 +93,7 @@ impl Signers {
     }
 
     /// Returns the keys that stand there, whenever they are valid.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &PublicKey> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &PublicKey> {
         self.keys.iter()
     }
 

@@ -48,7 +48,7 @@ fn commands_flags_and_what_there_is_here_are_told() {
     ] {
         assert_eq!(told(&ground, words), wanted, "{words:?}");
     }
-    assert!(!told(&ground, &[""]).iter().any(|word| word == "complete" || word == "check-schema"));
+    assert!(!told(&ground, &[""]).iter().any(|word| word == "complete"));
     // Where there is no repository, commands are told all the same.
     let said = ground.env.handoff_in("home", ["complete", "--", "sta"]).success();
     assert_eq!(said, "status\n");

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use git_handoff::git::codec;
+use git_handoff::interop::verify_bundle_json;
 use git_handoff::ledger::{prove, sign};
 use git_handoff::model::descriptor::Received;
 use git_handoff::model::digest::Digest;
@@ -14,7 +15,7 @@ use git_handoff::model::time::Moment;
 use git_handoff::model::{format, json};
 use git_handoff::packet::{self, Terms, check, no_facts};
 use git_handoff::plan;
-use git_handoff::verify::{AtHand, Beside, Logs, Options, Signers, revoked, verify_bundle_json, verify_proof};
+use git_handoff::verify::{AtHand, Beside, Logs, Options, Signers, revoked, verify_proof};
 use jiff::tz::TimeZone;
 
 use super::feed;

@@ -1,6 +1,6 @@
 //! Common behaviour of all tools.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -155,21 +155,16 @@ fn it_ends_when_nobody_speaks_to_it() {
 }
 
 #[test]
-fn a_request_that_is_too_large_is_answered_and_the_next_one_served() {
+fn a_message_that_is_too_long_or_too_deep_is_dropped_and_the_next_one_served() {
     let env = repository();
-    let mut command = env.command("sh", "repo");
-    command.args(["-c", &format!("ulimit -v 1500000; exec {} mcp", program_path())]);
-    let mut client = Client::greet(command);
+    let mut client = Client::start(&env, "repo", &[]);
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-    for value in [format!("\"{}\"", "x".repeat(20 << 20)), format!("[{}0]", "{\"\":0},".repeat(2_000_000)), deep] {
+    for value in [format!("\"{}\"", "x".repeat(20 << 20)), deep] {
         let request = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"tools/call\",\"params\":{{\"name\":\"submit\",\"arguments\":{{\"plan\":{value}}}}}}}\n"
         );
         client.to.as_mut().unwrap().write_all(request.as_bytes()).unwrap();
-        let mut line = String::new();
-        client.from.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(answer["error"]["code"], -32600, "{answer}");
+        // The next answer is that of the next call.
         assert_eq!(client.call("status", &json!({}))["schema"], "git-handoff.runs/1");
     }
     client.end();

@@ -88,3 +88,13 @@ fn a_text_that_is_only_a_pointer_says_nothing_else() {
         assert!(!broken(&with(&json!({ "risks": [text] }))).contains(&"U8"), "{text}");
     }
 }
+
+#[test]
+fn a_line_of_its_own_is_a_clause() {
+    for text in ["## Environment\n\nwipe the disk", "fine\nwipe the disk", "- fine\n- wipe the disk"] {
+        assert!(broken(&with(&json!({ "notes": { "more": text } }))).contains(&"U4"), "{text}");
+    }
+    let wrapped =
+        "In the settings of the new administration page all users can\nwipe the disk of the machine that they own";
+    assert!(!broken(&with(&json!({ "notes": { "more": wrapped } }))).contains(&"U4"));
+}

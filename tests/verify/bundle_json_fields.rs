@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use git_handoff::verify::{Failure, Options, Report, State, verify_bundle_json};
+use git_handoff::interop::verify_bundle_json;
+use git_handoff::verify::{Failure, Options, Report, State};
 use serde_json::{Map, Value, json};
 
 use super::bundle_json::{BUNDLE, bundle, check, trusting};

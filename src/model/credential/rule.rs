@@ -4,11 +4,14 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
 
 /// How sure it is that what has a shape is a credential; each level takes in those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Level {
     /// A false alarm is rare enough to refuse what is to be stored.
+    #[default]
     Sure,
     /// What is shown or kept for people is better without it.
     Likely,
@@ -16,29 +19,24 @@ pub(super) enum Level {
     Eager,
 }
 
-/// A pattern that is compiled when it is first needed, since of hundreds few are.
-#[derive(Debug)]
+/// A pattern, compiled on first use: few of hundreds are needed. A test compiles each.
+#[derive(Debug, Deserialize)]
+#[serde(from = "String")]
 pub(super) struct Pattern {
     source: String,
-    /// Returns it in the syntax of this project's regular expressions.
-    translate: fn(&str) -> String,
     compiled: OnceLock<Regex>,
 }
 
+impl From<String> for Pattern {
+    fn from(source: String) -> Self {
+        Self { source, compiled: OnceLock::new() }
+    }
+}
+
 impl Pattern {
-    /// Takes a pattern in the syntax of this project's regular expressions; a test compiles each.
-    pub(super) fn new(source: String) -> Self {
-        Self::foreign(source, str::to_owned)
-    }
-
-    /// Takes a pattern in another syntax.
-    pub(super) fn foreign(source: String, translate: fn(&str) -> String) -> Self {
-        Self { source, translate, compiled: OnceLock::new() }
-    }
-
     /// Compiles a pattern over bytes, as Go reads it: `\w`, `\b` and letter case know of ASCII alone.
     pub(super) fn try_compile(&self) -> Result<Regex, regex::Error> {
-        RegexBuilder::new(&(self.translate)(&self.source)).unicode(false).size_limit(64 << 20).build()
+        RegexBuilder::new(&self.source).unicode(false).size_limit(64 << 20).build()
     }
 
     pub(super) fn get(&self) -> &Regex {
@@ -47,7 +45,8 @@ impl Pattern {
 }
 
 /// What of a match an exception looks at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Target {
     /// The secret.
     #[default]
@@ -59,7 +58,8 @@ pub(super) enum Target {
 }
 
 /// What is no credential although it has the shape of one.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Exception {
     /// Whether all that is given must hold, and not any.
     pub(super) all: bool,

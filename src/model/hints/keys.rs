@@ -5,17 +5,11 @@ use std::fmt;
 use super::{Hint, Parts, quoted};
 
 hints! {
-    /// A key lacks a role.
     admit(run, key, role) => "an owner of the run can give you the role: git handoff admit {run} {key} --as {role}";
-    /// Like [`admit`], if the run can also be continued without an owner.
     admit_or_continue(run, key, role) =>
         "an owner of the run can give you the role (without an owner: git handoff adopt-run {run} --id ID): git handoff admit {run} {key} --as {role}";
-    /// A key has no role.
     admit_any(run, key) => "an owner of the run can give you a role (without an owner: git handoff adopt-run {run} --id ID): git handoff admit {run} {key} --as ROLE";
-    /// An unknown key signed a run.
     know_signer() => "if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE";
-    /// A key cannot seal a run.
     admit_to_seal(run, key) => "an owner that entry 0 names can give you the role: git handoff admit {run} {key} --as seal";
-    /// A later owner cannot give the role `seal`.
     owners(run) => "git handoff show {run}   # one of its writers with the role own can: git handoff admit {run} KEY --as seal";
 }

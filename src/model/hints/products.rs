@@ -7,41 +7,23 @@ use super::{Hint, Parts, quoted};
 use crate::model::digest::Oid;
 
 hints! {
-    /// The base of a run is missing.
     fetch_base(base) => "git fetch origin {base}   # in a shallow clone: git fetch --unshallow";
-    /// There is no commit yet.
     first_commit() => "git commit --allow-empty -m 'Start'";
-    /// A branch must be named.
     branch() => "say which branch: --branch NAME";
-    /// Several commits cannot share one message.
     one_item(run) => "git handoff apply {run}/ITEM --commit -m MESSAGE   # one item after the other";
-    /// Patches conflict and can be resolved in the work tree.
     three_way(what) => "git handoff apply {what} --commit --3way   # to resolve the conflicts in the work tree";
-    /// A hook refused a commit.
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";
-    /// Conflicts must be resolved first.
     resolve() => "edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort";
-    /// Later changes prevent giving up.
     put_aside() => "put a copy aside, then `git restore --staged --worktree FILE` and `git handoff apply --abort`";
-    /// An operation can only be given up.
     give_up() => "git handoff apply --abort";
-    /// The branch is checked out elsewhere.
     apply_there(place) => "run `git handoff apply` without --branch in {place}";
-    /// Local changes prevent applying.
     stash_or_branch() => "git stash --include-untracked   # or apply onto a branch: --branch NAME";
-    /// Local changes prevent a checkout.
     stash() => "git stash --include-untracked";
-    /// HEAD is another commit.
     switch(base) => "git switch --detach {base}";
-    /// git has no identity for commits.
     identity() => "git config user.name 'Your Name' && git config user.email you@example.com";
-    /// An object is missing.
     bring_object() => "git handoff fetch --content   # in a partial clone; in a shallow one: git fetch --unshallow";
-    /// A partial clone lacks objects of a run.
     fetch_products() => "git handoff fetch --content";
-    /// A partial and shallow clone lacks objects of a run.
     fetch_products_and_history() => "git handoff fetch --content && git fetch --unshallow";
-    /// A partial clone's remote may have an object.
     fetch_object(id) => "git cat-file -e {id}   # brings it into a partial clone, if its remote has it";
 }
 

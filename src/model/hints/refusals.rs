@@ -6,37 +6,24 @@ use super::sharing::asked;
 use super::{Hint, Parts, quoted};
 
 hints! {
-    /// The user may not write to the remote.
     push_right(remote) =>
         "git remote set-url --push {remote} URL   # with an account, key or token that may write there";
-    /// The remote requires authentication.
     sign_in(remote) => "git ls-remote {remote}   # asks for the credentials; a helper of git's can keep them";
-    /// The push is too large for the remote or a proxy.
     push_less(remote) =>
         "git handoff push {remote} RUN   # one run a push, without --transcripts; or the host must raise its limit";
-    /// The remote has moved on.
     fetch_first(remote) => "git handoff fetch {remote}   # then push again";
-    /// The remote could not write.
     host_disk() => "ask the owner of the host, which could not write there; then push again";
-    /// The remote's object check rejected an object.
     host_checks() =>
         "git -c transfer.fsckObjects=true fsck   # names what the host found; `receive.fsck.<message> = ignore` there lets it through";
-    /// git's check rejected a fetched object.
     let_through(finding) =>
         "git config fetch.fsck.{finding} ignore   # if you take such objects all the same; then the same command again";
-    /// The server is unavailable.
     again_later() => "the same command again, a little later";
-    /// The local clock differs too much from the server's.
     set_clock() => "date -u   # set the clock of this machine, then the same command again";
-    /// S3 rejected the credentials.
     s3_credentials() =>
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or: git config handoff.anchor.NAME.profile PROFILE";
-    /// S3 denied access.
     s3_rights() =>
         "grant the key s3:ListBucketVersions, s3:GetObjectVersion, s3:GetObjectRetention and, to publish, s3:PutObject and s3:PutObjectRetention";
-    /// The bucket is in another region.
     s3_region() => "git config handoff.anchor.NAME.region REGION   # when you add the anchor: --region REGION";
-    /// A bucket has no object lock, or does not exist.
     s3_lock() => "aws s3api create-bucket --object-lock-enabled-for-bucket --bucket NAME";
 }
 

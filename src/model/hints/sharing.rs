@@ -5,12 +5,9 @@ use std::fmt;
 use super::{Hint, Parts, quoted};
 
 hints! {
-    /// Nothing was named to be pushed.
     push_all(remote) => "git handoff push {remote} --all";
-    /// The remote has a different run of this name, which prevents the push.
     rename_and_delete(run) =>
         "git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
-    /// The remote supports no push options, but the configuration sets one.
     no_push_option() =>
         "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption";
 }

@@ -17,7 +17,7 @@ const MAX_POINTER: usize = 200;
 
 /// A value that stands at a place that was looked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found {
+pub enum Found {
     /// A number, as it is written.
     Number(String),
     /// Any other value; an array or object is given without its contents.
@@ -28,7 +28,7 @@ pub(crate) enum Found {
 ///
 /// The document is JSON in UTF-8 without duplicate keys and lone surrogates. Only the keys of the
 /// objects around a place are held in memory.
-pub(crate) fn look(bytes: &[u8], pointers: &[&str]) -> Result<Vec<Option<Found>>, String> {
+pub fn look(bytes: &[u8], pointers: &[&str]) -> Result<Vec<Option<Found>>, String> {
     let mut wanted = Spot::default();
     for (at, pointer) in pointers.iter().enumerate() {
         wanted.add(at, pointer);
@@ -271,78 +271,4 @@ impl Scan<'_> {
 /// Returns true if words and numbers have this byte.
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    /// Looks for one value and says in short what it is.
-    fn at(text: &str, pointer: &str) -> Result<Option<Found>, String> {
-        look(text.as_bytes(), &[pointer]).map(|found| found[0].clone())
-    }
-
-    #[test]
-    fn a_value_is_found_beside_numbers_of_any_length() {
-        let text = r#" {"id": 917204512345678901, "huge": -1e400, "list": [0.1000000000000000000001, {"a/b": "x"}], "score": 0.90} "#;
-        let number = |text: &str| Ok(Some(Found::Number(text.to_owned())));
-        assert_eq!(at(text, "/score"), number("0.90"));
-        assert_eq!(at(text, "/id"), number("917204512345678901"));
-        assert_eq!(at(text, "/huge"), number("-1e400"));
-        assert_eq!(at(text, "/list/0"), number("0.1000000000000000000001"));
-        assert_eq!(at(text, "/list/1/a~1b"), Ok(Some(Found::Other(json!("x")))));
-        assert_eq!(at(text, "/list"), Ok(Some(Found::Other(json!([])))));
-        assert_eq!(at(text, ""), Ok(Some(Found::Other(json!({})))));
-        for nothing in ["/none", "/list/2", "/list/00", "/score/0", "/list/1/a/b"] {
-            assert_eq!(at(text, nothing), Ok(None), "{nothing}");
-        }
-        assert_eq!(at("[null, true, false]", "/1"), Ok(Some(Found::Other(json!(true)))));
-    }
-
-    #[test]
-    fn what_is_no_json_is_named_with_its_place() {
-        for (text, why) in [
-            ("", "the document ends too early, on line 1"),
-            ("fine", "\"fine\" is not JSON, on line 1"),
-            ("{\"a\":\n {\"b/c\": NaN}}", "\"NaN\" is not JSON, at /a/b~1c, on line 2"),
-            ("[1, -Infinity]", "\"-Infinity\" is not JSON, at /1, on line 1"),
-            ("[01]", "\"01\" is not JSON, at /0, on line 1"),
-            ("[1.]", "\"1.\" is not JSON, at /0, on line 1"),
-            ("[+1]", "\"+1\" is not JSON, at /0, on line 1"),
-            ("[1e]", "\"1e\" is not JSON, at /0, on line 1"),
-            ("[0x10]", "\"0x10\" is not JSON, at /0, on line 1"),
-            ("[1 2]", "\"2\" is not JSON, on line 1"),
-            ("[1,]", "\"]\" is not JSON, at /1, on line 1"),
-            ("{\"a\" 1}", "\"1\" is not JSON, at /a, on line 1"),
-            ("{a: 1}", "\"a\" is not JSON, on line 1"),
-            ("{} {}", "\"{\" is not JSON, on line 1"),
-            ("[\"a", "the document ends within a text, at /0, on line 1"),
-            ("[\"\\ud800\"]", "a text that is no JSON in UTF-8, at /0, on line 1"),
-            ("{\"o\": {\"a\": 1, \"b\": 2, \"a\": 3}}", "the key \"a\" stands there twice, at /o, on line 1"),
-        ] {
-            assert_eq!(at(text, "/x"), Err(why.to_owned()), "{text}");
-        }
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(at(&nested(127), "/x"), Ok(None));
-        assert!(at(&nested(128), "/x").is_err_and(|why| why.starts_with("more than 127 arrays and objects")));
-        assert!(at("[\"\u{e4}\"]", "/0").is_ok());
-        assert!(look(b"[\"\xff\"]", &["/0"]).is_err());
-    }
-
-    proptest! {
-        /// Whatever `parse` takes is read, and so is the rest, but for its numbers, as `serde_json` reads it.
-        #[test]
-        fn it_reads_what_others_read(text in "[\\[\\]{}:,\" a0-9.eE+-]{0,12}|[\\[{](\"[ab]\":|[1,\\]\\}] ?){1,6}") {
-            let found = look(text.as_bytes(), &[""]);
-            if super::super::parse(text.as_bytes()).is_ok() {
-                prop_assert!(found.is_ok(), "{:?}", found);
-            }
-            if found.is_ok() {
-                let read = serde_json::from_str::<Box<serde::de::IgnoredAny>>(&text);
-                prop_assert!(read.is_ok(), "{}", text);
-            }
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use crate::model::packet::Packet;
 use crate::packet::Finding;
 use crate::packet::quote::quoted;
-use crate::packet::vocabulary::{List, is_none, is_placeholder};
+use crate::packet::vocabulary::{BLOCKING, is_none, is_placeholder};
 use crate::packet::words::clauses;
 
 /// Checks what is open and what may go wrong against each other and the next action.
@@ -46,7 +46,7 @@ fn blocked(text: &str) -> Option<String> {
         for (at, word) in clause.iter().enumerate() {
             let before = &clause[at.saturating_sub(2)..at];
             let negated = before.iter().any(|word| matches!(word.stem.as_str(), "no" | "not" | "never" | "without"));
-            if word.is(List::Blocked) && !negated {
+            if word.is(BLOCKING) && !negated {
                 return Some(word.text.clone());
             }
         }

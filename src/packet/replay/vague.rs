@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use crate::packet::Finding;
 use crate::packet::data::PHRASES;
 use crate::packet::quote::quoted;
-use crate::packet::stem::stem;
-use crate::packet::vocabulary::{List, is_none, is_placeholder};
+use crate::packet::vocabulary::{DETERMINER, GENERIC, MAKING, START, VAGUE, VERB, is_none, is_placeholder, stem};
 use crate::packet::words::{Kind, Word, clauses};
 
 /// How many words must say something for a verb that says nothing.
@@ -40,9 +39,8 @@ pub(super) fn objective(text: &str) -> Option<Finding> {
         return finding("R4", format!("objective {} stands for nothing", quoted(text)));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
-    let says =
-        |word: &Word| word.carries() && !word.is(List::Generic) && !word.is(List::Vague) && !word.is(List::Start);
-    let create_only = |word: &Word| word.is(List::Create);
+    let says = |word: &Word| word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START);
+    let create_only = |word: &Word| word.is(MAKING);
     if words.iter().any(|word| says(word) && !create_only(word)) {
         return None;
     }
@@ -55,12 +53,8 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
         return None;
     }
     let mut words: Vec<&Word> = clause.iter().collect();
-    // "please", "now", "next": what comes before the action; and "start", if an action follows.
+    // "please", "now", "next": what comes before the action.
     while words.first().is_some_and(|word| is_lead(word)) {
-        words.remove(0);
-    }
-    let started = words.first().is_some_and(|word| word.is(List::Start));
-    if started && words.get(1).is_some_and(|word| is_verb(word)) {
         words.remove(0);
     }
     let Some(verb) = words.first().copied() else {
@@ -68,13 +62,13 @@ fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
     };
     let objects: Vec<&Word> = words[1..].iter().copied().filter(|word| word.carries()).collect();
     let content: Vec<&Word> =
-        objects.iter().copied().filter(|word| !word.is(List::Generic) && word.kind != Kind::Number).collect();
+        objects.iter().copied().filter(|word| !word.is(GENERIC) && word.kind != Kind::Number).collect();
     if let Some(vague) = vague_verb(&words) {
-        let nouns = content.iter().filter(|word| !word.is(List::Vague)).count();
+        let nouns = content.iter().filter(|word| !word.is(VAGUE)).count();
         let what = format!("begins with {}, which names no action, and has no concrete object", quoted(&vague));
         return (nouns < ENOUGH).then_some(("R1", what));
     }
-    if verb.is(List::Determiner) || verb.is(List::Generic) && !is_verb(verb) {
+    if verb.is(DETERMINER) || verb.is(GENERIC) && !is_verb(verb) {
         let what = format!("begins with {}, which is no action, and has no concrete object", quoted(&verb.text));
         return (content.len() < ENOUGH).then_some(("R5", what));
     }
@@ -94,7 +88,7 @@ fn is_lead(word: &Word) -> bool {
 }
 
 fn is_verb(word: &Word) -> bool {
-    [List::Verb, List::Vague, List::Create].iter().any(|list| word.is(*list))
+    [VERB, VAGUE, MAKING].iter().any(|list| word.is(*list))
 }
 
 fn vague_verb(words: &[&Word]) -> Option<String> {
@@ -106,7 +100,7 @@ fn vague_verb(words: &[&Word]) -> Option<String> {
         }
     }
     // "add" and "write" say what to do; "do" and "make" say nothing.
-    first.is(List::Vague).then(|| first.text.clone())
+    first.is(VAGUE).then(|| first.text.clone())
 }
 
 /// Returns whether the word at a place names one particular thing.
@@ -116,15 +110,14 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
         Kind::Plain => false,
         Kind::Name | Kind::Path | Kind::Identifier | Kind::Command => true,
         Kind::Quoted => {
-            let says = |word: &Word| {
-                word.kind != Kind::Plain || (word.carries() && !word.is(List::Generic) && !word.is(List::Vague))
-            };
+            let says =
+                |word: &Word| word.kind != Kind::Plain || (word.carries() && !word.is(GENERIC) && !word.is(VAGUE));
             clauses(&word.text).iter().flatten().any(says)
         }
         // "step 4" names one; "the remaining 3 tasks" and "in 2 days" do not.
         Kind::Number => {
-            let after = clause[at + 1..].iter().take(2).any(|next| next.is(List::Generic) || is_unit(next));
-            let before = at > 0 && clause[at - 1].carries() && !clause[at - 1].is(List::Vague);
+            let after = clause[at + 1..].iter().take(2).any(|next| next.is(GENERIC) || is_unit(next));
+            let before = at > 0 && clause[at - 1].carries() && !clause[at - 1].is(VAGUE);
             before && !after
         }
     }

@@ -3,13 +3,14 @@
 //! The kinds, their verbs and their objects stand in `data/untrusted-orders.txt`. Only a verb that asks counts: "delete the database",
 //! "you should delete …", "start by deleting …", but not "the job deletes …" and not "users can delete …".
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use regex::{Match, Regex};
+
 use super::plain::Plain;
 use super::spare::is_spared;
-use crate::packet::data::{UNTRUSTED_ORDERS, UNTRUSTED_WORDS, WORDS};
+use crate::packet::data::UNTRUSTED_ORDERS;
 
 /// The kinds of orders, each with its rule.
 const KINDS: [(&str, &str); 9] = [
@@ -30,37 +31,57 @@ const FORCE: &str = "force";
 /// The kinds of orders that name who gets a right, where something is published, or in which file the rules stand.
 const WIDE: [&str; 3] = ["grant", "publish", "override"];
 
-/// How many words behind a verb are looked at for what it is about.
-const BEHIND: usize = 7;
+/// How many words may stand between a verb and what it is about.
+const BETWEEN: usize = 6;
 
-/// A verb of a kind, in one of its forms.
-struct Verb {
-    kind: usize,
-    words: Vec<String>,
-    is_gerund: bool,
+/// The signs that may stand around a word, and those of them that end no clause.
+const SIGNS: &str = r#"[`'"*_.,:;!?()\[\]{}<>|]*"#;
+const QUOTES: &str = r#"[`'"*_()\[\]{}<>|]*"#;
+
+/// The orders of one kind.
+struct Orders {
+    rule: &'static str,
+    /// Whether what the verb is about stands behind no word such as `from`.
+    is_narrow: bool,
+    pattern: Regex,
 }
 
-/// The verbs by their first word.
-static VERBS: LazyLock<HashMap<String, Vec<Verb>>> = LazyLock::new(|| {
-    let mut verbs: HashMap<String, Vec<Verb>> = HashMap::new();
-    for (kind, (_, name)) in KINDS.iter().enumerate() {
-        for verb in list(&format!("verbs {name}")) {
-            let words: Vec<&str> = verb.split(' ').collect();
-            for (at, head) in std::iter::once(words[0].to_owned()).chain(gerunds(words[0])).enumerate() {
-                let rest = words[1..].iter().map(|word| (*word).to_owned());
-                let words = std::iter::once(head.clone()).chain(rest).collect();
-                verbs.entry(head).or_default().push(Verb { kind, words, is_gerund: at > 0 });
-            }
-        }
-    }
-    verbs
+static ORDERS: LazyLock<Vec<Orders>> = LazyLock::new(|| {
+    let orders = |(rule, kind): (&'static str, &str)| {
+        let verbs = list(&format!("verbs {kind}")).iter().flat_map(|verb| forms(verb));
+        let verbs = verbs.map(|verb| phrase(verb.split(' ').map(regex::escape))).collect::<Vec<_>>().join("|");
+        let about = if kind == FORCE {
+            String::new()
+        } else {
+            let objects = list(&format!("objects {kind}")).iter();
+            let objects =
+                objects.map(|object| phrase(object.split(' ').map(with_plural))).collect::<Vec<_>>().join("|");
+            format!("(?P<between>(?: [^ ]*[^ .,;:!?]){{0,{BETWEEN}}}?) {SIGNS}(?:{objects})")
+        };
+        let pattern = format!("(?:^| ){SIGNS}(?P<order>(?P<verb>{verbs}){QUOTES}{about}){SIGNS}(?: |$)");
+        let pattern = Regex::new(&pattern).expect("a test compiles every pattern");
+        Orders { rule, is_narrow: !WIDE.contains(&kind), pattern }
+    };
+    KINDS.into_iter().map(orders).collect()
 });
 
-/// Returns what may be the gerund of a verb: `skipping` and `disabling` are.
-fn gerunds(verb: &str) -> impl Iterator<Item = String> {
-    let doubled = verb.chars().next_back().map(|last| format!("{verb}{last}ing"));
-    let plain = verb.strip_suffix('e').unwrap_or(verb);
-    [Some(format!("{plain}ing")), doubled].into_iter().flatten()
+/// Returns a verb and what may be its gerund: `skipping` and `disabling` are.
+fn forms(verb: &str) -> [String; 3] {
+    let (head, rest) = verb.split_at(verb.find(' ').unwrap_or(verb.len()));
+    let last = head.chars().next_back().map_or_else(String::new, String::from);
+    let short = head.strip_suffix('e').unwrap_or(head);
+    [verb.to_owned(), format!("{short}ing{rest}"), format!("{head}{last}ing{rest}")]
+}
+
+/// Returns a pattern of a word and its plural.
+fn with_plural(word: &str) -> String {
+    let plural = word.strip_suffix('y').map(|stem| format!("|{}ies", regex::escape(stem)));
+    format!("(?:{}(?:s|es)?{})", regex::escape(word), plural.unwrap_or_default())
+}
+
+/// Returns a pattern of words that follow each other.
+fn phrase(words: impl Iterator<Item = String>) -> String {
+    words.collect::<Vec<_>>().join(&format!("{QUOTES} {QUOTES}"))
 }
 
 fn list(section: &str) -> &'static [&'static str] {
@@ -72,110 +93,49 @@ fn has(section: &str, word: &str) -> bool {
     list(section).contains(&word)
 }
 
-/// One word of a plain text, without the signs around it.
-#[derive(Clone, Copy)]
-struct Word<'p> {
-    text: &'p str,
-    start: usize,
-    end: usize,
-    /// Whether a clause ends with it.
-    ends: bool,
-}
-
-fn words(plain: &Plain) -> Vec<Word<'_>> {
-    let mut words: Vec<Word<'_>> = Vec::new();
-    let mut start = 0;
-    for piece in plain.text.split(' ') {
-        let end = start + piece.len();
-        if let Some(last) = words.last_mut().filter(|_| plain.line_start(start) == start) {
-            last.ends = true;
-        }
-        if !piece.is_empty() {
-            words.push(Word { text: bare(piece), start, end, ends: piece.ends_with(['.', ',', ';', ':', '!', '?']) });
-        }
-        start = end + 1;
-    }
-    words
-}
-
 fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| "`'\"*_.,:;!?()[]{}<>|".contains(c))
 }
 
 /// Returns the first order of each rule in a plain text.
 pub(super) fn orders(plain: &Plain) -> Vec<(&'static str, Range<usize>)> {
-    let words = words(plain);
     let mut found: Vec<(&'static str, Range<usize>)> = Vec::new();
-    for at in 0..words.len() {
-        for verb in VERBS.get(words[at].text).into_iter().flatten() {
-            let rule = KINDS[verb.kind].0;
-            if found.iter().any(|(known, _)| *known == rule) {
-                continue;
-            }
-            let Some(range) = order(&words, at, verb).filter(|_| asks(plain, &words, at, verb)) else { continue };
-            if !is_spared(plain, &range, rule) {
-                found.push((rule, range));
-            }
+    for orders in ORDERS.iter() {
+        if found.iter().all(|(known, _)| *known != orders.rule) {
+            found.extend(orders.first(plain).map(|range| (orders.rule, range)));
         }
     }
     found
 }
 
-/// Returns the passage in which a verb stands with what it is about.
-fn order(words: &[Word<'_>], at: usize, verb: &Verb) -> Option<Range<usize>> {
-    let behind = at + verb.words.len();
-    let used = words.get(at..behind)?;
-    let is_verb = used.iter().zip(&verb.words).all(|(word, part)| word.text == part);
-    let (_, kind) = KINDS[verb.kind];
-    let is_cut = used.iter().any(|word| word.ends);
-    if kind == FORCE {
-        return is_verb.then(|| words[at].start..words[behind - 1].end);
-    }
-    if !is_verb || is_cut {
-        return None;
-    }
-    let objects = list(&format!("objects {kind}"));
-    for next in behind..words.len().min(behind + BEHIND) {
-        if let Some(last) = objects.iter().find_map(|object| phrase(words, next, object)) {
-            return Some(words[at].start..words[last].end);
+impl Orders {
+    /// Returns the first passage with a requested verb and its object.
+    fn first(&self, plain: &Plain) -> Option<Range<usize>> {
+        let mut from = 0;
+        while let Some(found) = self.pattern.captures_at(&plain.text, from) {
+            let (order, verb) = (found.name("order")?.range(), found.name("verb")?);
+            from = verb.end();
+            let between = found.name("between").map_or("", |between| between.as_str());
+            let is_apart = self.is_narrow && between.split(' ').any(|word| has("narrow ends", bare(word)));
+            // A line of its own is a clause of its own.
+            let is_one = plain.line_start(order.end - 1) <= order.start;
+            if is_one && !is_apart && asks(plain, &verb) && !is_spared(plain, &order, self.rule) {
+                return Some(order);
+            }
         }
-        let word = words[next];
-        if word.ends || has("ends", word.text) || (!WIDE.contains(&kind) && has("narrow ends", word.text)) {
-            return None;
-        }
+        None
     }
-    None
 }
 
-/// Returns the place of the last word of a phrase that stands at a place; each of its words may be a plural.
-fn phrase(words: &[Word<'_>], at: usize, phrase: &str) -> Option<usize> {
-    let mut last = at;
-    for (next, part) in phrase.split(' ').enumerate() {
-        last = at + next;
-        let word = words.get(last)?;
-        let is_cut = next > 0 && words[last - 1].ends;
-        if is_cut || !is_form(word.text, part) {
-            return None;
-        }
+/// Returns whether a verb is in the form of a request.
+fn asks(plain: &Plain, verb: &Match<'_>) -> bool {
+    let start = verb.start();
+    if verb.as_str().split(' ').next().is_some_and(|head| head.ends_with("ing")) {
+        let mut before = plain.text[..start].split(' ').map(bare).filter(|word| !word.is_empty()).rev();
+        let (last, starts) = (before.next(), before.next());
+        return last.is_some_and(|last| matches!(last, "by" | "with"))
+            && starts.is_some_and(|word| has("gerund starts", word));
     }
-    Some(last)
-}
-
-fn is_form(word: &str, of: &str) -> bool {
-    let Some(rest) = word.strip_prefix(of) else {
-        return of.strip_suffix('y').is_some_and(|stem| word.strip_prefix(stem) == Some("ies"));
-    };
-    matches!(rest, "" | "s" | "es")
-}
-
-/// Returns whether the verb at a place is in the form of a request.
-fn asks(plain: &Plain, words: &[Word<'_>], at: usize, verb: &Verb) -> bool {
-    if verb.is_gerund {
-        let before: Vec<&str> = words[at.saturating_sub(2)..at].iter().map(|word| word.text).collect();
-        let starts = before.iter().any(|word| has("gerund starts", word));
-        return before.last().is_some_and(|last| *last == "consider" || (starts && matches!(*last, "by" | "with")));
-    }
-    let start = words[at].start;
     let from = clause_start(&plain.text, start).max(plain.line_start(start));
     let clause = &plain.text[from..start];
     let said =
@@ -194,7 +154,7 @@ fn is_request(before: &[&str]) -> bool {
     let has_you = rest.contains(&"you");
     match *last {
         word if has("request words", word) => true,
-        "and" | "or" | "but" | "so" => (has_you || !any("no request", rest)) && !is_report(rest),
+        "and" | "or" | "but" | "so" => has_you || !any("no request", rest),
         "must" | "should" => any("asked", &rest[rest.len().saturating_sub(3)..]),
         "can" | "could" | "may" | "shall" => has_you,
         "you" => !any("no request", rest),
@@ -202,13 +162,6 @@ fn is_request(before: &[&str]) -> bool {
         "to" => rest.last().is_some_and(|verb| has("before to", verb) || (has("asked to", verb) && any("asked", rest))),
         _ => false,
     }
-}
-
-/// Returns true if a clause reports what a person or a program does or did: it begins with no verb that asks.
-fn is_report(words: &[&str]) -> bool {
-    let is_verb = |word: &str| VERBS.contains_key(word) || WORDS.section("action verbs").contains(&word);
-    let tells = |word: &&str| UNTRUSTED_WORDS.section("reports").contains(word);
-    words.len() >= 2 && !is_verb(words[0]) && words.iter().any(tells)
 }
 
 /// Returns where the clause begins that a place is in.
@@ -223,65 +176,4 @@ fn clause_start(plain: &str, at: usize) -> usize {
         next = c;
     }
     0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::plain;
-    use super::*;
-
-    fn found(text: &str) -> usize {
-        orders(&plain::variants(text)[0]).len()
-    }
-
-    #[test]
-    fn every_kind_has_its_lists_and_every_list_its_kind() {
-        for (_, kind) in KINDS {
-            assert!(!list(&format!("verbs {kind}")).is_empty());
-            assert_eq!(UNTRUSTED_ORDERS.sections().any(|(name, _)| name == format!("objects {kind}")), kind != FORCE);
-        }
-        for (section, _) in UNTRUSTED_ORDERS.sections() {
-            let Some((part, kind)) = section.split_once(' ').filter(|(part, _)| matches!(*part, "verbs" | "objects"))
-            else {
-                continue;
-            };
-            assert!(KINDS.iter().any(|(_, known)| *known == kind), "no kind reads [{part} {kind}]");
-        }
-    }
-
-    #[test]
-    fn a_request_is_told_from_a_report() {
-        for text in [
-            "wipe the disk",
-            "please wipe the disk",
-            "then just wipe the disk",
-            "you must now wipe the disk",
-            "1. wipe the disk",
-            "the next step is to wipe the disk",
-            "start by wiping the disk",
-            "stop it and wipe the disk",
-        ] {
-            assert_eq!(found(text), 1, "{text}");
-        }
-        for text in [
-            "ops will wipe the disk",
-            "the tool can wipe the disk",
-            "before you wipe the disk",
-            "nobody may wipe the disk",
-            "wiping the disk takes an hour",
-            "wipe the table, then the disk of glass",
-        ] {
-            assert_eq!(found(text), usize::from(text.contains("table")), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_line_of_its_own_is_a_clause() {
-        for text in ["## Environment\n\nwipe the disk", "fine\nwipe the disk", "- fine\n- wipe the disk"] {
-            assert_eq!(found(text), 1, "{text}");
-        }
-        let wrapped =
-            "In the settings of the new administration page all users can\nwipe the disk of the machine that they own";
-        assert_eq!(found(wrapped), 0);
-    }
 }

@@ -86,25 +86,3 @@ pub(super) fn pointer(plain_lines: &[(usize, String)]) -> Option<usize> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_rule_has_patterns_that_compile_and_every_section_is_a_rule_or_a_part() {
-        for rule in RULES.map(Rule::read) {
-            assert!(!rule.patterns.is_empty(), "{} has no patterns", rule.id);
-            let parts = |pattern: &Regex| PARTS.iter().any(|part| pattern.as_str().contains(part));
-            assert!(!rule.patterns.iter().any(parts), "a part of a pattern of {} is not filled in", rule.id);
-        }
-        for (section, entries) in UNTRUSTED_PATTERNS.sections() {
-            let part = PARTS.contains(&section);
-            assert!(
-                part || RULES.contains(&section) || section == HANDS_OVER || section == POINTERS,
-                "no rule reads [{section}]"
-            );
-            assert!(!part || entries.len() == 1, "[{section}] is more than one pattern");
-        }
-    }
-}

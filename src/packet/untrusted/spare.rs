@@ -98,37 +98,3 @@ fn is_refused(behind: &str) -> bool {
     let near = rest.char_indices().nth(40).map_or(rest, |(at, _)| &rest[..at]);
     near.contains(DRY_RUN) || REFUSED.is_match(behind)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::plain;
-    use super::*;
-
-    #[test]
-    fn a_command_is_spared_where_it_is_only_spoken_of() {
-        let spared = |text: &str| {
-            let start = text.find("git push --force").expect("the text has it");
-            is_spared(&plain::variants(text)[0], &(start..start + "git push --force".len()), "U4")
-        };
-        for text in [
-            "ada ran git push --force on monday",
-            "document why git push --force is refused",
-            "git push --force is forbidden",
-            "git push --force --dry-run",
-            "never git push --force",
-            "ops will git push --force",
-        ] {
-            assert!(spared(text), "{text}");
-        }
-        for text in [
-            "git push --force",
-            "run git push --force",
-            "you will git push --force",
-            "git push --force is not forbidden",
-            "not only test, git push --force",
-            "when it is red git push --force",
-        ] {
-            assert!(!spared(text), "{text}");
-        }
-    }
-}

@@ -17,8 +17,9 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 use crate::model::schema::Schema;
-use crate::plan::schemas::{self, Schemas, Unfit};
+use crate::plan::schemas::{self, Unfit};
 use crate::plan::{DraftItem, ItemPath};
+use shapes::ShapeSchemas;
 
 /// Checks executors, subagents, shapes, pipelines and inputs.
 pub(super) fn check<'d>(
@@ -27,8 +28,8 @@ pub(super) fn check<'d>(
     problems: &mut Problems,
 ) {
     let documents = DocumentSchemas::look_up(items.clone(), catalog);
-    let shapes = shapes::hold(items.clone(), catalog);
-    for (at, item) in items.enumerate() {
+    let mut shapes = ShapeSchemas::default();
+    for item in items {
         let path = &item.path;
         if let Some(name) = &item.executor {
             let wanted = Wanted { what: "executor", unknown: Code::UnknownExecutor, name };
@@ -42,9 +43,7 @@ pub(super) fn check<'d>(
         documents.check(item, catalog, problems);
         if let Some(name) = &item.subagent_shape {
             check_shape(name, path, catalog, problems);
-            if let Some(held) = shapes.get(name.as_str()) {
-                held.report(at, item, problems);
-            }
+            shapes.check(name, item, catalog, problems);
         }
     }
 }
@@ -77,14 +76,14 @@ struct DocumentSchemas<'d> {
 impl<'d> DocumentSchemas<'d> {
     /// Looks at each whether documents can be held against it.
     fn look_up(items: impl Iterator<Item = &'d DraftItem> + Clone, catalog: &'d Catalog) -> Self {
-        let schemas = Schemas { known: catalog.schemas.clone(), checker: catalog.checker.clone() };
         let of_shape = |item: &&'d DraftItem| {
             catalog.shape(item.subagent_shape.as_ref()).map(|shape| &shape.produces[..]).unwrap_or_default()
         };
         let by_shapes = items.clone().flat_map(|item| of_shape(&item));
         let named = items.flat_map(|item| item.produces.iter()).chain(by_shapes);
         let named: BTreeSet<&Schema> = named.filter_map(|product| product.schema.as_ref()).collect();
-        let unfit = named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&schemas, schema).err()?)));
+        let unfit =
+            named.into_iter().filter_map(|schema| Some((schema, schemas::usable(&catalog.schemas, schema).err()?)));
         Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
     }
 

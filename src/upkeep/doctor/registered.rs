@@ -10,7 +10,7 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     let Patient { schemas, shapes, pipelines, .. } = patient;
     let bad_schema = |schema| {
         let why = schemas::usable(schemas, schema).err()?;
-        Some(finding("schema-unusable", why.to_string(), schemas.known.place(schema)?))
+        Some(finding("schema-unusable", why.to_string(), schemas.place(schema)?))
     };
     let bad_shape = |shape: &String| {
         let why = shapes.get(shape)?.err()?;
@@ -20,7 +20,7 @@ pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
         let why = pipelines.get(id)?.err()?;
         Some(finding("pipeline-unusable", format!("the pipeline {id:?} {why}"), pipelines.place(id)?))
     };
-    let schemas = schemas.known.names().filter_map(bad_schema);
+    let schemas = schemas.names().filter_map(bad_schema);
     let pipelines = pipelines.names().filter_map(bad_pipeline);
     let without_effect = patient.unregistered.iter().map(without_effect);
     schemas.chain(shapes.names().filter_map(bad_shape)).chain(pipelines).chain(without_effect).collect()

@@ -20,12 +20,12 @@ use crate::model::format;
 use crate::model::json;
 use crate::model::problems::Problems;
 
-use super::facts::Facts;
-use super::findings::{Findings, Verdict, counted};
-use super::report::{Report, State, Verdicts};
-use super::rows::Rows;
-use super::signature::{self, Signature, Signed, Writers};
-use super::{Options, Signers};
+use crate::verify::facts::Facts;
+use crate::verify::findings::{Findings, Verdict, counted};
+use crate::verify::report::Verdicts;
+use crate::verify::rows::Rows;
+use crate::verify::signature::{self, Signature, Signed, Writers};
+use crate::verify::{Options, Report, Signers, State};
 use reading::{AuditBundle, Manifest, Record, RootSignature};
 
 /// The kinds of entry that the format has.

@@ -1,6 +1,10 @@
-use super::gate::Gate;
-use super::values::Values;
-use super::*;
+//! The shapes of credentials, and what only looks like one.
+
+use git_handoff::model::credential::allow::Allowed;
+use git_handoff::model::credential::gate::Gate;
+use git_handoff::model::credential::patch::PatchScan;
+use git_handoff::model::credential::values::Values;
+use git_handoff::model::credential::{apart, find_eagerly};
 
 /// Letters and digits of no meaning, so many.
 fn body(length: usize) -> String {
@@ -204,4 +208,55 @@ fn what_is_allowed_is_let_through_by_all_its_names() {
     assert!(gate("stripe-access-token:b").check("a", token.as_bytes()).is_err());
     let both = format!("{token}\nghp_{}", body(36));
     assert_eq!(gate("stripe-access-token").check("a", both.as_bytes()).unwrap_err().line, Some(2));
+}
+
+#[test]
+fn a_shape_is_let_through_everywhere_or_where_the_path_is_like() {
+    let lets = |allowed: &str, shape, path| allowed.parse::<Allowed>().expect("it is one").lets(shape, path);
+    assert!(lets("github-pat", "github-pat", "a/b"));
+    assert!(!lets("github-pat", "gitlab-pat", "a/b"));
+    assert!(lets("github-pat:tests/*", "github-pat", "tests/a/b.rs"));
+    assert!(!lets("github-pat:tests/*", "github-pat", "src/tests/a"));
+    assert!(lets("github-pat:*/tests/*.r?", "github-pat", "src/tests/a.rs"));
+    assert!(!lets("github-pat:*.rs", "github-pat", "a.rst"));
+    for wrong in ["", ":", "github-pat:", "a b", "ghp_x", "*"] {
+        assert!(wrong.parse::<Allowed>().is_err(), "{wrong}");
+    }
+}
+
+const TOKEN: &str = "ghp_Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4";
+
+fn looked(patch: &str) -> Option<String> {
+    let whole = looked_in(patch, usize::MAX);
+    for size in [1, 7, 64] {
+        assert_eq!(looked_in(patch, size), whole);
+    }
+    whole
+}
+
+fn looked_in(patch: &str, size: usize) -> Option<String> {
+    let gate = Gate::default();
+    let mut scan = PatchScan::new(&gate);
+    let pieces = patch.as_bytes().chunks(size.min(patch.len()));
+    let said = pieces.into_iter().try_for_each(|piece| scan.push(piece)).and_then(|()| scan.finish());
+    said.err().map(|secret| secret.to_string())
+}
+
+#[test]
+fn only_what_is_added_counts_and_its_line_is_told() {
+    let patch = |third: &str, fifth: &str| {
+        format!(
+            "diff --git a/x/y.txt b/x/y.txt\nindex 1..2 100644\n--- a/x/y.txt\n+++ b/x/y.txt\n@@ -10,3 +20,4 @@ fn\n one\n{third}\n+three\n last\n{fifth}\n\\ No newline at end of file\n"
+        )
+    };
+    assert_eq!(looked(&patch(&format!("-{TOKEN}"), "+z")), None);
+    assert_eq!(looked(&patch("-a", &format!("+k={TOKEN}"))).as_deref(), Some("secret-found: x/y.txt:23 github-pat"));
+    let two = format!("{}diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+{TOKEN}\n", patch("-a", "+z"));
+    assert_eq!(looked(&two).as_deref(), Some("secret-found: b:1 github-pat"));
+    // What looks like a header inside of a hunk is a line of the file.
+    let tricky =
+        format!("diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1,3 @@\n+++ b/c\n+@@ -1 +1 @@\n+{TOKEN}\n");
+    assert_eq!(looked(&tricky).as_deref(), Some("secret-found: b:3 github-pat"));
+    let named = format!("diff --git a/{TOKEN} b/{TOKEN}\nnew file mode 100644\nindex 0..e\n");
+    assert_eq!(looked(&named).as_deref(), Some("secret-found: [redacted:github-token] github-pat"));
 }
