@@ -1,4 +1,4 @@
-//! The arguments of a call, held against the schema that clients read.
+//! Validates the arguments of a call against the published schema.
 
 use git_handoff::model::printable::beginning;
 use git_handoff::model::problem::nearest;
@@ -10,10 +10,10 @@ use crate::cli::Failure;
 /// The longest value that an error repeats, in bytes.
 const SHOWN: usize = 80;
 
-/// Removes the arguments that the tool does not have, and those that are null, as if they had not been given.
+/// Removes unknown and null arguments.
 ///
-/// Clients add arguments of their own, such as Gemini's `wait_for_previous`. Returns notes about those whose name is nearly that
-/// of a parameter: they are probably spelled wrong.
+/// Clients add their own arguments, such as Gemini's `wait_for_previous`. Returns notes about names
+/// that are probably misspelt parameters.
 pub(super) fn take_known(tool: &Tool, arguments: &mut JsonObject) -> Vec<String> {
     let known = parameters(tool);
     let mut notes = Vec::new();

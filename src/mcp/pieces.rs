@@ -1,4 +1,4 @@
-//! The tool that hands out pieces of runs, a part at a time.
+//! The tool that returns pieces of runs in parts.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::cli::Failure;
 
 use super::tools::{Call, Effect, Encoding, Entry, tool};
 
-/// The most bytes of one answer.
+/// The maximum size of an answer, in bytes.
 const MOST: usize = 256 << 10;
 
 /// Returns the tools.
@@ -50,16 +50,16 @@ struct Piece {
 fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
     let repository: Repository = call.repository()?;
     let offset = parameters.offset.unwrap_or(0);
-    // Whom to trust is not for a caller to say.
+    // The caller cannot decide whom to trust.
     let piece = repository.piece(&parameters.what, Terms::default(), &mut |text| call.output().warn(text))?;
     let mut part = Part { skip: offset, size: 0, taken: Vec::new() };
     if let Some(blob) = piece.blob {
-        // All of it is hashed, whatever of it is asked for.
+        // The whole piece is hashed.
         blob.copy(&repository.store, &mut part)?;
     }
     let Part { size, mut taken, .. } = part;
     let mut end = offset.saturating_add(taken.len() as u64);
-    // A letter that is cut in two makes no text.
+    // A split character is not valid text.
     if end < size
         && let Err(error) = std::str::from_utf8(&taken)
         && error.error_len().is_none()
@@ -72,7 +72,7 @@ fn cat(call: &Call, parameters: &Cat) -> Result<Piece, Failure> {
     Ok(Piece { schema: "git-handoff.piece/1", what: parameters.what.clone(), size, offset, next, content, encoding })
 }
 
-/// Keeps a part of what is written to it, and counts all of it.
+/// A writer that keeps a part and counts everything.
 struct Part {
     skip: u64,
     size: u64,

@@ -1,4 +1,4 @@
-//! Tools about what whoever operates the repository registered here.
+//! Tools that list what the operator has registered.
 
 use git_handoff::model::plan::BUILT_IN;
 use rmcp::schemars::{self, JsonSchema};
@@ -31,21 +31,21 @@ pub(super) fn tools() -> Vec<Entry> {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// What items can be run by: what `subagents_list` answers.
+/// The output of `subagents_list`.
 #[derive(Serialize)]
 struct Runnable {
     schema: &'static str,
-    /// For `inputs.subagent` of items of the executor `dispatch`.
+    /// Values of `inputs.subagent` for the executor `dispatch`.
     subagents: Vec<String>,
-    /// Those that a plan may name which is submitted from here.
+    /// Executors that a submitted plan may name.
     executors: Vec<String>,
 }
 
-/// What is registered: what `schemas_list` answers.
+/// The output of `schemas_list`.
 #[derive(Serialize)]
 struct Known {
     schema: &'static str,
-    /// `id@version` of schemas of documents and outputs.
+    /// Schemas of documents and outputs, `id@version`.
     schemas: Vec<String>,
     /// For `subagentShape` of items.
     shapes: Vec<String>,
