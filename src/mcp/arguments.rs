@@ -30,8 +30,8 @@ pub(super) fn take_known(tool: &Tool, arguments: &mut JsonObject) -> Vec<String>
 
 /// Checks that each argument is of the type that its parameter is described with.
 ///
-/// A number without a fraction, such as 60.0, becomes an integer where one is wanted: some clients know no other numbers. An object
-/// may come as text.
+/// An integral number such as 60.0 becomes an integer where one is required, because some clients
+/// know only floats. An object may be given as text.
 pub(super) fn check(tool: &Tool, arguments: &mut JsonObject) -> Result<(), Failure> {
     let Some(parameters) = parameters(tool) else { return Ok(()) };
     for (name, value) in arguments {

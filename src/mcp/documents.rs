@@ -104,7 +104,7 @@ fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
     };
     let wanted = asked.read()?;
     let target = Target::find(&repository.store, asked.run)?;
-    // Whom to trust is not for a caller to say.
+    // The caller cannot decide whom to trust.
     let run = repository.vetted(&target, Terms::default(), &mut |text| call.output().warn(text))?;
     let change = asked.find(&run, &wanted)?;
     check_size("document", change.revision.product.size, || hints::get_document(&parameters.run, &parameters.name))?;

@@ -1,8 +1,8 @@
 //! The end of a session: by the end of standard input, or by a signal.
 //!
-//! When standard input ends, the calls under way get a minute: those that wait for their turn may still have it, and all of them
-//! are answered. Only then does the protocol learn of the end, because it gives up calls that take longer than five seconds. After
-//! a signal, the calls at work are finished, and those that wait are refused.
+//! When standard input ends, running calls get a minute: waiting ones may still start, and all are
+//! answered. Only then is the protocol library told of the end, because it aborts calls after five
+//! seconds. After a signal, running calls are finished and waiting ones refused.
 
 use std::io;
 use std::pin::Pin;
@@ -23,7 +23,8 @@ const LAST_CALLS: Duration = Duration::from_secs(60);
 /// The part of that time during which a call may still begin, or wait for a remote.
 const WAITING: Duration = Duration::from_secs(50);
 
-/// The time that calls at work have after a signal. Whoever sends one often kills the process a few seconds later.
+/// The time for running calls after a signal. The sender often kills the process a few seconds
+/// later.
 const LAST_WORK: Duration = Duration::from_secs(10);
 
 /// The time, once no call is under way, that a client has to read the last answers.
@@ -64,7 +65,7 @@ impl Ending {
         Self { ended: watch::Sender::new(None), calls: watch::Sender::new(0) }
     }
 
-    /// Returns standard input, whose end is the end of the session and is shown only after the last calls.
+    /// Returns standard input, whose end ends the session and is passed on after the last calls.
     pub(super) fn input(&self, from: Stdin) -> Input {
         let (come, quiet) = (self.clone(), self.clone());
         Input {
@@ -127,7 +128,7 @@ impl Ending {
         }
     }
 
-    /// Waits for a moment that follows from how the session ends; a signal may make it an earlier one.
+    /// Waits for a deadline that depends on how the session ends; a signal may bring it forward.
     async fn until(&self, moment: fn(Ended) -> Instant) {
         let mut changes = self.ended.subscribe();
         loop {
@@ -139,7 +140,8 @@ impl Ending {
         }
     }
 
-    /// Waits until the session has ended and nothing is worth waiting for, whether answers are read or not.
+    /// Waits until the session has ended and nothing is left to wait for, even if answers are not
+    /// read.
     pub(super) async fn over(&self) {
         self.come().await;
         self.last_calls().await;

@@ -1,4 +1,4 @@
-//! The tools that a checkpoint changes hands by.
+//! Tools for offering and adopting checkpoints.
 
 use git_handoff::git::remote::Remotes;
 use git_handoff::model::hints;
@@ -75,7 +75,8 @@ fn handoff_checkpoint(call: &Call, parameters: &Handoff) -> Result<Value, Failur
     Ok(offered.descriptor)
 }
 
-/// Adopts on the terms of whoever configured the server: known keys only, clean packets only, from remotes of the repository.
+/// Adopts with the operator's settings: known keys, clean packets, and the repository's remotes
+/// only.
 fn adopt_checkpoint(call: &Call, parameters: &Adopt) -> Result<AdoptedCheckpoint, Failure> {
     let repository = call.repository()?;
     if let Some(from) = &parameters.from

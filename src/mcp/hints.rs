@@ -1,4 +1,4 @@
-//! Hints for agents: the tool to call next and its arguments, or the command that the operator has to run.
+//! Hints for agents: the next tool call, or a command for the operator.
 
 use git_handoff::model::credential;
 use git_handoff::model::hints::Hint;
@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 
 use crate::cli::Failure;
 
-/// The programs that the commands in hints begin with.
+/// The program names in commands of hints.
 const PROGRAMS: [&str; 8] = ["apt-get", "aws", "chmod", "git", "git-handoff", "mkdir", "rm", "ssh-add"];
 
-/// The hint about a key that is not known here.
+/// The hint about an unknown key.
 const ASK_WHOSE: &str = "ask the operator whose key it is; the operator can add it to the file of handoff.signers";
 
-/// Returns the hint of a failure as an agent can follow it.
+/// Returns a failure's hint for an agent.
 pub(super) fn of(failure: &Failure) -> Option<String> {
     match failure.code {
-        // On a command line, `fork` under one's own name accepts the key. Agents accept none.
+        // The command `fork` can accept an unknown key; agents cannot.
         "unknown-signer" => Some(ASK_WHOSE.to_owned()),
         _ => failure.hint.as_ref().map(for_agents),
     }
 }
 
-/// Returns a hint as an agent can follow it.
+/// Returns a hint for an agent.
 pub(super) fn for_agents(hint: &Hint) -> String {
     let about: Vec<&str> = hint.about().iter().map(String::as_str).collect();
     let text = by_tool(hint.name(), &about).unwrap_or_else(|| by_operator(hint));
     credential::without(&text).into_owned()
 }
 
-/// Returns what to do with the tools of this server, or `None` if none of them helps.
+/// Returns the corresponding tool call, or `None`.
 fn by_tool(name: &str, about: &[&str]) -> Option<String> {
     let text = match (name, about) {
         ("runs", []) => "call `status` without a run: it lists the runs".to_owned(),
@@ -77,7 +77,8 @@ fn by_tool(name: &str, about: &[&str]) -> Option<String> {
     Some(text)
 }
 
-/// Returns what to do where a command has an option, and a tool an argument or the operator a say.
+/// Returns the corresponding argument of a tool, or advice for the operator, for a command's
+/// option.
 fn by_terms(name: &str, about: &[&str]) -> Option<String> {
     let text = match (name, about) {
         ("fork", [thread]) => call("fork", json!({ "thread_id": thread, "new_thread_id": "NAME" })),
@@ -102,7 +103,7 @@ fn by_terms(name: &str, about: &[&str]) -> Option<String> {
     Some(text)
 }
 
-/// Returns a hint that no tool helps with: a command is for the operator, and so is a sentence about options or commands.
+/// Returns a hint for the operator, because no tool corresponds.
 fn by_operator(hint: &Hint) -> String {
     let line = hint.as_str();
     let first = line.split(' ').next().unwrap_or_default();
@@ -115,7 +116,7 @@ fn by_operator(hint: &Hint) -> String {
     }
 }
 
-/// Writes a call of a tool.
+/// Formats a tool call.
 fn call(tool: &str, arguments: Value) -> String {
     match arguments {
         Value::Object(none) if none.is_empty() => format!("call `{tool}`"),

@@ -1,8 +1,9 @@
 //! `git handoff mcp`: the tools of agents over the Model Context Protocol.
 //!
-//! Standard output carries the protocol and nothing else. Each call opens the repository for itself and runs off the loop that reads
-//! requests. Its answer is the JSON that the corresponding command prints, but its hints name tools. A call that only waits has
-//! no thread. Few calls work at the same time, so that there is always a thread for the next request.
+//! Standard output is only for the protocol. Each call opens the repository for itself and runs
+//! outside the request loop. Its answer is the JSON of the corresponding command, but hints name
+//! tools. A waiting call has no thread. The number of working calls is limited, so that a thread is
+//! free for the next request.
 
 mod arguments;
 mod documents;
@@ -35,24 +36,26 @@ use watch::LOOKS;
 
 use crate::cli::{Ending, Failure, Output};
 
-/// The actor of a server that was started without one.
+/// The default actor.
 const ACTOR: &str = "agent:mcp";
 
-/// How many threads there are besides those of calls that work: for standard input and output, and for looking at what is watched.
+/// The number of threads besides those of working calls: for standard input and output, and for
+/// watching.
 const OTHER_THREADS: usize = 16;
 
-/// How long a thread that has nothing to do is kept.
+/// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// Serve the tools of agents to a client of the Model Context Protocol
 ///
-/// Speaks the protocol on standard input and output. Clients start it from their configuration, with the repository as working
-/// directory. Agents can submit and watch runs, put and read documents, save, hand over and adopt checkpoints, verify, and check
-/// packets. They cannot do what operators do. The server ends with its standard input. It records its work under the name
-/// of --actor [default: `$HANDOFF_ACTOR`, then agent:mcp].
+/// Speaks the protocol on standard input and output. Clients start it from their configuration, in
+/// the repository's directory. Agents can submit and watch runs, put and read documents, save,
+/// offer and adopt checkpoints, verify, and check packets. They cannot do what operators do. The
+/// server ends with its standard input. It acts under the name of --actor [default:
+/// `$HANDOFF_ACTOR`, then agent:mcp].
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Adopt in this agent's name
+    /// Adopt as this agent
     #[arg(long, value_name = "AGENT")]
     me: Option<String>,
 }
@@ -60,7 +63,7 @@ pub(crate) struct Arguments {
 /// Serves until standard input ends.
 pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
     let environment = environment.with_actor(ACTOR);
-    // What is wrong with the place is said at once, and not to the first who calls.
+    // Reports a bad directory at the start, not at the first call.
     let repository = Repository::open(environment.clone())?;
     repository.actor()?;
     repository.config.warnings.iter().for_each(|warning| output.warn(warning));
@@ -71,7 +74,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(AT_WORK + OTHER_THREADS)
-        // Whoever looks at the refs now and then gives each idle thread its turn, so that with more patience none would ever end.
+        // Polling would keep each idle thread alive with a longer time.
         .thread_keep_alive(IDLE)
         .build()
         .map_err(|e| Failure::io("no server could be started", &e))?;

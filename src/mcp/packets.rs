@@ -41,11 +41,11 @@ struct PacketCheck {
     objective: Option<String>,
 }
 
-/// What is to be checked.
+/// The packet to check.
 enum Subject<'p> {
-    /// A packet that was handed over.
+    /// A given packet.
     Given(&'p Json),
-    /// One that a name means.
+    /// A named packet.
     Named(String),
 }
 
@@ -68,7 +68,7 @@ fn packet_check(call: &Call, parameters: &PacketCheck) -> Result<Value, Failure>
     let subject = parameters.subject()?;
     let repository = call.repository()?;
     let terms = Terms { objective: parameters.objective.clone(), ..Terms::new(repository.environment.clock.now()) };
-    // As for an adoption: whom to trust is not for a caller to say.
+    // As for an adoption, the caller cannot decide whom to trust.
     let keeper = repository.gatekeeper_at_hand(gate::Terms::default(), &mut |text| call.output().warn(text))?;
     keeper.open(|gate| match subject {
         Subject::Given(packet) => {

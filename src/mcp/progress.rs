@@ -1,6 +1,7 @@
 //! Progress of a call that takes a while, for clients that asked for it by a token.
 //!
-//! Clients use it to show that a call is alive, and many of them restart their time limit with each notification.
+//! Clients use it to show that a call is alive; many restart their time limit with each
+//! notification.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,9 +38,9 @@ impl Progress {
         self.lock().total = Some(time.as_secs_f64());
     }
 
-    /// Reports the state again and again, with the seconds since the beginning as progress. Never returns.
+    /// Reports the state repeatedly, with the elapsed seconds as progress. Never returns.
     ///
-    /// A notification that cannot be sent is left out: either the client has gone, or it does not read.
+    /// Ignores notifications that cannot be sent: the client is gone or does not read.
     pub(super) async fn report(&self, client: &Peer<RoleServer>, token: ProgressToken) {
         let begun = Instant::now();
         let mut beats = interval_at(begun + FIRST, BEAT);

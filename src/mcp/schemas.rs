@@ -1,8 +1,8 @@
 //! The schemas that clients read: small, and within the subset that every model's API takes.
 //!
-//! A model may have to read all of them whenever a session begins. So the schema of an answer names its fields and their types, one
-//! level deep; the files below `docs/schema/` describe the rest. No schema has a list of types, `oneOf`, `const` or a reference:
-//! Gemini refuses them.
+//! A model may have to read all schemas in every session. So the schema of an answer has its fields
+//! and types, one level deep; the files in `docs/schema/` have the rest. No schema has a list of
+//! types, `oneOf`, `const` or a reference, because Gemini refuses them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,7 +18,8 @@ const KEYWORDS: [&str; 5] = ["type", "enum", "description", "minimum", "maximum"
 
 /// Returns the schema of a tool's arguments, from the one that the type of its parameters gives.
 ///
-/// An optional parameter is one that is not required. Other arguments are allowed: clients add their own.
+/// Optional parameters are not required. Other arguments are allowed, because clients add their
+/// own.
 pub(super) fn input(derived: &JsonObject) -> JsonObject {
     let mut properties = JsonObject::new();
     for (name, parameter) in derived.get("properties").and_then(Value::as_object).into_iter().flatten() {

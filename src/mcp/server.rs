@@ -17,13 +17,13 @@ use super::progress::Progress;
 use super::tools::{Call, Entry, Run, Session, off_the_loop};
 use super::{arguments, documents, handoff, hints, packets, pieces, registered, runs, sharing, threads, watch};
 
-/// How many calls work at the same time; the others wait for their turn.
+/// The maximum number of working calls; others wait.
 pub(super) const AT_WORK: usize = 32;
 
 /// How many of them may be asking a remote.
 const REACHING: usize = 8;
 
-/// The instructions that a client gives its model: the purpose of the server, and the words that its tools use.
+/// The instructions that a client gives its model: the server's purpose and terms.
 const INSTRUCTIONS: &str = "\
     This server lets agents hand work to each other inside one git repository. Every step is recorded as a signed commit that \
     can be verified later.\n\
@@ -42,8 +42,8 @@ pub(super) struct Server {
     tools: Vec<Entry>,
     /// Held by the call that appends.
     ///
-    /// An append moves a ref from the value that it has read. All threads and submissions of one
-    /// key share the repository's log, so of many appends at once only one would succeed.
+    /// Concurrent appends compete for one log ref, so all but one would work in vain. They wait
+    /// here instead; a long one, such as a checkpoint of a large working tree, delays the others.
     writing: Semaphore,
     /// Held by calls that ask a remote, so that the others keep their turns if it does not answer.
     reaching: Semaphore,
@@ -146,7 +146,8 @@ impl Server {
         Ok(permits)
     }
 
-    /// Returns a sign that turns true once no answer to a call is awaited: its client cancelled it, or the session is nearly over.
+    /// Returns a channel that becomes true when no answer is awaited: the client cancelled the
+    /// call, or the session is ending.
     fn given_up(&self, request: &RequestContext<RoleServer>) -> Stop {
         let (cancelled, ending) = (request.ct.clone(), self.session.ending.clone());
         Stop::when(move || if ending.has_come() { ending.is_nearly_over() } else { cancelled.is_cancelled() })

@@ -1,4 +1,4 @@
-//! The tools that threads go to remotes and come from them by, within what the operator allowed.
+//! Tools that push and fetch threads, as far as the operator allows.
 
 use git_handoff::git::remote::{Remote, Remotes};
 use git_handoff::model::hints;
@@ -15,7 +15,7 @@ use crate::cli::Failure;
 
 use super::tools::{Call, Effect, Entry, answer, tool};
 
-/// The most refs of one answer, and the most of what was passed over.
+/// The maximum number of refs in an answer, and of skipped ones.
 const MOST: usize = 1000;
 
 /// Returns the tools.
@@ -57,7 +57,7 @@ struct Fetch {
     remote: Option<String>,
 }
 
-/// Returns the remote that is meant, if the operator allows it: none that a caller describes, and none that nobody named.
+/// Returns the named remote, if the operator allows it: only configured remotes.
 fn allowed(repository: &Repository, named: Option<&str>) -> Result<Remote, Failure> {
     let remotes = Remotes::read(&repository.store)?;
     let name = match (named, repository.config.mcp_remotes.as_slice()) {
@@ -138,7 +138,7 @@ fn thread_fetch(call: &Call, parameters: &Fetch) -> Result<Value, Failure> {
     Ok(bounded(answer(&FetchAnswer::of(&request.remote.name, &fetched, &[]))?, named))
 }
 
-/// Says why the thread that was asked for is not what it was before it was asked for.
+/// Returns the reason why a requested thread was not updated.
 fn not_taken(taken: &fetch::Taken, request: &fetch::Request) -> Failure {
     let why = match &taken.status {
         fetch::Status::Unsound(why) => format!("is not sound: {why}"),
@@ -154,7 +154,7 @@ fn not_taken(taken: &fetch::Taken, request: &fetch::Request) -> Failure {
     }
 }
 
-/// Leaves out what is beyond the bound of an answer and says how much that is; what was asked for comes first, then what was not taken.
+/// Truncates an answer and counts the rest; requested refs come first, then rejected ones.
 fn bounded(mut answer: Value, named: &str) -> Value {
     let mut left_out = 0;
     if let Some(refs) = answer["refs"].as_array_mut() {

@@ -1,4 +1,4 @@
-//! Tools that save states and go on from them.
+//! Tools that save and resume states.
 
 use git_handoff::git::store::Store;
 use git_handoff::model::name::ThreadId;
@@ -119,7 +119,7 @@ struct Rollback {
     checkpoint_id: String,
 }
 
-/// Returns what a command line calls a checkpoint.
+/// Returns the name of a checkpoint for a command line.
 pub(super) fn target(thread: &str, checkpoint: Option<&str>) -> String {
     checkpoint.map_or_else(|| thread.to_owned(), |checkpoint| format!("{thread}:{checkpoint}"))
 }
@@ -148,7 +148,7 @@ fn save(call: &Call, parameters: &Save) -> Result<MadeCheckpoint, Failure> {
     repository.checkpoint(&thread, &besides, write)
 }
 
-/// A state that was handed out to go on from.
+/// A resumed state.
 #[derive(Serialize)]
 struct Resumed {
     schema: &'static str,
@@ -158,22 +158,22 @@ struct Resumed {
     checkpoint_id: CheckpointId,
     /// The SHA-256 of the state in hexadecimal.
     blob_sha256: String,
-    /// The line that was said about it.
+    /// The summary.
     summary: Option<String>,
     /// The state.
     state: String,
-    /// How it is written: `utf-8` or `base64`.
+    /// The encoding: `utf-8` or `base64`.
     encoding: &'static str,
-    /// The packet that is attached.
+    /// The attached packet.
     packet: Option<Value>,
-    /// Whether the saved working tree was put back.
+    /// Whether the saved working tree was restored.
     checked_out: bool,
 }
 
 fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     let repository = call.repository()?;
     let thread_id = id(&parameters.thread_id)?;
-    // Nothing is recorded of a state that cannot be handed out like this.
+    // A state that cannot be returned is not recorded as resumed.
     let how = GoingOn { checkout: parameters.checkout, at_most: Some(MOST_TEXT as u64), ..GoingOn::default() };
     let checkpoint = repository.resume(thread_id.clone(), how, &mut |text| call.output().warn(text))?;
     let content = &checkpoint.content;
@@ -193,7 +193,7 @@ fn resume(call: &Call, parameters: &Resume) -> Result<Resumed, Failure> {
     })
 }
 
-/// Returns a packet that was checked, as JSON.
+/// Returns a checked packet as JSON.
 fn packet(store: &Store, checkpoint: &Checkpoint) -> Result<Option<Value>, Failure> {
     let Some(packet) = checkpoint.content.packet else { return Ok(None) };
     let mut text = Vec::new();
@@ -216,7 +216,7 @@ fn fork(call: &Call, parameters: &Fork) -> Result<MadeCheckpoint, Failure> {
     let repository = call.repository()?;
     let new = id(&parameters.new_thread_id)?;
     let named = target(&parameters.thread_id, parameters.checkpoint_id.as_deref());
-    // As for an adoption: whose states are gone on from is not for a caller to say.
+    // As for an adoption, the caller cannot decide whom to trust.
     Ok(repository.fork(&named, &new, Source::Known, &mut |text| call.output().warn(text))?)
 }
 

@@ -1,4 +1,4 @@
-//! What a tool is: a name, what it takes, and a function of the session and that.
+//! The definition of a tool: name, parameters, and a function of the session.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -24,88 +24,88 @@ use super::ending::Ending;
 use super::progress::Progress;
 use super::schemas;
 
-/// The most bytes of a text in an answer.
+/// The maximum size of a text in an answer, in bytes.
 pub(super) const MOST_TEXT: usize = 1 << 20;
 
-/// How long one question to a remote may take.
+/// The time limit of a request to a remote.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What all calls of a server have in common.
+/// The context of a server.
 #[derive(Clone)]
 pub(super) struct Session {
-    /// Where it runs, and in whose name.
+    /// Directory and actor.
     pub(super) environment: Environment,
-    /// In whose name it adopts.
+    /// The name for adopting.
     pub(super) me: Option<String>,
     /// How many watched runs may be looked at now.
     pub(super) looks: Arc<Semaphore>,
-    /// When it is over.
+    /// The end of the session.
     pub(super) ending: Ending,
 }
 
-/// One call.
+/// A call.
 pub(super) struct Call {
-    /// The session that it belongs to.
+    /// Its session.
     pub(super) session: Session,
     /// True once the client no longer waits for the answer.
     pub(super) given_up: Stop,
-    /// What the client is told while it waits.
+    /// The progress for the client.
     pub(super) progress: Progress,
 }
 
 impl Call {
-    /// Opens the repository as it is now.
+    /// Opens the repository.
     pub(super) fn repository(&self) -> Result<Repository, Failure> {
         Ok(Repository::open(self.session.environment.clone())?)
     }
 
-    /// Returns how remotes are reached: nobody is there to be asked, and whoever does not answer is not waited for, nor is anybody
-    /// once the call is given up.
+    /// Returns how to reach remotes: without prompts, with a time limit, and only while the client
+    /// waits.
     pub(super) fn reach(&self, repository: &Repository) -> Reach {
         let unless = Some(self.given_up.clone());
         Reach { prompt: false, within: Some(PATIENCE), unless, ..repository.reach() }
     }
 
-    /// Returns where warnings go: to standard error.
+    /// Returns the receiver of warnings: standard error.
     #[expect(clippy::unused_self, reason = "only a call that is answered elsewhere has no use for standard output")]
     pub(super) fn output(&self) -> Output {
         Output::new(true)
     }
 }
 
-/// What runs a tool that works, off the loop that reads requests.
+/// A blocking tool, run outside the request loop.
 pub(super) type Work = dyn Fn(&Call, JsonObject) -> Result<Value, Failure> + Send + Sync;
 
-/// What comes of a tool that waits.
+/// The future of a waiting tool.
 pub(super) type Waiting = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 
-/// How a tool is run.
+/// The execution of a tool.
 #[derive(Clone)]
 pub(super) enum Run {
-    /// It takes a thread until it is done.
+    /// On a thread.
     Work(Arc<Work>),
-    /// It does so, and may spend the time waiting for a remote.
+    /// On a thread, possibly waiting for a remote.
     Reach(Arc<Work>),
-    /// It does nothing but wait, and takes a thread for moments only.
+    /// Asynchronously, with short use of threads.
     Wait(fn(Call, JsonObject) -> Waiting),
 }
 
 /// A tool.
 pub(super) struct Entry {
-    /// How it is shown to clients.
+    /// The description for clients.
     pub(super) tool: Tool,
-    /// What it does.
+    /// The function.
     pub(super) run: Run,
 }
 
 impl Entry {
-    /// Returns true if the tool appends and asks no remote. Behind one that does, others would wait for the remote.
+    /// Returns true if the tool appends without asking a remote, which would delay others.
     pub(super) fn only_writes(&self) -> bool {
         let reads = self.tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
         matches!(self.run, Run::Work(_)) && reads == Some(false)
     }
 
-    /// Says that the tool asks remotes.
+    /// Marks a tool that asks remotes.
     pub(super) fn reaching_out(self) -> Self {
         let run = match self.run {
             Run::Work(work) => Run::Reach(work),
@@ -115,16 +115,17 @@ impl Entry {
     }
 }
 
-/// Whether a tool changes anything.
+/// The effect of a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It only looks.
+    /// Read-only.
     Reads,
-    /// It appends; nothing is ever taken away.
+    /// Append-only.
     Appends,
 }
 
-/// Makes a tool of a function. Its arguments are described by the type of the parameters, its answers by these forms.
+/// Creates a tool from a function. The parameter type describes its arguments, these forms its
+/// answers.
 pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 'static>(
     name: &'static str,
     about: &'static str,
@@ -136,12 +137,12 @@ pub(super) fn tool<P: DeserializeOwned + JsonSchema + 'static, R: Serialize + 's
     Entry { tool: shown::<P>(name, about, effect, forms), run: Run::Work(Arc::new(run)) }
 }
 
-/// Returns what was found or done as clients read it.
+/// Formats a result for clients.
 pub(super) fn answer(answer: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(answer).map_err(|_| Failure::bug())
 }
 
-/// Returns a tool as it is shown to clients.
+/// Returns the description of a tool for clients.
 pub(super) fn shown<P: JsonSchema + 'static>(
     name: &'static str,
     about: &'static str,
@@ -155,19 +156,19 @@ pub(super) fn shown<P: JsonSchema + 'static>(
         .with_annotations(annotations)
 }
 
-/// Reads the arguments of a call.
+/// Parses the arguments of a call.
 pub(super) fn read<P: DeserializeOwned>(name: &str, arguments: JsonObject) -> Result<P, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|e| Failure::usage(format!("cannot call {name}: {e}")))
 }
 
-/// Does something on a thread of its own. A panic ends this and is told on standard error; the server goes on.
+/// Runs a function on a thread. A panic is reported on standard error, and the server continues.
 pub(super) async fn off_the_loop<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Failure::bug()))
 }
 
-/// A parameter that is a JSON object. Its text is accepted too, for models that write the object into a string.
+/// A parameter that is a JSON object, or its text, because some models pass a string.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct Json(Value);
@@ -182,11 +183,11 @@ impl Json {
     }
 }
 
-/// How bytes are written down in JSON.
+/// The encoding of bytes in JSON.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) enum Encoding {
-    /// As they are.
+    /// UTF-8.
     #[default]
     #[serde(rename = "utf-8")]
     Text,
@@ -196,7 +197,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the bytes that a text stands for.
+    /// Decodes a text.
     pub(super) fn read(self, text: &str) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Text => Ok(text.as_bytes().to_vec()),
@@ -206,7 +207,7 @@ impl Encoding {
         }
     }
 
-    /// Writes bytes down, as they are if that can be; returns the word for how as well.
+    /// Encodes bytes, as UTF-8 if possible; returns text and encoding.
     pub(super) fn write(bytes: Vec<u8>) -> (String, &'static str) {
         match String::from_utf8(bytes) {
             Ok(text) => (text, "utf-8"),
@@ -215,7 +216,7 @@ impl Encoding {
     }
 }
 
-/// Refuses to answer with more bytes than an answer has; the command does it.
+/// Fails if an answer would be too large; a command can do it.
 pub(super) fn check_size(what: &str, size: u64, command: impl FnOnce() -> Hint) -> Result<(), Failure> {
     if size <= MOST_TEXT as u64 {
         return Ok(());

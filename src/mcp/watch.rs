@@ -28,10 +28,10 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How many watched runs are looked at in one moment, so that many watches take few threads.
 pub(super) const LOOKS: usize = 4;
 
-/// The longest that a run is watched in one call, in seconds.
+/// The maximum time of a watch, in seconds.
 const LONGEST: u64 = 600;
 
-/// The most entries in one answer.
+/// The maximum number of entries in an answer.
 const MOST_ENTRIES: usize = 200;
 
 /// The description of the tool.
@@ -132,7 +132,7 @@ impl Watched {
     }
 }
 
-/// Returns where a run stands, in one line.
+/// Formats the state of a run in one line.
 fn stand(view: &View) -> String {
     let counts: Vec<_> = counts(view).into_iter().map(|(status, count)| format!("{count} {status}")).collect();
     format!("waiting after {} entries; items: {}", view.links.len(), counts.join(", "))
@@ -144,19 +144,19 @@ struct NewEntries<'a> {
     schema: &'static str,
     /// The run.
     run: &'a RunId,
-    /// How many of its entries are known with this.
+    /// The number of entries known after this.
     entries: usize,
-    /// Those that were not known before, as `log --json` has them.
+    /// The new entries, as in `log --json`.
     new: Vec<Value>,
     /// The number of items per status, `pending` and `ready` included.
     counts: BTreeMap<&'static str, u64>,
-    /// Whether the run stays as it is until a person or an agent acts.
+    /// Whether the run waits for a person or an agent.
     settled: bool,
     /// Whether it is sealed.
     sealed: bool,
 }
 
-/// Returns true if the run stays as it is until a person or an agent acts.
+/// Returns true if the run waits for a person or an agent.
 fn is_at_rest(view: &View) -> bool {
     view.state.sealed || view.state.closed.is_some() || view.state.cancelled.is_some() || view.state.is_settled()
 }
