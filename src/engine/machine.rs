@@ -31,8 +31,8 @@ use super::{command, mise};
 /// The folder in the user's cache that holds the worktrees of all repositories.
 const FOLDER: &str = "git-handoff";
 
-/// The longest path of a folder for temporary files. Programs put sockets below it, whose whole path
-/// has at most 108 bytes.
+/// The longest path of a folder for temporary files. Programs put sockets below it, whose whole
+/// path has at most 108 bytes.
 const MAX_TMP_PATH: usize = 70;
 
 /// The length of the path of an attempt's temporary files below the folder of private files.
@@ -121,8 +121,8 @@ impl Machine {
         }
     }
 
-    /// Returns how to confine the workers of an executor, or an error if this machine cannot enforce
-    /// what its settings ask for.
+    /// Returns how to confine the workers of an executor, or an error if this machine cannot
+    /// enforce what its settings ask for.
     pub(super) fn confine(&self, settings: &Executor) -> Result<Option<Confinement>, Refused> {
         let home = self.home.as_deref();
         let resolve = |path: &PathBuf| resolve_path(path, &self.top, home);

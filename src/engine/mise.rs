@@ -1,6 +1,7 @@
 //! Passes on the trust in a repository's `mise.toml` to the worktrees of its items.
 //!
-//! mise reads a `mise.toml` only in folders that its user trusted, and each worktree is a new folder.
+//! mise reads a `mise.toml` only in folders that its user trusted, and each worktree is a new
+//! folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

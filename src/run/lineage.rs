@@ -140,8 +140,8 @@ struct Walk<'w, E> {
 }
 
 impl Repository {
-    /// Traces the origins of `<run>/<item>` or `<run>/<item>:<product>`. `open` passes a run through
-    /// the gate.
+    /// Traces the origins of `<run>/<item>` or `<run>/<item>:<product>`. `open` passes a run
+    /// through the gate.
     pub fn lineage<E: From<Error>>(
         &self,
         text: &str,

@@ -38,8 +38,8 @@ struct Kept {
 impl OpenRun {
     /// Opens a run of this repository for recording, if it verifies and our key can append to it.
     ///
-    /// This and [`OpenRun::from_verified`] are the only ways to open a run. A sealed run is opened too, so
-    /// that its log entry can be added after a crash; nothing else can be recorded.
+    /// This and [`OpenRun::from_verified`] are the only ways to open a run. A sealed run is opened
+    /// too, so that its log entry can be added after a crash; nothing else can be recorded.
     pub fn open(writer: &Writer, run: &RunId) -> Result<Self, Denied> {
         Self::open_begun(writer, run, Begun::ByKnown(None))
     }

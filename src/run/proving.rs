@@ -8,8 +8,8 @@ use crate::repository::Repository;
 use super::target::{self, Target};
 
 impl Repository {
-    /// Proves `<run>/<item>` or `<run>/<item>:<product>` of a sealed run. With `since`, proves that a
-    /// sealed run `<run>` still begins with the entries up to that number.
+    /// Proves `<run>/<item>` or `<run>/<item>:<product>` of a sealed run. With `since`, proves that
+    /// a sealed run `<run>` still begins with the entries up to that number.
     pub fn prove(&self, text: &str, since: Option<u64>) -> Result<Proof, Error> {
         let store = &self.store;
         let (target, rest) = Target::with_rest(store, text)?;

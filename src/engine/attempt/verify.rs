@@ -46,7 +46,8 @@ pub(super) async fn verify(
 /// Fails an attempt if a process outside of it could still change its files, because the captured
 /// files could then differ from the checked ones.
 ///
-/// This applies only if its worker could reach others. If that cannot be determined, a note says so.
+/// This applies only if its worker could reach others. If that cannot be determined, a note says
+/// so.
 pub(super) async fn only_ours(workspace: &Workspace, job: &Job, finished: &mut Finished) -> Result<(), Verdict> {
     if !workspace.could_meet() {
         return Ok(());

@@ -25,8 +25,8 @@ pub(super) struct Queued {
 type Claimed = Vec<(usize, HeldSlots)>;
 
 impl Driver<'_> {
-    /// Dispatches all items that can run now, and records that with the staged entries. Returns when
-    /// to look again.
+    /// Dispatches all items that can run now, and records that with the staged entries. Returns
+    /// when to look again.
     pub(super) fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
         let queue = &self.run.state.submitted.queue;
         let concurrency = self.machine.jobs.unwrap_or_else(|| command::concurrency(queue, &self.machine.config));
