@@ -33,7 +33,7 @@ pub struct Resolved {
     pub setup: Option<Vec<String>>,
     /// Runs after the command.
     pub verify: Option<Vec<String>>,
-    /// What a failed `verify` does.
+    /// The effect of a failed `verify`.
     pub on_verify_fail: OnVerifyFail,
     /// The time limit of an attempt, in seconds.
     pub timeout: u64,

@@ -9,8 +9,9 @@ use crate::model::causes::in_words;
 use crate::model::confinement::NONE;
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::ItemFired;
+use crate::model::entry::{InputRef, ItemFired};
 use crate::model::manifest::{self, Manifest};
+use crate::model::name::FilePath;
 use crate::model::plan::{Item, PIPELINE, ProductKey};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
@@ -39,57 +40,14 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         // The blocks of a pipeline do their own checks.
         resolved.verify = None;
     }
-    let attempt = state.items[at].attempts + 1;
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
-    let submitted = serde_json::Value::Object(item.inputs.clone());
-    let manifest = Manifest {
-        schema: manifest::SCHEMA.into(),
-        run: run.id().clone(),
-        item: item.id.clone(),
-        attempt,
-        base: state.submitted.base,
-        executor: item.executor.clone(),
-        subagent: resolved.subagent.clone(),
-        argv: resolved.argv.clone(),
-        setup: resolved.setup.clone(),
-        verify: resolved.verify.clone(),
-        command_digest: None,
-        pipeline: pipeline.map(|(_, digest)| digest),
-        inputs: format::digest_of(&submitted),
-        input_refs: inputs.refs.clone(),
-        env: env
-            .keys()
-            .cloned()
-            .chain(attempt::OWN_VARIABLES.map(str::to_owned))
-            .chain(resolved.env.keys().cloned())
-            .chain(resolved.settings.fetched_secrets().map(str::to_owned))
-            .chain(confinement.iter().flat_map(Confinement::variable_names).map(str::to_owned))
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect(),
-        secret_env: resolved.settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
-        timeout: resolved.timeout,
-        sandbox: confinement.as_ref().map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
-        network: confinement.as_ref().map(Confinement::network),
-        sockets: confinement.as_ref().and_then(Confinement::sockets),
-        tags: machine.host.give_refs.then(|| refs.tags()),
-        branches: machine.host.give_refs.then(|| refs.branches()),
-        tool: format::TOOL.into(),
-    };
-    let manifest = redacted(manifest, resolved.settings.command.is_some());
-    let sealed = manifest.canonical();
-    if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
-        return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
-    }
-    let fired =
-        ItemFired { item: item.id.clone(), attempt, manifest: Digest::of(&sealed), input_refs: inputs.refs.clone() };
     let job = Job {
         at,
         run: run.id().clone(),
         item: item.id.clone(),
-        attempt,
+        attempt: state.items[at].attempts + 1,
         base: state.submitted.base,
         refs,
         task: attempt::task(&item.inputs, &inputs.refs),
@@ -108,7 +66,49 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         supervisor: machine.supervisor.clone(),
         confinement: confinement.map(Arc::new),
     };
+    let manifest = manifest(machine, item, &job, inputs.refs);
+    let sealed = manifest.canonical();
+    if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
+        return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
+    }
+    let (item, input_refs) = (item.id.clone(), manifest.input_refs.clone());
+    let fired = ItemFired { item, attempt: job.attempt, manifest: Digest::of(&sealed), input_refs };
     Ok((fired, manifest, job))
+}
+
+/// Returns the manifest of a job.
+fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<FilePath, InputRef>) -> Manifest {
+    let (command, confinement) = (&job.command, job.confinement.as_deref());
+    let mut env: BTreeSet<String> = job.env.keys().chain(command.env.keys()).cloned().collect();
+    env.extend(attempt::OWN_VARIABLES.map(str::to_owned));
+    env.extend(command.settings.fetched_secrets().map(str::to_owned));
+    env.extend(confinement.into_iter().flat_map(Confinement::variable_names).map(str::to_owned));
+    let manifest = Manifest {
+        schema: manifest::SCHEMA.into(),
+        run: job.run.clone(),
+        item: job.item.clone(),
+        attempt: job.attempt,
+        base: job.base,
+        executor: item.executor.clone(),
+        subagent: command.subagent.clone(),
+        argv: command.argv.clone(),
+        setup: command.setup.clone(),
+        verify: command.verify.clone(),
+        command_digest: None,
+        pipeline: job.pipeline.map(|(_, digest)| digest),
+        inputs: format::digest_of(&serde_json::Value::Object(item.inputs.clone())),
+        input_refs,
+        env: env.into_iter().collect(),
+        secret_env: command.settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
+        timeout: command.timeout,
+        sandbox: confinement.map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
+        network: confinement.map(Confinement::network),
+        sockets: confinement.and_then(Confinement::sockets),
+        tags: machine.host.give_refs.then(|| job.refs.tags()),
+        branches: machine.host.give_refs.then(|| job.refs.branches()),
+        tool: format::TOOL.into(),
+    };
+    redacted(manifest, command.settings.command.is_some())
 }
 
 /// Removes credentials from the configured command lines, and records the digest of the original

@@ -47,7 +47,7 @@ pub(crate) fn clear(
             workspace.remove()?;
             continue;
         }
-        // None of these files are saved, and removing them makes space.
+        // These files are not saved, and removing them makes space.
         workspace.remove_private()?;
         let filters = at.map_or(Filters::Nowhere, |at| filters(run_state.graph.item(at)));
         match salvage::salvage(&workspace, &host.filtering(filters)) {

@@ -102,11 +102,11 @@ fn get(call: &Call, parameters: &Get) -> Result<DocumentContent, Failure> {
         revision: parameters.revision,
         expect: parameters.expect.as_deref(),
     };
-    let wanted = asked.read()?;
+    let (name, wanted) = asked.read()?;
     let target = Target::find(&repository.store, asked.run)?;
     // The caller cannot decide whom to trust.
     let run = repository.vetted(&target, Terms::default(), &mut |text| call.output().warn(text))?;
-    let change = asked.find(&run, &wanted)?;
+    let change = asked.find(&run, &name, wanted.as_ref())?;
     check_size("document", change.revision.product.size, || hints::get_document(&parameters.run, &parameters.name))?;
     let mut content = Vec::new();
     repository.give_document(&run, &change, &mut content)?;

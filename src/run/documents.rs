@@ -156,7 +156,7 @@ impl WantedRevision<'_> {
     }
 
     /// Finds the revision in a run, or returns an error if it does not match the expected schema.
-    pub fn find(&self, run: &Vetted, (name, wanted): &(FilePath, Option<Wanted>)) -> Result<Change, Error> {
+    pub fn find(&self, run: &Vetted, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, Error> {
         let failed = |source| Error::document(self.run, self.name, source);
         let change = revisions::find(run, name, self.revision).map_err(failed)?;
         if let Some(wanted) = wanted {

@@ -40,7 +40,7 @@ pub struct RunSummary {
     pub state: &'static str,
     #[serde(rename = "submittedAt", skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Moment>,
-    /// Who submitted it, by its first entry.
+    /// The submitter, by its first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     pub sealed: bool,

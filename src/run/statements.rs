@@ -274,7 +274,7 @@ impl StatementLogs {
 
 /// Returns the statements on a run that are not recorded yet, by their own times.
 ///
-/// Of several decisions of one key about the same products, only the last counts. Of several
+/// Only the last of several decisions of one key about the same products counts. Of several
 /// documents that a key wrote under one name, only those after the last recorded one count. Older
 /// statements are ignored, because another remote may have an older copy of the log.
 fn statements(store: &Store, open: &OpenRun, logs: &StatementLogs) -> Result<Vec<Statement>, Error> {

@@ -28,7 +28,7 @@ pub struct Waits {
     pub run: RunId,
     pub item: ItemId,
     pub about: About,
-    /// What to look at before deciding.
+    /// The products and checks to look at.
     pub look: Vec<Look>,
     /// Whether our key can decide.
     pub mine: bool,
@@ -37,8 +37,7 @@ pub struct Waits {
     pub decided: Option<&'static str>,
 }
 
-/// Something to look at before deciding: a product that the decision is about, or the check of an
-/// item that made one.
+/// A product that a decision is about, or the check of the item that made it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Look {
     /// `diff`, `output`, `document` or `check`.

@@ -32,9 +32,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         revision: arguments.revision,
         expect: arguments.expect.as_deref(),
     };
-    let wanted = asked.read()?;
+    let (name, wanted) = asked.read()?;
     let run = super::vetted(repository, asked.run, arguments.terms, output)?;
-    let change = asked.find(&run, &wanted)?;
+    let change = asked.find(&run, &name, wanted.as_ref())?;
     repository.give_document(&run, &change, &mut Stdout { output })?;
     Ok(Ending::Done)
 }
