@@ -168,9 +168,9 @@ fn a_file_that_others_have_open_is_found_however_they_hide_it() {
         "a, b = socket.socketpair(); socket.send_fds(a, [b'x'], [f]); os.close(f)",
         "os.close(f); f = os.open('new/b', os.O_WRONLY | os.O_APPEND)",
     ] {
-        let holder = Holder::new(&workspace.tree(), script);
+        let process = Holder::new(&workspace.tree(), script);
         assert!(holder(&workspace).ends_with("is still open in a process outside of the attempt"), "{script}");
-        drop(holder);
+        drop(process);
         assert!(matches!(workspace.held(), Held::Nobody), "{script}");
     }
     // A reader is waited for.
