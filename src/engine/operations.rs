@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::git::{store, work_tree};
+use crate::git::work_tree;
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
 use crate::model::entry::RunSealed;
@@ -30,9 +30,6 @@ use crate::worker::sandbox;
 use super::event::Progress;
 use super::machine::{Machine, NoCache};
 use super::{command, drive, ground};
-
-/// A run of this many entries leaves so many loose objects that they are packed at its end.
-const LARGE: u64 = 5_000;
 
 /// How the names of agents begin, in which entries are written.
 const AGENT: &str = "agent:";
@@ -178,15 +175,6 @@ impl Repository {
         let paths =
             words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| FilePath::parse(word).is_ok());
         Ok(work_tree::changed_since(&self.store, state.submitted.base, &paths.map(str::to_owned).collect())?)
-    }
-
-    /// Packs what a large run left, unless git is not to be kept in order. What cannot be packed now is packed by git sooner or
-    /// later; the run is not the worse for it.
-    pub fn pack_after(&self, driven: &Driven) -> Result<(), store::Error> {
-        if driven.sealed.is_some() && driven.view.head.entries >= LARGE && self.config.maintenance {
-            self.store.pack_up()?;
-        }
-        Ok(())
     }
 }
 
