@@ -234,7 +234,7 @@ fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from(
     // Another run of that name is another run.
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
-    assert!(said.contains("not here; its seal and a proof stand for it"), "{said}");
+    assert!(said.contains("not here; proven by its seal and a proof"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! One chain and what is proved of it.
 
+mod merkle;
 mod program;
 mod prove;

@@ -137,7 +137,7 @@ fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
     assert_eq!(ran(&ground), "");
     // The copy that is here by now is not what was taken from, which is nothing against what was.
     let said = ground.env.handoff(["verify", "second"]).exit(3).stdout;
-    assert!(said.contains("✗ MISMATCH") && said.contains("run first, which it took from"), "{said}");
+    assert!(said.contains("✗ MISMATCH") && said.contains("run first, a source of its imports"), "{said}");
     ground.env.git(["update-ref", "refs/handoff/runs/first", before.trim()]).success();
     let said = ground.env.handoff(["verify", "second"]).success();
     assert!(said.contains("2 items of other runs proven"), "{said}");
@@ -304,7 +304,7 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
     ground.env.write("home/revoked", &format!("{fingerprint}\n"));
     let said = ground.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
-    assert!(said.contains("UNTRUSTED") && said.contains("takes from another run"), "{said}");
+    assert!(said.contains("UNTRUSTED") && said.contains("the products that item"), "{said}");
 }
 
 #[test]

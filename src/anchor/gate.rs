@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::model::name::RunId;
 use crate::repository::{Repository, Trust, trust};
 use crate::run::piece::{self, PieceName};
-use crate::run::{self, Blob, Target, Vetted, target};
-use crate::verify::{self, Admitted, AtHand, Barred, Gate, LOCAL, Logs, Options, Question, nobody};
+use crate::run::{self, Blob, Target, VerifiedRun, target};
+use crate::verify::{self, AtHand, Barred, Gate, GatedRun, LOCAL, Logs, Options, Question, Verified, ask_none};
 
 use super::{Anchor, Means, SettingError, ask_all, read};
 
@@ -65,13 +65,18 @@ impl Repository {
     }
 
     /// Verifies a run; calls `warn` with notes for the reader.
-    pub fn vetted(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
+    pub fn vetted(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<VerifiedRun, Error> {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit(&target.run, &target.reference)?, warn))
     }
 
     /// Verifies a run like [`Repository::vetted`], including every byte of its products.
-    pub fn vetted_whole(&self, target: &Target, terms: Terms, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
+    pub fn vetted_whole(
+        &self,
+        target: &Target,
+        terms: Terms,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<VerifiedRun, Error> {
         let keeper = self.gatekeeper(terms, warn)?;
         keeper.open(|gate| let_in(gate, &gate.admit_intact(&target.run, &target.reference)?, warn))
     }
@@ -98,7 +103,7 @@ impl Gatekeeper<'_> {
     pub fn open<T>(&self, pass: impl FnOnce(&Gate<'_>) -> T) -> T {
         let ask = |question: &Question<'_>| match &self.outside {
             Some((anchors, means)) => ask_all(anchors, means, question),
-            None => nobody(question),
+            None => ask_none(question),
         };
         let at_hand = AtHand { logs: &self.logs, ask: &ask };
         let (store, options) = (&self.repository.store, &self.options);
@@ -107,9 +112,13 @@ impl Gatekeeper<'_> {
 }
 
 /// Reads a verified run; calls `warn` with notes for the reader.
-pub fn let_in(gate: &Gate<'_>, admitted: &Admitted, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
-    admitted.cautions().iter().for_each(|caution| warn(caution));
-    Ok(Vetted::read(gate.store, admitted)?)
+pub fn let_in(
+    gate: &Gate<'_>,
+    admitted: &Verified<GatedRun>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<VerifiedRun, Error> {
+    admitted.cautions.iter().for_each(|caution| warn(caution));
+    Ok(VerifiedRun::read(gate.store, admitted)?)
 }
 
 /// The reason why content is not returned.

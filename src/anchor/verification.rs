@@ -12,7 +12,7 @@ use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
-    self, AtHand, Beside, Bundle, BundleError, ChainReport, Copies, Gate, Logs, Options, Question, Report,
+    self, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report,
     ThreadQuestion, Witness, verify_beside, verify_proof,
 };
 
@@ -179,7 +179,7 @@ pub struct RunsToVerify<'r> {
     logs: Logs,
     targets: Vec<Target>,
     /// The sources of the runs' products, looked up once.
-    copies: RefCell<Copies>,
+    copies: RefCell<LocalCopies>,
     /// The missing runs, and the anchors that could not list theirs.
     pub missed: Vec<Missed>,
     /// Messages about what remotes lack without being missed.
@@ -188,7 +188,8 @@ pub struct RunsToVerify<'r> {
 
 impl<'r> RunsToVerify<'r> {
     fn of(with: Verification<'r>, logs: Logs, targets: Vec<Target>) -> Self {
-        Self { with, logs, targets, copies: RefCell::default(), missed: Vec::new(), cautions: Vec::new() }
+        let copies = RefCell::new(LocalCopies::new(&with.repository.store));
+        Self { with, logs, targets, copies, missed: Vec::new(), cautions: Vec::new() }
     }
 
     /// Returns true if no run exists or is missing.
@@ -224,8 +225,7 @@ impl<'r> RunsToVerify<'r> {
         let store = &repository.store;
         let ask = |question: &Question<'_>| self.with.ask(question);
         let at_hand = AtHand { logs: &self.logs, ask: &ask };
-        match verify_beside(&mut self.copies.borrow_mut(), (store, &at_hand), (&target.run, &target.reference), options)
-        {
+        match verify_beside(&mut self.copies.borrow_mut(), &at_hand, &target.run, &target.reference, options) {
             Err(gone @ verify::Error::NoSuchRun(_)) => {
                 // A similar name helps more than the name of a ref.
                 Target::find(store, &target.name())?;

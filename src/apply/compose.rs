@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::git::merge::Scratch;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::run::Vetted;
+use crate::run::VerifiedRun;
 
 use super::parts::{self, Part};
 use super::{Error, Step};
@@ -14,14 +14,14 @@ use super::{Error, Step};
 /// A run whose items can be put onto trees.
 pub struct Composer {
     store: Store,
-    run: Rc<Vetted>,
+    run: Rc<VerifiedRun>,
     scratch: Scratch,
     known: BTreeMap<usize, Part>,
 }
 
 impl Composer {
     /// Makes one; `aside` is where trees are written, and sees the objects of the run.
-    pub fn new(aside: &Store, run: Rc<Vetted>) -> Result<Self, Error> {
+    pub fn new(aside: &Store, run: Rc<VerifiedRun>) -> Result<Self, Error> {
         let base = run.state.submitted.base;
         if !aside.contains(base) {
             return Err(Error::NoBase(base));
@@ -30,7 +30,7 @@ impl Composer {
     }
 
     /// Returns the run.
-    pub fn run(&self) -> &Vetted {
+    pub fn run(&self) -> &VerifiedRun {
         &self.run
     }
 

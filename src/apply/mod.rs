@@ -27,7 +27,7 @@ use crate::git::store::{self, Store};
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 
 use message::Message;
 use submodules::Left;
@@ -150,7 +150,7 @@ pub struct Applied {
 }
 
 /// Applies a run's patches, or says what that would do. After an error or a conflict, nothing has changed.
-pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
+pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
     if let Some(underway) = Underway::read(store)? {
         return Err(threeway::Error::Underway(underway.run().clone()).into());

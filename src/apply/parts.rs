@@ -9,7 +9,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::model::state::Phase;
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 
 use super::{Applied, Conflict, Error, Step, submodules};
 
@@ -87,7 +87,7 @@ pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
 }
 
 /// Reads the patches of the chosen items, and of those whose patches they were given.
-pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usize]) -> Result<Parts, Error> {
+pub(super) fn read(store: &Store, scratch: &Scratch, run: &VerifiedRun, chosen: &[usize]) -> Result<Parts, Error> {
     let given: BTreeSet<usize> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
     let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
     let order = run.state.graph.order().into_iter().filter(wanted);
@@ -95,7 +95,13 @@ pub(super) fn read(store: &Store, scratch: &Scratch, run: &Vetted, chosen: &[usi
 }
 
 /// Reads the patch of an item, and makes its tree.
-pub(super) fn part(store: &Store, scratch: &Scratch, run: &Vetted, at: usize, chosen: bool) -> Result<Part, Error> {
+pub(super) fn part(
+    store: &Store,
+    scratch: &Scratch,
+    run: &VerifiedRun,
+    at: usize,
+    chosen: bool,
+) -> Result<Part, Error> {
     let item = run.state.graph.item(at).id.clone();
     let missing = || Error::NoPatch(item.clone());
     let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;

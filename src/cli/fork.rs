@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 /// Forks, and prints the checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let new = id(&arguments.new)?;
-    let whose = if arguments.accept_untrusted { Source::Any } else { Source::Vouched };
+    let whose = if arguments.accept_untrusted { Source::Any } else { Source::VerifiedThread };
     let made = repository.fork(&arguments.source, &new, whose, &mut |text| output.warn(text))?;
     output.value(&made);
     Ok(Ending::Done)

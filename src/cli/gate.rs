@@ -2,7 +2,7 @@
 
 use git_handoff::anchor::gate;
 use git_handoff::repository::{Environment, Repository};
-use git_handoff::run::{Target, Vetted};
+use git_handoff::run::{Target, VerifiedRun};
 use git_handoff::verify::Gate;
 
 use super::{Failure, Output};
@@ -53,6 +53,6 @@ pub(crate) fn vetted(
     terms: Terms,
     repository: &Repository,
     output: &mut Output,
-) -> Result<Vetted, Failure> {
+) -> Result<VerifiedRun, Failure> {
     Ok(repository.vetted(target, terms.into(), &mut |text| output.warn(text))?)
 }

@@ -20,7 +20,6 @@ use crate::model::format;
 use crate::model::json;
 use crate::model::problems::Problems;
 
-use crate::verify::facts::Facts;
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::report::Verdicts;
 use crate::verify::rows::Rows;
@@ -71,35 +70,18 @@ pub fn verify_bundle_json(
         manifest: manifest(&bundle),
         content: Verdict::not_applicable("the format carries no product's bytes"),
     };
-    let facts = Facts {
-        remote: None,
+    let claims = Report {
         run: bundle.run.to_owned(),
         sealed: bundle.records.iter().any(|record| record.kind == COMPLETED),
         entries: bundle.records.len() as u64,
         root: Some(found),
-        so_far: None,
-        plan: None,
-        rules: None,
-        pipelines: BTreeMap::new(),
-        blocks: Vec::new(),
-        base: None,
         actor: bundle.records.first().and_then(|record| record.actor).map(str::to_owned),
-        pinned_clock: false,
-        continues: None,
-        decisions: Vec::new(),
-        begun: (None, None),
-    };
-    let judged = Verdicts {
-        rows,
         signers,
-        missing_anchor: false,
-        anchored: Vec::new(),
-        times: Vec::new(),
-        sandbox: BTreeMap::new(),
         outcome: Some(judged.outcomes),
-        others: Vec::new(),
+        uncovered,
+        ..Report::default()
     };
-    Ok(Report { uncovered, ..judged.report(facts, distrust) })
+    Ok(Verdicts { rows, missing_anchor: false, distrust, claims }.report())
 }
 
 /// Recomputes the entries' hashes, each over the one before.
@@ -201,8 +183,8 @@ fn signed(
     let made = known.iter().find(|(_, key)| sign::check_raw(key, found.as_bytes(), bytes));
     match (made, bundle.records.last()) {
         (Some((key, _)), Some(last)) => {
-            let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key), event: None, vouched: false };
-            signature::judge(std::iter::once(signed), Writers::unknown(), "", options, None).row()
+            let signed = Signed { seq: last.seq, at: last.at, signer: Ok(key), event: None, verified_before: false };
+            signature::judge(std::iter::once(signed), Writers::Any, "", options, None).row()
         }
         _ if bytes.len() != 64 => bad("the signature is not one of ed25519"),
         _ if named.is_some_and(|named| known.contains_key(named)) => bad("the signature does not match the root"),

@@ -20,7 +20,7 @@ use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
 use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 
 use super::Error;
 
@@ -28,7 +28,7 @@ use super::Error;
 type Manifests<'r> = BTreeMap<(&'r ItemId, u32), String>;
 
 /// Exports a sealed run as a bundle, with the root signed by `signer`.
-pub fn export(store: &Store, run: &Vetted, signer: &Signer) -> Result<Value, Error> {
+pub fn export(store: &Store, run: &VerifiedRun, signer: &Signer) -> Result<Value, Error> {
     let view: &View = run;
     if !view.state.sealed {
         return Err(Error::Open);

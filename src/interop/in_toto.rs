@@ -14,7 +14,7 @@ use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 
 use super::{Done, Error};
 
@@ -25,7 +25,7 @@ pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 const BUILD_TYPE: &str = "urn:git-handoff:item:1";
 
 /// Returns an envelope for each product of the done items, or of one item, in plan order.
-pub fn export(store: &Store, run: &Vetted, only: Option<&ItemId>, signer: &Signer) -> Result<Vec<Value>, Error> {
+pub fn export(store: &Store, run: &VerifiedRun, only: Option<&ItemId>, signer: &Signer) -> Result<Vec<Value>, Error> {
     let view: &View = run;
     if !view.state.sealed {
         return Err(Error::Open);

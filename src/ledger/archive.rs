@@ -1,6 +1,8 @@
-//! The archive of a key: one append-only chain that holds sealed runs, so that these need no refs of their own.
+//! The archive of a key: one append-only chain with sealed runs, which then need no refs of their
+//! own.
 //!
-//! Its commits have the runs' seals among their parents, so that whatever keeps or carries the archive keeps and carries them.
+//! Its commits have the runs' seals among their parents, so fetching or keeping the archive
+//! includes the runs.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +19,16 @@ use crate::model::name::RunId;
 
 /// Returns the archive that a key writes in this clone, if there is one.
 ///
-/// Its name tells it from those of the same key in other clones, so that none is ever in another's way.
+/// Archives of the same key in other clones have other names.
 pub fn own(store: &Store, fingerprint: &str) -> Result<Option<LogName>, Error> {
     let listed = refs::list(store, format::ARCHIVE_REFS)?;
     let mut names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::ARCHIVE_REFS)?));
     Ok(names.find(|name| name.key() == fingerprint))
 }
 
-/// Adds runs to the writer's archive, unless it says just that of them already; returns its ref.
+/// Adds runs to the writer's archive, except those it already holds; returns its ref.
 ///
-/// Nothing else changes: the refs of the runs are there as they were.
+/// The refs of the runs stay.
 pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     let fingerprint = writer.signer.fingerprint();
     race::run(|| {
@@ -44,7 +46,7 @@ pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     })
 }
 
-/// Begins an archive of the writer's key with some runs; returns its ref.
+/// Creates an archive of the writer's key with some runs; returns its ref.
 fn begin(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     let fingerprint = writer.signer.fingerprint();
     let runs: Vec<_> = runs.iter().map(|(run, held)| (run.clone(), *held)).collect();
@@ -57,10 +59,11 @@ fn begin(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     Ok(reference)
 }
 
-/// Removes a run from an archive of this repository. An archive only grows, so it is replaced: the other runs move to a new archive
-/// of the writer's key.
+/// Removes a run from an archive of this repository. The other runs move to a new archive of the
+/// writer's key, because an archive can only grow.
 ///
-/// After a failure both archives may exist, and the old one still holds the run; another call finishes the removal.
+/// After a failure, both archives may exist, and the old one still holds the run. Another call
+/// finishes the removal.
 pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error> {
     let store = &writer.store;
     race::run(|| {
@@ -70,7 +73,7 @@ pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error
             return Ok(());
         }
         for (other, tip) in refs::list(store, format::ARCHIVE_REFS)? {
-            // What only an archive holds that cannot be read is not taken for kept.
+            // An unreadable archive does not count as holding a run.
             if other != reference
                 && let Ok(held) = archives::contents(store, tip)
             {
@@ -94,13 +97,13 @@ fn draft(fingerprint: &str, runs: &[(RunId, ArchivedRun)]) -> Draft {
     Draft { about: Subject::Archive(fingerprint.to_owned()), event: Event::ArchiveAdded(ArchiveAdded { runs }), edits }
 }
 
-/// What can go wrong with an archive.
+/// An error in reading or writing an archive.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("the archive could not be read or written")]
+    #[error("cannot read or write the archive")]
     Chain(#[from] chain::Error),
-    #[error("what the archive holds could not be read")]
+    #[error("cannot read the contents of the archive")]
     Contents(#[from] archives::Fault),
     #[error(transparent)]
     Refs(#[from] refs::Error),

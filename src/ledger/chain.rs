@@ -1,7 +1,7 @@
 //! The chain of entries: append, publish, read.
 //!
-//! An append writes objects only. Nothing is visible before [`Appended::publish`] swaps the one ref, and a crash before that
-//! leaves nothing but objects that git will prune, once their `.keep` file is gone.
+//! An append only writes objects. [`Appended::publish`] makes them visible by swapping one ref. A
+//! crash before that leaves objects that git prunes once their `.keep` file is gone.
 
 use serde_json::Value;
 
@@ -16,53 +16,53 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Subject};
 use crate::model::time::Moment;
 
-/// What an append needs besides the entries.
+/// The surroundings of an append.
 #[derive(Clone)]
 pub struct Writer {
-    /// Where objects and refs go.
+    /// The store for objects and refs.
     pub store: Store,
-    /// Who signs.
+    /// The signing key.
     pub signer: Signer,
-    /// Where moments come from.
+    /// The clock that dates entries.
     pub clock: Clock,
-    /// Who acts.
+    /// The name of the acting person or program.
     pub actor: String,
 }
 
-/// The end of a chain: all that appending to it needs to know.
+/// The end of a chain, with everything that appending needs.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// The ref that holds the chain.
+    /// The ref of the chain.
     pub name: String,
-    /// The commit of the last entry; none before entry 0.
+    /// The commit of the last entry, or `None` before entry 0.
     pub commit: Option<Oid>,
     /// The tree of that commit.
     pub tree: Option<Oid>,
     /// The leaf hash of the last entry.
     pub last: Option<Digest>,
-    /// When the last entry was made.
+    /// The time of the last entry.
     pub at: Option<Moment>,
-    /// How many entries there are; the next one has this number.
+    /// The number of entries, which is the number of the next one.
     pub entries: u64,
 }
 
-/// An entry to be: its event, and what it changes in the tree.
+/// An entry that is to be appended.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What the entry belongs to or is about.
+    /// The run, thread or log that the entry is about.
     pub about: Subject,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// What changes in the tree.
+    /// The changes to the tree.
     pub edits: Vec<(String, Edit)>,
 }
 
-/// One entry as read back.
+/// An entry as read back.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The commit that carries it.
+    /// Its commit.
     pub commit: Oid,
-    /// The tree after it.
+    /// The tree of the commit.
     pub tree: Oid,
     /// Its leaf hash.
     pub hash: Digest,
@@ -71,7 +71,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns the entry with its hash and its commit, as `log --json` has it.
+    /// Returns the entry with its hash and its commit, as in `log --json`.
     pub fn to_json(&self) -> Value {
         let mut value = self.entry.to_json();
         value["hash"] = self.hash.to_string().into();
@@ -96,12 +96,12 @@ impl Head {
 }
 
 impl Writer {
-    /// Writes entries onto a head, without making them visible.
+    /// Writes entries after a head, without making them visible.
     pub fn append(&self, head: &Head, drafts: Vec<Draft>) -> Result<Appended, Error> {
         self.append_with(self.store.batch(), head, drafts)
     }
 
-    /// Writes entries onto a head, together with what was written for them already.
+    /// Writes entries like [`Writer::append`], in the same batch as other objects.
     pub fn append_with(&self, batch: Batch, head: &Head, drafts: Vec<Draft>) -> Result<Appended, Error> {
         let mut appended = Appended {
             expected: head.commit,
@@ -116,7 +116,8 @@ impl Writer {
         Ok(appended)
     }
 
-    /// Writes entries onto a head, each dated as it was before, or as the one before it where that is later.
+    /// Writes entries with given times. An entry that would be dated before its predecessor gets
+    /// the predecessor's time.
     pub fn append_dated(&self, head: &Head, drafts: Vec<(Moment, Draft)>) -> Result<Appended, Error> {
         let mut appended = self.append(head, Vec::new())?;
         for (at, draft) in drafts {
@@ -125,7 +126,7 @@ impl Writer {
         Ok(appended)
     }
 
-    fn write(&self, batch: &mut Batch, head: &Head, (now, draft): (Moment, Draft)) -> Result<Link, Error> {
+    fn write(&self, batch: &mut Batch, head: &Head, now: Moment, draft: Draft) -> Result<Link, Error> {
         let entry = Entry {
             about: draft.about,
             seq: head.entries,
@@ -142,7 +143,7 @@ impl Writer {
         let parents: Vec<Oid> = head.commit.into_iter().chain(entry.event.further_parents()).collect();
         let signature = self.signer.sign(&codec::payload(&entry, tree, &parents))?;
         let raw = codec::signed(&entry, tree, &parents, &signature);
-        // A short one cannot hold too many.
+        // Skips the count for short commits, which cannot exceed the limit.
         let heavy = || raw.len() > bounds::CONTAINERS && !bounds::is_light(&entry.canonical());
         if raw.len() as u64 > bounds::COMMIT || heavy() {
             return Err(Error::TooLarge(entry.subject(), raw.len()));
@@ -152,7 +153,7 @@ impl Writer {
     }
 }
 
-/// Entries that are written but not visible yet.
+/// Entries that are written, but not visible yet.
 #[must_use = "nothing has happened until the entries are published"]
 pub struct Appended {
     expected: Option<Oid>,
@@ -164,7 +165,7 @@ pub struct Appended {
 
 impl Appended {
     fn add(&mut self, writer: &Writer, at: Moment, draft: Draft) -> Result<(), Error> {
-        let link = writer.write(&mut self.batch, &self.head, (at, draft))?;
+        let link = writer.write(&mut self.batch, &self.head, at, draft)?;
         self.head.push(&link);
         self.links.push(link);
         Ok(())
@@ -175,27 +176,28 @@ impl Appended {
         &self.links
     }
 
-    /// Gives a chain that does not exist yet the name of its ref, which follows from its entries.
+    /// Names the ref of a new chain, if the name depends on its entries.
     pub(super) fn under(mut self, name: String) -> Self {
         self.head.name = name;
         self
     }
 
-    /// Puts the objects in place, on disk and out of reach of any prune while what is returned lives; the ref stays where it is.
+    /// Stores the objects without changing the ref. They are safe from pruning while the returned
+    /// [`Kept`] lives.
     pub fn place(self) -> Result<(Kept, Vec<Link>), Error> {
         Ok((self.batch.keep()?, self.links))
     }
 
-    /// Puts the objects in place, on disk and out of reach of any prune, then swaps the ref.
+    /// Stores the objects, then swaps the ref.
     ///
-    /// On [`Error::LostRace`] nothing has happened: somebody else appended first.
+    /// On [`Error::LostRace`], nothing changed: another process appended first.
     pub fn publish(self) -> Result<(Head, Vec<Link>), Error> {
         let Some(new) = self.links.last().map(|link| link.commit) else {
             return Ok((self.head, self.links));
         };
         let Self { expected, head, links, store, batch } = self;
         let kept = batch.keep()?;
-        // A crash here leaves unreachable objects, a `.keep` file that holds no lock, and the chain as it was.
+        // A crash here leaves unreachable objects, a stale `.keep` file, and the chain as it was.
         match expected {
             Some(old) => refs::advance(&store, &head.name, old, new),
             None => refs::begin(&store, &head.name, new),
@@ -204,7 +206,8 @@ impl Appended {
             refs::Error::LostRace(name) => Error::LostRace(name),
             other => Error::Ref(other),
         })?;
-        // Only now may git have them: a `git gc` from here on sees the ref. What somebody took away by force is written again.
+        // From here on, `git gc` sees the ref. Objects that another program removed are written
+        // again.
         kept.put_back().map_err(store::Error::Pack)?;
         Ok((head, links))
     }
@@ -212,13 +215,14 @@ impl Appended {
 
 /// Reads a whole chain, from entry 0 on.
 ///
-/// Every commit is decoded strictly and each entry's place is checked; signatures are not: that is for `verify`.
+/// Every commit is decoded strictly, and the order of entries is checked. Signatures are not
+/// checked; `verify` does that.
 pub fn read(store: &Store, name: &str) -> Result<Option<(Head, Vec<Link>)>, Error> {
     let tip = refs::read(store, name).map_err(Error::Ref)?;
     tip.map(|tip| read_at(store, name, tip)).transpose()
 }
 
-/// Reads the chain that ends at `tip`, whatever its ref `name` points at.
+/// Reads the chain that ends at `tip`, wherever its ref `name` points.
 pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>), Error> {
     let (mut links, mut meter) = (Vec::new(), Meter::default());
     let mut next = Some(tip);
@@ -231,7 +235,7 @@ pub fn read_at(store: &Store, name: &str, tip: Oid) -> Result<(Head, Vec<Link>),
     Ok((end(name, &links)?, links))
 }
 
-/// Returns the end of a chain of these entries, which must follow one another from entry 0 on.
+/// Returns the head of a chain with these entries; an error if they do not follow one another.
 pub fn end(name: &str, links: &[Link]) -> Result<Head, Error> {
     let mut head = Head::unborn(name.to_owned());
     for link in links {
@@ -243,7 +247,7 @@ pub fn end(name: &str, links: &[Link]) -> Result<Head, Error> {
     Ok(head)
 }
 
-/// Reads only the last entry of a chain, for appending to one that is known to be sound.
+/// Reads only the last entry of a chain, for appending to a chain that was verified.
 pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
     let Some(commit) = refs::read(store, name).map_err(Error::Ref)? else {
         return Ok(Head::unborn(name.to_owned()));
@@ -251,7 +255,7 @@ pub fn tip(store: &Store, name: &str) -> Result<Head, Error> {
     tip_at(store, name, commit)
 }
 
-/// Reads the entry `commit` as the last one of a chain, whatever the chain's ref `name` points at.
+/// Reads `commit` as the last entry of a chain, wherever the ref `name` points.
 pub fn tip_at(store: &Store, name: &str, commit: Oid) -> Result<Head, Error> {
     let link = link(store, commit, &mut Meter::default())?.0;
     let mut head = Head::unborn(name.to_owned());
@@ -271,17 +275,17 @@ fn decode_metered(store: &Store, commit: Oid, meter: &mut Meter) -> Result<codec
     codec::decode(&object.bytes).map_err(|e| Error::Entry(commit, e))
 }
 
-/// Reads one entry and its parent.
 fn link(store: &Store, commit: Oid, meter: &mut Meter) -> Result<(Link, Option<Oid>), Error> {
     let decoded = decode_metered(store, commit, meter)?;
-    // A thread that began as another's checkpoint has that commit as its first entry's only parent, which is not its own.
+    // The first entry of a forked or adopted thread has a commit of another chain as its only
+    // parent.
     let further = decoded.entry.event.further_parents().first().copied();
     let first = decoded.parents.first().copied();
     let parent = if decoded.entry.prev.is_none() && further.is_some() && first == further { None } else { first };
     Ok((Link { commit, tree: decoded.tree, hash: decoded.hash, entry: decoded.entry }, parent))
 }
 
-/// What can go wrong with a chain.
+/// An error in reading or appending to a chain.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -289,17 +293,17 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error(transparent)]
     Ref(refs::Error),
-    #[error("the entry could not be signed")]
+    #[error("cannot sign the entry")]
     Sign(#[from] sign::Error),
-    #[error("commit {0} of the chain cannot be read")]
+    #[error("cannot read commit {0} of the chain")]
     Entry(Oid, #[source] codec::Error),
-    #[error("the chain cannot be read back from commit {0} on")]
+    #[error("cannot read the chain before commit {0}")]
     TooMuch(Oid, #[source] bounds::TooMuch),
     #[error("the entry {0:?} would have {1} bytes or too many values; an entry has at most {max} bytes, {containers} arrays and objects, and {values} values", max = bounds::COMMIT, containers = bounds::CONTAINERS, values = bounds::VALUES)]
     TooLarge(String, usize),
     #[error("the chain of {0} is broken at entry {1}")]
     Broken(String, u64),
-    #[error("{0} was moved by someone else in the meantime")]
+    #[error("another process moved {0}")]
     LostRace(String),
 }
 

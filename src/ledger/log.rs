@@ -1,10 +1,12 @@
-//! The repository logs: append-only chains per writer over all the runs it submitted and sealed.
+//! The repository logs: append-only chains, one per key, about all runs that the key submitted or
+//! sealed.
 //!
-//! The private log of a key holds everything and never travels. What of it concerns a run is appended to a log that travels when
-//! that run is first pushed or anchored, so that a push tells nobody of other runs.
+//! The private log of a key holds everything, and is never pushed. When a run is first pushed or
+//! anchored, the entries about it are appended to a public log. So a push reveals nothing about
+//! other runs.
 //!
-//! The private log is written after the run's own ref and can be rebuilt from it, so a crash in between loses nothing: the next
-//! `run` or `doctor` appends what is missing.
+//! The private log is written after the run's own ref, and can be rebuilt from it. After a crash in
+//! between, the next `run` or `doctor` appends what is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,14 +26,14 @@ use crate::model::name::RunId;
 use crate::model::place::{self, Place};
 use crate::model::time::Moment;
 
-/// Returns the logs of this repository that travel, whoever wrote them.
+/// Returns the public logs of this repository, of any key.
 pub fn travelling(store: &Store) -> Result<Vec<LogName>, Error> {
     let listed = refs::list(store, format::LOG_REFS).map_err(Error::Refs)?;
     let names = listed.iter().filter_map(|(name, _)| LogName::decode(name.strip_prefix(format::LOG_REFS)?));
     Ok(names.filter(LogName::is_further).collect())
 }
 
-/// A log that travels with entries that are written and that no ref shows yet.
+/// A public log with new entries that are not visible yet.
 #[must_use = "nothing has happened until the log is published"]
 pub struct Extension {
     /// The log.
@@ -42,26 +44,30 @@ pub struct Extension {
     kept: Kept,
 }
 
-/// An event with the moment at which the key first said it.
+/// An event with the time at which the key first stated it.
 #[derive(Clone, Debug)]
 pub struct Dated {
-    /// When, by the key's own word.
+    /// The time, as the key claims.
     pub at: Moment,
-    /// What, without `made`.
+    /// The event, without `made`.
     pub event: Event,
 }
 
 impl Dated {
-    /// Takes an event out of an entry.
+    /// Returns the event of an entry.
     pub fn of(entry: &Entry) -> Self {
         Self { at: entry.event.made().unwrap_or(entry.at), event: entry.event.clone().with_made(None) }
     }
 }
 
-/// Writes events onto a log of the writer's key that ends at a commit, or onto a new one, each about a run or a thread. Each keeps its
-/// moment. Where the log has later ones, the entry is dated as the last of those, and a statement says itself when it was made.
+/// Writes events, each about a run or a thread, after the head of a log of the writer's key, or
+/// into a new log.
 ///
-/// A new one is named after one of its entries, the first of which no other log here has the name.
+/// Each event keeps its time. If the log has later entries, the entry gets the time of the last
+/// one, and the event states its own time in `made`.
+///
+/// A new log is named after the first of its entries whose hash is not the name of another log
+/// here.
 pub fn extend(
     writer: &Writer,
     log: Option<(&LogName, Oid)>,
@@ -78,7 +84,7 @@ pub fn extend(
     if let Some(name) = free_name(writer, &links)? {
         return Ok(Extension::of(name, &head, kept, &links));
     }
-    // Another log of the key has all these entries: dated now, they are other ones.
+    // Another log of the key has all these entries, so new ones are dated now.
     let now = writer.clock.now();
     let now = |(about, event): (Subject, Dated)| {
         let made = (event.at < now).then_some(event.at);
@@ -89,7 +95,7 @@ pub fn extend(
     Ok(Extension::of(name, &head, kept, &links))
 }
 
-/// Returns entries to be, each dated as it was first said, or as the last one before it where that is later.
+/// Returns drafts with their times. An event older than its predecessor states its time in `made`.
 fn dated(mut last: Option<Moment>, events: Vec<(Subject, Dated)>) -> Vec<(Moment, Draft)> {
     let date = |(about, Dated { at, event }): (Subject, Dated)| {
         let made = last.is_some_and(|last| at < last).then_some(at);
@@ -99,7 +105,7 @@ fn dated(mut last: Option<Moment>, events: Vec<(Subject, Dated)>) -> Vec<(Moment
     events.into_iter().map(date).collect()
 }
 
-/// Returns the name of a new log: that of its first entry of which no log here is called.
+/// Returns an unused name for a new log, or `None` if all its entries are names of logs here.
 fn free_name(writer: &Writer, links: &[Link]) -> Result<Option<LogName>, Error> {
     let fingerprint = writer.signer.fingerprint();
     for link in links {
@@ -121,7 +127,7 @@ impl Extension {
         Self { name, head: last.commit, old: head.commit, kept }
     }
 
-    /// Moves the log's ref to the new head; an error says that another process appended first.
+    /// Moves the log's ref to the new head. Fails if another process appended first.
     pub fn publish(self, store: &Store) -> Result<(), Error> {
         let name = self.name.reference();
         let moved = match self.old {
@@ -137,14 +143,14 @@ impl Extension {
     }
 }
 
-/// Returns the entry of an event of a log, with what it changes in the tree.
+/// Returns the entry of an event, with its change to the tree.
 fn draft(about: Subject, event: Event) -> Draft {
     let edit = match (&about, &event) {
-        (Subject::Run(run), Event::LogDecided(said)) => {
-            Some((format::decided_path(run, &said.item), Edit::Bytes(said.canonical())))
+        (Subject::Run(run), Event::LogDecided(statement)) => {
+            Some((format::decided_path(run, &statement.item), Edit::Bytes(statement.canonical())))
         }
-        (Subject::Run(run), Event::LogWritten(said)) => {
-            Some((format::written_path(run, &said.name), Edit::Blob(said.oid)))
+        (Subject::Run(run), Event::LogWritten(statement)) => {
+            Some((format::written_path(run, &statement.name), Edit::Blob(statement.oid)))
         }
         _ => Record::of_event(&about, &event)
             .and_then(|record| Some((log_record::path(&about)?, Edit::Bytes(record.canonical())))),
@@ -158,47 +164,49 @@ pub fn private(store: &Store, fingerprint: &str) -> Result<Vec<Link>, Error> {
     Ok(read.map_or_else(Vec::new, |(_, links)| links))
 }
 
-/// Returns the name under which our log, which ends at `ours`, can stand beside one that has the same name elsewhere and goes on from it no
-/// more.
+/// Returns a separate name for our log, which ends at `ours`, if a remote has another log under its
+/// name.
 ///
-/// `theirs` is the head of that one, whose commits must be here. None where it is not by the same key, or where each says of a run or
-/// thread what the other does not: that is no other clone's log, but one of two stories. One that knows less of it tells no other.
-pub fn apart(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Option<LogName>, Error> {
+/// `theirs` is the head of the remote's log, whose commits must be here. Returns `None` if the
+/// remote's log has another key, or if the two contradict each other about a run or thread. Two
+/// logs agree about a run if one has all statements of the other.
+pub fn separate_name(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Option<LogName>, Error> {
     let (own, other) = (history::since(store, ours, None)?, history::since(store, theirs, None)?);
     let known: BTreeSet<&Oid> = other.iter().collect();
     let fork = own.iter().find(|commit| known.contains(commit)).copied();
-    let mut said: BTreeMap<Subject, Vec<Event>> = BTreeMap::new();
+    let mut their_events: BTreeMap<Subject, Vec<Event>> = BTreeMap::new();
     for commit in other.iter().take_while(|commit| Some(**commit) != fork) {
         let Ok(entry) = chain::decode(store, *commit) else { return Ok(None) };
         if !is_signed_by(&entry, log.key()) {
             return Ok(None);
         }
         if !is_statement(&entry.entry.event) {
-            said.entry(entry.entry.about).or_default().push(entry.entry.event);
+            their_events.entry(entry.entry.about).or_default().push(entry.entry.event);
         }
     }
-    let (mut first, mut own_words) = (None, BTreeMap::<Subject, Vec<Event>>::new());
+    let (mut first, mut own_events) = (None, BTreeMap::<Subject, Vec<Event>>::new());
     for commit in own.iter().take_while(|commit| Some(**commit) != fork) {
         let entry = chain::decode(store, *commit)?;
         first = Some(entry.hash);
         if !is_statement(&entry.entry.event) {
-            own_words.entry(entry.entry.about).or_default().push(entry.entry.event);
+            own_events.entry(entry.entry.about).or_default().push(entry.entry.event);
         }
     }
     let within = |some: &[Event], all: &[Event]| some.iter().all(|event| all.contains(event));
     let agree = |(about, ours): (&Subject, &Vec<Event>)| {
-        said.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
+        their_events.get(about).is_none_or(|theirs| within(theirs, ours) || within(ours, theirs))
     };
-    if !own_words.iter().all(agree) {
+    if !own_events.iter().all(agree) {
         return Ok(None);
     }
     Ok(first.map(|first| LogName::apart(log.key(), first)))
 }
 
-/// Returns the names that our log, which ends at `ours`, can take where what lies under its own elsewhere is no log of its key, the best first.
+/// Returns other names for our log, which ends at `ours`, the best first. For a remote on which
+/// another program took the log's name.
 ///
-/// Each is that of an entry of ours: of the first that `theirs` has not, as far as it is here, and those after it; then of the
-/// others, the last first.
+/// Each is the hash of one of our entries: first those that `theirs` does not have, then the
+/// others, newest first.
 pub fn further_names(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Result<Vec<LogName>, Error> {
     let (_, links) = chain::read_at(store, &log.reference(), ours)?;
     let known: BTreeSet<Oid> = history::since(store, theirs, None).unwrap_or_default().into_iter().collect();
@@ -207,26 +215,27 @@ pub fn further_names(store: &Store, log: &LogName, ours: Oid, theirs: Oid) -> Re
     Ok(names.filter(|name| name != log).collect())
 }
 
-/// Gives a log another name; what was appended to it meanwhile is an error, and nothing has changed then.
+/// Renames a log. Fails without any change if another process appended to it.
 pub fn rename(store: &Store, from: &LogName, to: &LogName) -> Result<(), Error> {
     let Some(head) = refs::read(store, &from.reference()).map_err(Error::Refs)? else { return Ok(()) };
     if refs::read(store, &to.reference()).map_err(Error::Refs)?.is_none() {
         refs::create(store, &to.reference(), head).map_err(Error::Refs)?;
     }
-    // A crash here leaves the log under both names, and the new one is the one that is written: the old one makes way next time.
+    // After a crash here, the log has both names. The new one is written to, and the next call
+    // removes the old one.
     refs::delete(store, &from.reference(), head).map_err(Error::Refs)
 }
 
-/// Returns the last that the private log of a key holds about a run or a thread.
+/// Returns the latest record of a run or thread in the private log of a key.
 pub fn find(store: &Store, fingerprint: &str, about: impl Into<Subject>) -> Result<Option<Record>, Error> {
     let head = chain::tip(store, &format::log_ref(fingerprint))?;
     head.tree.map_or(Ok(None), |tree| record_in(store, tree, &about.into()))
 }
 
-/// Returns the logs here that name a run: those of this repository, and the fetched ones of a key. The fetched logs of other keys
-/// take no name from us.
+/// Returns the logs here that name a run: those of this repository, and fetched ones of a key.
 ///
-/// Of what was fetched counts the latest entry that the key signed: what somebody else put on top says nothing.
+/// Fetched logs of other keys do not count. Of a fetched log, the latest entry that the key signed
+/// counts.
 pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<String>, Error> {
     let (mut named, about) = (Vec::new(), Subject::from(run.clone()));
     for (name, tip) in refs::list(store, format::REFS).map_err(Error::Refs)? {
@@ -248,7 +257,7 @@ pub fn witnesses(store: &Store, fingerprint: &str, run: &RunId) -> Result<Vec<St
     Ok(named)
 }
 
-/// Returns the tree of the latest entry that a key signed of those that end at `tip`.
+/// Returns the tree of the latest entry that a key signed, among those that end at `tip`.
 fn signed_tree(store: &Store, fingerprint: &str, tip: Oid) -> Option<Oid> {
     let mut commits = history::since(store, tip, None).ok()?.into_iter().filter_map(|at| chain::decode(store, at).ok());
     commits.find(|entry| is_signed_by(entry, fingerprint)).map(|entry| entry.tree)
@@ -258,7 +267,7 @@ fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
     sign::signer(&entry.payload, entry.signature.as_deref()).is_ok_and(|signer| signer == fingerprint)
 }
 
-/// Appends a record to the writer's private log unless what stands there leaves nothing to say.
+/// Appends a record to the writer's private log, unless the latest record covers it.
 pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
     let (fingerprint, about) = (writer.signer.fingerprint(), record.about());
     race::run(|| {
@@ -272,8 +281,8 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
     })
 }
 
-/// Appends to the writer's private log what its key says of a run that somebody else conducts.
-pub fn say(writer: &Writer, run: &RunId, event: &Event) -> Result<(), Error> {
+/// Appends a statement about another writer's run to the private log.
+pub fn record_statement(writer: &Writer, run: &RunId, event: &Event) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
     race::run(|| {
         let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
@@ -282,7 +291,7 @@ pub fn say(writer: &Writer, run: &RunId, event: &Event) -> Result<(), Error> {
     })
 }
 
-/// Whether an entry is about what its key says of others' runs: two clones say different things of one, and neither is wrong.
+/// Returns true for a statement about another writer's run. Statements in two clones may differ.
 pub fn is_statement(event: &Event) -> bool {
     matches!(event, Event::LogDecided(_) | Event::LogWritten(_))
 }
@@ -293,17 +302,17 @@ fn record_in(store: &Store, tree: Oid, about: &Subject) -> Result<Option<Record>
     Record::parse(&store.read_blob(blob)?).filter(|record| record.about() == *about).map(Some).ok_or(Error::Record)
 }
 
-/// What can go wrong with a repository log.
+/// An error in reading or writing a log.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("the repository log could not be read or written")]
+    #[error("cannot read or write the repository log")]
     Chain(#[from] chain::Error),
-    #[error("the repository log could not be read or written")]
+    #[error("cannot read or write the repository log")]
     Store(#[from] store::Error),
-    #[error("the refs could not be listed")]
+    #[error("cannot list the refs")]
     Refs(#[source] refs::Error),
-    #[error("what the repository log holds about the run cannot be read")]
+    #[error("cannot read the run's record in the repository log")]
     Record,
 }
 

@@ -1,12 +1,12 @@
-//! The Merkle tree of RFC 6962, section 2.1, grown one leaf at a time.
+//! The Merkle tree of RFC 6962, section 2.1, built one leaf at a time.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::model::digest::Digest;
 
-/// The roots of the perfect subtrees that cover the leaves so far, largest first.
+/// The roots of the perfect subtrees over the leaves so far, largest first.
 ///
-/// It takes one hash a leaf on average and holds at most one digest a bit of the leaf count, so that a chain of any length
+/// Adding a leaf takes one hash on average, and the memory is logarithmic. So a chain of any length
 /// can be sealed without reading it again.
 #[derive(Clone, Debug, Default)]
 pub struct Frontier {
@@ -28,17 +28,17 @@ impl Frontier {
         self.subtrees.push(node);
     }
 
-    /// Returns how many leaves were added.
+    /// Returns the number of leaves.
     pub fn len(&self) -> u64 {
         self.leaves
     }
 
-    /// Returns whether no leaf was added yet.
+    /// Returns true if there are no leaves.
     pub fn is_empty(&self) -> bool {
         self.leaves == 0
     }
 
-    /// Returns the tree hash; that of no leaves is the hash of nothing.
+    /// Returns the root. Without leaves, it is the hash of the empty string.
     pub fn root(&self) -> Digest {
         let mut right_to_left = self.subtrees.iter().rev().map(|(_, hash)| *hash);
         let Some(last) = right_to_left.next() else {
@@ -48,15 +48,15 @@ impl Frontier {
     }
 }
 
-/// Returns the tree hash over `leaves`.
+/// Returns the root of the tree over `leaves`.
 pub fn root(leaves: impl IntoIterator<Item = Digest>) -> Digest {
     let mut frontier = Frontier::default();
     leaves.into_iter().for_each(|leaf| frontier.push(leaf));
     frontier.root()
 }
 
-/// Returns the path that proves the leaf at `index` to be in the tree over `leaves`, from the leaf up (RFC 6962, 2.1.1); none
-/// where there is no such leaf.
+/// Returns the inclusion proof for the leaf at `index`, from the leaf up (RFC 6962, 2.1.1); `None`
+/// if there is no such leaf.
 pub fn inclusion(leaves: &[Digest], index: usize) -> Option<Vec<Digest>> {
     if index >= leaves.len() {
         return None;
@@ -74,7 +74,8 @@ pub fn inclusion(leaves: &[Digest], index: usize) -> Option<Vec<Digest>> {
     Some(path)
 }
 
-/// Whether `path` proves that `leaf` stands at `index` in a tree of `size` leaves with the root `root`.
+/// Returns true if `path` proves that `leaf` is at `index` in a tree of `size` leaves with this
+/// root.
 pub fn includes(root: Digest, size: u64, index: u64, leaf: Digest, path: &[Digest]) -> bool {
     if index >= size {
         return false;
@@ -98,8 +99,8 @@ pub fn includes(root: Digest, size: u64, index: u64, leaf: Digest, path: &[Diges
     last == 0 && hash == root
 }
 
-/// Returns the path that proves the tree over the first `old` leaves to be the beginning of the tree over all (RFC 6962,
-/// 2.1.2); none where there are fewer leaves, or none at all in the beginning.
+/// Returns the consistency proof between the tree over the first `old` leaves and the tree over all
+/// (RFC 6962, 2.1.2). Returns `None` if `old` is 0 or exceeds the number of leaves.
 pub fn consistency(leaves: &[Digest], old: usize) -> Option<Vec<Digest>> {
     if old == 0 || old > leaves.len() {
         return None;
@@ -118,22 +119,22 @@ pub fn consistency(leaves: &[Digest], old: usize) -> Option<Vec<Digest>> {
             whole = false;
         }
     }
-    // The subtree that ends where the old tree ended is the old tree itself only if nothing stood left of it.
+    // The old tree's root is known only if the last subtree is the whole old tree.
     path.extend((!whole).then(|| root(below.iter().copied())));
     path.reverse();
     Some(path)
 }
 
-/// One state of a growing tree.
+/// A state of a growing tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeHead {
-    /// How many leaves it has.
+    /// The number of leaves.
     pub size: u64,
-    /// Its root.
+    /// The root.
     pub root: Digest,
 }
 
-/// Whether `path` proves that the tree `old` is the beginning of the tree `new`.
+/// Returns true if `path` proves that the tree `new` extends the tree `old`.
 pub fn extends(old: TreeHead, new: TreeHead, path: &[Digest]) -> bool {
     if old.size == 0 || old.size > new.size {
         return false;
@@ -167,7 +168,7 @@ pub fn extends(old: TreeHead, new: TreeHead, path: &[Digest]) -> bool {
     last == 0 && was == old.root && is == new.root
 }
 
-/// Returns the largest power of two below the number of leaves, where RFC 6962 splits a tree of more than one.
+/// Returns the size of the left subtree: the largest power of two below the number of leaves.
 fn split(leaves: usize) -> usize {
     leaves.next_power_of_two() / 2
 }
@@ -178,116 +179,4 @@ fn node_hash(left: &Digest, right: &Digest) -> Digest {
     hasher.update(left.as_bytes());
     hasher.update(right.as_bytes());
     Digest::from_bytes(hasher.finalize().into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::format::leaf_hash;
-
-    /// The recursive definition of RFC 6962, section 2.1, to hold the incremental one against.
-    fn by_definition(leaves: &[Digest]) -> Digest {
-        match leaves {
-            [] => Digest::of(b""),
-            [one] => *one,
-            _ => {
-                let split = leaves.len().next_power_of_two() / 2;
-                node_hash(&by_definition(&leaves[..split]), &by_definition(&leaves[split..]))
-            }
-        }
-    }
-
-    #[test]
-    fn grows_into_the_tree_that_the_rfc_defines() {
-        let leaves: Vec<Digest> = (0..200u8).map(|n| leaf_hash(&[n])).collect();
-        for count in 0..=leaves.len() {
-            assert_eq!(root(leaves[..count].iter().copied()), by_definition(&leaves[..count]), "{count} leaves");
-        }
-    }
-
-    /// The paths of RFC 6962, sections 2.1.1 and 2.1.2, as they are defined there.
-    fn path_by_definition(index: usize, leaves: &[Digest]) -> Vec<Digest> {
-        if leaves.len() == 1 {
-            return Vec::new();
-        }
-        let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
-        let (mut path, sibling) = if index < left.len() {
-            (path_by_definition(index, left), right)
-        } else {
-            (path_by_definition(index - left.len(), right), left)
-        };
-        path.push(by_definition(sibling));
-        path
-    }
-
-    fn proof_by_definition(old: usize, leaves: &[Digest], whole: bool) -> Vec<Digest> {
-        if old == leaves.len() {
-            return if whole { Vec::new() } else { vec![by_definition(leaves)] };
-        }
-        let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
-        let (mut path, sibling) = if old <= left.len() {
-            (proof_by_definition(old, left, whole), right)
-        } else {
-            (proof_by_definition(old - left.len(), right, false), left)
-        };
-        path.push(by_definition(sibling));
-        path
-    }
-
-    #[test]
-    fn a_leaf_is_proven_at_its_place_and_nowhere_else() {
-        let leaves: Vec<Digest> = (0..130u8).map(|n| leaf_hash(&[n])).collect();
-        for size in 1..=leaves.len() {
-            let (all, whole) = (&leaves[..size], root(leaves[..size].iter().copied()));
-            for index in 0..size {
-                let path = inclusion(all, index).expect("the leaf is there");
-                assert_eq!(path, path_by_definition(index, all), "leaf {index} of {size}");
-                let proven = |index: usize, leaf: Digest, path: &[Digest]| {
-                    includes(whole, size as u64, index as u64, leaf, path)
-                };
-                assert!(proven(index, all[index], &path), "leaf {index} of {size}");
-                assert!(!proven(index, leaf_hash(b"another"), &path));
-                assert!(size == 1 || !proven((index + 1) % size, all[index], &path));
-                assert!(!proven(index, all[index], &[&path[..], &[whole]].concat()));
-                assert!(path.is_empty() || !proven(index, all[index], &path[1..]));
-                assert!(path.is_empty() || !proven(index, all[index], &path[..path.len() - 1]));
-                assert!(!includes(leaf_hash(b"another"), size as u64, index as u64, all[index], &path));
-            }
-            assert_eq!(inclusion(all, size), None);
-            assert!(!includes(whole, size as u64, size as u64, all[0], &[]));
-        }
-    }
-
-    #[test]
-    fn a_tree_is_proven_to_go_on_from_its_beginnings_only() {
-        let leaves: Vec<Digest> = (0..130u8).map(|n| leaf_hash(&[n])).collect();
-        let head = |size: usize| TreeHead { size: size as u64, root: root(leaves[..size].iter().copied()) };
-        for size in 1..=leaves.len() {
-            for old in 1..=size {
-                let path = consistency(&leaves[..size], old).expect("there is a beginning");
-                assert_eq!(path, proof_by_definition(old, &leaves[..size], true), "{old} of {size}");
-                assert!(extends(head(old), head(size), &path), "{old} of {size}");
-                let other = TreeHead { root: leaf_hash(b"another"), ..head(old) };
-                assert!(!extends(other, head(size), &path));
-                assert!(!extends(head(old), TreeHead { root: other.root, ..head(size) }, &path));
-                assert!(!extends(head(old), head(size), &[&path[..], &[other.root]].concat()));
-                assert!(path.is_empty() || !extends(head(old), head(size), &path[1..]), "{old} of {size}");
-            }
-            assert_eq!(consistency(&leaves[..size], 0), None);
-            assert_eq!(consistency(&leaves[..size], size + 1), None);
-        }
-        assert!(!extends(head(5), head(3), &[]));
-        assert!(!extends(TreeHead { size: 0, root: root([]) }, head(3), &[]));
-    }
-
-    #[test]
-    fn agrees_with_the_published_vectors() {
-        // The test vectors of the Certificate Transparency reference implementation.
-        let inputs: [&[u8]; 3] = [b"", b"\x00", b"\x10"];
-        assert_eq!(
-            root(inputs.iter().map(|input| leaf_hash(input))).hex(),
-            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77"
-        );
-        assert_eq!(root([]).hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    }
 }

@@ -1,4 +1,4 @@
-//! The chain that runs, threads and the repository's log are: entries, what seals them, and who signed them.
+//! The chain of entries behind runs, threads and logs, with its signatures and Merkle tree.
 
 #[cfg(feature = "full")]
 pub mod archive;

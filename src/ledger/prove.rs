@@ -1,6 +1,6 @@
-//! Takes from a sealed run what proves one product, or how it went on, to somebody who has nothing else.
+//! Creates proofs from sealed runs: of one product, or of how the run grew.
 //!
-//! Only a seal signs a root, so nothing is proven of a run that has none.
+//! Only a seal signs a root, so an unsealed run has no proofs.
 
 use crate::git::store::{self, Store};
 use crate::ledger::chain::{self, Link};
@@ -11,12 +11,13 @@ use crate::model::name::{ItemId, RunId};
 use crate::model::plan::ProductKey;
 use crate::model::proof::{Earlier, Handed, Leaf, Proof, SCHEMA, Signed};
 
-/// Proves what an item of a sealed run handed over, or one product of it; of one that people decided about, who decided what.
+/// Proves the products of an item of a sealed run, or one of them. For an item that people decided
+/// about, proves the decision.
 pub fn item(store: &Store, reference: &str, item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
     item_of(store, &read(store, reference)?, item, product)
 }
 
-/// Proves it of a run whose entries are at hand, wherever its ref points by now; there is at least one.
+/// Creates the proof from the entries of a run; there is at least one.
 pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&ProductKey>) -> Result<Proof, Error> {
     let (before, seal) = sealed(links)?;
     if let Some(at) = before.iter().rposition(|link| is_decided(&link.entry, item)) {
@@ -48,7 +49,7 @@ pub fn item_of(store: &Store, links: &[Link], item: &ItemId, product: Option<&Pr
     })
 }
 
-/// Proves that a sealed run went on from its first entries up to `since`, and changed none of them.
+/// Proves that a sealed run extends its first entries, up to `since`.
 pub fn growth(store: &Store, reference: &str, since: u64) -> Result<Proof, Error> {
     let links = read(store, reference)?;
     let (before, seal) = sealed(&links)?;
@@ -65,7 +66,7 @@ fn run_of(link: &Link) -> Result<RunId, Error> {
     link.entry.about.run().cloned().ok_or(Error::NotARun)
 }
 
-/// Returns the entries under the sealed root, and the seal.
+/// Returns the entries before the seal, and the seal.
 fn sealed(links: &[Link]) -> Result<(&[Link], &Link), Error> {
     let run = run_of(links.first().ok_or(Error::NotARun)?)?;
     let last = links.split_last().filter(|(last, _)| matches!(last.entry.event, Event::RunSealed(_)));
@@ -76,7 +77,6 @@ fn leaves(links: &[Link]) -> Vec<Digest> {
     links.iter().map(|link| link.hash).collect()
 }
 
-/// What every proof holds, whatever it is about.
 fn begin(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> Result<Proof, Error> {
     let first = &before[0];
     Ok(Proof {
@@ -94,11 +94,12 @@ fn begin(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> Resu
     })
 }
 
-/// Returns the entry that gave the key of the seal the role `seal`, or `None` if entry 0 names that key.
+/// Returns the entry that gave the sealing key the role `seal`, or `None` if entry 0 names that
+/// key.
 fn admission(store: &Store, before: &[Link], seal: &Link, leaves: &[Digest]) -> Result<Option<Signed>, Error> {
     let Event::RunSubmitted(submitted) = &before[0].entry.event else { return Ok(None) };
     let sealed = chain::decode(store, seal.commit)?;
-    // A seal that nobody signed is for the verifier to refuse.
+    // The verifier reports an unsigned seal.
     let Ok(key) = sign::signer(&sealed.payload, sealed.signature.as_deref()) else { return Ok(None) };
     if submitted.sealers().contains(&key) {
         return Ok(None);
@@ -121,7 +122,7 @@ fn done(entry: &Entry) -> Option<&ItemReconciled> {
     }
 }
 
-/// Whether an entry says that people decided about an item, which is done by that.
+/// Returns true if the entry is a decision that completed the item.
 fn is_decided(entry: &Entry, item: &ItemId) -> bool {
     matches!(&entry.event, Event::ItemDecided(e) if e.item == *item && e.status == Outcome::Done)
 }
@@ -139,7 +140,7 @@ fn commit(store: &Store, link: &Link) -> Result<String, Error> {
     String::from_utf8(raw).map_err(|_| Error::Nothing(link.commit.to_string()))
 }
 
-/// Why there is no proof.
+/// A reason why there is no proof.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -147,7 +148,7 @@ pub enum Error {
     NotARun,
     #[error("{0} holds no entries")]
     Nothing(String),
-    #[error("run {0} is not sealed: nothing has signed a root over its entries yet")]
+    #[error("run {0} is not sealed: no key has signed a root over its entries yet")]
     NotSealed(RunId),
     #[error("item {0} is not done")]
     NotDone(ItemId),

@@ -1,4 +1,5 @@
-//! Signing keys and signatures: SSHSIG over ed25519, in git's namespace, so that stock git can check every entry.
+//! Signing keys and signatures: SSHSIG over ed25519, in git's namespace, so that plain git can
+//! check every entry.
 
 mod algorithm;
 pub mod program;
@@ -14,7 +15,7 @@ use ed25519_dalek::{Signature, VerifyingKey};
 use signature::Signer as _;
 use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 
-/// The SSHSIG namespace that git signs commits in.
+/// The SSHSIG namespace in which git signs commits.
 pub const NAMESPACE: &str = "git";
 
 /// A key that can sign.
@@ -26,14 +27,15 @@ pub struct Signer {
 
 #[derive(Clone, Debug)]
 enum Secret {
-    /// A key that we hold in memory.
+    /// A private key in memory.
     Held(Box<PrivateKey>),
     /// A key that only a program can use.
     Elsewhere(Elsewhere),
 }
 
 impl Signer {
-    /// Reads a key file: a private key in OpenSSH's format, or a public key whose private half an agent or a program holds.
+    /// Reads a key file: an OpenSSH private key, or a public key whose private half an agent or a
+    /// program holds.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(|e| Error::Read(path.to_owned(), e))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -49,9 +51,9 @@ impl Signer {
         Ok(Self { public, secret })
     }
 
-    /// Takes a public key as it stands in `user.signingKey`, whose private half an agent or a program holds.
+    /// Reads a public key from `user.signingKey`, whose private half an agent or a program holds.
     ///
-    /// Programs that sign want a file, so the key is kept in `folder`.
+    /// Signing programs need a file, so the key is stored in `folder`.
     pub fn from_literal(text: &str, folder: &Path) -> Result<Self, Error> {
         let text = text.trim();
         if let Some(found) = algorithm::other_type(text) {
@@ -69,7 +71,7 @@ impl Signer {
         Ok(signer)
     }
 
-    /// Signs with this program instead of `ssh-keygen`, unless the private key itself is at hand.
+    /// Signs with this program instead of `ssh-keygen`, unless the private key is in memory.
     #[must_use]
     pub fn through(mut self, program: Option<&OsString>) -> Self {
         if let Secret::Elsewhere(elsewhere) = &mut self.secret {
@@ -78,10 +80,10 @@ impl Signer {
         self
     }
 
-    /// Reads the repository's own key, making it on first use.
+    /// Reads the repository's own key, and creates it on first use.
     ///
-    /// The file appears whole and readable by its owner only, or not at all; of two processes that make one at the same
-    /// time, both end up with the same.
+    /// The file appears complete, readable only by its owner, or not at all. Two processes that
+    /// create it at the same time get the same key.
     pub fn own(path: &Path) -> Result<Self, Error> {
         if path.exists() {
             return Self::from_file(path);
@@ -93,7 +95,7 @@ impl Signer {
         let written = || -> io::Result<()> {
             let dir = path.parent().expect("the key lies in a directory");
             fs::create_dir_all(dir)?;
-            // A temporary file is made with mode 0600.
+            // Temporary files have mode 0600.
             let mut file = tempfile::NamedTempFile::new_in(dir)?;
             file.write_all(text.as_bytes())?;
             file.as_file().sync_all()?;
@@ -111,12 +113,12 @@ impl Signer {
         fingerprint(&self.public)
     }
 
-    /// Returns the public half.
+    /// Returns the public key.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// Signs bytes; returns the armoured signature without a line end.
+    /// Signs bytes; returns the armoured signature without a final line end.
     pub fn sign(&self, payload: &[u8]) -> Result<String, Error> {
         match &self.secret {
             Secret::Held(key) => {
@@ -129,9 +131,9 @@ impl Signer {
 }
 
 impl Signer {
-    /// Signs bytes with the bare ed25519 key, for formats that are not SSH's.
+    /// Signs bytes with the bare ed25519 key, for formats other than SSH's.
     ///
-    /// Only a key held in memory can: programs sign in SSH's format alone.
+    /// Fails for keys that are not in memory: programs only sign in SSH's format.
     pub fn sign_raw(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
         let Secret::Held(key) = &self.secret else { return Err(Error::Bare) };
         let signature = key.key_data().try_sign(message).map_err(|e| Error::Sign(e.into()))?;
@@ -139,12 +141,13 @@ impl Signer {
     }
 }
 
-/// Checks an armoured signature over `payload`; returns the key that made it.
+/// Checks an armoured signature over `payload`; returns the key that the signature names.
 ///
-/// The key is the one the signature itself names: whether it may sign is another question.
+/// The caller decides whether that key may sign.
 pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     let signature = SshSig::from_pem(armour).map_err(Error::Malformed)?;
-    // The parser forgives what OpenSSH does not; only the bytes that everybody writes count, so that nothing can differ unnoticed.
+    // The parser accepts more than OpenSSH. Only OpenSSH's form is accepted, so that a signature
+    // has one spelling.
     if armoured(&signature).map_err(Error::Malformed)? != armour {
         return Err(Error::NotExact);
     }
@@ -154,7 +157,7 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
             return Err(Error::Algorithm(algorithm.to_string()));
         }
     }
-    // What OpenSSH writes there is nothing, and what it reads there must be nothing.
+    // OpenSSH leaves the field empty, and requires it to be empty.
     if !signature.reserved().is_empty() {
         return Err(Error::Reserved);
     }
@@ -165,17 +168,19 @@ pub fn check(payload: &[u8], armour: &str) -> Result<PublicKey, Error> {
     Ok(public)
 }
 
-/// Returns the fingerprint of the key that signed something with an armoured signature, or what is wrong with that.
+/// Returns the fingerprint of the key that signed `payload`.
 ///
-/// Whose key it is, and whether it may sign, are other questions.
+/// The caller decides whether that key may sign.
 pub fn signer(payload: &[u8], armour: Option<&str>) -> Result<String, Error> {
     Ok(fingerprint(&check(payload, armour.ok_or(Error::Unsigned)?)?))
 }
 
-/// Whether bytes are the bare ed25519 signature of a key over a message: the one check that all others come down to.
+/// Returns true if the bytes are a bare ed25519 signature of `key` over `message`. All other checks
+/// use this one.
 ///
-/// Strictly: a key or an R of small order, with which one signature fits many messages, is none, and neither is a key in
-/// another spelling than its own. Signatures are never checked in batches, which accept what this refuses.
+/// The check is strict: it rejects keys and R values of small order, with which one signature fits
+/// many messages, and keys in a non-canonical encoding. Batch verification would accept them, so it
+/// is not used.
 pub fn check_raw(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
     let Some(key) = key.key_data().ed25519() else { return false };
     let (Ok(point), Ok(signature)) = (VerifyingKey::from_bytes(&key.0), Signature::from_slice(signature)) else {
@@ -184,15 +189,17 @@ pub fn check_raw(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
     point.to_edwards().compress().0 == key.0 && point.verify_strict(message, &signature).is_ok()
 }
 
-/// Returns the public key that a setting holds as git reads it (`key::…`, `ssh-…`), or `None` if it names a file.
+/// Returns the public key in a setting, as git reads it (`key::…`, `ssh-…`), or `None` if the
+/// setting names a file.
 ///
-/// Other types of keys count as well, so that their refusal names the type instead of a missing file.
+/// Other key types are returned as well, so that the error names the type instead of a missing
+/// file.
 pub fn literal(setting: &str) -> Option<&str> {
     let others = ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"];
     setting.strip_prefix("key::").or_else(|| others.iter().any(|other| setting.starts_with(other)).then_some(setting))
 }
 
-/// Returns 32 random hex digits, for what must not be the same twice.
+/// Returns 32 random hex digits, for unique names.
 pub fn nonce() -> String {
     use ssh_key::rand_core::RngCore as _;
     let mut bytes = [0; 16];
@@ -205,10 +212,11 @@ pub fn fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
-/// Returns the fingerprint of a public key as OpenSSH writes it in one line; only one that can sign here.
+/// Returns the fingerprint of a public key in OpenSSH's one-line form. Only ed25519 keys are
+/// accepted.
 pub fn public_fingerprint(text: &str) -> Result<String, Error> {
     let text = text.trim();
-    // Said before the key is read: other types cannot be read at all.
+    // Checked before parsing, which fails for other types.
     if let Some(other) = text.split_whitespace().next().filter(|word| *word != Algorithm::Ed25519.as_str()) {
         return Err(Error::KeyType(other.to_owned()));
     }
@@ -219,18 +227,20 @@ pub fn public_fingerprint(text: &str) -> Result<String, Error> {
     Ok(fingerprint(&key))
 }
 
-/// Returns the fingerprint of the public key in a line: one as OpenSSH writes it, perhaps with a comment, or one of an
-/// allowed-signers file, as `git handoff key` prints it. `None` if the line names no key.
+/// Returns the fingerprint of the public key in a line, or `None` if there is none.
+///
+/// The line may be in OpenSSH's form, with or without a comment, or in that of an allowed-signers
+/// file, as `git handoff key` prints it.
 pub fn public_in(line: &str) -> Option<Result<String, Error>> {
     let is_type = |word: &str| ["ssh-", "ecdsa-", "sk-"].iter().any(|start| word.starts_with(start));
-    // Names and options come before the key, and none of their words is the type of one.
+    // Principals and options precede the key, and are never key types.
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().take(3).position(|word| is_type(word))?;
     let key = words.get(at + 1).copied().unwrap_or_default();
     Some(public_fingerprint(&format!("{} {key}", words[at])))
 }
 
-/// Returns the line of an allowed-signers file that names a key.
+/// Returns the line of an allowed-signers file for a key.
 pub fn allowed_signers_line(principal: &str, key: &PublicKey) -> Result<String, Error> {
     let mut key = key.clone();
     key.set_comment("");
@@ -246,18 +256,18 @@ fn ed25519(key: PublicKey, path: &Path) -> Result<PublicKey, Error> {
     }
 }
 
-/// Writes a signature as OpenSSH does, without a line end.
+/// Returns a signature in OpenSSH's form, without a final line end.
 fn armoured(signature: &SshSig) -> Result<String, ssh_key::Error> {
     Ok(signature.to_pem(LineEnding::LF)?.trim_end().to_owned())
 }
 
-/// What can go wrong with keys and signatures.
+/// An error with keys or signatures.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("the signing key {} could not be read", .0.display())]
+    #[error("cannot read the signing key {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    #[error("the signing key {} could not be written", .0.display())]
+    #[error("cannot write the signing key {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
     #[error("{} is not a usable OpenSSH key", .0.display())]
     Key(PathBuf, #[source] ssh_key::Error),
@@ -273,7 +283,7 @@ pub enum Error {
     Bare,
     #[error("the signature cannot be read")]
     Malformed(#[source] ssh_key::Error),
-    #[error("the key cannot be read; copy it whole")]
+    #[error("cannot read the key; copy it whole")]
     MalformedKey(#[source] ssh_key::Error),
     #[error("the key is of type {0}; git-handoff signs with ed25519")]
     KeyType(String),

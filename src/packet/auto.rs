@@ -8,7 +8,7 @@ use crate::model::item_state::Phase;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
 use crate::model::time::Moment;
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 
 /// How many items are named in a list; the others are counted.
 const NAMED: usize = 100;
@@ -30,7 +30,7 @@ pub struct Surroundings {
 }
 
 /// Returns the packet of a run.
-pub fn packet(run: &Vetted, around: &Surroundings, now: Moment) -> Draft {
+pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
     let view: &View = run;
     let run = view.run.as_str();
     let done = (0..view.state.items.len()).filter(|at| is_green(view, *at)).count();

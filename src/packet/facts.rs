@@ -11,7 +11,7 @@ use crate::model::name::{FilePath, RunId};
 use crate::model::packet::Claims;
 use crate::model::place::Place;
 use crate::model::printable::written_out;
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 use crate::verify::Gate;
 
 use super::quote::quoted;
@@ -176,7 +176,7 @@ enum Unusable {
 }
 
 /// Takes a run through the gate, with what its reader should know: ours, else the fetched one, if there is but one.
-fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(Vetted, Vec<String>), Unusable> {
+fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(VerifiedRun, Vec<String>), Unusable> {
     let said = |error: &dyn std::error::Error| Unusable::Said(error.to_string());
     let reference = find(gate.store, run).map_err(|error| said(&error))?;
     let several = |places: &[String]| {
@@ -189,8 +189,8 @@ fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(Vetted, Vec<String>), Unusabl
         places => return Err(several(places)),
     };
     let admitted = gate.admit_whole(run, reference).map_err(|error| said(&error))?;
-    let view = Vetted::read(gate.store, &admitted).map_err(|error| said(&error))?;
-    Ok((view, admitted.cautions().to_vec()))
+    let view = VerifiedRun::read(gate.store, &admitted).map_err(|error| said(&error))?;
+    Ok((view, admitted.cautions.to_vec()))
 }
 
 /// Finds the ref of a run: our own, else the fetched one that holds all the others; all of them, where none does.

@@ -28,7 +28,7 @@ use crate::verify::{self, AtHand, Barred, Gate, Logs};
 use super::imports::{Found, Imports};
 use super::submission::{self, Wanted};
 use super::target::{self, Target};
-use super::{Denied, NewEntry, OpenRun, Vetted, coordinate};
+use super::{Denied, NewEntry, OpenRun, VerifiedRun, coordinate};
 
 /// The files of a continued run that the new run seals.
 #[derive(Clone, Debug)]
@@ -108,20 +108,20 @@ impl Repository {
     }
 
     /// Passes a run through the gate, sealed or not, if all its keys are known here.
-    fn continuable_elsewhere(&self, target: &Target) -> Result<Vetted, Error> {
+    fn continuable_elsewhere(&self, target: &Target) -> Result<VerifiedRun, Error> {
         let options = self.options(&Trust::default(), &mut |_| ())?;
         let logs = Logs::read(&self.store)?;
         let gate =
             Gate { store: &self.store, at_hand: &AtHand::logs(&logs), options: &options, accept_untrusted: false };
         let admitted = gate.admit_whole(&target.run, &target.reference)?;
-        if let Some(key) = admitted.strangers().first() {
+        if let Some(key) = admitted.strangers.first() {
             return Err(Error::Stranger { run: target.run.clone(), key: key.clone() });
         }
-        Ok(Vetted::read(&self.store, &admitted)?)
+        Ok(VerifiedRun::read(&self.store, &admitted)?)
     }
 
     /// Returns what entry 0 records of the continued run, and the evidence.
-    fn entries_of(&self, old: &Vetted) -> Result<(Continues, Vec<u8>), Error> {
+    fn entries_of(&self, old: &VerifiedRun) -> Result<(Continues, Vec<u8>), Error> {
         let commit = |oid: Oid| -> Result<String, Error> {
             let (_, raw) = self.store.read(oid).map_err(super::Error::from)?;
             String::from_utf8(raw).map_err(|_| Error::Unreadable(old.run.clone()))
@@ -136,7 +136,7 @@ impl Repository {
         Ok((Continues { run: old.run.clone(), entries, root, evidence: Digest::of(&evidence) }, evidence))
     }
 
-    fn artifacts(&self, old: &Vetted) -> Result<BTreeMap<FilePath, (Oid, Digest)>, Error> {
+    fn artifacts(&self, old: &VerifiedRun) -> Result<BTreeMap<FilePath, (Oid, Digest)>, Error> {
         let one = |(path, digest): (&FilePath, &Digest)| {
             let blob =
                 self.store.blob_at(old.links[0].tree, &format::artifact_path(path)).map_err(super::Error::from)?;
@@ -146,7 +146,7 @@ impl Repository {
     }
 
     /// Returns the imports of the old run, with their evidence.
-    fn imported(&self, old: &Vetted) -> Result<BTreeMap<String, Found>, Error> {
+    fn imported(&self, old: &VerifiedRun) -> Result<BTreeMap<String, Found>, Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
         let RunSubmitted { imports, .. } = &old.state.submitted;
         let one = |(name, import): (&String, &crate::model::elsewhere::Import)| {
@@ -159,7 +159,7 @@ impl Repository {
 
     /// Records the results of the old run in their order, as far as the new run allows. Returns the
     /// items.
-    fn carry(&self, open: &mut OpenRun, old: &Vetted, continues: &Continues) -> Result<Vec<ItemId>, Error> {
+    fn carry(&self, open: &mut OpenRun, old: &VerifiedRun, continues: &Continues) -> Result<Vec<ItemId>, Error> {
         let mut taken = Vec::new();
         for link in &old.links[1..] {
             let entries = match &link.entry.event {
@@ -191,14 +191,14 @@ impl Repository {
     }
 
     /// Returns the manifest of the attempt that did an item, which is its last.
-    fn manifest(&self, old: &Vetted, item: &ItemId) -> Result<Manifest, Error> {
+    fn manifest(&self, old: &VerifiedRun, item: &ItemId) -> Result<Manifest, Error> {
         let unreadable = || Error::Unreadable(old.run.clone());
         let blob = old.file(&self.store, &old.state.layout().manifest(item))?.ok_or_else(unreadable)?;
         let bytes = blob.read(&self.store).map_err(|_| unreadable())?;
         Manifest::parse(&bytes).map_err(|_| unreadable())
     }
 
-    fn expect_here(&self, old: &Vetted, e: &ItemReconciled) -> Result<(), Error> {
+    fn expect_here(&self, old: &VerifiedRun, e: &ItemReconciled) -> Result<(), Error> {
         if e.products.values().all(|product| self.store.contains(product.oid)) {
             return Ok(());
         }
@@ -261,7 +261,7 @@ fn written_again(open: &OpenRun, e: &DocumentWritten) -> NewEntry {
 
 /// Returns the entry that adds the items that an actor added to the old run, or nothing if one of
 /// them names a pipeline.
-fn added_again(old: &Vetted, e: &RunExtended) -> Vec<NewEntry> {
+fn added_again(old: &VerifiedRun, e: &RunExtended) -> Vec<NewEntry> {
     let item = |id: &ItemId| old.state.graph.position(id).map(|at| old.state.graph.item(at).clone());
     match e.items.keys().map(item).collect::<Option<Vec<_>>>() {
         Some(items) if e.pipelines.is_empty() && items.iter().all(|item| item.pipeline().is_none()) => {

@@ -18,7 +18,7 @@ use crate::repository::Repository;
 
 use super::revisions::{self, Change, InsteadOf, Put};
 use super::target::{self, Target};
-use super::{OpenRun, Vetted, View, people, steer};
+use super::{OpenRun, VerifiedRun, View, people, steer};
 
 /// A revision, with the entry that recorded it.
 #[derive(Clone, Debug, Serialize)]
@@ -156,7 +156,7 @@ impl WantedRevision<'_> {
     }
 
     /// Finds the revision in a run, or returns an error if it does not match the expected schema.
-    pub fn find(&self, run: &Vetted, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, Error> {
+    pub fn find(&self, run: &VerifiedRun, name: &FilePath, wanted: Option<&Wanted>) -> Result<Change, Error> {
         let failed = |source| Error::document(self.run, self.name, source);
         let change = revisions::find(run, name, self.revision).map_err(failed)?;
         if let Some(wanted) = wanted {
@@ -194,7 +194,7 @@ impl Repository {
     /// driver accepts it from there.
     pub fn write_elsewhere<E: From<Error>>(
         &self,
-        run: &Vetted,
+        run: &VerifiedRun,
         asked: &NewRevision<'_>,
         bytes: impl FnOnce() -> Result<Product, E>,
     ) -> Result<DocumentSaid, E> {
@@ -216,7 +216,9 @@ impl Repository {
         let Put { name, product: Product { sha256, oid, size }, schema, .. } = put;
         let by = log.clone();
         let said = LogWritten { log, first, name: name.clone(), schema, sha256, oid, size, previous, made: None };
-        log::say(&writer, &run.run, &Event::LogWritten(said)).map_err(people::Error::from).map_err(Error::from)?;
+        log::record_statement(&writer, &run.run, &Event::LogWritten(said))
+            .map_err(people::Error::from)
+            .map_err(Error::from)?;
         let run = run.run.clone();
         Ok(DocumentSaid { schema: "git-handoff.document-said/1", run, name, sha256, size, by, uncompared })
     }
@@ -241,7 +243,7 @@ impl Repository {
     }
 
     /// Returns our writer if its key can write documents for a run that it does not drive.
-    fn writer_elsewhere(&self, run: &Vetted) -> Result<Writer, Error> {
+    fn writer_elsewhere(&self, run: &VerifiedRun) -> Result<Writer, Error> {
         if run.state.sealed {
             return Err(steer::Error::Sealed(run.run.clone()).into());
         }
@@ -279,7 +281,7 @@ impl Repository {
     }
 
     /// Copies the bytes of a revision after checking them.
-    pub fn give_document(&self, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
+    pub fn give_document(&self, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
         revisions::give(&self.store, run, change, out)
             .map_err(|source| Error::document(run.run.as_str(), change.name.as_str(), source))
     }

@@ -23,8 +23,8 @@ use crate::model::problems::Problems;
 use crate::model::thread::{Checkpoint, CheckpointId, STATE};
 use crate::repository::{Repository, Trust};
 use crate::verify::{
-    AtHand, Copies, HOW_TO_KNOW, Logs, Options, Report, SignerSeen, Sound, Standpoint, State, Unproven, thread_at,
-    verify_beside,
+    AtHand, HOW_TO_KNOW, LocalCopies, Logs, Options, Report, SignerSeen, Standpoint, State, ThreadSnapshot, Unproven,
+    thread_at, verify_beside,
 };
 
 use super::adopt::Carried;
@@ -63,10 +63,10 @@ struct Search<'r> {
     store: &'r Store,
     options: Options,
     logs: Logs,
-    copies: Copies,
+    copies: LocalCopies,
     gate: Gate,
     runs: BTreeMap<String, Result<View, String>>,
-    threads: BTreeMap<String, Result<Sound, String>>,
+    threads: BTreeMap<String, Result<ThreadSnapshot, String>>,
     warnings: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Repository {
             store: &self.store,
             options: options.map_err(|error| unreadable(in_words(&error)))?,
             logs: Logs::read(&self.store).map_err(|error| unreadable(in_words(&error)))?,
-            copies: Copies::default(),
+            copies: LocalCopies::new(&self.store),
             gate: self.gate(),
             runs: BTreeMap::new(),
             threads: BTreeMap::new(),
@@ -181,9 +181,9 @@ impl Search<'_> {
 
     /// Reads a run if it is sealed and verifies.
     fn read_run(&mut self, target: &Target, place: &str) -> Result<View, String> {
-        let beside = (self.store, &AtHand::logs(&self.logs));
-        let run = (&target.run, target.reference.as_str());
-        let report = verify_beside(&mut self.copies, beside, run, &self.options).map_err(|e| e.to_string())?;
+        let at_hand = AtHand::logs(&self.logs);
+        let report = verify_beside(&mut self.copies, &at_hand, &target.run, &target.reference, &self.options);
+        let report = report.map_err(|e| e.to_string())?;
         if !report.sealed {
             return Err(format!("the run {place} is not sealed: its products are not signed yet"));
         }
@@ -237,7 +237,7 @@ impl Search<'_> {
         remote: Option<&FilePath>,
         thread: &ThreadId,
         place: &str,
-    ) -> Result<Result<Sound, String>, Refusal> {
+    ) -> Result<Result<ThreadSnapshot, String>, Refusal> {
         let found = located(self.store, &Place::of_thread(thread), remote.map(FilePath::as_str));
         let found = found.map_err(|error| refused("thread", Code::UnknownProducer, error.to_string()))?;
         let unknown = || refused("thread", Code::UnknownProducer, format!("there is no thread {place:?} here"));
@@ -298,7 +298,7 @@ impl Item {
 }
 
 /// Returns the checkpoint with the content. A rollback has that of the checkpoint it went back to.
-fn spoken<'s>(sound: &'s Sound, checkpoint: &'s Checkpoint) -> Option<&'s Checkpoint> {
+fn spoken<'s>(sound: &'s ThreadSnapshot, checkpoint: &'s Checkpoint) -> Option<&'s Checkpoint> {
     let mut at = checkpoint;
     while let Event::ThreadRolledBack(e) = &at.entry.event {
         at = sound.trail.find(&e.to)?;

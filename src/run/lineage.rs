@@ -21,7 +21,7 @@ use crate::repository::{Repository, trust};
 use crate::verify;
 
 use super::target::{self, Target};
-use super::{Vetted, View, show};
+use super::{VerifiedRun, View, show};
 use elsewhere::Threads;
 
 const MAX_STEPS: usize = 100_000;
@@ -106,7 +106,7 @@ struct Next {
 
 /// A run on the way, indexed by item.
 struct Opened {
-    run: Vetted,
+    run: VerifiedRun,
     /// The entry that dispatched the latest attempt.
     fired: HashMap<ItemId, u64>,
     reused: HashMap<ItemId, Reused>,
@@ -132,7 +132,7 @@ impl RunRoot {
 struct Walk<'w, E> {
     repository: &'w Repository,
     /// Passes a run through the gate.
-    open: &'w mut dyn FnMut(&Target) -> Result<Vetted, E>,
+    open: &'w mut dyn FnMut(&Target) -> Result<VerifiedRun, E>,
     runs: Vec<Opened>,
     /// The index of the run with this id and root, or `None` if it is not here.
     by_root: BTreeMap<(RunId, Digest), Option<usize>>,
@@ -145,7 +145,7 @@ impl Repository {
     pub fn lineage<E: From<Error>>(
         &self,
         text: &str,
-        open: &mut dyn FnMut(&Target) -> Result<Vetted, E>,
+        open: &mut dyn FnMut(&Target) -> Result<VerifiedRun, E>,
     ) -> Result<Lineage, E> {
         let (target, rest) = Target::with_rest(&self.store, text).map_err(Error::from)?;
         let rest = rest.ok_or(Error::NotSaid)?;
@@ -189,7 +189,7 @@ impl Repository {
 
 impl<E: From<Error>> Walk<'_, E> {
     /// Adds a run, and returns its index.
-    fn add(&mut self, run: Vetted) -> usize {
+    fn add(&mut self, run: VerifiedRun) -> usize {
         let (mut fired, mut reused) = (HashMap::new(), HashMap::new());
         for link in &run.links {
             match &link.entry.event {
@@ -274,7 +274,7 @@ fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {
     }
 }
 
-fn item_step(run: &Vetted, at: usize, depth: usize, kind: Kind) -> Step {
+fn item_step(run: &VerifiedRun, at: usize, depth: usize, kind: Kind) -> Step {
     let (item, state) = (run.state.graph.item(at), &run.state.items[at]);
     let by = state.decided_by.clone().unwrap_or_else(|| item.executor.clone());
     Step {

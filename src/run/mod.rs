@@ -29,7 +29,7 @@ mod new_entry;
 mod open;
 mod open_verified;
 mod stopped_rules;
-mod vetted;
+mod verified_run;
 mod view;
 
 pub use new_entry::NewEntry;
@@ -37,5 +37,5 @@ pub use open::{Error, OpenRun, closed};
 pub use open_verified::Denied;
 pub use stopped_rules::Unreadable;
 pub use target::Target;
-pub use vetted::{Blob, Vetted};
+pub use verified_run::{Blob, VerifiedRun};
 pub use view::{View, view};

@@ -15,7 +15,7 @@ use crate::model::entry::{Event, RunEnded, RunSealed};
 use crate::model::name::{FilePath, RunId};
 use crate::model::state::RunState;
 use crate::model::{extension, format};
-use crate::verify::{Chain, received};
+use crate::verify::{Chain, check_incoming};
 
 use super::new_entry::NewEntry;
 use super::stopped_rules;
@@ -145,7 +145,7 @@ impl OpenRun {
         }
         let tip = self.head.commit.zip(view.head.commit);
         if let Some((known, tip)) = tip.filter(|(known, tip)| known != tip) {
-            let received = received(&self.writer.store, Chain::Run(&self.run), Some(known), tip);
+            let received = check_incoming(&self.writer.store, Chain::Run(&self.run), Some(known), tip);
             received.map_err(|why| Error::Stranger(self.run.clone(), why))?;
         }
         (self.frontier, self.head, self.state) = (frontier(&view.links), view.head, view.state);

@@ -17,7 +17,7 @@ use crate::model::format;
 use crate::model::name::{FilePath, RunId};
 use crate::model::role::{Refused, Role};
 use crate::repository::{self, Repository, Trust};
-use crate::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable_on};
+use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
 use super::open::Loaded;
 use super::{Error, OpenRun};
@@ -48,7 +48,8 @@ impl OpenRun {
     pub fn open_begun(writer: &Writer, run: &RunId, begun: Begun<'_>) -> Result<Self, Denied> {
         let key = writer.signer.fingerprint();
         let mark = read(&writer.store, run);
-        match continuable_on(&writer.store, run, &format::run_ref(run), (&key, begun), mark.as_ref()) {
+        let appender = Appender { key: &key, begun, mark: mark.as_ref() };
+        match continuable_on(&writer.store, run, &format::run_ref(run), appender) {
             Ok(proven) => {
                 let now = Mark { commit: proven.commit, key };
                 if mark.as_ref() != Some(&now) {
@@ -71,7 +72,7 @@ impl OpenRun {
     }
 
     /// Opens a verified run, without leaving a mark.
-    pub fn from_verified(writer: &Writer, proven: Proven<Continuable>) -> Result<Self, Error> {
+    pub fn from_verified(writer: &Writer, proven: Verified<Continuable>) -> Result<Self, Error> {
         let proven = proven.into_inner();
         let entries = proven.entries();
         let artifact = |path: &FilePath| {

@@ -19,7 +19,7 @@ use crate::model::state::{Illegal, Phase, RunState};
 use crate::repository::{self, Repository};
 
 use super::target::{self, Target};
-use super::{Denied, NewEntry, Vetted, steer};
+use super::{Denied, NewEntry, VerifiedRun, steer};
 
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 4000;
@@ -95,7 +95,7 @@ impl Repository {
     /// Decides on an item of a fetched and verified run, in the log of our own key.
     pub fn decide_elsewhere(
         &self,
-        run: &Vetted,
+        run: &VerifiedRun,
         item: &str,
         decision: Decision,
         message: Option<&str>,
@@ -126,7 +126,7 @@ impl Repository {
             message,
             made: None,
         };
-        log::say(&writer, &run.run, &Event::LogDecided(said))?;
+        log::record_statement(&writer, &run.run, &Event::LogDecided(said))?;
         let run = run.run.clone();
         Ok(Decided { schema: "git-handoff.decision/1", run, item, decision, about, by, recorded: false })
     }

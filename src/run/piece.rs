@@ -16,7 +16,7 @@ use crate::model::place::Place;
 use crate::model::plan::ProductKey;
 
 use super::target::{self, Target};
-use super::{Blob, Vetted, View};
+use super::{Blob, VerifiedRun, View};
 
 /// Limits of a shown transcript tail: the lines, the characters of each, and the bytes that are
 /// read.
@@ -55,7 +55,7 @@ impl<'t> PieceName<'t> {
     }
 
     /// Finds the piece in the verified run. Returns `None` for an empty transcript.
-    pub fn of(&self, store: &Store, run: &Vetted) -> Result<Option<Blob>, Error> {
+    pub fn of(&self, store: &Store, run: &VerifiedRun) -> Result<Option<Blob>, Error> {
         let nothing = || Error::NoSuchThing { run: run.run.clone(), named: self.text.to_owned() };
         let said = match self.part {
             Part::Path(path) => return run.file(store, path)?.ok_or_else(nothing).map(Some),
@@ -87,7 +87,7 @@ impl<'t> PieceName<'t> {
 }
 
 /// Returns the transcript of an attempt, by default the latest. Returns `None` if it is empty.
-fn transcript(store: &Store, run: &Vetted, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, Error> {
+fn transcript(store: &Store, run: &VerifiedRun, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, Error> {
     let (attempt, transcript) = recorded(&run.links, item, of).ok_or_else(|| match of {
         Some(attempt) => Error::NoAttempt { item: item.clone(), attempt },
         None => Error::NotEnded(item.clone()),

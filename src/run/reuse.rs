@@ -22,7 +22,7 @@ use crate::repository::{Repository, Trust};
 use crate::verify::{AtHand, Gate, Logs, Options};
 
 use super::target::{Target, own_runs};
-use super::{Vetted, View};
+use super::{VerifiedRun, View};
 
 /// Items of other runs that may be reused.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub struct Reusable {
 
 /// A verified run, with its reusable items.
 struct Source {
-    run: Vetted,
+    run: VerifiedRun,
     items: HashMap<ItemId, (ItemReconciled, Manifest)>,
 }
 
@@ -161,7 +161,7 @@ impl Reusable {
         let look = || {
             let gate = Gate { store, at_hand: &AtHand::logs(logs), options, accept_untrusted: false };
             let admitted = gate.admit_unreserved(&hint.run, &hint.reference).ok()?;
-            let run = Vetted::read(store, &admitted).ok()?;
+            let run = VerifiedRun::read(store, &admitted).ok()?;
             let items = done(store, &run).into_iter();
             let items = items.map(|(ended, there)| (ended.item.clone(), (ended.clone(), there))).collect();
             Some(Arc::new(Source { run, items }))

@@ -12,7 +12,7 @@ use crate::model::schema::{Schema, Wanted};
 use crate::model::state::Illegal;
 use crate::model::time::Moment;
 use crate::plan::schemas::{self, MAX_CHECKED, Schemas, Unfit};
-use crate::run::{self, NewEntry, OpenRun, Vetted, View};
+use crate::run::{self, NewEntry, OpenRun, VerifiedRun, View};
 
 /// A revision to record. Its bytes are in the repository.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error
 
 /// Copies the bytes of a revision after checking them. If they do not match the entry, nothing is
 /// copied.
-pub fn give(store: &Store, run: &Vetted, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
+pub fn give(store: &Store, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
     let product = change.revision.product;
     run.product(product.oid).that_is(product.sha256).copy(store, out).map_err(|error| match error {
         checked::Error::Store(inner) => Error::Store(inner),

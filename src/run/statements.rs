@@ -23,7 +23,7 @@ use crate::model::place::{Kind, Place};
 use crate::model::state::Illegal;
 use crate::model::time::Moment;
 use crate::repository::{self, Repository, Trust};
-use crate::verify::{Options, said};
+use crate::verify::{Options, read_statement};
 
 use super::revisions::{self, InsteadOf, Put};
 use super::target::unarchived_runs;
@@ -325,7 +325,7 @@ fn statement(run: &RunId, raw: Vec<u8>) -> Option<(Statement, Digest)> {
     if !commit.contains("\nlog.decided ") && !commit.contains("\nlog.written ") {
         return None;
     }
-    let (decoded, by) = said(commit.as_bytes()).ok()?;
+    let (decoded, by) = read_statement(commit.as_bytes()).ok()?;
     if decoded.entry.about.run() != Some(run) {
         return None;
     }

@@ -13,7 +13,7 @@ use crate::verify::{self, Chain};
 ///
 /// Does not examine other objects.
 pub(super) fn refuses(place: &Place, store: &Store, known: Option<Oid>, tip: Oid) -> Result<(), String> {
-    let check = |chain: Chain<'_>| verify::received(store, chain, known, tip);
+    let check = |chain: Chain<'_>| verify::check_incoming(store, chain, known, tip);
     let named = match place.kind {
         Kind::Run => RunId::parse(&place.name).ok().map(|run| check(Chain::Run(&run))),
         Kind::Thread => ThreadId::parse(&place.name).ok().map(|thread| check(Chain::Thread(&thread))),

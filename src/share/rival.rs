@@ -84,7 +84,7 @@ impl Remotely<'_> {
         }
         // Another clone with the same key pushed first.
         let Some(log) = log.filter(|_| self.store.contains(theirs)) else { return Ok(Found::Apart) };
-        let Some(to) = log::apart(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
+        let Some(to) = log::separate_name(self.store, &log, ours, theirs)? else { return Ok(Found::Apart) };
         let status = self.stand(&Place::of_log(&to), ours).filter(|_| place.kind == Kind::Log);
         Ok(status.map_or(Found::Apart, |status| Found::Beside(to, status)))
     }

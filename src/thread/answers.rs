@@ -9,7 +9,7 @@ use crate::model::name::ThreadId;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::model::time::Moment;
 use crate::packet::Classification;
-use crate::verify::{Ancestor, Sound};
+use crate::verify::{Ancestor, ThreadSnapshot};
 
 use super::Made;
 use super::adopt::Adopted;
@@ -230,7 +230,7 @@ impl CheckpointShown {
     }
 
     /// Returns the record with the thread's key and lineage.
-    pub fn whole(checkpoint: &Checkpoint, sound: &Sound) -> Self {
+    pub fn whole(checkpoint: &Checkpoint, sound: &ThreadSnapshot) -> Self {
         let one = |ancestor: &Ancestor| AncestorShown {
             thread_id: ancestor.thread.clone(),
             checkpoint_id: ancestor.checkpoint.clone(),

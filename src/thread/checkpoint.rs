@@ -15,7 +15,7 @@ pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Op
     if let Some(tie) = &run {
         let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };
         let logs = Logs::read(&writer.store).map_err(super::vouch::Error::from)?;
-        verify::tied_run(&writer.store, &logs, (&tie.id, tie.commit), &options)
+        verify::tied_run(&writer.store, &logs, &tie.id, tie.commit, &options)
             .map_err(|finding| Error::Tie { run: tie.id.clone(), finding })?;
     }
     let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));

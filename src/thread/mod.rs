@@ -24,7 +24,7 @@ pub mod verification;
 pub mod vouch;
 pub mod worktree;
 
-use vouch::Vouched;
+use vouch::VerifiedThread;
 
 use crate::git::race::{Lost, Race};
 use crate::git::refs;
@@ -37,12 +37,12 @@ use crate::model::format;
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, Place};
 use crate::model::thread::{CheckpointId, PACKET, STATE, WORKTREE};
-use crate::verify::{self, Options, Proven, Sound, Unsound};
+use crate::verify::{self, Options, ThreadSnapshot, Unsound, Verified};
 
 /// A valid thread of ours that can be continued.
 pub struct OpenThread {
     writer: Writer,
-    sound: Proven<Sound>,
+    sound: Verified<ThreadSnapshot>,
 }
 
 /// The result of an append.
@@ -63,18 +63,18 @@ impl OpenThread {
     pub fn find(writer: &Writer, thread: &ThreadId) -> Result<Option<Self>, Error> {
         let Some(tip) = tip(writer, thread)? else { return Ok(None) };
         let options = Options { own_key: Some(writer.signer.fingerprint()), ..Options::default() };
-        Self::ours(writer, verify::sound_thread(&writer.store, thread, tip, &options)?).map(Some)
+        Self::ours(writer, verify::verified_thread(&writer.store, thread, tip, &options)?).map(Some)
     }
 
     /// Opens a verified thread of this repository; appends go onto exactly the verified entry.
-    pub fn of(writer: &Writer, vouched: &Vouched) -> Result<Self, Error> {
+    pub fn of(writer: &Writer, vouched: &VerifiedThread) -> Result<Self, Error> {
         if vouched.reference() != format::thread_ref(&vouched.sound().thread) {
             return Err(Error::Unknown(vouched.sound().thread.clone()));
         }
         Self::ours(writer, vouched.sound().clone())
     }
 
-    fn ours(writer: &Writer, sound: Proven<Sound>) -> Result<Self, Error> {
+    fn ours(writer: &Writer, sound: Verified<ThreadSnapshot>) -> Result<Self, Error> {
         let (thread, key) = (&sound.thread, writer.signer.fingerprint());
         if sound.key != key {
             return Err(Error::NotOurs { thread: thread.clone(), owner: sound.key.clone(), key });
@@ -91,7 +91,7 @@ impl OpenThread {
     }
 
     /// Returns the thread as opened.
-    pub fn sound(&self) -> &Sound {
+    pub fn sound(&self) -> &ThreadSnapshot {
         &self.sound
     }
 
@@ -114,8 +114,8 @@ pub fn tip(writer: &Writer, thread: &ThreadId) -> Result<Option<Oid>, Error> {
 /// Runs an operation on a verified thread; after a lost race, repeats it on the new state.
 pub(crate) fn in_turn<T>(
     writer: &Writer,
-    mut thread: Vouched,
-    mut act: impl FnMut(&Vouched) -> Result<T, Error>,
+    mut thread: VerifiedThread,
+    mut act: impl FnMut(&VerifiedThread) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut race = Race::default();
     loop {
@@ -152,7 +152,7 @@ pub(crate) fn taken(thread: &ThreadId, error: Error) -> Error {
 pub(crate) fn draft(
     writer: &Writer,
     thread: &ThreadId,
-    onto: Option<&Proven<Sound>>,
+    onto: Option<&Verified<ThreadSnapshot>>,
     event: Event,
     content: &Content,
 ) -> Result<Appended, Error> {

@@ -16,7 +16,7 @@ use crate::model::thread::CheckpointId;
 use crate::model::time::Moment;
 use crate::packet;
 
-use super::vouch::Vouched;
+use super::vouch::VerifiedThread;
 use super::{Error, gate, steps};
 
 /// The time limit for asking a remote whether it has the checkpoint.
@@ -34,7 +34,12 @@ pub struct Terms {
 }
 
 /// Returns the descriptor of a checkpoint of ours; writes nothing.
-pub fn offer(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, terms: Terms) -> Result<Value, Error> {
+pub fn offer(
+    writer: &Writer,
+    source: &VerifiedThread,
+    at: Option<&CheckpointId>,
+    terms: Terms,
+) -> Result<Value, Error> {
     let source = source.sound();
     let key = writer.signer.fingerprint();
     if source.key != key {
@@ -95,7 +100,7 @@ pub enum AtRemotes {
 pub fn at_remotes(
     store: &Store,
     reach: &Reach,
-    source: &Vouched,
+    source: &VerifiedThread,
     at: Option<&CheckpointId>,
 ) -> Result<AtRemotes, Error> {
     let checkpoint = steps::find(source.sound(), at)?;

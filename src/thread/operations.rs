@@ -84,7 +84,7 @@ pub enum Source {
     /// Those with known keys, including the lineage, as for adopting.
     Known,
     /// Those without distrusted keys.
-    Vouched,
+    VerifiedThread,
     /// Any valid thread.
     Any,
 }

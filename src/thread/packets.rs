@@ -9,7 +9,7 @@ use crate::packet::facts::{self, Absent};
 use crate::packet::{self, Report, Terms, auto};
 use crate::repository::Repository;
 use crate::run::target::{self, Target};
-use crate::run::{self, Vetted, View, documents, revisions};
+use crate::run::{self, VerifiedRun, View, documents, revisions};
 use crate::verify::{Barred, Gate};
 
 use super::target::{self as thread_target, ThreadTarget};
@@ -72,7 +72,7 @@ fn of_document(gate: &Gate<'_>, text: &str) -> Result<Option<Result<Packet, Unus
 }
 
 fn read_document(gate: &Gate<'_>, target: &Target, name: &str) -> Result<Result<Packet, Unusable>, Error> {
-    let run = Vetted::read(gate.store, &gate.admit(&target.run, &target.reference)?)?;
+    let run = VerifiedRun::read(gate.store, &gate.admit(&target.run, &target.reference)?)?;
     let change = revisions::find(&run, &documents::name(name)?, None)?;
     if change.revision.product.size > MAX_BYTES as u64 {
         return Ok(Err(Unusable::too_large()));
@@ -141,10 +141,10 @@ impl Repository {
 }
 
 /// Verifies a run, including the bytes of all products.
-fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<Vetted, Error> {
+fn believed(gate: &Gate<'_>, target: &Target, warn: &mut dyn FnMut(&str)) -> Result<VerifiedRun, Error> {
     let admitted = gate.admit_whole(&target.run, &target.reference)?;
-    admitted.cautions().iter().for_each(|caution| warn(caution));
-    Ok(Vetted::read(gate.store, &admitted)?)
+    admitted.cautions.iter().for_each(|caution| warn(caution));
+    Ok(VerifiedRun::read(gate.store, &admitted)?)
 }
 
 /// An error while checking or writing a packet.

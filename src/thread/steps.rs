@@ -10,16 +10,16 @@ use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
 use crate::model::thread::{Checkpoint, CheckpointId};
 use crate::packet::Terms;
-use crate::verify::Sound;
+use crate::verify::ThreadSnapshot;
 
 use super::checkout::Plan;
 use super::nonce::Nonces;
 use super::submodules::Behind;
-use super::vouch::Vouched;
+use super::vouch::VerifiedThread;
 use super::{Error, Made, OpenThread, create, gate, in_turn, taken, worktree};
 
 /// Appends an earlier checkpoint's content as the latest, even if it already is.
-pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<Made, Error> {
+pub fn rollback(writer: &Writer, thread: VerifiedThread, to: &CheckpointId) -> Result<Made, Error> {
     in_turn(writer, thread, |thread| {
         let open = OpenThread::of(writer, thread)?;
         let target = find(open.sound(), Some(to))?;
@@ -30,7 +30,12 @@ pub fn rollback(writer: &Writer, thread: Vouched, to: &CheckpointId) -> Result<M
 }
 
 /// Creates a thread from a checkpoint of any thread.
-pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &ThreadId) -> Result<Made, Error> {
+pub fn fork(
+    writer: &Writer,
+    source: &VerifiedThread,
+    at: Option<&CheckpointId>,
+    new: &ThreadId,
+) -> Result<Made, Error> {
     let source = source.sound();
     let target = find(source, at)?;
     intact(&writer.store, target)?;
@@ -47,7 +52,7 @@ pub fn fork(writer: &Writer, source: &Vouched, at: Option<&CheckpointId>, new: &
 /// tree cannot be restored. If two processes resume one packet, the second finds its token used.
 pub fn resume(
     writer: &Writer,
-    thread: Vouched,
+    thread: VerifiedThread,
     checkout: bool,
     accept: Option<Unclean>,
 ) -> Result<(Checkpoint, Vec<Behind>), Error> {
@@ -57,7 +62,7 @@ pub fn resume(
 
 fn resume_once(
     writer: &Writer,
-    thread: &Vouched,
+    thread: &VerifiedThread,
     checkout: bool,
     accept: Option<Unclean>,
 ) -> Result<(Checkpoint, Vec<Behind>), Error> {
@@ -81,7 +86,7 @@ fn resume_once(
 }
 
 /// Returns a checkpoint of a thread; by default the latest.
-pub fn find<'s>(sound: &'s Sound, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, Error> {
+pub fn find<'s>(sound: &'s ThreadSnapshot, at: Option<&CheckpointId>) -> Result<&'s Checkpoint, Error> {
     match at {
         Some(id) => sound
             .trail

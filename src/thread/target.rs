@@ -10,10 +10,10 @@ use crate::model::problem::nearest;
 use crate::model::thread::CheckpointId;
 use crate::repository::{Repository, trust};
 use crate::run::target::{self, located};
-use crate::verify::{Options, Proven, Sound, Unsound, sound_thread};
+use crate::verify::{Options, ThreadSnapshot, Unsound, Verified, verified_thread};
 
 use super::own_threads;
-use super::vouch::{self, Trust, Vouched, vouch};
+use super::vouch::{self, Trust, VerifiedThread, vouch};
 
 /// A thread, its local or fetched ref, and the named checkpoint.
 pub struct ThreadTarget {
@@ -73,7 +73,7 @@ impl ThreadTarget {
         repository: &Repository,
         accept_untrusted: bool,
         warn: &mut dyn FnMut(&str),
-    ) -> Result<Vouched, Error> {
+    ) -> Result<VerifiedThread, Error> {
         let options = repository.options(&trust::Trust::default(), warn)?;
         let vouched = self.vouched_by(&repository.store, &Trust { options, accept_untrusted })?;
         vouched.warnings().iter().for_each(|warning| warn(warning));
@@ -81,7 +81,7 @@ impl ThreadTarget {
     }
 
     /// Verifies the thread with a reader's trust before its bytes are used.
-    pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<Vouched, Error> {
+    pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<VerifiedThread, Error> {
         let at = (&self.thread, self.reference.as_str(), self.tip);
         vouch(store, at, trust).map_err(|source| Error::Vouch { named: self.name(), source })
     }
@@ -93,8 +93,8 @@ impl ThreadTarget {
     }
 
     /// Reads the thread; fails if it is invalid.
-    pub fn sound(&self, store: &Store) -> Result<Proven<Sound>, Error> {
-        Ok(sound_thread(store, &self.thread, self.tip, &Options::default())?)
+    pub fn sound(&self, store: &Store) -> Result<Verified<ThreadSnapshot>, Error> {
+        Ok(verified_thread(store, &self.thread, self.tip, &Options::default())?)
     }
 }
 

@@ -8,12 +8,12 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::name::ThreadId;
-use crate::verify::{self, HOW_TO_KNOW, Logs, Options, Proven, Sound, Standpoint, Unproven, Unsound};
+use crate::verify::{self, HOW_TO_KNOW, Logs, Options, Standpoint, ThreadSnapshot, Unproven, Unsound, Verified};
 
 /// A verified thread at one commit.
 #[derive(Clone, Debug)]
-pub struct Vouched {
-    sound: Proven<Sound>,
+pub struct VerifiedThread {
+    sound: Verified<ThreadSnapshot>,
     reference: String,
     trust: Trust,
     warnings: Vec<String>,
@@ -29,7 +29,11 @@ pub struct Trust {
 }
 
 /// Verifies a thread that was at `tip`, as it is now, with its keys and lineage.
-pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), trust: &Trust) -> Result<Vouched, Error> {
+pub fn vouch(
+    store: &Store,
+    (thread, reference, tip): (&ThreadId, &str, Oid),
+    trust: &Trust,
+) -> Result<VerifiedThread, Error> {
     let logs = Logs::read(store)?;
     // Logs are written after the ref, so a concurrent append can make them name more entries than
     // were read.
@@ -69,12 +73,12 @@ pub fn vouch(store: &Store, (thread, reference, tip): (&ThreadId, &str, Oid), tr
                 .map(|key| format!("the thread {thread} rests on a key that is not known here: {key}; {HOW_TO_KNOW}")),
         );
     }
-    Ok(Vouched { sound, reference: reference.to_owned(), trust: trust.clone(), warnings })
+    Ok(VerifiedThread { sound, reference: reference.to_owned(), trust: trust.clone(), warnings })
 }
 
-impl Vouched {
+impl VerifiedThread {
     /// Returns the thread.
-    pub fn sound(&self) -> &Proven<Sound> {
+    pub fn sound(&self) -> &Verified<ThreadSnapshot> {
         &self.sound
     }
 

@@ -217,7 +217,7 @@ fn looked_at(store: &Store, run: &RunId) -> Result<Option<PutAway>, Error> {
 
 /// Adds the results of a run. Fails if a reader of the archive would reject the run.
 fn sound(store: &Store, put: PutAway) -> Result<PutAway, String> {
-    verify::received(store, Chain::Run(&put.run), None, put.commit)?;
+    verify::check_incoming(store, Chain::Run(&put.run), None, put.commit)?;
     let view = Target::own(put.run.clone()).view(store).map_err(|error| in_words(&error))?;
     Ok(PutAway { outcome: view.state.outcomes(), ..put })
 }

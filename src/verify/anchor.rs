@@ -1,6 +1,6 @@
-//! The row `anchor`: something outside the run holds its root, and holds the same.
+//! The row `anchor`: something outside the run holds its root, and the same root.
 
-mod word;
+mod answer;
 
 use crate::git::store::Store;
 use crate::model::digest::Digest;
@@ -10,30 +10,27 @@ use crate::model::time::Moment;
 
 use super::codes::Code;
 use super::findings::{Findings, Verdict};
-use super::log::{Log, Said, Spoilt};
+use super::log::{Log, LoggedRun, RecordFault};
 use super::objects::Objects;
 use super::reader::Link;
 use super::root;
-use super::same_id::{At, OtherRun};
+use super::same_id::{OtherRun, RunPlace};
 use super::witness::{Anchored, Answer, Ask, AtHand, Held, Question, Seal, Standing, Timed};
 use super::{Case, Guarantee, Options, State};
-use word::{Weighed, Word};
+use answer::{AnchorAnswer, JudgedAnchor};
 
-/// The row, and what each anchor said.
 pub(super) struct Anchor {
     pub(super) verdict: Verdict,
-    /// Whether it fails because an anchor that is wanted does not hold the run.
+    /// True if the row fails because a required anchor does not hold the run.
     pub(super) missing: bool,
-    /// The logs at hand, and every place outside that was asked.
     pub(super) anchored: Vec<Anchored>,
-    /// What time-stamping authorities say, which neither makes the row hold nor fail.
+    /// The answers of time-stamping authorities. They do not change the verdict.
     pub(super) times: Vec<Timed>,
-    /// Other runs that have the id of this one.
     pub(super) others: Vec<OtherRun>,
 }
 
 impl Anchor {
-    /// Returns when the root was there at the latest, by the clock of somebody else.
+    /// Returns the earliest time at which an external clock saw the root.
     pub(super) fn held_since(&self) -> Option<Moment> {
         let places =
             self.anchored.iter().filter(|one| one.guarantee >= Guarantee::External).filter_map(|one| one.since);
@@ -41,16 +38,16 @@ impl Anchor {
     }
 }
 
-/// What anchors are held against.
+/// The facts that anchors are compared with.
 pub(super) struct Known<'a> {
     pub(super) run: &'a RunId,
     /// The leaf hash of entry 0.
     pub(super) first: Option<Digest>,
-    /// The seal, recomputed; none for a run that is not sealed.
+    /// The recomputed seal, or `None` if the run is not sealed.
     pub(super) seal: Option<Seal>,
     pub(super) writers: &'a [String],
-    /// Where the run lies; `None` for a proof.
-    pub(super) at: Option<At<'a>>,
+    /// The place of the run, or `None` for a proof.
+    pub(super) at: Option<RunPlace<'a>>,
     /// The keys that the verifier knows.
     pub(super) keys: &'a [String],
     /// The key that signed entry 0.
@@ -58,19 +55,21 @@ pub(super) struct Known<'a> {
     pub(super) options: &'a Options,
 }
 
-/// Whose word a log is.
+/// The reason why a log counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Voice {
-    /// One of the run's writers'.
+enum Reason {
+    /// Its key is one of the run's writers.
     Writer,
-    /// Another key's that the verifier knows: it can only speak against the run.
+    /// The verifier knows its key, which is no writer: the log can only contradict the run.
     Known,
-    /// Any other key's, which counts because of the place where its log lies.
+    /// It lies at the same place as the run; its key does not matter.
     Beside,
 }
 
-/// Asks the logs at hand and every place outside that the verifier configured. None may contradict the run, none may hide how
-/// it ends, and each place outside must hold it; where there is none, a log must.
+/// Asks the logs at hand and every configured external anchor.
+///
+/// No anchor may contradict the run or hide how it ends. Each external anchor must hold the run; if
+/// there are none, a log must.
 pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     if let Some(verdict) = case.cut_off() {
         return Anchor { verdict, missing: false, anchored: Vec::new(), times: Vec::new(), others: Vec::new() };
@@ -90,14 +89,14 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
         seal: case.seal().map(sealed),
         writers: &writers,
         keys: &known,
-        at: Some(At { reference: case.reference, begun_here }),
+        at: Some(RunPlace { reference: case.reference, begun_here }),
         signer,
         options: case.options,
     };
     let objects = Objects::new(case.store);
-    let spoilt = |log: &Log| log.spoilt(&objects, case.run, case.lazy);
-    let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice(log)?)));
-    let local = facts.logs(voices, &spoilt).beside(facts.others(at_hand)).local();
+    let record_fault = |log: &Log| log.record_fault(&objects, case.run, case.lazy);
+    let counted = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.reason(log)?)));
+    let local = facts.logs(counted, &record_fault).with_others(facts.others(at_hand)).local();
     let (outside, times) = facts.ask(at_hand.ask, case.store.object_format(), Some(case.store));
     let anchor = Anchor { times, ..sum_up(&facts, case.options.alone, local, outside) };
     if links.is_empty() && anchor.verdict.state != State::Failed {
@@ -106,43 +105,42 @@ pub(super) fn row(case: &Case<'_>, at_hand: &AtHand<'_>) -> Anchor {
     anchor
 }
 
-/// Asks the logs at hand and every place outside about the seal that a proof shows; it comes without any log.
+/// Asks the same anchors about the seal that a proof shows. A proof comes without logs.
 pub(super) fn of_proof(facts: &Known<'_>, at_hand: &AtHand<'_>, object_format: &str) -> Anchor {
-    let voices = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.voice_of(log)?)));
-    let mut word = facts.logs(voices, &|_| None).beside(facts.others(at_hand));
-    // A log that was here before the seal says nothing against a proof that came after it.
-    word.knows &= word.holds || !word.findings.is_empty();
+    let counted = at_hand.logs.logs.iter().filter_map(|log| Some((log, facts.reason_by_key(log)?)));
+    let mut answer = facts.logs(counted, &|_| None).with_others(facts.others(at_hand));
+    // A log that was fetched before the seal says nothing against a later proof.
+    answer.knows &= answer.holds || !answer.findings.is_empty();
     let (outside, times) = facts.ask(at_hand.ask, object_format, None);
-    Anchor { times, ..sum_up(facts, true, word.local(), outside) }
+    Anchor { times, ..sum_up(facts, true, answer.local(), outside) }
 }
 
-/// Sums up for a run: the strongest that holds is named.
-fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>) -> Anchor {
-    let knows = local.word.knows;
+fn sum_up(facts: &Known<'_>, alone: bool, local: JudgedAnchor, outside: Vec<JudgedAnchor>) -> Anchor {
+    let knows = local.answer.knows;
     let own = local.anchored.detail.clone();
     let mut findings = Findings::default();
     let (mut notes, mut absent, mut silent) = (String::new(), Vec::new(), String::new());
     let (mut broken, mut unread) = (Vec::new(), None);
     let (mut conflicts, mut others) = (Vec::new(), Vec::<OtherRun>::new());
     let mut anchored = Vec::new();
-    for (at, weighed) in std::iter::once(local).chain(outside).enumerate() {
-        weighed.word.findings.into_iter().for_each(|finding| findings.report(Code::AnchorDiffers, finding));
-        weighed.word.notes.iter().for_each(|note| notes = format!("{notes}; {note}"));
-        let one = weighed.anchored;
+    for (at, judged) in std::iter::once(local).chain(outside).enumerate() {
+        judged.answer.findings.into_iter().for_each(|finding| findings.report(Code::AnchorDiffers, finding));
+        judged.answer.notes.iter().for_each(|note| notes = format!("{notes}; {note}"));
+        let one = judged.anchored;
         let prefix = if at > 0 { format!("{}: ", one.name) } else { String::new() };
-        for mut other in weighed.word.others {
-            let said = other.conflicts.then(|| format!("{prefix}{}", facts.conflict(&other)));
+        for mut other in judged.answer.others {
+            let logged = other.conflicts.then(|| format!("{prefix}{}", facts.conflict(&other)));
             other.named_by = format!("{prefix}{}", other.named_by);
             match others.iter_mut().find(|known| known.is_same(&other)) {
                 Some(known) if known.conflicts || !other.conflicts => continue,
                 Some(known) => known.conflicts = true,
                 None => others.push(other),
             }
-            conflicts.extend(said);
+            conflicts.extend(logged);
         }
-        broken.extend(weighed.word.broken.iter().map(|why| format!("{prefix}{why}")));
-        unread = unread.or_else(|| weighed.word.unread.first().map(|why| format!("{prefix}{why}")));
-        if at > 0 && one.standing != Standing::Holds && weighed.word.broken.is_empty() {
+        broken.extend(judged.answer.broken.iter().map(|why| format!("{prefix}{why}")));
+        unread = unread.or_else(|| judged.answer.unread.first().map(|why| format!("{prefix}{why}")));
+        if at > 0 && one.standing != Standing::Holds && judged.answer.broken.is_empty() {
             absent.push(format!("{}: {}", one.name, one.detail));
         }
         if one.standing == Standing::Unreachable {
@@ -179,145 +177,157 @@ fn sum_up(facts: &Known<'_>, alone: bool, local: Weighed, outside: Vec<Weighed>)
 }
 
 impl Known<'_> {
-    /// Asks everybody; a time is no anchor.
-    fn ask(&self, ask: Ask<'_>, object_format: &str, store: Option<&Store>) -> (Vec<Weighed>, Vec<Timed>) {
+    /// Asks every external anchor. A time stamp is not an anchor.
+    fn ask(&self, ask: Ask<'_>, object_format: &str, store: Option<&Store>) -> (Vec<JudgedAnchor>, Vec<Timed>) {
         let root = self.seal.as_ref().map(|seal| seal.root);
         let (writers, known) = (self.writers, self.keys);
         let question = Question { store, run: self.run, writers, known, root, object_format };
         let (mut outside, mut times) = (Vec::new(), Vec::new());
         for witness in ask(&question) {
-            let word = match &witness.answer {
+            let answer = match &witness.answer {
                 Answer::Time(at) => {
                     times.push(Timed { authority: witness.anchor, at: at.clone(), contradiction: None });
                     continue;
                 }
                 Answer::Logs(logs) => {
-                    let asked =
-                        || logs.iter().flat_map(|logs| &logs.logs).filter_map(|log| Some((log, self.voice_of(log)?)));
+                    let asked = || {
+                        logs.iter().flat_map(|logs| &logs.logs).filter_map(|log| Some((log, self.reason_by_key(log)?)))
+                    };
                     let others = asked().filter_map(|(log, _)| self.other_run(log, true)).collect();
-                    self.logs(asked(), &|_| None).beside(others)
+                    self.logs(asked(), &|_| None).with_others(others)
                 }
                 Answer::Seals(seals) => self.seals(seals),
-                Answer::None(why) => Word { silent: Some(why.clone()), ..Word::default() },
+                Answer::None(why) => AnchorAnswer { silent: Some(why.clone()), ..AnchorAnswer::default() },
             };
-            outside.push(word.outside(witness));
+            outside.push(answer.outside(witness));
         }
         (outside, times)
     }
 
-    /// Returns the other runs that logs at hand name by the id of this one, whoever wrote them.
+    /// Returns the other runs to which logs at hand give this id, by any key.
     fn others(&self, at_hand: &AtHand<'_>) -> Vec<OtherRun> {
         at_hand.logs.logs.iter().filter_map(|log| self.other_run(log, false)).collect()
     }
 
-    /// Returns what a log has to do with the run by its key alone.
-    fn voice_of(&self, log: &Log) -> Option<Voice> {
+    /// Returns why a log counts, by its key alone.
+    fn reason_by_key(&self, log: &Log) -> Option<Reason> {
         if self.writers.contains(&log.fingerprint) {
-            return Some(Voice::Writer);
+            return Some(Reason::Writer);
         }
-        self.keys.contains(&log.fingerprint).then_some(Voice::Known)
+        self.keys.contains(&log.fingerprint).then_some(Reason::Known)
     }
 
-    /// Returns what a log at hand has to do with the run: by its key, or because it is one of the run's place or our own.
+    /// Returns why a log at hand counts: its key, or its place beside the run or in this
+    /// repository.
     ///
-    /// At a remote anybody may have put one, so that it has no say there about a run by a key that the verifier knows.
-    fn voice(&self, log: &Log) -> Option<Voice> {
+    /// A remote may hold logs of any origin. There, a log of a foreign key does not count for a run
+    /// whose key the verifier knows.
+    fn reason(&self, log: &Log) -> Option<Reason> {
         let is_known_run = || self.writers.iter().any(|writer| self.keys.contains(writer));
-        let stands_by = || self.at.is_some_and(|at| log.stands_by(at.reference));
-        let beside = if log.elsewhere { log.is_own() } else { stands_by() };
-        // A bundle is filled by others, as a remote is.
+        let lies_beside = || self.at.is_some_and(|at| log.lies_beside(at.reference));
+        let beside = if log.elsewhere { log.is_own() } else { lies_beside() };
+        // Other people fill a bundle, as they do a remote.
         let own = log.is_own() && (log.elsewhere || !self.options.alone);
-        self.voice_of(log).or_else(|| (beside && (own || !is_known_run())).then_some(Voice::Beside))
+        self.reason_by_key(log).or_else(|| (beside && (own || !is_known_run())).then_some(Reason::Beside))
     }
 
-    /// All logs must agree, and those of writers be sound to their end; of others that are broken, what is sound counts: nobody
-    /// makes another's run fail with a log of their own.
-    fn logs<'l>(&self, logs: impl Iterator<Item = (&'l Log, Voice)>, spoilt: &dyn Fn(&Log) -> Option<Spoilt>) -> Word {
-        let mut word = Word::default();
-        for (log, voice) in logs {
+    /// Returns the common answer of some logs.
+    ///
+    /// All logs must agree, and writers' logs must be sound to their end. Of another key's broken
+    /// log, the sound part counts, so that a broken log of another key cannot fail the run.
+    fn logs<'l>(
+        &self,
+        logs: impl Iterator<Item = (&'l Log, Reason)>,
+        record_fault: &dyn Fn(&Log) -> Option<RecordFault>,
+    ) -> AnchorAnswer {
+        let mut answer = AnchorAnswer::default();
+        for (log, reason) in logs {
             let (mut broken, mut unread) = (log.complaint(), log.unread.clone());
-            match spoilt(log) {
-                Some(Spoilt::Damaged(why)) => broken = broken.or(Some(why)),
-                Some(Spoilt::Absent(why)) => unread = unread.or(Some(why)),
+            match record_fault(log) {
+                Some(RecordFault::Damaged(why)) => broken = broken.or(Some(why)),
+                Some(RecordFault::Absent(why)) => unread = unread.or(Some(why)),
                 None => {}
             }
             match broken {
-                Some(why) if voice == Voice::Writer => word.broken.push(why),
-                Some(why) => word.notes.push(why),
+                Some(why) if reason == Reason::Writer => answer.broken.push(why),
+                Some(why) => answer.notes.push(why),
                 None => {}
             }
             let holds = unread.is_none();
-            if let (Some(why), true) = (unread, voice == Voice::Writer) {
-                word.unread.push(format!("{} could not be read: {why}", log.name));
+            if let (Some(why), true) = (unread, reason == Reason::Writer) {
+                answer.unread.push(format!("{} could not be read: {why}", log.name));
             }
-            let Some(said) = log.runs.get(self.run).filter(|_| self.other_run(log, false).is_none()) else { continue };
-            if let Some(sealed) = said.sealed.as_ref().filter(|_| self.is_older(log, said)) {
+            let Some(logged) = log.runs.get(self.run).filter(|_| self.other_run(log, false).is_none()) else {
+                continue;
+            };
+            if let Some(sealed) = logged.sealed.as_ref().filter(|_| self.is_older(log, logged)) {
                 let (name, entries) = (&log.name, sealed.entries);
-                word.notes.push(format!(
+                answer.notes.push(format!(
                     "{name} says that the run was sealed after {entries} entries: this is an older copy"
                 ));
-                word.knows = true;
+                answer.knows = true;
                 continue;
             }
-            if let Some(sealed) = said.sealed.as_ref().filter(|_| self.is_no_sealer(log, said)) {
+            if let Some(sealed) = logged.sealed.as_ref().filter(|_| self.is_no_sealer(log, logged)) {
                 let (name, entries) = (&log.name, sealed.entries);
-                word.notes.push(format!(
+                answer.notes.push(format!(
                     "{name} says that the run was sealed after {entries} entries, by a key that may not seal it here"
                 ));
                 continue;
             }
-            match self.contradiction(said, &log.fingerprint) {
-                Some(why) => word.findings.push(format!("{} {why}", log.name)),
-                None if voice == Voice::Known => {}
-                None => word.holds |= holds && said.sealed.is_some(),
+            match self.contradiction(logged, &log.fingerprint) {
+                Some(why) => answer.findings.push(format!("{} {why}", log.name)),
+                None if reason == Reason::Known => {}
+                None => answer.holds |= holds && logged.sealed.is_some(),
             }
-            word.knows |= voice != Voice::Known;
+            answer.knows |= reason != Reason::Known;
         }
-        word
+        answer
     }
 
-    /// Whether a log may know of more than this copy of the run, which was fetched from another place than the log: it lags, and
-    /// nothing of it is denied.
-    fn is_older(&self, log: &Log, said: &Said) -> bool {
-        let elsewhere = |at: At<'_>| at.reference.starts_with(format::FETCHED_REFS) && !log.stands_by(at.reference);
-        self.seal.is_none() && said.first == self.first && !log.elsewhere && self.at.is_some_and(elsewhere)
+    /// Returns true if the run is a fetched copy that may be older than the log, which lies
+    /// elsewhere.
+    fn is_older(&self, log: &Log, logged: &LoggedRun) -> bool {
+        let elsewhere =
+            |at: RunPlace<'_>| at.reference.starts_with(format::FETCHED_REFS) && !log.lies_beside(at.reference);
+        self.seal.is_none() && logged.first == self.first && !log.elsewhere && self.at.is_some_and(elsewhere)
     }
 
-    /// Returns true if a log names the beginning of this run, which is not sealed here, and its key may not seal it: it may have been
-    /// admitted later, and otherwise it says nothing.
-    fn is_no_sealer(&self, log: &Log, said: &Said) -> bool {
-        self.seal.is_none() && said.first == self.first && !self.writers.contains(&log.fingerprint)
+    /// Returns true if a log names the beginning of this unsealed run, but its key may not seal it.
+    /// The key may have been admitted later, so the log proves nothing.
+    fn is_no_sealer(&self, log: &Log, logged: &LoggedRun) -> bool {
+        self.seal.is_none() && logged.first == self.first && !self.writers.contains(&log.fingerprint)
     }
 
-    fn seals(&self, held: &[Held]) -> Word {
-        let mut word = Word::default();
+    fn seals(&self, held: &[Held]) -> AnchorAnswer {
+        let mut answer = AnchorAnswer::default();
         for held in held {
             let own = self.writers.contains(&held.key);
             match self.differs(&held.seal) {
-                None => word.holds |= own,
-                Some(why) if own => word.findings.push(format!("it {why}")),
-                Some(_) => word.others.extend(self.other_seal(held)),
+                None => answer.holds |= own,
+                Some(why) if own => answer.findings.push(format!("it {why}")),
+                Some(_) => answer.others.extend(self.other_seal(held)),
             }
-            word.knows |= own;
+            answer.knows |= own;
         }
-        word.holds &= word.findings.is_empty();
-        word
+        answer.holds &= answer.findings.is_empty();
+        answer
     }
 
-    /// Returns how the word of a key's log differs from the run.
-    fn contradiction(&self, said: &Said, key: &str) -> Option<String> {
-        if let (Some(logged), Some(found)) = (said.first, self.first)
-            && logged != found
+    /// Returns how a log's statement differs from the run.
+    fn contradiction(&self, logged: &LoggedRun, key: &str) -> Option<String> {
+        if let (Some(named), Some(found)) = (logged.first, self.first)
+            && named != found
         {
             let writers = self.writers.join(", ");
             return Some(format!(
-                "holds another run by this name: that of the key {key} began with {logged}; that of {writers} with {found}"
+                "holds another run by this name: that of the key {key} began with {named}; that of {writers} with {found}"
             ));
         }
-        self.differs(&said.sealed.as_ref()?.into())
+        self.differs(&logged.sealed.as_ref()?.into())
     }
 
-    /// Returns how what is held of a seal differs from the run.
+    /// Returns how a seal that an anchor holds differs from the run's.
     pub(super) fn differs(&self, held: &Seal) -> Option<String> {
         let Some(seal) = &self.seal else {
             return Some(format!("says that the run was sealed after {} entries", held.entries));

@@ -1,4 +1,4 @@
-//! Runs and threads in a file, for where there is no repository: opened in one to throw away, and verified there.
+//! Verifies the runs and threads in a bundle file, in a temporary repository.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,10 +19,9 @@ use super::{
     Ask, AskThread, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with,
 };
 
-/// A bundle whose head is longer than this is none of ours.
 const LONGEST_HEAD: u64 = 16 << 20;
 
-/// A bundle in a throw-away repository, which is gone when this is dropped.
+/// A bundle in a temporary repository, which is deleted on drop.
 pub struct Bundle {
     scratch: Scratch,
     runs: Vec<RunId>,
@@ -30,12 +29,12 @@ pub struct Bundle {
     skipped: Vec<String>,
 }
 
-/// What verification found of one chain in a bundle.
+/// The report on one chain in a bundle.
 #[derive(Clone, Debug)]
 pub enum ChainReport {
-    /// It is a run.
+    /// A run.
     Run(Box<Report>),
-    /// It is a thread.
+    /// A thread.
     Thread(Box<ThreadReport>),
 }
 
@@ -48,7 +47,7 @@ impl ChainReport {
         }
     }
 
-    /// Returns the rows, in the order of a report. What others wrote stands in them.
+    /// Returns the rows in the order of the report. They may hold text that others wrote.
     pub fn rows(&self) -> Vec<&Row> {
         match self {
             Self::Run(report) => report.rows.iter().collect(),
@@ -56,7 +55,7 @@ impl ChainReport {
         }
     }
 
-    /// Returns whether nothing failed and nothing was missing.
+    /// Returns true if nothing failed and nothing was missing.
     pub fn is_intact(&self) -> bool {
         match self {
             Self::Run(report) => report.intact,
@@ -66,7 +65,8 @@ impl ChainReport {
 }
 
 impl Bundle {
-    /// Opens a bundle of at most `largest` bytes; every object is checked by git, no repository of the user's is touched.
+    /// Opens a bundle of at most `largest` bytes. Git checks every object; no other repository is
+    /// touched.
     pub fn open(path: &Path, largest: u64) -> Result<Self, BundleError> {
         let unreadable = |error| BundleError::Read(path.to_owned(), error);
         let mut file = File::open(path).map_err(unreadable)?;
@@ -102,10 +102,12 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Verifies the runs in it and then the threads, all or those with these names; each when it is asked for.
+    /// Verifies the runs in the bundle, then the threads: all, or those in `names`. Each is
+    /// verified when the iterator reaches it.
     ///
-    /// Each stands alone, as [`Options::alone`] says: what the bundle holds and `witnesses`, logs of another repository, are
-    /// all the logs there are. A bundle in which there is nothing to verify is an error, and so is a name that nothing in it has.
+    /// Each stands alone, as described at [`Options::alone`]: only the bundle's logs and
+    /// `witnesses`, logs of another repository, count. Returns an error if the bundle has nothing
+    /// to verify, or does not contain one of `names`.
     pub fn verify<'a>(
         &'a self,
         names: &[String],
@@ -139,35 +141,36 @@ impl Bundle {
         }))
     }
 
-    /// Returns the names in it that are none of ours; what they name is not looked at.
+    /// Returns the refs in the bundle that belong to another tool. Their objects are not examined.
     pub fn skipped(&self) -> &[String] {
         &self.skipped
     }
 
-    /// Gives what came in the names that the bundle has for it, as far as they are ours.
+    /// Creates the bundle's refs of runs, threads, logs and archives.
     ///
-    /// One that is nearly ours is refused, as is one that is there twice or holds nothing: whoever reads the list might take it for another.
+    /// Refuses a ref name that resembles ours, occurs twice, or names a missing object: a reader
+    /// could mistake it for another.
     fn name(&mut self, head: &BundleHead, path: &Path) -> Result<(), BundleError> {
         let store = self.scratch.store().clone();
-        let mut seen = BTreeSet::new();
+        let mut names = BTreeSet::new();
         let mut archives = Vec::new();
         for (oid, name) in &head.refs {
             let bad = |what| BundleError::Name(path.to_owned(), printable::line(name), what);
-            if !seen.insert(name) {
-                return Err(bad("is in it twice"));
+            if !names.insert(name) {
+                return Err(bad("occurs twice"));
             }
             let below = name.strip_prefix(REFS);
             let Some(place) = below.and_then(Place::parse) else {
                 if below.is_some_and(Place::is_like_one) {
-                    return Err(bad("is no name that a run, thread or log has"));
+                    return Err(bad("is not the name of a run, thread or log"));
                 }
                 self.skipped.push(name.clone());
                 continue;
             };
             if !store.contains(*oid) {
-                return Err(bad("points at an object that is not in it"));
+                return Err(bad("names a missing object"));
             }
-            // A broken archive says nothing against a run that has a ref: no ref is created beside one.
+            // A broken archive must not affect a run with a ref of its own, so archives come last.
             if place.kind == Kind::Archive {
                 archives.push((name, *oid));
                 continue;
@@ -186,7 +189,6 @@ impl Bundle {
     }
 }
 
-/// A chain in a bundle.
 enum One<'a> {
     Run(&'a RunId),
     Thread(&'a ThreadId),
@@ -201,27 +203,27 @@ impl One<'_> {
     }
 }
 
-/// Why a bundle could not be opened, or holds nothing to verify.
+/// A reason why a bundle cannot be opened or verified.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum BundleError {
-    #[error("{} could not be read", .0.display())]
+    #[error("cannot read {}", .0.display())]
     Read(PathBuf, #[source] io::Error),
     #[error("{} is not a git bundle of version 2 or 3", .0.display())]
     NotABundle(PathBuf),
-    #[error("{} asks its reader for {:?}, and what verify reads must be complete in itself", .0.display(), .1)]
+    #[error("{} requires the capability {:?}, which verify does not support", .0.display(), .1)]
     Capability(PathBuf, String),
-    #[error("{} cannot be relied on: {:?} {}", .0.display(), .1, .2)]
+    #[error("{} is ambiguous: the ref {:?} {}", .0.display(), .1, .2)]
     Name(PathBuf, String, &'static str),
     #[error("{} is not complete: it needs {count} commits that are not in it", .0.display(), count = .1)]
     Incomplete(PathBuf, usize),
     #[error("{} is larger than {largest} bytes", .0.display(), largest = .1)]
     TooLarge(PathBuf, u64),
-    #[error("{} holds objects that take more memory to put together than there is for them", .0.display())]
+    #[error("{} holds objects that need more memory than is available", .0.display())]
     TooMuch(PathBuf),
-    #[error("{} names {count} refs; not more than {MOST_REFS} are taken", .0.display(), count = .1)]
+    #[error("{} names {count} refs; the limit is {MOST_REFS}", .0.display(), count = .1)]
     TooMany(PathBuf, usize),
-    #[error("the objects in {} are not sound", .0.display())]
+    #[error("cannot read the objects in {}", .0.display())]
     Pack(PathBuf, #[source] program::Error),
     #[error("there is no run or thread {0:?} in the bundle")]
     Missing(String),

@@ -1,4 +1,5 @@
-//! The row `chain`: entries without gaps, each bound to the one before, each accounting for what it changed.
+//! The row `chain`: entries without gaps, each linked to the one before, each accounting for its
+//! changes to the tree.
 
 use crate::model::entry::{Entry, Event};
 use crate::model::name::{FilePath, clashes};
@@ -52,12 +53,12 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     findings.verdict(case.shallow, || format!("{entries}, hash-linked, no gaps"))
 }
 
-/// Refuses names that cannot stand side by side: on another system, one would hide the other.
+/// Rejects paths that clash on some file systems, where one would hide the other.
 fn check_names(entry: &Entry, findings: &mut Findings) {
     let names: Vec<&FilePath> = match &entry.event {
         Event::RunSubmitted(e) => e.artifacts.keys().collect(),
         Event::ItemReconciled(e) => {
-            // Documents have names that hold for the whole run; the replay keeps them apart.
+            // Document names are unique in the whole run; the replay checks that.
             e.products.keys().filter_map(ProductKey::output).collect()
         }
         _ => return,

@@ -1,4 +1,4 @@
-//! The row `content`: the bytes that were handed over are here and hash to what the entries say.
+//! The row `content`: product bytes are here, and hash to the digests in the entries.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::model::entry::{Event, Product};
 use super::Case;
 use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
-use super::objects::{Fault, Objects, each};
+use super::objects::{Fault, Objects, map_objects};
 use super::tree::Slot;
 
-/// Blobs above this size are streamed instead of being held in memory.
+/// Larger blobs are streamed instead of read into memory.
 const STREAM_ABOVE: u64 = 4 << 20;
 
-/// One blob that is claimed to hold certain bytes.
+/// A blob with the digest that an entry claims.
 struct Claimed {
-    whose: String,
+    label: String,
     oid: Oid,
     sha256: Digest,
     size: Option<u64>,
@@ -29,26 +29,28 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     }
     let (products, artifacts) = (products(case), artifacts(case));
     let (count, sealed) = (products.len(), artifacts.len());
-    // Many products may share a blob; each is read once.
+    // Products may share a blob, which is read once.
     let mut blobs: BTreeMap<Oid, Vec<Claimed>> = BTreeMap::new();
     for claimed in products.into_iter().chain(artifacts) {
         blobs.entry(claimed.oid).or_default().push(claimed);
     }
     let blobs: Vec<_> = blobs.into_iter().collect();
-    let read = each(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
+    let read = map_objects(case.store, &blobs, |objects, (oid, _)| hash(case.store, objects, *oid));
     let mut findings = Findings::default();
     let elsewhere = |held: &&Slot| case.lazy && matches!(held, Slot::Unread(Fault::Missing(_)));
-    let (mut bytes, mut missing) = (0, case.chain.artifacts.values().filter(elsewhere).count());
+    let (mut bytes, mut missing) = (0, case.chain.sealed.artifacts.values().filter(elsewhere).count());
     for ((_, claims), read) in blobs.iter().zip(read) {
         for claimed in claims {
             match &read {
                 Err(Fault::Missing(_)) if case.lazy => missing += 1,
-                Err(fault) => findings.report(Code::ContentUnread, format!("{}: {fault}", claimed.whose)),
-                Ok((digest, size)) if *digest != claimed.sha256 || claimed.size.is_some_and(|said| said != *size) => {
-                    let said = claimed.sha256.short();
+                Err(fault) => findings.report(Code::ContentUnread, format!("{}: {fault}", claimed.label)),
+                Ok((digest, size))
+                    if *digest != claimed.sha256 || claimed.size.is_some_and(|wanted| wanted != *size) =>
+                {
+                    let wanted = claimed.sha256.short();
                     findings.report(
                         Code::ContentBytes,
-                        format!("{} hashes to {}, not to {said}", claimed.whose, digest.short()),
+                        format!("{} hashes to {}, not to {wanted}", claimed.label, digest.short()),
                     );
                 }
                 Ok((_, size)) => bytes += size,
@@ -60,7 +62,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         what = format!("{what} and {}", counted(sealed, "artifact", "artifacts"));
     }
     if findings.first().is_none() && missing > 0 {
-        return Verdict::not_applicable(format!("{missing} of the bytes of {what} are not in this partial clone"));
+        return Verdict::not_applicable(format!("{missing} blobs of {what} are not in this partial clone"));
     }
     findings.verdict(false, || format!("{what}, {} re-hashed", bytes_for_people(bytes)))
 }
@@ -68,7 +70,7 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
 fn products(case: &Case<'_>) -> Vec<Claimed> {
     let mut products = Vec::new();
     for link in &case.chain.links {
-        let claimed = |whose, is: &Product| Claimed { whose, oid: is.oid, sha256: is.sha256, size: Some(is.size) };
+        let claimed = |label, is: &Product| Claimed { label, oid: is.oid, sha256: is.sha256, size: Some(is.size) };
         match &link.entry.event {
             Event::ItemReconciled(e) => {
                 let handed = e.products.iter();
@@ -78,8 +80,8 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
                 products.extend(e.imports.iter().map(|(name, import)| claimed(name.clone(), &import.product)));
             }
             Event::DocumentWritten(e) => {
-                let whose = format!("revision {} of document {}", e.revision, e.name);
-                products.push(claimed(whose, &e.product()));
+                let label = format!("revision {} of document {}", e.revision, e.name);
+                products.push(claimed(label, &e.product()));
             }
             _ => {}
         }
@@ -87,17 +89,17 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
     products
 }
 
-/// Artifacts that the tree does not hold are the chain's to report.
+/// The row `chain` reports artifacts that the tree does not hold.
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
     let sealed = case.chain.submitted().into_iter().flat_map(|e| &e.artifacts);
-    let claimed = sealed.filter_map(|(path, sha256)| match case.chain.artifacts.get(path)? {
-        Slot::Blob(oid) => Some(Claimed { whose: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
+    let claimed = sealed.filter_map(|(path, sha256)| match case.chain.sealed.artifacts.get(path)? {
+        Slot::Blob(oid) => Some(Claimed { label: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
         Slot::Nothing | Slot::Unread(_) => None,
     });
     claimed.collect()
 }
 
-/// Hashes a blob, both as git names it and as entries do.
+/// Returns the SHA-256 and the size of a blob, after checking its git hash.
 pub(super) fn hash(store: &Store, objects: &Objects, oid: Oid) -> Result<(Digest, u64), Fault> {
     let mut hasher = Hasher::default();
     let size = objects.size(oid)?;
@@ -105,7 +107,8 @@ pub(super) fn hash(store: &Store, objects: &Objects, oid: Oid) -> Result<(Digest
         hasher.update(&objects.read(oid, gix::objs::Kind::Blob)?);
         return Ok(hasher.finish());
     }
-    // gix inflates an object whole; git streams it. It is here, so that nothing is fetched, and not to be replaced.
+    // gix inflates the whole object; git streams it. The object is here, so nothing is fetched or
+    // replaced.
     let mut named = objects.blob_hasher(size);
     let git = store.git().frugal().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1");
     let streamed = git.arg("cat-file").arg("blob").arg(oid.to_string()).stream(&mut |chunk| {

@@ -1,4 +1,4 @@
-//! Whether a chain may be continued, and what appending to it needs to know.
+//! Decides whether a run may be continued, and collects the state that appending needs.
 
 use crate::git::store::Store;
 use crate::ledger::merkle::Frontier;
@@ -11,18 +11,17 @@ use super::findings::Verdict;
 use super::objects::Objects;
 use super::reader::Link;
 use super::report::Verdicts;
-use super::rows::Rows;
 use super::signature::Signed;
-use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Proven, Report, State, anchor, chain};
+use super::{AtHand, Case, Error, Evidence, Logs, Mark, Options, Report, State, Verified, anchor, chain};
 
-/// An unsealed run that our key may append to; [`Proven`], it verifies as far as it goes.
+/// An open run that our key may append to. If [`Verified`], it was verified as far as it goes.
 ///
-/// That holds for the commit it names; appending is a compare-and-swap against exactly that.
+/// It describes the commit that it names. Appending is a compare-and-swap against that commit.
 #[derive(Clone, Debug)]
 pub struct Continuable {
     /// The run.
     pub run: RunId,
-    /// The ref that holds the chain.
+    /// The ref of the chain.
     pub reference: String,
     /// The tree of entry 0.
     pub first_tree: Oid,
@@ -34,51 +33,69 @@ pub struct Continuable {
     pub tree: Oid,
     /// The leaf hash of the last entry.
     pub last: Digest,
-    /// When the last entry was made.
+    /// The time of the last entry.
     pub at: Moment,
-    /// The leaf hashes so far, folded.
+    /// The Merkle tree over the entries.
     pub frontier: Frontier,
     /// The state that the entries give.
     pub state: RunState,
-    /// How many entries were examined in full; for the others a mark vouched.
+    /// The number of entries that were verified in full. The others were verified before.
     pub examined: usize,
 }
 
 impl Continuable {
-    /// Returns how many entries there are; the next one has this number.
+    /// Returns the number of entries, which is the number of the next one.
     pub fn entries(&self) -> u64 {
         self.frontier.len()
     }
 }
 
-/// Who may have begun a run that is to be continued.
+/// The keys that may have begun a run that is to be continued.
 #[derive(Clone, Copy, Debug)]
 pub enum Begun<'a> {
-    /// Our key, or one that somebody trusts: what entry 0 says is its signer's own word, and a stranger may name our key in it.
+    /// Our key, or one that the options trust. Entry 0 is its signer's claim, and a stranger may
+    /// name our key in it.
     ByKnown(Option<&'a Options>),
-    /// Whoever: nothing of the run is to be executed.
+    /// Any key. Nothing of the run may be executed.
     ByAnyone,
 }
 
-/// Verifies everything of an open run of ours that can be verified: chain, signatures, plan, handoffs and manifests.
-pub fn continuable(store: &Store, run: &RunId, reference: &str, own_key: &str) -> Result<Proven<Continuable>, Refusal> {
-    examine(store, run, reference, (own_key, Begun::ByKnown(None)), None)
+/// The process that is to append to a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Appender<'a> {
+    /// The fingerprint of its key.
+    pub key: &'a str,
+    /// The keys that may have begun the run.
+    pub begun: Begun<'a>,
+    /// The commit up to which the run was verified before.
+    pub mark: Option<&'a Mark>,
 }
 
-/// Verifies like [`continuable`] what came after the commit that a mark names, if the run still goes on from it.
+/// Verifies the chain, signatures, plan, handoffs and manifests of an open run.
+pub fn continuable(
+    store: &Store,
+    run: &RunId,
+    reference: &str,
+    own_key: &str,
+) -> Result<Verified<Continuable>, Refusal> {
+    examine(store, run, reference, Appender { key: own_key, begun: Begun::ByKnown(None), mark: None })
+}
+
+/// Verifies like [`continuable`], but in full only the entries after the commit of a mark.
 ///
-/// Every entry before it is read, hashed and put in order all the same, and tells its part of the story; its signature and what
-/// it did to the tree were seen to be right when the mark was made. Whatever is found wrong, the run is verified as a whole.
+/// Earlier entries are read, hashed, ordered and replayed as well. Their signatures and tree
+/// changes were checked when the mark was made. If anything is wrong, the whole run is verified.
 pub fn continuable_on(
     store: &Store,
     run: &RunId,
     reference: &str,
-    (own_key, begun): (&str, Begun<'_>),
-    mark: Option<&Mark>,
-) -> Result<Proven<Continuable>, Refusal> {
-    let mark = mark.filter(|mark| mark.key == own_key);
-    match examine(store, run, reference, (own_key, begun), mark) {
-        Err(Refusal::Broken(_)) if mark.is_some() => examine(store, run, reference, (own_key, begun), None),
+    appender: Appender<'_>,
+) -> Result<Verified<Continuable>, Refusal> {
+    let mark = appender.mark.filter(|mark| mark.key == appender.key);
+    match examine(store, run, reference, Appender { mark, ..appender }) {
+        Err(Refusal::Broken(_)) if mark.is_some() => {
+            examine(store, run, reference, Appender { mark: None, ..appender })
+        }
         other => other,
     }
 }
@@ -87,14 +104,14 @@ fn examine(
     store: &Store,
     run: &RunId,
     reference: &str,
-    (own_key, begun): (&str, Begun<'_>),
-    mark: Option<&Mark>,
-) -> Result<Proven<Continuable>, Refusal> {
+    Appender { key: own_key, begun, mark }: Appender<'_>,
+) -> Result<Verified<Continuable>, Refusal> {
     let options = Options { own_key: Some(own_key.to_owned()), ..Options::default() };
     let case = Case::open_on(store, run, reference, &options, mark)?;
     let evidence = Evidence::gather(&case, None);
     let chain = chain::row(&case);
-    let checked = [&chain, &evidence.signature, &evidence.plan, &evidence.handoff, &evidence.manifest];
+    let Evidence { signature, replay, manifest, .. } = &evidence;
+    let checked = [&chain, &signature.verdict, &replay.verdict, &replay.handoff, manifest];
     let broken = checked.iter().any(|verdict| verdict.state == State::Failed || verdict.incomplete);
     if broken {
         return Err(Refusal::Broken(Box::new(report(&case, evidence, chain))));
@@ -103,10 +120,11 @@ fn examine(
     if case.seal().is_some() {
         return Err(foreign.unwrap_or_else(|| Refusal::Sealed(run.clone())));
     }
-    let (Some(state), Some(first), Some(last)) = (evidence.state, case.chain.links.first(), case.chain.links.last())
-    else {
-        return Err(Refusal::Broken(Box::new(report(&case, Evidence { state: None, ..evidence }, chain))));
+    let links = &case.chain.links;
+    let (Some(_), Some(first), Some(last)) = (&evidence.replay.state, links.first(), links.last()) else {
+        return Err(Refusal::Broken(Box::new(report(&case, evidence, chain))));
     };
+    let state = evidence.replay.state.expect("it was just found");
     if !state.keys.knows(own_key) {
         return Err(Refusal::NotAWriter { run: run.clone(), key: own_key.to_owned() });
     }
@@ -115,7 +133,7 @@ fn examine(
     }
     let mut frontier = Frontier::default();
     case.chain.links.iter().for_each(|link| frontier.push(link.hash));
-    Ok(Proven::new(Continuable {
+    Ok(Verified::new(Continuable {
         run: run.clone(),
         reference: reference.to_owned(),
         first_tree: first.tree,
@@ -126,11 +144,12 @@ fn examine(
         at: last.entry.at,
         frontier,
         state,
-        examined: case.chain.links.iter().filter(|link| !link.vouched).count(),
+        examined: case.chain.links.iter().filter(|link| !link.verified_before).count(),
     }))
 }
 
-/// Returns the key that began the run, if it is not one that may have. What a mark vouches for is looked at all the same.
+/// Returns the key that began the run, if it is not allowed to. The signature is checked even if a
+/// mark covers it.
 fn stranger(case: &Case<'_>, own_key: &str, begun: Begun<'_>) -> Result<Option<String>, Refusal> {
     let Begun::ByKnown(trust) = begun else { return Ok(None) };
     let Some(first) = case.chain.links.first() else { return Ok(None) };
@@ -142,27 +161,16 @@ fn stranger(case: &Case<'_>, own_key: &str, begun: Begun<'_>) -> Result<Option<S
     Ok((key != own_key && !known).then(|| key.to_owned()))
 }
 
-/// Reports without the rows that say nothing about whether a chain may grow: that it is not sealed is no fault here.
+/// Returns a report without the rows `root`, `anchor` and `content`, which do not matter for
+/// appending.
 fn report(case: &Case<'_>, evidence: Evidence, chain: Verdict) -> Report {
     let anchor = anchor::row(case, &AtHand::logs(&Logs::default()));
-    let outcome = evidence.outcome();
-    let Evidence { signature, handoff, plan, manifest, .. } = evidence;
-    let not_asked = Rows::default().map(|_, &()| Verdict::not_applicable("not asked for"));
-    let rows = Rows { chain, signature, handoff, plan, manifest, ..not_asked };
-    let judged = Verdicts {
-        rows,
-        signers: evidence.signers,
-        missing_anchor: false,
-        anchored: anchor.anchored,
-        times: anchor.times,
-        sandbox: evidence.sandbox,
-        outcome,
-        others: Vec::new(),
-    };
-    judged.report(super::facts::Facts::of(case), evidence.distrust)
+    let verdicts = evidence.without_anchor(case, chain);
+    let claims = Report { anchors: anchor.anchored, times: anchor.times, ..verdicts.claims };
+    Verdicts { claims, ..verdicts }.report()
 }
 
-/// Why a chain must not be continued.
+/// A reason why a run must not be continued.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Refusal {
@@ -174,7 +182,7 @@ pub enum Refusal {
     Foreign { run: RunId, key: String },
     #[error("the key {key} is not among the writers of run {run}")]
     NotAWriter { run: RunId, key: String },
-    #[error("entry 0 of run {run} could not be read: {why}")]
+    #[error("cannot read entry 0 of run {run}: {why}")]
     Unread { run: RunId, why: String },
     #[error(transparent)]
     Verify(#[from] Error),

@@ -1,7 +1,7 @@
-//! The run that a run continues: the signed entries that entry 0 seals of it.
+//! The run that a run continues, as the signed entries that entry 0 seals.
 //!
-//! They show who began it and who recorded what, sealed or not. Whether its course was legal, only the run itself shows, where it
-//! is here.
+//! They show who began that run and who recorded which entry, sealed or not. Only the run itself
+//! can show that its transitions were legal.
 
 use gix::objs::Kind;
 
@@ -15,12 +15,12 @@ use crate::model::name::ItemId;
 use crate::model::role::Keys;
 use crate::model::time::Moment;
 
+use super::imports::{ImportKind, Imported, Invalid, Origin, Source, read_evidence};
 use super::objects::Objects;
 use super::signature::{self, Signed, Writers};
-use super::taken::{Kind as Of, Origin, Shown, Taken, Wrong};
 use super::{Case, Options, reader};
 
-/// A run that is continued, of which the evidence holds.
+/// A continued run whose evidence holds.
 pub(super) struct Continued {
     pub(super) origin: Origin,
     entries: Vec<Entry>,
@@ -28,7 +28,7 @@ pub(super) struct Continued {
 }
 
 impl Continued {
-    /// Returns the last attempt by which an item was done.
+    /// Returns the last attempt that completed an item.
     pub(super) fn done(&self, item: &ItemId) -> Option<(&ItemFired, &ItemReconciled)> {
         let end = self.entries.iter().rev().find_map(|entry| match &entry.event {
             Event::ItemReconciled(e) if e.item == *item && e.status == Outcome::Done => Some(e),
@@ -41,43 +41,42 @@ impl Continued {
         Some((fired, end))
     }
 
-    /// Returns the run, its root, and how it is taken from.
-    pub(super) fn taken(&self) -> Shown {
-        Shown { keys: self.keys.clone(), from: self.origin.clone() }
+    pub(super) fn source(&self) -> Source {
+        Source { keys: self.keys.clone(), from: self.origin.clone() }
     }
 }
 
-/// Reads the run that a run continues; `None` if it continues none.
-pub(super) fn examine(case: &Case<'_>) -> Option<Result<Continued, Wrong>> {
+/// Reads the continued run; returns `None` if there is none.
+pub(super) fn examine(case: &Case<'_>) -> Option<Result<Continued, Invalid>> {
     let continues = case.chain.submitted()?.continues.as_ref()?;
-    let read = case.chain.continues.read(&Objects::new(case.store), case.lazy, bounds::BLOB);
-    Some(match read {
-        Some(Ok(bytes)) => check(continues, &bytes).map_err(Wrong::Differs),
-        Some(Err(fault)) => Err(Wrong::Fault(fault)),
-        None => Err(Wrong::Differs("continues.json is not in the tree".to_owned())),
-    })
+    let (objects, slot) = (Objects::new(case.store), &case.chain.sealed.continues);
+    let bytes = read_evidence(case, &objects, slot, bounds::BLOB, "continues.json");
+    Some(bytes.and_then(|bytes| check(continues, &bytes).map_err(Invalid::Differs)))
 }
 
-/// Returns what is taken with the run as a whole: the keys that signed it.
-pub(super) fn taken(case: &Case<'_>, continued: Option<&Result<Continued, Wrong>>) -> Option<Taken> {
+/// Returns the continued run as an import, with the keys that signed it.
+pub(super) fn import(case: &Case<'_>, continued: Option<&Result<Continued, Invalid>>) -> Option<Imported> {
     let continues = case.chain.submitted()?.continues.as_ref()?;
-    // What a mark vouches for was looked at when it was made.
-    if case.chain.links[0].vouched {
+    // The mark's entries were examined when the mark was made.
+    if case.chain.links[0].verified_before {
         return None;
     }
     let found = match continued? {
-        Ok(continued) => Ok(continued.taken()),
+        Ok(continued) => Ok(continued.source()),
         Err(wrong) => Err(wrong.clone()),
     };
-    Some(Taken { whose: format!("entry 0: the run {}, which it continues", continues.run), kind: Of::Run, found })
+    Some(Imported {
+        label: format!("entry 0: the run {}, which it continues", continues.run),
+        kind: ImportKind::Run,
+        found,
+    })
 }
 
-/// Takes the evidence for what it shows; an error says what does not hold.
 fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
     if Digest::of(bytes) != continues.evidence {
         return Err("continues.json is not the one that the entry names".to_owned());
     }
-    let commits = continued::commits(bytes).ok_or("continues.json is no evidence")?;
+    let commits = continued::commits(bytes).ok_or("continues.json is not valid evidence")?;
     let decoded: Vec<Decoded> = commits
         .iter()
         .enumerate()
@@ -94,7 +93,7 @@ fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
         at: decoded.entry.at,
         signer: signer.as_deref(),
         event: Some(&decoded.entry.event),
-        vouched: false,
+        verified_before: false,
     });
     let writers = Writers::of_run(&continues.run, Keys::of(submitted), Some(first.hash));
     let judged = signature::judge(signed, writers, "its ", &Options::default(), None);
@@ -108,7 +107,7 @@ fn check(continues: &Continues, bytes: &[u8]) -> Result<Continued, String> {
     Ok(Continued { origin, entries: decoded.into_iter().map(|decoded| decoded.entry).collect(), keys })
 }
 
-/// Checks that the entries are of the run, each on the one before it.
+/// Checks that each entry is of the run and follows the one before it.
 fn linked(continues: &Continues, commits: &[String], decoded: &[Decoded]) -> Result<(), String> {
     let mut before: Option<(&Decoded, Option<Oid>)> = None;
     for (at, (commit, link)) in commits.iter().zip(decoded).enumerate() {
@@ -132,7 +131,7 @@ fn linked(continues: &Continues, commits: &[String], decoded: &[Decoded]) -> Res
     Ok(())
 }
 
-/// Checks the number and the root of the entries; returns the number where no seal says the root.
+/// Checks the number and the root of the entries. Returns the number if the run is not sealed.
 fn rooted(continues: &Continues, decoded: &[Decoded]) -> Result<Option<u64>, String> {
     let seal = decoded.last().and_then(|last| match &last.entry.event {
         Event::RunSealed(seal) => Some(seal),

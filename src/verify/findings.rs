@@ -1,4 +1,4 @@
-//! What a row found, and the verdict that follows.
+//! The findings of a row, and the verdict that follows from them.
 
 use crate::model::printable::{cut, cut_to};
 
@@ -7,131 +7,125 @@ use std::collections::BTreeSet;
 use super::objects::Fault;
 use super::{Code, Row, State};
 
-/// More findings than this are counted, not kept.
-const KEPT: usize = 20;
+/// Further findings are counted, not kept.
+const MAX_KEPT: usize = 20;
 
-/// What a row says has so many letters at most: it may name every key that signed.
-const LONGEST: usize = 4000;
+/// The longest text of a row, in letters. It may name every key that signed.
+const MAX_DETAIL: usize = 4000;
 
-/// Everything that is wrong with one row.
 #[derive(Clone, Default)]
 pub(crate) struct Findings {
-    wrong: Vec<String>,
+    wrong: List,
+    missing: List,
+}
+
+/// Contradictions, or missing objects.
+#[derive(Clone, Default)]
+struct List {
+    kept: Vec<String>,
     count: usize,
-    missing: Vec<String>,
-    missing_count: usize,
-    /// The codes of what is wrong, as far as it has some.
     codes: BTreeSet<Code>,
-    /// The codes of what is not here.
-    missing_codes: BTreeSet<Code>,
+}
+
+impl List {
+    fn add(&mut self, finding: String) {
+        self.count += 1;
+        if self.kept.len() < MAX_KEPT {
+            self.kept.push(cut(finding));
+        }
+    }
+
+    fn extend(&mut self, other: &Self) {
+        other.kept.iter().for_each(|finding| self.add(finding.clone()));
+        self.count += other.count - other.kept.len();
+        self.codes.extend(&other.codes);
+    }
+
+    /// Returns the first finding and the number of the others.
+    fn summary(&self) -> Option<String> {
+        let first = self.kept.first()?;
+        Some(if self.count > 1 { format!("{first} (and {} more)", self.count - 1) } else { first.clone() })
+    }
 }
 
 impl Findings {
-    /// Adds something that is wrong.
+    /// Adds a contradiction without a code.
     pub(crate) fn add(&mut self, finding: String) {
-        self.count += 1;
-        if self.wrong.len() < KEPT {
-            self.wrong.push(cut(finding));
-        }
+        self.wrong.add(finding);
     }
 
-    /// Adds something that is wrong with a row of a run.
+    /// Adds a contradiction in a run.
     pub(crate) fn report(&mut self, code: Code, finding: String) {
-        self.codes.insert(code);
-        self.add(finding);
+        self.wrong.codes.insert(code);
+        self.wrong.add(finding);
     }
 
-    /// Adds so many things that are wrong and were not kept.
-    pub(crate) fn more(&mut self, count: usize) {
-        self.count += count;
+    pub(super) fn count_unlisted(&mut self, count: usize) {
+        self.wrong.count += count;
     }
 
-    /// Adds an object that is no evidence.
-    pub(super) fn fault(&mut self, whose: &str, fault: &Fault) {
+    /// Adds an unusable object without a code.
+    pub(super) fn fault(&mut self, label: &str, fault: &Fault) {
+        self.list_for(fault).add(format!("{label}: {fault}"));
+    }
+
+    /// Adds an unusable object of a run.
+    pub(super) fn report_fault(&mut self, code: Code, label: &str, fault: &Fault) {
+        self.list_for(fault).codes.insert(code);
+        self.fault(label, fault);
+    }
+
+    fn list_for(&mut self, fault: &Fault) -> &mut List {
         match fault {
-            Fault::Missing(_) => self.missing(format!("{whose}: {fault}")),
-            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => {
-                self.add(format!("{whose}: {fault}"));
-            }
+            Fault::Missing(_) => &mut self.missing,
+            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => &mut self.wrong,
         }
     }
 
-    /// Adds an object that is no evidence for a row of a run.
-    pub(super) fn report_fault(&mut self, code: Code, whose: &str, fault: &Fault) {
-        match fault {
-            Fault::Missing(_) => self.missing_codes.insert(code),
-            Fault::Gone(_) | Fault::Damaged(..) | Fault::Kind(..) | Fault::TooLarge(..) => self.codes.insert(code),
-        };
-        self.fault(whose, fault);
-    }
-
-    /// Adds something that is not here.
     pub(crate) fn missing(&mut self, finding: String) {
-        self.missing_count += 1;
-        if self.missing.len() < KEPT {
-            self.missing.push(cut(finding));
-        }
+        self.missing.add(finding);
     }
 
-    /// Whether anything is wrong, as opposed to not here.
-    pub(crate) fn wrong(&self) -> bool {
-        self.count > 0
+    /// Returns true if there is a contradiction, as opposed to a missing object.
+    pub(crate) fn is_contradicted(&self) -> bool {
+        self.wrong.count > 0
     }
 
-    /// Adds all of another's.
     pub(crate) fn extend(&mut self, other: &Self) {
-        for finding in &other.wrong {
-            self.add(finding.clone());
-        }
-        self.count += other.count - other.wrong.len();
-        for finding in &other.missing {
-            self.missing(finding.clone());
-        }
-        self.missing_count += other.missing_count - other.missing.len();
-        self.codes.extend(&other.codes);
-        self.missing_codes.extend(&other.missing_codes);
+        self.wrong.extend(&other.wrong);
+        self.missing.extend(&other.missing);
     }
 
-    /// Returns the first finding, objects that are not here included.
+    /// Returns the first finding, contradictions first.
     pub(crate) fn first(&self) -> Option<&str> {
-        self.wrong.first().or(self.missing.first()).map(String::as_str)
+        self.wrong.kept.first().or(self.missing.kept.first()).map(String::as_str)
     }
 
-    /// Returns the verdict: what is not here is held against the row unless the repository is one that leaves things out.
+    /// Returns the verdict. In a complete repository (`lazy` is false), a missing object is a
+    /// contradiction.
     pub(crate) fn verdict(mut self, lazy: bool, fine: impl FnOnce() -> String) -> Verdict {
         if !lazy {
-            self.count += self.missing_count - self.missing.len();
-            for finding in std::mem::take(&mut self.missing) {
-                self.add(finding);
-            }
-            self.codes.append(&mut self.missing_codes);
+            self.wrong.extend(&std::mem::take(&mut self.missing));
         }
-        if let Some(first) = self.wrong.first() {
-            return Verdict { codes: self.codes, ..Verdict::failed(and_more(first, self.count)) };
-        }
-        match self.missing.first() {
-            Some(first) => Verdict::incomplete(and_more(first, self.missing_count)),
-            None => Verdict::ok(fine()),
+        match (self.wrong.summary(), self.missing.summary()) {
+            (Some(wrong), _) => Verdict { codes: self.wrong.codes, ..Verdict::failed(wrong) },
+            (None, Some(missing)) => Verdict::incomplete(missing),
+            (None, None) => Verdict::ok(fine()),
         }
     }
 }
 
-fn and_more(first: &str, count: usize) -> String {
-    if count > 1 { format!("{first} (and {} more)", count - 1) } else { first.to_owned() }
-}
-
-/// What one row says.
 #[derive(Clone)]
 pub(crate) struct Verdict {
     pub(crate) state: State,
     pub(crate) detail: String,
-    /// Whether it could say more with objects that are not here.
+    /// True if missing objects could change the verdict.
     pub(crate) incomplete: bool,
-    /// Whether it fails only because the verifier expected something else, and nothing contradicts the run.
+    /// True if the row fails only because the verifier expected something else.
     pub(crate) mismatch: bool,
-    /// Whether it fails only because another run has the same id, and nothing contradicts either.
+    /// True if the row fails only because another run has the same id.
     pub(crate) conflict: bool,
-    /// The codes of what fails it: of a run at least one, of anything else perhaps none.
+    /// The codes of the failure; a failed row of a run has at least one.
     pub(crate) codes: BTreeSet<Code>,
 }
 
@@ -149,7 +143,7 @@ impl Verdict {
         Self { codes: codes.into_iter().collect(), ..Self::failed(detail) }
     }
 
-    /// Fails a row because what the verifier expected does not hold.
+    /// Fails a row because the run is not as the verifier expects.
     pub(crate) fn mismatch(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
         Self { mismatch: true, ..Self::fails(codes, detail) }
     }
@@ -166,7 +160,7 @@ impl Verdict {
     fn of(state: State, detail: String, incomplete: bool) -> Self {
         Self {
             state,
-            detail: cut_to(detail, LONGEST),
+            detail: cut_to(detail, MAX_DETAIL),
             incomplete,
             mismatch: false,
             conflict: false,
@@ -178,7 +172,6 @@ impl Verdict {
         Self::of(State::NotApplicable, detail.into(), true)
     }
 
-    /// Returns the row of a report that it is.
     pub(crate) fn row(name: &'static str, verdict: &Self) -> Row {
         Row {
             name,
@@ -189,7 +182,7 @@ impl Verdict {
     }
 }
 
-/// Returns `1 entry`, `2 entries`.
+/// Returns `1 entry` or `2 entries`.
 pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }
@@ -203,7 +196,7 @@ mod tests {
         let mut findings = Findings::default();
         (0..1_000_000).for_each(|at| findings.add(format!("{at} {}", "x".repeat(at % 3000))));
         (0..1_000_000).for_each(|_| findings.missing("gone".to_owned()));
-        assert!(findings.wrong.len() == KEPT && findings.missing.len() == KEPT);
+        assert!(findings.wrong.kept.len() == MAX_KEPT && findings.missing.kept.len() == MAX_KEPT);
         let mut all = Findings::default();
         all.add("x".repeat(1 << 20));
         all.extend(&findings);

@@ -1,4 +1,5 @@
-//! How a run grew: the rules that were sealed at submit, the items that were added, and whether the rules added just these.
+//! The growth of a run: rules sealed at submit, items added later, and whether the rules added
+//! exactly these.
 //!
 //! Part of the row `plan`.
 
@@ -9,7 +10,7 @@ use gix::objs::Kind;
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::Digest;
 use crate::model::document::Revision;
-use crate::model::entry::{Cause, RunConcluded, RunExtended, RunSubmitted};
+use crate::model::entry::{Cause, Event, RunConcluded, RunExtended, RunSubmitted};
 use crate::model::extension::definition;
 use crate::model::judge::{self, Act};
 use crate::model::name::{FilePath, ItemId};
@@ -22,19 +23,18 @@ use super::codes::Code;
 use super::findings::Findings;
 use super::objects::{Fault, Objects};
 use super::reader::Link;
-use super::run_chain::After;
+use super::run_chain::TreeAfter;
 
-/// What was found, and how much was read to find it.
 pub(super) struct Tally<'a> {
     pub(super) findings: &'a mut Findings,
-    /// What all `item.json` come to.
+    /// The size of all `item.json`.
     pub(super) meter: &'a mut Meter,
 }
 
-/// Evidence that cannot be read, so that nothing after it can be replayed.
+/// Evidence that cannot be read. The replay stops there.
 pub(super) struct Unread;
 
-/// Reads the rules in force: the plan's own and those that the queue added at submit.
+/// Returns the rules of the run: the plan's, and those that the queue added at submit.
 pub(super) fn rules(
     case: &Case<'_>,
     submitted: &RunSubmitted,
@@ -42,8 +42,8 @@ pub(super) fn rules(
     findings: &mut Findings,
 ) -> Result<Vec<Rule>, Unread> {
     let Some(digest) = submitted.rules else { return Ok(plan.rules.clone()) };
-    let held = case.chain.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
-    let bytes = read(held, (Code::RulesUnread, "rules.json"), findings)?;
+    let held = case.chain.sealed.rules.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
+    let bytes = read_or_report(held, Code::RulesUnread, "rules.json", findings)?;
     if Digest::of(&bytes) != digest {
         let why = format!("rules.json is {}, submitted was {}", Digest::of(&bytes).short(), digest.short());
         findings.report(Code::RulesDigest, why);
@@ -63,38 +63,37 @@ pub(super) fn rules(
     })
 }
 
-/// Takes in a `run.extended`, which is held against its items and, where a rule added them, against the rule.
-pub(super) fn extend(
+/// Replays a `run.extended` after comparing it with its items and, if a rule added them, with the
+/// rule.
+pub(super) fn apply_extension(
     case: &Case<'_>,
     state: &mut RunState,
-    (link, after): (&Link, &After),
-    e: &RunExtended,
+    link: &Link,
+    after: &TreeAfter,
     tally: Tally<'_>,
 ) -> Result<(), Unread> {
+    let Event::RunExtended(e) = &link.entry.event else { return Ok(()) };
     let Tally { findings, meter } = tally;
     let seq = link.entry.seq;
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
     for (id, digest) in &e.items {
-        let whose = format!("entry {seq}: item.json of item {id}");
+        let label = format!("entry {seq}: item.json of item {id}");
         let held = after.definitions.get(id).cloned().unwrap_or_default();
         let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
-        let bytes = read(held, (Code::ItemUnread, &whose), findings)?;
+        let bytes = read_or_report(held, Code::ItemUnread, &label, findings)?;
         if Digest::of(&bytes) != *digest {
-            findings.report(Code::ItemDigest, format!("{whose} is not the one that the entry names"));
+            findings.report(Code::ItemDigest, format!("{label} is not the one that the entry names"));
             continue;
         }
         match crate::plan::parse_item(&bytes) {
             Ok(item) if definition(&item) == bytes => items.push(item),
-            Ok(_) => findings.report(Code::ItemInvalid, format!("{whose} is no normalised item")),
-            Err(_) => findings.report(Code::ItemInvalid, format!("{whose} is no item")),
+            Ok(_) => findings.report(Code::ItemInvalid, format!("{label} is not a normalised item")),
+            Err(_) => findings.report(Code::ItemInvalid, format!("{label} is no item")),
         }
     }
-    // An entry that is not legal changes nothing.
-    if let Cause::Rule(id) = &e.cause
-        && let Some(rule) = state.rule(id)
-        && !creates((case, &objects), state, rule, (seq, e), findings)
-    {
+    // An illegal entry changes nothing.
+    if !is_created_by_rule(case, state, seq, e, findings) {
         return Ok(());
     }
     let extended = state.extend(e, items);
@@ -102,26 +101,21 @@ pub(super) fn extend(
     Ok(())
 }
 
-/// Returns true unless the rule creates something else here than a `run.extended` says, or nothing.
+/// Returns false if the rule that `e` names would add other items, or none.
 ///
-/// If a document that the rule looks at cannot be read, that is the finding, and the entry counts.
-fn creates(
-    (case, objects): (&Case<'_>, &Objects),
-    state: &RunState,
-    rule: &Rule,
-    (seq, e): (u64, &RunExtended),
-    findings: &mut Findings,
-) -> bool {
-    let id = rule.id();
-    let why = match acts(objects, state, rule, case.lazy) {
-        // By the digests of what was normalised: one item can be written in many ways.
+/// If a document of the rule cannot be read, that is reported, and the entry counts.
+fn is_created_by_rule(case: &Case<'_>, state: &RunState, seq: u64, e: &RunExtended, findings: &mut Findings) -> bool {
+    let Cause::Rule(id) = &e.cause else { return true };
+    let Some(rule) = state.rule(id) else { return true };
+    let why = match acts(&Objects::new(case.store), state, rule, case.lazy) {
+        // Items are compared by digest, because one item can be written in many ways.
         Ok(Some(Act::Create(items))) if RunExtended::of(e.cause.clone(), &items) == *e => return true,
         Ok(None | Some(Act::Conclude(_))) => format!("entry {seq}: the rule {id} creates nothing here"),
         Ok(Some(Act::Create(items))) => {
-            format!("entry {seq}: what the rule {id} creates here is {}", some_of(&items))
+            format!("entry {seq}: the rule {id} creates something else here, {}", name_items(&items))
         }
         Err(fault) => {
-            findings.report_fault(Code::RuleDocument, &format!("entry {seq}: what the rule {id} looks at"), &fault);
+            report_document(&format!("entry {seq}"), id, &fault, findings);
             return true;
         }
     };
@@ -129,11 +123,11 @@ fn creates(
     false
 }
 
-/// Returns true unless the rule that a `run.concluded` names does not have the run say this here.
+/// Returns false if the rule that `e` names would not conclude the run like this.
 ///
-/// If a document that the rule looks at cannot be read, that is the finding, and the entry counts. So does the
-/// entry of a rule that the run does not have, which the replay rejects.
-pub(super) fn concludes(
+/// If a document of the rule cannot be read, that is reported, and the entry counts. An entry of an
+/// unknown rule also counts here; the replay rejects it.
+pub(super) fn is_concluded_by_rule(
     case: &Case<'_>,
     state: &RunState,
     seq: u64,
@@ -144,13 +138,12 @@ pub(super) fn concludes(
     match acts(&Objects::new(case.store), state, rule, case.lazy) {
         Ok(Some(Act::Conclude(concluded))) if is_same_conclusion(&concluded, e) => true,
         Ok(_) => {
-            let why = format!("entry {seq}: the rule {} does not have the run say this here", e.rule);
+            let why = format!("entry {seq}: the rule {} does not conclude the run like this here", e.rule);
             findings.report(Code::Rule, why);
             false
         }
         Err(fault) => {
-            let what = format!("entry {seq}: what the rule {} looks at", e.rule);
-            findings.report_fault(Code::RuleDocument, &what, &fault);
+            report_document(&format!("entry {seq}"), &e.rule, &fault, findings);
             true
         }
     }
@@ -161,9 +154,13 @@ fn is_same_conclusion(one: &RunConcluded, other: &RunConcluded) -> bool {
     (&one.rule, &one.outcome, one.detail.is_some()) == (&other.rule, &other.outcome, other.detail.is_some())
 }
 
-/// Holds a seal against the rules of the run, and returns those that stopped, each with the reason.
+fn report_document(place: &str, rule: &ItemId, fault: &Fault, findings: &mut Findings) {
+    findings.report_fault(Code::RuleDocument, &format!("{place}: a document of the rule {rule}"), fault);
+}
+
+/// Compares a seal with the rules, and returns the rules that stopped, each with the reason.
 ///
-/// What a seal leaves out is found nevertheless: runs that an older version sealed say nothing of it.
+/// Rules that the seal leaves out are returned as well: older versions did not record them.
 pub(super) fn check_seal(
     case: &Case<'_>,
     state: &RunState,
@@ -173,7 +170,7 @@ pub(super) fn check_seal(
     check_rules_done(case, state, findings);
     match stops(case, state) {
         Err((rule, fault)) => {
-            findings.report_fault(Code::RuleDocument, &format!("at the seal: what the rule {rule} looks at"), &fault);
+            report_document("at the seal", &rule, &fault, findings);
             stated.clone()
         }
         Ok(found) => {
@@ -188,7 +185,8 @@ pub(super) fn check_seal(
     }
 }
 
-/// Finds the rules that stopped in a run that is not sealed. One whose document cannot be read counts among them.
+/// Returns the rules that stopped in an unsealed run. A rule whose document cannot be read counts
+/// as stopped.
 pub(super) fn stopped_so_far(case: &Case<'_>, state: &RunState) -> BTreeMap<ItemId, String> {
     let unread = |(rule, fault): (ItemId, Fault)| BTreeMap::from([(rule, fault.to_string())]);
     stops(case, state).unwrap_or_else(unread)
@@ -196,50 +194,36 @@ pub(super) fn stopped_so_far(case: &Case<'_>, state: &RunState) -> BTreeMap<Item
 
 fn stops(case: &Case<'_>, state: &RunState) -> Result<BTreeMap<ItemId, String>, (ItemId, Fault)> {
     let objects = Objects::new(case.store);
-    judge::stopped(state, |_, revision| looked_into(&objects, revision, case.lazy))
+    judge::stopped(state, |_, revision| read_document(&objects, revision, case.lazy))
 }
 
-/// Refuses that a run sealed by itself while a rule had something to create.
+/// Reports a rule that still had something to do when the run sealed itself.
 fn check_rules_done(case: &Case<'_>, state: &RunState, findings: &mut Findings) {
     if state.is_ended() {
         return;
     }
     let objects = Objects::new(case.store);
+    let waits = |rule: &Rule| {
+        Ok(match acts(&objects, state, rule, case.lazy)? {
+            Some(Act::Create(items)) => {
+                Some(format!("the run was sealed before its rules had created {}", name_items(&items)))
+            }
+            Some(Act::Conclude(RunConcluded { rule, outcome, .. })) => {
+                Some(format!("the run was sealed before its rule {rule} concluded it as {outcome}"))
+            }
+            None => judge::stopped_short(state, rule, |_, revision| read_document(&objects, revision, case.lazy))?
+                .map(|why| format!("the run was sealed although its rule {} had stopped short: {why}", rule.id())),
+        })
+    };
     for rule in &state.rules {
-        match acts(&objects, state, rule, case.lazy) {
-            Ok(None) => {
-                match judge::stopped_short(state, rule, |_, revision| looked_into(&objects, revision, case.lazy)) {
-                    Ok(None) => {}
-                    Ok(Some(why)) => {
-                        let id = rule.id();
-                        let why = format!("the run was sealed although its rule {id} had stopped short: {why}");
-                        findings.report(Code::RuleWaits, why);
-                    }
-                    Err(fault) => {
-                        let what = format!("at the seal: what the rule {} looks at", rule.id());
-                        findings.report_fault(Code::RuleDocument, &what, &fault);
-                    }
-                }
-            }
-            Ok(Some(Act::Create(items))) => {
-                let why = format!("the run was sealed before its rules had created {}", some_of(&items));
-                findings.report(Code::RuleWaits, why);
-            }
-            Ok(Some(Act::Conclude(concluded))) => {
-                let RunConcluded { rule, outcome, .. } = concluded;
-                findings
-                    .report(Code::RuleWaits, format!("the run was sealed before its rule {rule} had it say {outcome}"));
-            }
-            Err(fault) => {
-                let what = format!("at the seal: what the rule {} looks at", rule.id());
-                findings.report_fault(Code::RuleDocument, &what, &fault);
-            }
+        match waits(rule) {
+            Ok(why) => why.into_iter().for_each(|why| findings.report(Code::RuleWaits, why)),
+            Err(fault) => report_document("at the seal", rule.id(), &fault, findings),
         }
     }
 }
 
-/// Names items that are created together.
-fn some_of(items: &[Item]) -> String {
+fn name_items(items: &[Item]) -> String {
     let first = items.first().map_or("nothing", |item| item.id.as_str());
     match items.len() {
         0 | 1 => first.to_owned(),
@@ -248,11 +232,10 @@ fn some_of(items: &[Item]) -> String {
 }
 
 fn acts(objects: &Objects, state: &RunState, rule: &Rule, lazy: bool) -> Result<Option<Act>, Fault> {
-    judge::acts(state, rule, |_: &FilePath, revision: &Revision| looked_into(objects, revision, lazy))
+    judge::acts(state, rule, |_: &FilePath, revision: &Revision| read_document(objects, revision, lazy))
 }
 
-/// Reads a document that a rule looks into.
-fn looked_into(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec<u8>, Fault> {
+fn read_document(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec<u8>, Fault> {
     let is = &revision.product;
     let bytes = objects.read_of(is.oid, Kind::Blob, MAX_CONDITION_BYTES).map_err(|fault| fault.of_blob(lazy))?;
     if Digest::of(&bytes) != is.sha256 {
@@ -261,15 +244,17 @@ fn looked_into(objects: &Objects, revision: &Revision, lazy: bool) -> Result<Vec
     Ok(bytes)
 }
 
-fn read(
+/// Returns the bytes of a file in the tree, or reports the reason why they cannot be read.
+pub(super) fn read_or_report(
     held: Option<Result<Vec<u8>, Fault>>,
-    (code, whose): (Code, &str),
+    code: Code,
+    label: &str,
     findings: &mut Findings,
 ) -> Result<Vec<u8>, Unread> {
     match held {
         Some(Ok(bytes)) => return Ok(bytes),
-        Some(Err(fault)) => findings.report_fault(code, whose, &fault),
-        None => findings.report(code, format!("{whose} is not in the tree")),
+        Some(Err(fault)) => findings.report_fault(code, label, &fault),
+        None => findings.report(code, format!("{label} is not in the tree")),
     }
     Err(Unread)
 }

@@ -1,4 +1,4 @@
-//! The row `handoff`: what an attempt consumed is what the plan binds its needs to.
+//! The row `handoff`: each attempt consumed the products that the plan binds its needs to.
 
 use crate::model::digest::Digest;
 use crate::model::document::Author;
@@ -8,29 +8,27 @@ use crate::model::state::{Phase, RunState};
 
 use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
-use super::taken::{Kind, Taken, Wrong};
+use super::imports::{ImportKind, Imported, Invalid};
 
-/// The row, as it grows with the replay.
 #[derive(Default)]
 pub(super) struct Handoff {
     findings: Findings,
     refs: usize,
-    /// How many items took proven products of other runs.
+    /// The number of items with proven products of other runs.
     reused: usize,
-    /// How many products that were sealed from elsewhere are proven.
+    /// The number of proven products from other runs and threads.
     imported: usize,
-    /// Whether objects may be elsewhere.
+    /// True in a partial or shallow clone.
     shallow: bool,
 }
 
 impl Handoff {
-    /// Begins; `shallow` says whether objects may be elsewhere.
     pub(super) fn new(shallow: bool) -> Self {
         Self { shallow, ..Self::default() }
     }
 
-    /// Takes in a dispatch, with the state of the run right before it.
-    pub(super) fn see(&mut self, state: &RunState, fired: &ItemFired) {
+    /// Checks a dispatch; `state` is the run's state before it.
+    pub(super) fn check_dispatch(&mut self, state: &RunState, fired: &ItemFired) {
         self.refs += fired.input_refs.len();
         let item = &fired.item;
         let Some(at) = state.graph.position(item) else {
@@ -46,33 +44,32 @@ impl Handoff {
                     self.findings.report(Code::Need, why);
                 }
                 Some(input) => {
-                    if let Err((code, why)) = answers(state, need, input) {
+                    if let Err((code, why)) = check_input(state, need, input) {
                         self.findings.report(code, format!("item {item}, input {key}: {why}"));
                     }
                 }
             }
         }
         for key in fired.input_refs.keys().filter(|key| !needs.contains_key(*key)) {
-            self.findings.report(Code::Input, format!("item {item} consumed {key}, which answers to no need"));
+            self.findings.report(Code::Input, format!("item {item} consumed {key}, which belongs to no need"));
         }
     }
 
-    /// Takes in what was taken from other runs and from threads.
-    pub(super) fn take(&mut self, taken: &[Taken]) {
-        for Taken { whose, kind, found } in taken {
+    pub(super) fn add_imports(&mut self, imports: &[Imported]) {
+        for Imported { label, kind, found } in imports {
             let code = match kind {
-                Kind::Product => Code::Import,
-                Kind::Item => Code::Reused,
-                Kind::Run => Code::Continues,
+                ImportKind::Product => Code::Import,
+                ImportKind::Item => Code::Reused,
+                ImportKind::Run => Code::Continues,
             };
             match found {
                 Ok(_) => match kind {
-                    Kind::Product => self.imported += 1,
-                    Kind::Item => self.reused += 1,
-                    Kind::Run => {}
+                    ImportKind::Product => self.imported += 1,
+                    ImportKind::Item => self.reused += 1,
+                    ImportKind::Run => {}
                 },
-                Err(Wrong::Differs(why)) => self.findings.report(code, format!("{whose} does not hold: {why}")),
-                Err(Wrong::Fault(fault)) => self.findings.report_fault(code, whose, fault),
+                Err(Invalid::Differs(why)) => self.findings.report(code, format!("{label} does not hold: {why}")),
+                Err(Invalid::Fault(fault)) => self.findings.report_fault(code, label, fault),
             }
         }
     }
@@ -92,12 +89,12 @@ impl Handoff {
     }
 }
 
-fn answers(state: &RunState, need: &Need, input: &InputRef) -> Result<(), (Code, String)> {
+fn check_input(state: &RunState, need: &Need, input: &InputRef) -> Result<(), (Code, String)> {
     if (&input.from, &input.select) != (&need.from, &need.select) {
         let why = format!("the plan binds it to {} of {}", need.select.product_key(), need.from);
         return Err((Code::InputSource, why));
     }
-    let bound = bound(state, need).map_err(|why| (Code::InputBytes, why))?;
+    let bound = bound_digest(state, need).map_err(|why| (Code::InputBytes, why))?;
     if bound == input.digest {
         return Ok(());
     }
@@ -105,8 +102,8 @@ fn answers(state: &RunState, need: &Need, input: &InputRef) -> Result<(), (Code,
     Err((Code::InputBytes, format!("{consumed} was consumed, but {product} of {} is {is}", need.from)))
 }
 
-/// Returns the digest that a need is bound to at this point of the run.
-fn bound(state: &RunState, need: &Need) -> Result<Digest, String> {
+/// Returns the digest to which a need is bound at this point of the run.
+fn bound_digest(state: &RunState, need: &Need) -> Result<Digest, String> {
     match (&need.from, &need.select) {
         (Source::Documents, Selector::Document { name, schema }) => {
             let revision = state.documents.latest(name).ok_or_else(|| format!("there was no document {name} yet"))?;

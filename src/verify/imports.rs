@@ -1,6 +1,6 @@
-//! The products that were sealed at submit from other runs and from threads: whether what they come from had them.
+//! Imports: items, products and runs that a run took from elsewhere, with the evidence for each.
 //!
-//! The evidence lies in the run itself, so that this needs nothing of the others.
+//! The evidence is part of the run, so the sources are not needed to check it.
 
 use std::collections::BTreeSet;
 
@@ -16,66 +16,149 @@ use crate::model::plan::{Need, Plan, ProductKey};
 use crate::model::printable::cut_to;
 use crate::model::proof::Proof;
 use crate::model::thread::{CheckpointId, STATE};
+use crate::model::time::Moment;
 
 use super::codes::Code;
 use super::findings::Findings;
-use super::objects::Objects;
-use super::proof::{self, Sealed};
+use super::objects::{Fault, Objects};
+use super::proof::{self, ItemProof};
 use super::reader;
-use super::taken::{Kind, Origin, Shown, SignedEntry, Taken, Wrong};
 use super::tree::Slot;
-use super::{Case, Options};
+use super::{Case, Options, continues, reuse};
 
-/// What is found stands behind a name, of which so many letters are said.
+pub(super) struct Imported {
+    /// The entry and a description of the import, for findings.
+    pub(super) label: String,
+    pub(super) kind: ImportKind,
+    /// The source that the evidence shows, or the reason why it is not valid.
+    pub(super) found: Result<Source, Invalid>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ImportKind {
+    /// A product, sealed at submit.
+    Product,
+    /// All products of an item.
+    Item,
+    /// The run that this run continues. Its items are imported one by one.
+    Run,
+}
+
+/// The source of an import, as valid evidence shows it.
+pub(super) struct Source {
+    /// The keys that signed the source, each with the time that it claims. Of a run, these are the
+    /// keys that began and sealed it.
+    pub(super) keys: Vec<(String, Moment)>,
+    pub(super) from: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// A run.
+    Run {
+        run: RunId,
+        /// The leaf hash of its entry 0.
+        first: Digest,
+        root: Digest,
+        /// The number of entries under the root, if the run was not sealed.
+        open: Option<u64>,
+    },
+    /// A checkpoint of a thread.
+    Thread { thread: ThreadId, checkpoint: CheckpointId, entry: SignedEntry },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SignedEntry {
+    pub(super) seq: u64,
+    pub(super) hash: Digest,
+    pub(super) prev: Option<Digest>,
+    pub(super) key: String,
+}
+
+#[derive(Clone)]
+pub(super) enum Invalid {
+    /// It contradicts the entry.
+    Differs(String),
+    /// It cannot be read.
+    Fault(Fault),
+}
+
+pub(super) fn examine(case: &Case<'_>) -> Vec<Imported> {
+    let continued = continues::examine(case);
+    let mut imports: Vec<Imported> = continues::import(case, continued.as_ref()).into_iter().collect();
+    imports.extend(examine_products(case));
+    imports.extend(reuse::examine(case, continued.as_ref()));
+    imports
+}
+
+/// The length at which the names of imports are cut in findings.
 const NAMED: usize = 500;
 
-/// Evidence that was read, and what of it does not depend on what it is evidence of.
+/// Evidence after the checks that do not depend on the import.
 enum Read {
     /// The proof of an item of a sealed run.
-    Item(Box<Proof>, Box<Result<Sealed, String>>),
-    /// The entry of a thread, and the key that signed it.
+    Item(Box<Proof>, Box<Result<ItemProof, String>>),
+    /// The entry of a thread, with the key that signed it.
     Checkpoint(Box<Result<(Decoded, String), String>>),
 }
 
-/// Looks at all that entry 0 seals, unless somebody vouches for it.
-pub(super) fn examine(case: &Case<'_>) -> Vec<Taken> {
-    let Some(submitted) = case.chain.submitted().filter(|_| !case.chain.links[0].vouched) else { return Vec::new() };
+/// Examines the products that entry 0 seals, unless they were verified before.
+fn examine_products(case: &Case<'_>) -> Vec<Imported> {
+    let Some(submitted) = case.chain.submitted().filter(|_| !case.chain.links[0].verified_before) else {
+        return Vec::new();
+    };
     let objects = Objects::new(case.store);
-    let slot = |name: &String| case.chain.imports.get(name).unwrap_or(&Slot::Nothing);
+    let slot = |name: &String| case.chain.sealed.imports.get(name).unwrap_or(&Slot::Nothing);
     let mut imports: Vec<(usize, &String, &Import)> =
         submitted.imports.iter().enumerate().map(|(at, (name, import))| (at, name, import)).collect();
-    // One blob can be the evidence of all of them: it is read once, and only one is held at a time.
+    // Several imports may share one evidence blob. It is read once, and only one is in memory at a
+    // time.
     imports.sort_by_key(|(_, name, _)| slot(name).blob());
-    let mut taken = Vec::new();
+    let mut found = Vec::new();
     for same in imports.chunk_by(|(_, a, _), (_, b, _)| slot(a).blob().is_some() && slot(a).blob() == slot(b).blob()) {
         let evidence = read(case, &objects, slot(same[0].1));
         let one = |(at, name, import): &(usize, &String, &Import)| {
             let found = shows(&evidence, name, import);
-            (*at, Taken { whose: format!("entry 0: {}", cut_to((*name).clone(), NAMED)), kind: Kind::Product, found })
+            (
+                *at,
+                Imported {
+                    label: format!("entry 0: {}", cut_to((*name).clone(), NAMED)),
+                    kind: ImportKind::Product,
+                    found,
+                },
+            )
         };
-        taken.extend(same.iter().map(one));
+        found.extend(same.iter().map(one));
     }
-    taken.sort_by_key(|(at, _)| *at);
-    taken.into_iter().map(|(_, taken)| taken).collect()
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, import)| import).collect()
 }
 
-/// Takes the name of an import apart: where it comes from, and which product.
+/// Reads a file in the tree as evidence; `what` names it in errors.
+pub(super) fn read_evidence(
+    case: &Case<'_>,
+    objects: &Objects,
+    slot: &Slot,
+    most: u64,
+    what: &str,
+) -> Result<Vec<u8>, Invalid> {
+    let read = slot.read(objects, case.lazy, most);
+    read.ok_or_else(|| Invalid::Differs(format!("{what} is not in the tree")))?.map_err(Invalid::Fault)
+}
+
+/// Splits the name of an import into source and product.
 fn named(name: &str) -> Option<(Elsewhere, ProductKey)> {
-    // A source is encoded and holds no colon, but what stands behind it may.
+    // An encoded source holds no colon; a product key may.
     let (from, key) = name.split_once(':')?;
     Some((from.parse().ok()?, key.parse().ok()?))
 }
 
-/// Reads evidence; returns what it hashes to, too.
-fn read(case: &Case<'_>, objects: &Objects, slot: &Slot) -> Result<(Digest, Option<Read>), Wrong> {
-    let bytes = match slot.read(objects, case.lazy, bounds::BLOB) {
-        Some(Ok(bytes)) => bytes,
-        Some(Err(fault)) => return Err(Wrong::Fault(fault)),
-        None => return Err(Wrong::Differs("its evidence is not in the tree".to_owned())),
-    };
+/// Reads evidence and returns it with its digest.
+fn read(case: &Case<'_>, objects: &Objects, slot: &Slot) -> Result<(Digest, Option<Read>), Invalid> {
+    let bytes = read_evidence(case, objects, slot, bounds::BLOB, "its evidence")?;
     let read = Evidence::parse(&bytes).map(|evidence| match evidence {
         Evidence::Item(proof) => {
-            let sealed = proof::sealed(&proof, &Options::default());
+            let sealed = proof::read_item_proof(&proof, &Options::default());
             Read::Item(proof, Box::new(sealed))
         }
         Evidence::Checkpoint(commit) => Read::Checkpoint(Box::new(signed(&commit))),
@@ -89,53 +172,65 @@ fn signed(commit: &str) -> Result<(Decoded, String), String> {
     Ok((decoded, signer))
 }
 
-/// Returns whose word the evidence is, where it shows that a product comes from where its name says.
-fn shows(evidence: &Result<(Digest, Option<Read>), Wrong>, name: &str, import: &Import) -> Result<Shown, Wrong> {
-    let differs = |why: &str| Wrong::Differs(why.to_owned());
+/// Returns the source if the evidence shows that the product comes from where its name says.
+fn shows(evidence: &Result<(Digest, Option<Read>), Invalid>, name: &str, import: &Import) -> Result<Source, Invalid> {
+    let differs = |why: &str| Invalid::Differs(why.to_owned());
     let (digest, read) = evidence.as_ref().map_err(Clone::clone)?;
     if *digest != import.evidence {
         return Err(differs("its evidence is not what the entry names"));
     }
-    let read = read.as_ref().ok_or_else(|| differs("its evidence is none"))?;
-    let (from, key) = named(name).ok_or_else(|| differs("it names no product of anything"))?;
+    let read = read.as_ref().ok_or_else(|| differs("its evidence is not valid"))?;
+    let (from, key) = named(name).ok_or_else(|| differs("its name is not that of a product"))?;
+    let wanted = Wanted { key: &key, product: &import.product };
     let shown = match (read, &from) {
-        (Read::Item(proof, sealed), Elsewhere::Item { run, item, .. }) => (**sealed)
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|sealed| of_item((proof, sealed), (run, item, &key), &import.product)),
-        (Read::Checkpoint(signed), Elsewhere::Checkpoint { thread, at, .. }) => (**signed)
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|signed| of_thread(signed, (thread, at.as_ref(), &key), &import.product)),
+        (Read::Item(proof, sealed), Elsewhere::Item { run, item, .. }) => {
+            (**sealed).as_ref().map_err(Clone::clone).and_then(|sealed| of_item(proof, sealed, run, item, &wanted))
+        }
+        (Read::Checkpoint(signed), Elsewhere::Checkpoint { thread, at, .. }) => {
+            (**signed).as_ref().map_err(Clone::clone).and_then(|signed| of_thread(signed, thread, at.as_ref(), &wanted))
+        }
         _ => Err("its evidence is of something else".to_owned()),
     };
-    shown.map_err(Wrong::Differs)
+    shown.map_err(Invalid::Differs)
+}
+
+struct Wanted<'a> {
+    key: &'a ProductKey,
+    product: &'a Product,
+}
+
+impl Wanted<'_> {
+    fn is(&self, held: &Product) -> bool {
+        (held.sha256, held.size) == (self.product.sha256, self.product.size)
+    }
 }
 
 fn of_item(
-    (proof, sealed): (&Proof, &Sealed),
-    (run, item, key): (&RunId, &ItemId, &ProductKey),
-    product: &Product,
-) -> Result<Shown, String> {
+    proof: &Proof,
+    sealed: &ItemProof,
+    run: &RunId,
+    item: &ItemId,
+    wanted: &Wanted<'_>,
+) -> Result<Source, String> {
     if (&proof.run, proof.item.as_ref()) != (run, Some(item)) {
         return Err("the proof is of another run or item".to_owned());
     }
     if sealed.end.is_red() {
         return Err("the item of that run is red".to_owned());
     }
-    match sealed.end.products.get(key) {
-        Some(handed) if (handed.sha256, handed.size) == (product.sha256, product.size) => {}
-        _ => return Err("the item of that run did not hand that over".to_owned()),
+    if !sealed.end.products.get(wanted.key).is_some_and(|handed| wanted.is(handed)) {
+        return Err("the item of that run does not have that product".to_owned());
     }
     let from = Origin::Run { run: proof.run.clone(), first: sealed.first, root: proof.root, open: None };
-    Ok(Shown { keys: sealed.keys.clone(), from })
+    Ok(Source { keys: sealed.keys.clone(), from })
 }
 
 fn of_thread(
     (decoded, signer): &(Decoded, String),
-    (thread, at, key): (&ThreadId, Option<&CheckpointId>, &ProductKey),
-    product: &Product,
-) -> Result<Shown, String> {
+    thread: &ThreadId,
+    at: Option<&CheckpointId>,
+    wanted: &Wanted<'_>,
+) -> Result<Source, String> {
     let (entry, id) = (&decoded.entry, CheckpointId::new(decoded.entry.seq, decoded.hash));
     if entry.about.thread() != Some(thread) || at.is_some_and(|at| *at != id) {
         return Err("the checkpoint is another one, or another thread's".to_owned());
@@ -145,28 +240,27 @@ fn of_thread(
         Event::ThreadCheckpointed(e) => e.content(),
         Event::ThreadAdopted(e) if first => e.content(),
         Event::ThreadForked(e) if first => e.content(),
-        _ => return Err("its evidence is no entry that holds a state".to_owned()),
+        _ => return Err("its evidence is not an entry with a state".to_owned()),
     };
     let tree = gix::objs::compute_hash(decoded.tree.0.kind(), Object::Tree, &content.tree());
     let follows = first || !decoded.parents.is_empty();
     if first != entry.prev.is_none() || !follows || tree.ok() != Some(decoded.tree.0) {
-        return Err("its evidence is an entry that stands in no thread".to_owned());
+        return Err("its evidence is not an entry of a thread".to_owned());
     }
-    let held = match of_checkpoint(key) {
+    let held = match of_checkpoint(wanted.key) {
         Some(STATE) => Some(content.state),
         Some(_) => content.packet,
         None => None,
     };
-    match held {
-        Some(held) if (held.sha256, held.size) == (product.sha256, product.size) => {}
-        _ => return Err("the checkpoint does not hold that".to_owned()),
+    if !held.is_some_and(|held| wanted.is(&held)) {
+        return Err("the checkpoint does not hold that".to_owned());
     }
     let signed = SignedEntry { seq: entry.seq, hash: decoded.hash, prev: entry.prev, key: signer.clone() };
     let from = Origin::Thread { thread: thread.clone(), checkpoint: id, entry: signed };
-    Ok(Shown { keys: vec![(signer.clone(), entry.at)], from })
+    Ok(Source { keys: vec![(signer.clone(), entry.at)], from })
 }
 
-/// Checks that just that was sealed at submit which items of the plan take from elsewhere.
+/// Checks that entry 0 seals exactly the imports that the plan needs.
 pub(super) fn check_submitted(submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
     let needs = plan.items.iter().flat_map(|item| item.needs.values());
     let wanted: BTreeSet<String> = needs.filter_map(Need::import).collect();

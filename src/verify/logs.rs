@@ -13,14 +13,14 @@ use crate::model::place::Place;
 use super::log::Log;
 use super::{Against, Error, Guarantee, ThreadStatement, ThreadWord};
 
-/// The logs of this repository and those that were fetched, each read as far as it is sound.
+/// The logs of this repository and the fetched logs, each as far as it is sound.
 #[derive(Default)]
 pub struct Logs {
     pub(super) logs: Vec<Log>,
 }
 
 impl Logs {
-    /// Reads all logs in the repository, our own and those of remotes. A ref that cannot be read is a log that is broken.
+    /// Reads all logs in the repository. An unreadable ref counts as a broken log.
     pub fn read(store: &Store) -> Result<Self, Error> {
         Self::read_below(store, &[format::LOG_REFS, format::FETCHED_REFS])
     }
@@ -45,55 +45,58 @@ impl Logs {
         Ok(Self { logs })
     }
 
-    /// Reads one log in a repository that the runs are not in.
+    /// Reads one log in another repository than that of the runs.
     pub fn elsewhere(store: &Store, name: String, tip: Oid) -> Self {
         let log = Log::read(store, name, tip, false);
         Self::default().with_witnesses(Self { logs: vec![log] })
     }
 
-    /// Returns the runs that the logs at hand hold as a key's own, each with a log that says so: those of this repository's own
-    /// logs, whoever wrote them, and those of all logs of the key, whether their refs are there or not.
+    /// Returns the runs in this repository's logs and in all logs of a key, each with the name of
+    /// such a log.
     pub fn held(&self, key: Option<&str>) -> BTreeMap<RunId, String> {
         let ours = self.logs.iter().filter(|log| log.is_own() || Some(log.fingerprint.as_str()) == key);
         ours.flat_map(|log| log.runs.keys().map(|run| (run.clone(), log.name.clone()))).collect()
     }
 
-    /// Returns the commit of a run's seal, if a log of this repository says where that is.
+    /// Returns the commit of a run's seal, if a log of this repository names it.
     pub fn own_seal(&self, run: &RunId) -> Option<Oid> {
         let mut own = self.logs.iter().filter(|log| log.is_own());
         own.find_map(|log| Some(log.runs.get(run)?.sealed.as_ref()?.commit))
     }
 
-    /// Returns true if a log of this repository, by the key that signed entry 0 of the run, names that entry.
+    /// Returns true if a log of this repository, by the key that signed entry 0 of the run, names
+    /// that entry.
     ///
-    /// A log is signed, so only the holder of that key can have put the entry there.
+    /// A log is signed, so only the holder of that key can have added the statement.
     pub(super) fn began_here(&self, run: &RunId, begun: Option<(&str, Digest)>) -> bool {
         let Some((signer, first)) = begun else { return false };
         let mut own = self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.fingerprint == signer);
-        own.any(|log| log.runs.get(run).is_some_and(|said| said.first == Some(first)))
+        own.any(|log| log.runs.get(run).is_some_and(|logged| logged.first == Some(first)))
     }
 
-    /// Returns true if logs of this repository name a run, all of them by this key.
+    /// Returns true if logs of this repository name the run, and all of them belong to this key.
     ///
-    /// Anybody who can write the repository can add a log of a key of theirs: the others stay.
+    /// Any process with write access can add a log of another key, but cannot remove these
+    /// statements.
     pub fn are_all_by(&self, run: &RunId, key: &str) -> bool {
         let own = || self.logs.iter().filter(|log| log.is_own() && !log.elsewhere && log.runs.contains_key(run));
         own().next().is_some() && own().all(|log| log.fingerprint == key)
     }
 
-    /// Returns the roots that the logs hold of a run.
+    /// Returns the sealed roots of a run in the logs.
     pub fn roots(&self, run: &RunId) -> impl Iterator<Item = Digest> {
         self.logs.iter().filter_map(move |log| Some(log.runs.get(run)?.sealed.as_ref()?.root))
     }
 
-    /// Returns the threads that the logs of this repository hold, each with the most entries that one says it has, and that log.
+    /// Returns the threads in this repository's logs, each with the largest number of entries and
+    /// its log.
     pub fn own_threads(&self) -> BTreeMap<ThreadId, (u64, String)> {
         let mut held: BTreeMap<ThreadId, (u64, String)> = BTreeMap::new();
         for log in self.logs.iter().filter(|log| log.is_own()) {
-            for (thread, said) in &log.threads {
+            for (thread, statement) in &log.threads {
                 let most = held.entry(thread.clone()).or_default();
-                if most.0 < said.entries {
-                    *most = (said.entries, log.name.clone());
+                if most.0 < statement.entries {
+                    *most = (statement.entries, log.name.clone());
                 }
             }
         }
@@ -103,7 +106,7 @@ impl Logs {
     /// Returns the threads that the logs of a key name, in all places, each with such a log.
     pub fn threads_of(&self, key: &str) -> BTreeMap<ThreadId, String> {
         let logs = self.logs.iter().filter(|log| log.fingerprint == key);
-        logs.flat_map(|log| log.told.keys().map(|thread| (thread.clone(), log.name.clone()))).collect()
+        logs.flat_map(|log| log.thread_history.keys().map(|thread| (thread.clone(), log.name.clone()))).collect()
     }
 
     /// Returns the statements of a key's logs about a thread, and the errors in these logs.
@@ -111,10 +114,10 @@ impl Logs {
         let mut word = ThreadWord::default();
         for log in self.logs.iter().filter(|log| log.fingerprint == key) {
             word.complaints.extend(log.complaint());
-            let told = log.told.get(thread).into_iter().flatten();
-            word.statements.extend(told.map(|said| ThreadStatement {
-                entries: said.entries,
-                last: said.last,
+            let statements = log.thread_history.get(thread).into_iter().flatten();
+            word.statements.extend(statements.map(|statement| ThreadStatement {
+                entries: statement.entries,
+                last: statement.last,
                 since: None,
                 at_most: Guarantee::ExternalImmutable,
                 notes: Vec::new(),
@@ -124,9 +127,9 @@ impl Logs {
         word
     }
 
-    /// Returns the runs and threads that the logs of one place name, each with the ref of a log that does.
+    /// Returns the runs and threads that logs in one folder of refs name, each with such a log.
     ///
-    /// The place is a folder of refs: that of ours, or of what was fetched from one remote.
+    /// The folder is ours, or that of one remote's fetched refs.
     pub fn named(&self, folder: &str) -> BTreeMap<Place, String> {
         let is_there =
             |log: &&Log| !log.elsewhere && log.name.strip_prefix(folder).is_some_and(|rest| rest.starts_with("logs/"));
@@ -137,43 +140,42 @@ impl Logs {
         self.logs.iter().filter(is_there).flat_map(named).collect()
     }
 
-    /// Returns the ref that a run or thread of a remote would have here, if a log that was fetched from there names it.
+    /// Returns the ref of a remote's run or thread, if a log that was fetched from there names it.
     pub fn fetched_place(&self, remote: &str, place: &Place) -> Option<String> {
         let folder = format::fetched_refs(remote);
         self.named(&folder).contains_key(place).then(|| place.below(&folder))
     }
 
-    /// Returns what is wrong with the logs of a key that cannot be read to their end, wherever they lie; without a key, with
-    /// this repository's own.
+    /// Returns the faults in the logs of a key; without a key, those in this repository's logs.
     pub fn complaints(&self, key: Option<&str>) -> BTreeSet<String> {
         let ours = |log: &&Log| key.map_or_else(|| log.is_own(), |key| log.fingerprint == key);
         self.logs.iter().filter(ours).filter_map(Log::complaint).collect()
     }
 
-    /// Adds logs of another repository, which count as witnesses where they are by a key that counts, or are that
+    /// Adds logs of another repository. They count if their key counts, or if they are that
     /// repository's own.
     pub(super) fn with_witnesses(mut self, others: Self) -> Self {
         self.logs.extend(others.logs.into_iter().map(|log| Log { elsewhere: true, ..log }));
         self
     }
 
-    /// Makes a ref that is not there one that is gone, if a log of the same place holds its run, or one of our own key that
-    /// was fetched.
+    /// Turns a missing ref into [`Error::Vanished`] if a log beside it, or a fetched log of our
+    /// key, holds the run.
     pub(super) fn remember(&self, error: Error, run: &RunId, reference: &str, own_key: Option<&str>) -> Error {
         let Error::NoSuchRun(reference_name) = error else {
             return error;
         };
         let is_ours = |log: &Log| reference.starts_with(format::RUN_REFS) && Some(log.fingerprint.as_str()) == own_key;
-        let mut ours = self.logs.iter().filter(|log| log.stands_by(reference) || is_ours(log));
+        let mut ours = self.logs.iter().filter(|log| log.lies_beside(reference) || is_ours(log));
         match ours.find(|log| log.runs.contains_key(run)) {
             Some(log) => Error::Vanished { reference: reference_name, log: log.name.clone() },
             None => Error::NoSuchRun(reference_name),
         }
     }
 
-    /// Makes a thread's ref that is not there one that is gone, if a log of the same place holds the thread.
+    /// Turns a missing ref into [`Error::VanishedThread`] if a log beside it holds the thread.
     pub(super) fn remember_thread(&self, error: Error, thread: &ThreadId, reference: &str) -> Error {
-        let mut beside = self.logs.iter().filter(|log| log.stands_beside(reference));
+        let mut beside = self.logs.iter().filter(|log| log.lies_beside(reference));
         match beside.find(|log| log.threads.contains_key(thread)) {
             Some(log) => Error::VanishedThread { reference: reference.to_owned(), log: log.name.clone() },
             None => error,

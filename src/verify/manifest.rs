@@ -1,4 +1,4 @@
-//! The row `manifest`: every dispatch is bound to a manifest that says what the plan says.
+//! The row `manifest`: every dispatch has a manifest that agrees with its entry and the plan.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,11 +16,12 @@ use crate::model::printable::cut;
 use super::Case;
 use super::codes::Code;
 use super::findings::{Findings, Verdict, counted};
-use super::objects::{Fault, each};
+use super::objects::{Fault, map_objects};
 use super::pipelines;
 use super::tree::Slot;
 
-/// Returns the row, and what confined the attempts; `plan` are the items of the run, where they are known.
+/// Returns the row and the number of attempts for each sandbox; `plan` are the run's items, if
+/// known.
 pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<String, u64>) {
     if let Some(cut_off) = case.cut_off() {
         return (cut_off, BTreeMap::new());
@@ -28,14 +29,14 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let entries = case.chain.with_trees();
     let fired: Vec<(&ItemFired, &Slot)> = entries
         .filter_map(|(link, after)| match &link.entry.event {
-            Event::ItemFired(fired) if !link.vouched => Some((fired, &after.manifest)),
+            Event::ItemFired(fired) if !link.verified_before => Some((fired, &after.manifest)),
             _ => None,
         })
         .collect();
     let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
     let base = case.chain.submitted().map(|e| e.base);
     let pipelines = pipelines::named(&case.chain);
-    let checked = each(case.store, &fired, |objects, (fired, held)| {
+    let checked = map_objects(case.store, &fired, |objects, (fired, held)| {
         let read = held
             .read(objects, case.lazy, bounds::MANIFEST)
             .ok_or_else(|| Problem::Wrong(Code::ManifestUnread, "is not in the tree".to_owned()))?;
@@ -60,11 +61,11 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     let mut findings = Findings::default();
     let mut sandbox = BTreeMap::new();
     for ((fired, _), checked) in fired.iter().zip(checked) {
-        let whose = || format!("the manifest of {} #{}", fired.item, fired.attempt);
+        let label = || format!("the manifest of {} #{}", fired.item, fired.attempt);
         match checked {
             Ok(kind) => *sandbox.entry(kind).or_default() += 1,
-            Err(Problem::Wrong(code, why)) => findings.report(code, format!("{}: {why}", whose())),
-            Err(Problem::Fault(fault)) => findings.report_fault(Code::ManifestUnread, &whose(), &fault),
+            Err(Problem::Wrong(code, why)) => findings.report(code, format!("{}: {why}", label())),
+            Err(Problem::Fault(fault)) => findings.report_fault(Code::ManifestUnread, &label(), &fault),
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");
@@ -74,7 +75,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
     if case.chain.links.is_empty() {
         verdict = Verdict::not_applicable("no entry could be read");
     } else if plan.is_none() && verdict.state == super::State::Ok && !fired.is_empty() {
-        verdict = Verdict::not_applicable(format!("{bound} re-hashed, but there is no plan to hold them against"));
+        verdict = Verdict::not_applicable(format!("{bound} re-hashed, but there is no plan to compare them with"));
     }
     (verdict, sandbox)
 }
@@ -84,7 +85,7 @@ enum Problem {
     Fault(Fault),
 }
 
-/// Holds a manifest against its entry; an error names the field that differs.
+/// Compares a manifest with its entry; returns the first field that differs.
 fn against_entry(manifest: &Manifest, fired: &ItemFired, run: &RunId, base: Option<Oid>) -> Result<(), &'static str> {
     check(manifest.run == *run, "run")?;
     check(manifest.item == fired.item, "item")?;
@@ -93,7 +94,7 @@ fn against_entry(manifest: &Manifest, fired: &ItemFired, run: &RunId, base: Opti
     check(manifest.input_refs == fired.input_refs, "inputRefs")
 }
 
-/// Holds a manifest against its item; an error names the field that differs.
+/// Compares a manifest with its item; returns the first field that differs.
 fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     check(manifest.executor == item.executor, "executor")?;
     check(manifest.inputs == format::digest_of(&Value::Object(item.inputs.clone())), "inputs")?;
@@ -101,17 +102,16 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
     }
-    // Where an item names no subagent, it is the registering machine's word which one is meant.
+    // If the item names no subagent, the dispatching machine chose it.
     let named = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
         Some(named) => manifest.subagent.as_deref() == named.as_str(),
         None => manifest.subagent.is_some() == (item.executor == "dispatch"),
     };
     check(named, "subagent")?;
-    // What a registered executor runs is the registering machine's word; that it ran something is not.
+    // The dispatching machine chose the command of a registered executor, but there must be one.
     check(item.executor == "command" || !manifest.argv.is_empty(), "argv")
 }
 
-/// Returns the command line that `inputs.command` says.
 fn command(item: &Item) -> Option<Vec<String>> {
     match item.inputs.get("command")? {
         Value::String(script) => Some(vec!["sh".to_owned(), "-c".to_owned(), script.clone()]),

@@ -16,30 +16,29 @@ use crate::model::bounds::{self, Meter};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 
-/// The bytes of trees that one thread keeps, so that a tree is not inflated again as its successor's predecessor.
-const KEEP: usize = 4 << 20;
+/// The size of the tree cache for each thread. A tree is needed again as the predecessor of the
+/// next one.
+const MAX_CACHED_BYTES: usize = 4 << 20;
 
-/// Of objects larger than this, one thread at a time has some in its hands: what is made of the bytes takes more room than they do.
-const LARGE: usize = 1 << 20;
+/// Only one thread at a time holds objects above this size, because parsed objects use even more
+/// memory.
+const LARGE_OBJECT: usize = 1 << 20;
 
-/// Held by the thread whose turn it is.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Fewer pieces of work than this are not worth a second thread.
-const SHARE_ABOVE: usize = 64;
+const MIN_SHARED_ITEMS: usize = 64;
 
 /// One thread's handle on the object database.
 pub(super) struct Objects {
     repo: gix::Repository,
-    trees: RefCell<Kept>,
-    /// Whether other threads work beside this one.
+    trees: RefCell<TreeCache>,
     shared: bool,
-    /// What is held while a piece of work has large objects in its hands.
+    /// The lock for large objects, held until the end of an item.
     turn: RefCell<Option<MutexGuard<'static, ()>>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct TreeCache {
     bytes: HashMap<Oid, Rc<Vec<u8>>>,
     size: usize,
 }
@@ -49,23 +48,22 @@ impl Objects {
         Self { repo: history::reader(store), trees: RefCell::default(), shared: false, turn: RefCell::default() }
     }
 
-    /// Reads an object of a kind, unless it is larger than all of its kind that are read whole; bytes that do not hash to `oid` are
-    /// not handed out.
+    /// Reads an object of at most the limit of its kind, and checks its hash.
     pub(super) fn read(&self, oid: Oid, kind: Kind) -> Result<Vec<u8>, Fault> {
         self.read_of(oid, kind, store::most(kind))
     }
 
-    /// Reads an object of a kind like [`Objects::read`], of at most so many bytes.
+    /// Reads an object of at most `most` bytes, and checks its hash.
     pub(super) fn read_of(&self, oid: Oid, kind: Kind, most: u64) -> Result<Vec<u8>, Fault> {
         self.whole(oid, kind, most).map(|object| object.bytes)
     }
 
-    /// Reads a commit of a chain, unless those that were read before it and it come to more than a chain may.
+    /// Reads a commit of a chain; `meter` limits the size of the whole chain.
     pub(super) fn commit(&self, oid: Oid, meter: &mut Meter) -> Result<Vec<u8>, Fault> {
         self.metered(oid, Kind::Commit, bounds::COMMIT, meter)
     }
 
-    /// Reads an object like [`Objects::read_of`], unless those that were counted before it and it come to more than they may.
+    /// Reads an object like [`Objects::read_of`]; `meter` limits the size of all objects it counts.
     pub(super) fn metered(&self, oid: Oid, kind: Kind, most: u64, meter: &mut Meter) -> Result<Vec<u8>, Fault> {
         let object = self.whole(oid, kind, most)?;
         meter.add(object.bytes.len() as u64, object.stored).map_err(|error| Fault::TooLarge(error.to_string()))?;
@@ -85,44 +83,44 @@ impl Objects {
         Ok(object)
     }
 
-    /// Waits until no other thread has a large object in its hands, if this one is large; the turn ends with the piece of work.
+    /// Waits for the lock for large objects, if `size` is large. The lock is released after the
+    /// item.
     pub(super) fn take_turn(&self, size: usize) {
-        if self.shared && size > LARGE {
+        if self.shared && size > LARGE_OBJECT {
             let turn = || TURN.lock().unwrap_or_else(PoisonError::into_inner);
             self.turn.borrow_mut().get_or_insert_with(turn);
         }
     }
 
-    /// Reads a tree's bytes, from memory if they were read before.
+    /// Reads a tree, or takes it from the cache.
     pub(super) fn tree(&self, oid: Oid) -> Result<Rc<Vec<u8>>, Fault> {
         if let Some(bytes) = self.trees.borrow().bytes.get(&oid) {
             return Ok(Rc::clone(bytes));
         }
         let bytes = Rc::new(self.read(oid, Kind::Tree)?);
-        if bytes.len() > LARGE {
+        if bytes.len() > LARGE_OBJECT {
             return Ok(bytes);
         }
-        let mut kept = self.trees.borrow_mut();
-        if kept.size > KEEP {
-            *kept = Kept::default();
+        let mut cache = self.trees.borrow_mut();
+        if cache.size > MAX_CACHED_BYTES {
+            *cache = TreeCache::default();
         }
-        kept.size += bytes.len();
-        kept.bytes.insert(oid, Rc::clone(&bytes));
+        cache.size += bytes.len();
+        cache.bytes.insert(oid, Rc::clone(&bytes));
         Ok(bytes)
     }
 
-    /// Returns the size of an object that is here.
     pub(super) fn size(&self, oid: Oid) -> Result<u64, Fault> {
         let found = whole::header(&self.repo, oid).map_err(|error| Fault::of(oid, &error))?;
         found.map(|(_, size)| size).ok_or(Fault::Missing(oid))
     }
 
-    /// Returns the name that git gives `bytes`; none for the two halves of a SHA-1 collision.
+    /// Returns git's id of `bytes`, or `None` for a SHA-1 collision attack.
     pub(super) fn hash(&self, kind: Kind, bytes: &[u8]) -> Option<Oid> {
         gix::objs::compute_hash(self.repo.object_hash(), kind, bytes).ok().map(Oid)
     }
 
-    /// Returns a running hash that names a blob of `size` bytes.
+    /// Returns a hasher for the id of a blob with `size` bytes.
     pub(super) fn blob_hasher(&self, size: u64) -> gix::hash::Hasher {
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
         hasher.update(format!("blob {size}\0").as_bytes());
@@ -130,18 +128,17 @@ impl Objects {
     }
 }
 
-/// Why an object is no evidence.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
-    /// It is not in the repository.
+    /// Missing, in a repository that may be partial.
     Missing(Oid),
-    /// It is not in the repository, which is none that leaves out what it is.
+    /// Missing from a complete repository.
     Gone(Oid),
-    /// Its bytes cannot be read or are not those that its id names.
+    /// Unreadable, or its bytes do not hash to its id.
     Damaged(Oid, String),
-    /// It is something else: found, wanted.
+    /// Another type: found, expected.
     Kind(Oid, Kind, Kind),
-    /// It is larger than what is read in its place, or takes more memory to put together than there is for it: why.
+    /// Above a size or memory limit, with the reason.
     TooLarge(String),
 }
 
@@ -154,18 +151,18 @@ impl Fault {
         }
     }
 
-    /// Says why git could not stream a blob of so many bytes.
+    /// Returns the fault for a blob of `size` bytes that git could not stream.
     pub(super) fn unread(oid: Oid, size: u64, error: &program::Error) -> Self {
         if !error.wants_memory() {
             return Self::Damaged(oid, error.to_string());
         }
         Self::TooLarge(format!(
-            "object {oid} has {size} bytes and is stored as a difference, which takes more memory than there is for it; \
+            "object {oid} has {size} bytes and is stored as a delta, which needs more memory than is available; \
              `git -c core.bigFileThreshold=4m repack -adF` stores it whole"
         ))
     }
 
-    /// Makes a blob that is not here one that is gone, unless the repository is a partial clone.
+    /// Turns a missing blob into one that is gone, unless the repository is a partial clone.
     pub(super) fn of_blob(self, lazy: bool) -> Self {
         match self {
             Self::Missing(oid) if !lazy => Self::Gone(oid),
@@ -185,8 +182,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Does a piece of work for each of `items`, on all cores, and returns the results in order.
-pub(super) fn each<T: Sync, R: Send>(store: &Store, items: &[T], work: impl Fn(&Objects, &T) -> R + Sync) -> Vec<R> {
+/// Applies `work` to each item, on several threads, and returns the results in order.
+pub(super) fn map_objects<T: Sync, R: Send>(
+    store: &Store,
+    items: &[T],
+    work: impl Fn(&Objects, &T) -> R + Sync,
+) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     let run = |chunk: &[T]| {
         let objects = Objects { shared: true, ..Objects::new(store) };
@@ -195,12 +196,12 @@ pub(super) fn each<T: Sync, R: Send>(store: &Store, items: &[T], work: impl Fn(&
             objects.turn.take();
             done
         };
-        // Newest first, as packs are laid out.
+        // Newest first, in the order of packs.
         let mut done: Vec<R> = chunk.iter().rev().map(work).collect();
         done.reverse();
         done
     };
-    if threads == 1 || items.len() < SHARE_ABOVE {
+    if threads == 1 || items.len() < MIN_SHARED_ITEMS {
         return run(items);
     }
     std::thread::scope(|scope| {

@@ -1,4 +1,5 @@
-//! The pipelines of a run: sealed by their bytes, just those that its items name, and fit for what attempts say of their blocks.
+//! The pipelines of a run: sealed by digest, exactly those that items name, and consistent with the
+//! blocks of attempts.
 //!
 //! Part of the row `plan`.
 
@@ -18,52 +19,52 @@ use crate::model::state::RunState;
 use super::Case;
 use super::codes::Code;
 use super::findings::{Findings, counted};
+use super::growth;
 use super::objects::Objects;
 use super::run_chain::RunChain;
 
-/// The pipelines that were sealed with a run, by their digests; none where the bytes are not here, or are no pipeline.
-pub(super) struct Sealed {
+/// The sealed pipelines by digest; `None` if one cannot be read or parsed.
+pub(super) struct SealedPipelines {
     specs: BTreeMap<Digest, Option<Spec>>,
-    /// How many blocks were held against their pipelines.
     blocks: usize,
 }
 
-/// What the attempt that ended an item says of its blocks.
+/// The blocks of the attempt that ended an item.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ItemBlocks {
     /// The item.
     pub item: ItemId,
     /// The attempt.
     pub attempt: u32,
-    /// What became of each block that was run.
+    /// The outcome of each block that ran.
     pub blocks: Vec<BlockEnded>,
 }
 
-impl Told {
-    /// Returns what the entries say, whether or not it holds.
+impl ItemBlocks {
+    /// Returns the blocks as the entries claim them.
     pub(super) fn all(chain: &RunChain) -> Vec<Self> {
-        let told = chain.links.iter().filter_map(|link| match &link.entry.event {
+        let ended = chain.links.iter().filter_map(|link| match &link.entry.event {
             Event::ItemReconciled(e) if !e.blocks.is_empty() => {
                 Some(Self { item: e.item.clone(), attempt: e.attempt, blocks: e.blocks.clone() })
             }
             _ => None,
         });
-        told.collect()
+        ended.collect()
     }
 
-    /// Returns it as part of an answer.
+    /// Returns the JSON form.
     pub fn to_json(&self) -> Value {
         json!({ "item": self.item, "attempt": self.attempt, "blocks": self.blocks })
     }
 
-    /// Returns it in one line.
+    /// Returns one line of text.
     pub fn in_words(&self) -> String {
         let blocks: Vec<String> = self.blocks.iter().map(ToString::to_string).collect();
         format!("{} #{}: {}", self.item, self.attempt, blocks.join(", "))
     }
 }
 
-/// Returns the digests of all pipelines of a run, by the names that items give them.
+/// Returns the digests of all pipelines of a run, by the names in items.
 pub(super) fn named(chain: &RunChain) -> BTreeMap<&str, Digest> {
     let mut named = BTreeMap::new();
     for link in &chain.links {
@@ -79,36 +80,27 @@ pub(super) fn named(chain: &RunChain) -> BTreeMap<&str, Digest> {
     named
 }
 
-impl Sealed {
-    /// Reads what was sealed, and holds each against its digest and its name.
+impl SealedPipelines {
+    /// Reads the sealed pipelines, and compares each with its digest and its name.
     pub(super) fn read(case: &Case<'_>, findings: &mut Findings) -> Self {
         let objects = Objects::new(case.store);
         let mut specs = BTreeMap::new();
-        for (digest, held) in &case.chain.pipelines {
-            let whose = format!("the pipeline {}", digest.short());
-            let spec = match held.read(&objects, case.lazy, bounds::PIPELINE) {
-                None => {
-                    findings.report(Code::PipelineUnread, format!("{whose} is not in the tree"));
-                    None
+        for (digest, held) in &case.chain.sealed.pipelines {
+            let label = format!("the pipeline {}", digest.short());
+            let held = held.read(&objects, case.lazy, bounds::PIPELINE);
+            let bytes = growth::read_or_report(held, Code::PipelineUnread, &label, findings).ok();
+            let spec = bytes.and_then(|bytes| {
+                if Digest::of(&bytes) != *digest {
+                    let why = format!("{label} is not what was sealed: it is {}", Digest::of(&bytes).short());
+                    findings.report(Code::PipelineDigest, why);
+                    return None;
                 }
-                Some(Err(fault)) => {
-                    findings.report_fault(Code::PipelineUnread, &whose, &fault);
-                    None
-                }
-                Some(Ok(bytes)) if Digest::of(&bytes) != *digest => {
-                    findings.report(
-                        Code::PipelineDigest,
-                        format!("{whose} is not what was sealed: it is {}", Digest::of(&bytes).short()),
-                    );
-                    None
-                }
-                Some(Ok(bytes)) => Spec::parse(&bytes)
-                    .map_err(|problems| {
-                        let first = problems.first().map(ToString::to_string).unwrap_or_default();
-                        findings.report(Code::PipelineInvalid, format!("{whose} is none: {first}"));
-                    })
-                    .ok(),
-            };
+                let spec = Spec::parse(&bytes).map_err(|problems| {
+                    let first = problems.first().map(ToString::to_string).unwrap_or_default();
+                    findings.report(Code::PipelineInvalid, format!("{label} is not a valid pipeline: {first}"));
+                });
+                spec.ok()
+            });
             specs.insert(*digest, spec);
         }
         for (name, digest) in named(&case.chain) {
@@ -124,7 +116,7 @@ impl Sealed {
         Self { specs, blocks: 0 }
     }
 
-    /// Holds what an entry says of the blocks of an attempt against the pipeline of its item.
+    /// Compares the blocks of an attempt with the pipeline of its item.
     pub(super) fn check(&mut self, state: &RunState, seq: u64, event: &Event, findings: &mut Findings) {
         let (item, attempt, blocks) = match event {
             Event::ItemReconciled(e) => (&e.item, e.attempt, &e.blocks),
@@ -135,7 +127,7 @@ impl Sealed {
         let named = state.graph.item(at).pipeline();
         let sealed = named.and_then(|name| state.pipelines.get(name)).and_then(|digest| self.specs.get(digest));
         let fits = match (sealed, event) {
-            // That it cannot be read was said.
+            // The unreadable pipeline was reported before.
             (Some(None), _) => Ok(()),
             (Some(Some(spec)), Event::ItemReconciled(e)) if attempt > 0 => spec.expect_ended(e),
             (Some(Some(spec)), _) if attempt > 0 => spec.expect_begun(blocks),
@@ -148,7 +140,7 @@ impl Sealed {
         }
     }
 
-    /// Returns what there is to say of all; nothing of a run without pipelines.
+    /// Returns the addition to the row's text; empty without pipelines.
     pub(super) fn detail(&self) -> String {
         if self.specs.is_empty() {
             return String::new();
@@ -158,7 +150,7 @@ impl Sealed {
     }
 }
 
-/// Checks that just those pipelines were sealed at submit that items of the plan and of the rules name.
+/// Checks that entry 0 seals exactly the pipelines that items of the plan and the rules name.
 pub(super) fn check_submitted(submitted: &RunSubmitted, plan: &Plan, rules: &[Rule], findings: &mut Findings) {
     let written = rules.iter().flat_map(Rule::written_items);
     let named: BTreeSet<&str> = plan.items.iter().chain(written).filter_map(Item::pipeline).collect();

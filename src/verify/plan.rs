@@ -1,9 +1,9 @@
-//! The row `plan`: the run is what its plan said, and every stored state is what the entries give.
+//! The row `plan`: the run followed its plan, and every stored state is what the entries give.
 
 use gix::objs::Kind;
 
 use crate::model::bounds::{self, Meter};
-use crate::model::digest::Digest;
+use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, RunSubmitted};
 use crate::model::format::FAN_OUT_ABOVE;
 use crate::model::graph::Graph;
@@ -16,15 +16,15 @@ use super::findings::{Findings, Verdict, counted};
 use super::growth;
 use super::handoff::Handoff;
 use super::imports;
-use super::objects::{Fault, Objects, each};
+use super::imports::Imported;
+use super::objects::{Fault, Objects, map_objects};
 use super::pipelines;
 use super::reader::{Link, short};
-use super::run_chain::After;
-use super::taken::Taken;
+use super::run_chain::TreeAfter;
 use super::tree::Slot;
 use super::{Case, Options, State};
 
-/// The rows `plan` and `handoff`, and what the others need of the replay.
+/// The rows `plan` and `handoff`, and the final state of the replay.
 pub(super) struct Replay {
     pub(super) verdict: Verdict,
     pub(super) handoff: Verdict,
@@ -42,54 +42,72 @@ impl Replay {
     }
 }
 
-/// Reads the plan, replays the entries over it, and holds the run against what the verifier expects of it.
-pub(super) fn replay(case: &Case<'_>, taken: &[Taken]) -> Replay {
-    let mut replay = told(case, taken);
+/// Replays the entries on the plan, and compares the run with the verifier's expectations.
+pub(super) fn replay(case: &Case<'_>, imports: &[Imported]) -> Replay {
+    let mut replay = replay_entries(case, imports);
     let expects = case.options.plan.is_some() || case.options.base.is_some();
     if let (true, true, Some(submitted)) = (expects, replay.verdict.state != State::Failed, case.chain.submitted()) {
-        let sealed = case.chain.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
+        let sealed = case.chain.sealed.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
         let unexpected = unexpected(submitted, sealed.and_then(Result::ok).as_deref(), case.options);
         replay.verdict = unexpected.unwrap_or(replay.verdict);
     }
     replay
 }
 
-fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
+struct Prepared {
+    state: RunState,
+    sealed: pipelines::SealedPipelines,
+    findings: Findings,
+}
+
+/// Reads the plan, the rules and the pipelines. Returns a verdict if the plan or the rules cannot
+/// be read.
+fn prepare(case: &Case<'_>) -> Result<Prepared, Verdict> {
     if let Some(cut_off) = case.cut_off() {
-        return Replay::without_plan(cut_off);
+        return Err(cut_off);
     }
     let Some(submitted) = case.chain.submitted() else {
-        return Replay::without_plan(Verdict::not_applicable("there is no entry 0 that names a plan"));
+        return Err(Verdict::not_applicable("there is no entry 0 that names a plan"));
     };
     let mut findings = Findings::default();
     let Some(plan) = read(case, submitted, &mut findings) else {
-        return Replay::without_plan(findings.verdict(case.shallow, String::new));
+        return Err(findings.verdict(case.shallow, String::new));
     };
     check_submitted(case, submitted, &plan, &mut findings);
     let Ok(rules) = growth::rules(case, submitted, &plan, &mut findings) else {
-        return Replay::without_plan(findings.verdict(case.shallow, String::new));
+        return Err(findings.verdict(case.shallow, String::new));
     };
     pipelines::check_submitted(submitted, &plan, &rules, &mut findings);
     imports::check_submitted(submitted, &plan, &mut findings);
-    let mut sealed = pipelines::Sealed::read(case, &mut findings);
+    let sealed = pipelines::SealedPipelines::read(case, &mut findings);
     let graph = Graph::new(&plan);
     check_graph(&graph, &mut findings);
-    let mut state = RunState::new(submitted.clone(), graph).with_rules(rules);
+    Ok(Prepared { state: RunState::new(submitted.clone(), graph).with_rules(rules), sealed, findings })
+}
+
+fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
+    let Prepared { mut state, mut sealed, mut findings } = match prepare(case) {
+        Ok(prepared) => prepared,
+        Err(verdict) => return Replay::without_plan(verdict),
+    };
     let mut handoff = Handoff::new(case.shallow);
-    handoff.take(taken);
+    handoff.add_imports(imports);
     let mut expected = Vec::new();
     let mut unread = false;
     let mut meter = Meter::default();
     let mut stopped = None;
+    let objects = Objects::new(case.store);
     for (link, after) in case.chain.with_trees().skip(1) {
         match &link.entry.event {
-            Event::ItemFired(fired) => handoff.see(&state, fired),
+            Event::ItemFired(fired) => handoff.check_dispatch(&state, fired),
             Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, &e.stopped, &mut findings)),
-            // An entry that is not legal changes nothing.
-            Event::RunConcluded(e) if !growth::concludes(case, &state, link.entry.seq, e, &mut findings) => continue,
-            Event::RunExtended(extended) => {
+            // An illegal entry changes nothing.
+            Event::RunConcluded(e) if !growth::is_concluded_by_rule(case, &state, link.entry.seq, e, &mut findings) => {
+                continue;
+            }
+            Event::RunExtended(_) => {
                 let tally = growth::Tally { findings: &mut findings, meter: &mut meter };
-                unread = growth::extend(case, &mut state, (link, after), extended, tally).is_err();
+                unread = growth::apply_extension(case, &mut state, link, after, tally).is_err();
                 if unread {
                     break;
                 }
@@ -97,15 +115,16 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
             }
             _ => {}
         }
-        if !link.vouched {
+        if !link.verified_before {
             sealed.check(&state, link.entry.seq, &link.entry.event, &mut findings);
         }
         if let Err(illegal) = state.apply(&link.entry.event) {
             findings.report(Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {
             let at = state.graph.position(item).expect("only what the run has can change");
-            if !link.vouched {
-                expected.push(Expected { item, link, after, bytes: state.items[at].canonical() });
+            if !link.verified_before {
+                let oid = objects.hash(Kind::Blob, &state.items[at].canonical());
+                expected.push(Expected { item, link, after, oid });
             }
         }
     }
@@ -121,19 +140,10 @@ fn told(case: &Case<'_>, taken: &[Taken]) -> Replay {
     Replay { verdict, handoff: handoff.verdict(), state: Some(state) }
 }
 
-/// Reads the plan that entry 0 seals; none comes with a finding.
+/// Reads the sealed plan; returns `None` after reporting a finding.
 fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> Option<Plan> {
-    let bytes = match case.chain.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN) {
-        Some(Ok(bytes)) => bytes,
-        Some(Err(fault)) => {
-            findings.report_fault(Code::PlanUnread, "plan.json", &fault);
-            return None;
-        }
-        None => {
-            findings.report(Code::PlanUnread, "the tree holds no plan.json".to_owned());
-            return None;
-        }
-    };
+    let held = case.chain.sealed.plan.read(&Objects::new(case.store), case.lazy, bounds::PLAN);
+    let bytes = growth::read_or_report(held, Code::PlanUnread, "plan.json", findings).ok()?;
     let digest = Digest::of(&bytes);
     if digest != submitted.plan {
         let why = format!("plan.json is {}, submitted was {}", digest.short(), submitted.plan.short());
@@ -142,12 +152,12 @@ fn read(case: &Case<'_>, submitted: &RunSubmitted, findings: &mut Findings) -> O
     let plan = crate::plan::parse(&bytes);
     plan.map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
-        findings.report(Code::PlanInvalid, format!("plan.json is no plan: {first}"));
+        findings.report(Code::PlanInvalid, format!("plan.json is not a valid plan: {first}"));
     })
     .ok()
 }
 
-/// Holds what entry 0 says against the plan and against what the verifier asked for.
+/// Compares entry 0 with the plan and the repository.
 fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findings: &mut Findings) {
     let artifacts = plan.artifacts.keys().eq(submitted.artifacts.keys());
     let ruled = !plan.rules.is_empty() || submitted.rules.is_some();
@@ -157,7 +167,7 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
         (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
         (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),
-        (submitted.base.0.kind() == case.store.hash_kind(), "the base is no object name of the repository's format"),
+        (submitted.base.0.kind() == case.store.hash_kind(), "the base does not have the repository's object format"),
         (submitted.object_format == case.store.object_format(), "the object format is not the repository's"),
     ];
     for (_, why) in held.iter().filter(|(holds, _)| !holds) {
@@ -165,8 +175,9 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
     }
 }
 
-/// Says what of the plan and the base that the verifier expects entry 0 does not have; `sealed` are the bytes of the plan, where they are
-/// at hand. The same plan in another form is the same plan.
+/// Compares entry 0 with the plan and base that the verifier expects.
+///
+/// `sealed` are the bytes of the plan, if known: the same plan in another form is accepted.
 pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, options: &Options) -> Option<Verdict> {
     let (mut codes, mut why) = (Vec::new(), Vec::new());
     if let Some(given) = &options.plan
@@ -184,7 +195,7 @@ pub(super) fn unexpected(submitted: &RunSubmitted, sealed: Option<&[u8]>, option
     (!why.is_empty()).then(|| Verdict::mismatch(codes, why.join("; ")))
 }
 
-/// Refuses a plan that no submit would have let through and that a replay could be fooled with.
+/// Rejects a plan that submit would reject and that could mislead a replay.
 fn check_graph(graph: &Graph, findings: &mut Findings) {
     for (at, id) in graph.dangling() {
         findings
@@ -197,40 +208,42 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
     }
 }
 
-/// Holds every stored state against the one that the replay gives. It is known by its bytes, so that no blob is needed for
-/// it; a blob that is here is read all the same, because a damaged one would not be noticed otherwise.
+/// Compares every stored state with the replay's, by id.
+///
+/// The blobs are read as well, to detect damage.
 fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findings) {
-    let checked = each(case.store, expected, |objects, state| {
-        let given = objects.hash(Kind::Blob, &state.bytes);
+    let checked = map_objects(case.store, expected, |objects, state| {
         let stored = match &state.after.state {
-            Slot::Blob(stored) if given == Some(*stored) => *stored,
-            Slot::Blob(_) | Slot::Nothing => return Err(Wrong::Differs),
-            Slot::Unread(fault) => return Err(Wrong::Fault(fault.clone())),
+            Slot::Blob(stored) if state.oid == Some(*stored) => *stored,
+            Slot::Blob(_) | Slot::Nothing => return Err(StateFault::Differs),
+            Slot::Unread(fault) => return Err(StateFault::Fault(fault.clone())),
         };
         match objects.read(stored, Kind::Blob) {
             Err(Fault::Missing(_)) if case.lazy => Ok(()),
-            read => read.map(drop).map_err(|fault| Wrong::Fault(fault.of_blob(case.lazy))),
+            read => read.map(drop).map_err(|fault| StateFault::Fault(fault.of_blob(case.lazy))),
         }
     });
     for (state, checked) in expected.iter().zip(checked) {
-        let whose = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
+        let label = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
         match checked {
             Ok(()) => {}
-            Err(Wrong::Differs) => findings.report(Code::State, format!("{} is not what the entries give", whose())),
-            Err(Wrong::Fault(fault)) => findings.report_fault(Code::State, &whose(), &fault),
+            Err(StateFault::Differs) => {
+                findings.report(Code::State, format!("{} is not what the entries give", label()))
+            }
+            Err(StateFault::Fault(fault)) => findings.report_fault(Code::State, &label(), &fault),
         }
     }
 }
 
-/// The state that an entry gives its item.
+/// The state of an item after an entry, by the replay.
 struct Expected<'a> {
     item: &'a ItemId,
     link: &'a Link,
-    after: &'a After,
-    bytes: Vec<u8>,
+    after: &'a TreeAfter,
+    oid: Option<Oid>,
 }
 
-enum Wrong {
+enum StateFault {
     Differs,
     Fault(Fault),
 }

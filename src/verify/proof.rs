@@ -1,76 +1,80 @@
-//! Checks a proof, with nothing else at hand.
+//! Verifies a proof without a repository.
 //!
-//! Whatever a proof shows is bound to one root, and that root to a seal that one of the run's writers signed: nothing else signs a root.
+//! The entries in a proof are bound to one root, and the root to a seal. Only the signature of the
+//! seal vouches for the root.
 
-mod admitted;
-mod decided;
-mod sealed;
-mod shown;
-
-use std::collections::BTreeMap;
+mod admission;
+mod decisions;
+mod entries;
+mod item_proof;
+mod subject;
 
 use crate::ledger::merkle::{self, TreeHead};
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Entry, Event, Outcome};
 use crate::model::item_state::Phase;
-use crate::model::name::ItemId;
 use crate::model::outcomes::Outcomes;
-use crate::model::plan::ProductKey;
 use crate::model::proof::{Proof, SCHEMA};
 use crate::model::role::Keys;
 use crate::model::time::Moment;
 
 use super::anchor::{self, Anchor};
-use super::dated;
-use super::facts::Facts;
+use super::clock_skew;
 use super::findings::{Findings, Verdict};
 use super::report::{CONFLICT, MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
 use super::rows::Rows;
+use super::same_id::SameId;
 use super::signature::{self, Signature, Signed, Writers};
 use super::witness::{AtHand, Seal};
 use super::{Options, State};
-pub(super) use sealed::{Sealed, sealed};
-use shown::{End, Shown};
+use entries::{JsonEntry, SignedCommit};
+pub(super) use item_proof::{ItemProof, read_item_proof};
 
-/// What the verifier holds a proof against, besides whom he trusts.
+/// The evidence to compare a proof with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
-    /// Digest and size of the bytes that are said to be the product.
+    /// The digest and size of a file that is claimed to be the product.
     pub file: Option<(Digest, u64)>,
-    /// The root that the run is said to have gone on from, as the verifier noted it.
+    /// The earlier root that the verifier noted.
     pub since_root: Option<Digest>,
 }
 
-/// Reports on a proof.
+/// Verifies a proof.
 ///
-/// A proof shows single entries and that they stand in a run that somebody sealed; what needs the whole run stays open.
+/// A proof shows single entries of a sealed run. The rows that need the whole run stay open.
 pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &AtHand<'_>) -> Report {
     let evidence = Revealed::read(proof);
     let mut anchor = evidence.anchors(options, at_hand);
     let ends = evidence.first.entry().zip(evidence.last.entry());
-    dated::note(&mut anchor, ends.map(|ends| dated::between(ends, true)), options.now);
+    let dates = ends.map(|(first, last)| clock_skew::dates_of_entries(first, last, true));
+    clock_skew::note_contradictions(&mut anchor, dates, options.now);
     let signature = evidence.signatures(options, anchor.held_since());
     let rest =
         Rows::default().map(|_, &()| Verdict::not_applicable("a proof shows single entries; this needs the run"));
-    let judged = Verdicts {
+    let signer = evidence.first.signer().map(str::to_owned);
+    let first = evidence.first.decoded().map(|first| first.hash);
+    let verdicts = Verdicts {
         rows: Rows {
             chain: evidence.chain(),
             root: evidence.root(beside.since_root),
             signature: signature.verdict,
             anchor: anchor.verdict,
             plan: evidence.plan(options),
-            content: content(proof, beside.file),
+            content: subject::content(proof, beside.file),
             ..rest
         },
-        signers: signature.signers,
         missing_anchor: anchor.missing,
-        anchored: anchor.anchored,
-        times: anchor.times,
-        sandbox: BTreeMap::new(),
-        outcome: evidence.outcome(),
-        others: anchor.others,
+        distrust: signature.distrust,
+        claims: Report {
+            signers: signature.signers,
+            anchors: anchor.anchored,
+            times: anchor.times,
+            outcome: evidence.outcome(),
+            same_id: SameId::of(signer, first, anchor.others),
+            ..evidence.claims()
+        },
     };
-    let report = judged.report(evidence.facts(), signature.distrust);
+    let report = verdicts.report();
     let headline = match report.headline {
         UNKNOWN_KEY => "PROVEN · unknown key",
         _ if report.intact => "PROVEN",
@@ -84,56 +88,52 @@ pub fn verify_proof(proof: &Proof, beside: Beside, options: &Options, at_hand: &
     Report { headline, since, ..report }
 }
 
-/// What a proof shows, as far as it can be read.
 struct Revealed<'p> {
     proof: &'p Proof,
-    first: End,
-    /// The admission of the key that sealed, where the proof shows one.
-    admitted: Option<End>,
-    last: End,
-    shown: Vec<Result<Shown<'p>, String>>,
+    first: SignedCommit,
+    /// The admission of the key that sealed, if the proof holds one.
+    admitted: Option<SignedCommit>,
+    last: SignedCommit,
+    shown: Vec<Result<JsonEntry<'p>, String>>,
 }
 
 impl<'p> Revealed<'p> {
     fn read(proof: &'p Proof) -> Self {
-        let (first, last) = (End::read(&proof.first.commit), End::read(&proof.last.commit));
-        let admitted = proof.admitted.as_ref().map(|admitted| End::read(&admitted.commit));
-        Self { proof, first, admitted, last, shown: proof.shown.iter().map(Shown::read).collect() }
+        let (first, last) = (SignedCommit::read(&proof.first.commit), SignedCommit::read(&proof.last.commit));
+        let admitted = proof.admitted.as_ref().map(|admitted| SignedCommit::read(&admitted.commit));
+        Self { proof, first, admitted, last, shown: proof.shown.iter().map(JsonEntry::read).collect() }
     }
 
-    /// Returns the entries that could be read, in the order in which they are shown, with the admission in its place.
+    /// Returns the readable entries in order, with the admission in its place.
     fn entries(&self) -> impl Iterator<Item = (&Entry, Digest)> {
         let shown = || self.shown.iter().flatten().map(|shown| (&shown.entry, shown.hash));
-        let admitted = self.admitted.as_ref().and_then(End::hashed);
+        let admitted = self.admitted.as_ref().and_then(SignedCommit::hashed);
         let is_before =
             move |(entry, _): &(&Entry, Digest)| admitted.is_some_and(|(admitted, _)| entry.seq < admitted.seq);
         let shown = shown().take_while(is_before).chain(admitted).chain(shown().skip_while(is_before));
         self.first.hashed().into_iter().chain(shown).chain(self.last.hashed())
     }
 
-    fn facts(&self) -> Facts {
+    /// Returns a report with the claims of the entries, and no verdict yet.
+    fn claims(&self) -> Report {
         let submitted = self.first.submitted();
-        Facts {
+        Report {
             run: self.proof.run.to_string(),
-            remote: None,
             sealed: self.last.sealed().is_some(),
             entries: self.proof.entries,
             root: Some(self.proof.root),
-            so_far: None,
             plan: submitted.map(|e| e.plan),
             rules: submitted.and_then(|e| e.rules),
             pipelines: submitted.map(|e| e.pipelines.clone()).unwrap_or_default(),
-            blocks: Vec::new(),
             base: submitted.map(|e| e.base),
             actor: submitted.and(self.first.entry()).map(|entry| entry.actor.clone()),
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
             continues: submitted.and_then(|e| e.continues.clone()),
             decisions: self.decisions(),
-            begun: (self.first.signer().map(str::to_owned), self.first.decoded().map(|first| first.hash)),
+            ..Report::default()
         }
     }
 
-    /// Returns how the item came out that the proof is about; the end of its attempt says it.
     fn outcome(&self) -> Option<Outcomes> {
         let ends = self.shown.iter().flatten().find_map(|shown| match &shown.entry.event {
             Event::ItemReconciled(end) => Some((end.status, end.is_red())),
@@ -146,7 +146,7 @@ impl<'p> Revealed<'p> {
         Some(outcome)
     }
 
-    /// What is shown is what the proof says it is.
+    /// Checks that the entries are what the proof says.
     fn chain(&self) -> Verdict {
         let mut findings = Findings::default();
         if self.proof.schema != SCHEMA {
@@ -185,7 +185,7 @@ impl<'p> Revealed<'p> {
         findings.verdict(false, || format!("{} of {entries} entries shown, in canonical form", self.entries().count()))
     }
 
-    /// The entries are of the run, follow one another, and are linked where nothing stands between them.
+    /// Checks that the entries are of the run, in order, and linked if they are neighbours.
     fn check_order(&self, findings: &mut Findings) {
         let mut before: Option<(&Entry, Digest)> = None;
         for (entry, hash) in self.entries() {
@@ -209,62 +209,8 @@ impl<'p> Revealed<'p> {
         }
     }
 
-    /// The proof is about one thing, and shows just what that takes.
-    fn check_subject(&self) -> Result<(), &'static str> {
-        let proof = self.proof;
-        match (&proof.item, &proof.since) {
-            (Some(_), Some(_)) => Err("the proof is about an item and about an earlier state, which is two things"),
-            (None, None) => Err("the proof is about nothing"),
-            (None, Some(_)) if !self.shown.is_empty() || proof.product.is_some() => {
-                Err("a proof of how the run went on shows no item's entries and no product")
-            }
-            (None, Some(_)) => Ok(()),
-            (Some(item), None) => self.check_attempt(item),
-        }
-    }
-
-    /// One decision about the item is shown, which holds.
-    fn check_decision(&self, item: &ItemId, decided: &Shown<'_>) -> Result<(), &'static str> {
-        let event = &decided.entry.event;
-        let Event::ItemDecided(end) = event else { return Err("what is shown is not a dispatch and an end") };
-        if end.item != *item || end.status != Outcome::Done {
-            return Err("what is shown is not a decision that ended the item as done");
-        }
-        if self.proof.product.is_some() {
-            return Err("what people decide about hands nothing over");
-        }
-        match self.statement(event) {
-            Some(Err(_)) => Err("the decision is not what the key said that is to have made it"),
-            _ => Ok(()),
-        }
-    }
-
-    /// One attempt of the item is shown, which handed the product over; or what people decided about it.
-    fn check_attempt(&self, item: &ItemId) -> Result<(), &'static str> {
-        if let [Ok(decided)] = self.shown.as_slice() {
-            return self.check_decision(item, decided);
-        }
-        let [Ok(fired), Ok(ended)] = self.shown.as_slice() else {
-            return Err("a dispatch and an end are to be shown, and nothing else");
-        };
-        let (Event::ItemFired(dispatch), Event::ItemReconciled(end)) = (&fired.entry.event, &ended.entry.event) else {
-            return Err("what is shown is not a dispatch and an end");
-        };
-        if dispatch.item != *item || end.item != *item || dispatch.attempt != end.attempt || dispatch.attempt == 0 {
-            return Err("what is shown is not one attempt of the item");
-        }
-        if end.status != Outcome::Done {
-            return Err("the item is not done");
-        }
-        match &self.proof.product {
-            Some(handed) if end.products.get(&handed.key) != Some(&handed.is) => {
-                Err("the item did not hand over what the proof says")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What is shown stands under one root, the seal says that root, and it goes on from the one that the verifier knows.
+    /// Checks that all entries are under the sealed root, and that it extends the root that the
+    /// verifier knows.
     fn root(&self, known: Option<Digest>) -> Verdict {
         let proof = self.proof;
         let mut findings = Findings::default();
@@ -276,7 +222,8 @@ impl<'p> Revealed<'p> {
         for shown in self.shown.iter().flatten() {
             under(shown.entry.seq, shown.hash, &shown.leaf.path);
         }
-        if let (Some(admitted), Some(entry)) = (&proof.admitted, self.admitted.as_ref().and_then(End::decoded)) {
+        if let (Some(admitted), Some(entry)) = (&proof.admitted, self.admitted.as_ref().and_then(SignedCommit::decoded))
+        {
             under(entry.entry.seq, entry.hash, admitted.path.as_deref().unwrap_or_default());
         }
         match (self.first.decoded(), &proof.first.path) {
@@ -285,7 +232,7 @@ impl<'p> Revealed<'p> {
             (None, _) => findings.add("the first entry cannot be read".to_owned()),
         }
         if proof.last.path.is_some() {
-            findings.add("the last entry has a path, and a seal is not under the root that it says".to_owned());
+            findings.add("the last entry has a path, but a seal is not under its own root".to_owned());
         }
         match (self.last.entry(), self.last.sealed()) {
             (Some(entry), Some(seal)) => {
@@ -294,34 +241,35 @@ impl<'p> Revealed<'p> {
                     findings.add(format!("the seal is entry {} and says root {root}, {entries} entries", entry.seq));
                 }
             }
-            _ => findings.add("there is no seal that says a root".to_owned()),
+            _ => findings.add("the proof shows no seal".to_owned()),
         }
         let from = self.goes_on(known, &mut findings);
         findings.verdict(false, || format!("merkle {} = sealed root{from}", proof.root.short()))
     }
 
-    /// Holds the earlier state against the root and against what the verifier knows; returns what there is to say of it.
+    /// Compares the earlier state with the root and with the one that the verifier knows; returns a
+    /// note.
     fn goes_on(&self, known: Option<Digest>, findings: &mut Findings) -> String {
         let Some(since) = &self.proof.since else {
             if let Some(known) = known {
-                findings.add(format!("the proof says nothing of an earlier root; you gave {known}"));
+                findings.add(format!("the proof is not about an earlier root, but you gave {known}"));
             }
             return String::new();
         };
         let old = TreeHead { size: since.entries, root: since.root };
         let new = TreeHead { size: self.proof.entries, root: self.proof.root };
         if !merkle::extends(old, new, &since.path) {
-            findings.add(format!("the root {} does not go on from {}", new.root.short(), old.root.short()));
+            findings.add(format!("the root {} does not extend {}", new.root.short(), old.root.short()));
         }
         match known {
             Some(known) if known != since.root => {
-                findings.add(format!("it goes on from {}, and you gave {known}", since.root));
+                findings.add(format!("it extends {}, but you gave {known}", since.root));
                 String::new()
             }
-            Some(_) => format!(", goes on from the root that you gave, over {} entries", since.entries),
+            Some(_) => format!(", extends the root that you gave, over {} entries", since.entries),
             None => {
                 let (root, entries) = (since.root, since.entries);
-                format!(", goes on from {root} over {entries} entries: hold it against the root that you noted")
+                format!(", extends {root} over {entries} entries: compare it with the root that you noted")
             }
         }
     }
@@ -335,7 +283,7 @@ impl<'p> Revealed<'p> {
             at: decoded.entry.at,
             signer: signer.as_deref(),
             event: Some(&decoded.entry.event),
-            vouched: false,
+            verified_before: false,
         });
         let mut judged = signature::judge(signed, writers, "", options, held_since);
         self.judge_decisions(&mut judged, options, held_since);
@@ -349,7 +297,6 @@ impl<'p> Revealed<'p> {
         row
     }
 
-    /// Asks the logs at hand and the places outside about the seal that the proof shows.
     fn anchors(&self, options: &Options, at_hand: &AtHand<'_>) -> Anchor {
         let submitted = self.first.submitted();
         let format = submitted.map_or("sha1", |e| e.object_format.as_str());
@@ -375,23 +322,5 @@ impl<'p> Revealed<'p> {
             return unexpected;
         }
         Verdict::not_applicable("named by entry 0; this needs the run")
-    }
-}
-
-fn content(proof: &Proof, file: Option<(Digest, u64)>) -> Verdict {
-    let key = |key: &ProductKey| key.to_string();
-    match (&proof.product, file) {
-        (Some(handed), Some((digest, size))) if (digest, size) == (handed.is.sha256, handed.is.size) => Verdict::ok(
-            format!("the file is {} of {}", key(&handed.key), proof.item.as_ref().map_or("", |i| i.as_str())),
-        ),
-        (Some(handed), Some((digest, _))) => Verdict::failed(format!(
-            "the file hashes to {}, {} is {}",
-            digest.short(),
-            key(&handed.key),
-            handed.is.sha256.short()
-        )),
-        (Some(handed), None) => Verdict::not_applicable(format!("{} is {}", key(&handed.key), handed.is.sha256)),
-        (None, Some(_)) => Verdict::failed("the proof names no product that a file could be"),
-        (None, None) => Verdict::not_applicable("the proof names no product"),
     }
 }

@@ -1,10 +1,10 @@
-//! A report as text for people and as JSON for programs. Pure.
+//! Reports as text and as JSON. Pure.
 
-mod decided;
+mod decisions;
 mod same_id;
-mod stable;
-mod taken;
+mod snapshot;
 mod thread;
+mod upstream;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -12,23 +12,22 @@ use serde_json::{Map, Value, json};
 use crate::model::pipeline::BlockStatus;
 use crate::model::printable::{Color, Painted, cut, line};
 
-use super::pipelines::Told;
+use super::pipelines::ItemBlocks;
 use super::{
     Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since, State,
-    TakenFrom, Timed, Uncovered,
+    Timed, Uncovered, Upstream,
 };
 
-/// Where the headline begins.
-const HEADLINE_AT: usize = 64;
+const HEADLINE_COLUMN: usize = 64;
 
-/// What a headline says after the claim of something that is not all done and green.
+/// The addition to the headline of a run that is intact, but not all done and green.
 const PARTIAL: &str = "PARTIAL";
 
-/// The blocks of more items than this are counted, not shown to people.
-const BLOCKS: usize = 20;
+/// Items with blocks above this number are counted, not listed.
+const MAX_BLOCKS: usize = 20;
 
-/// More of what nothing vouches for is counted, not shown to people.
-const UNCOVERED: usize = 20;
+/// Uncovered parts above this number are counted, not listed.
+const MAX_UNCOVERED: usize = 20;
 
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
@@ -51,6 +50,11 @@ impl Report {
             "signers": self.signers.iter().map(signer).collect::<Vec<_>>(),
             "sandbox": self.sandbox,
         });
+        self.add_optional_fields(&mut report);
+        report
+    }
+
+    fn add_optional_fields(&self, report: &mut Value) {
         if let Some(remote) = &self.remote {
             report["remote"] = json!(remote);
         }
@@ -64,14 +68,14 @@ impl Report {
             report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
         }
         if let Some(continues) = &self.continues {
-            report["continues"] = taken::continued(continues);
+            report["continues"] = upstream::continued(continues);
         }
-        if !self.taken_from.is_empty() {
-            report["takenFrom"] = self.taken_from.iter().map(TakenFrom::to_json).collect();
+        if !self.upstream.is_empty() {
+            report["takenFrom"] = self.upstream.iter().map(Upstream::to_json).collect();
         }
         if !self.pipelines.is_empty() {
             report["pipelines"] = json!(self.pipelines);
-            report["blocks"] = self.blocks.iter().map(Told::to_json).collect();
+            report["blocks"] = self.blocks.iter().map(ItemBlocks::to_json).collect();
         }
         if self.anchors.iter().any(|anchored| anchored.kind != LOCAL) {
             report["anchors"] = self.anchors.iter().map(Anchored::to_json).collect();
@@ -95,81 +99,65 @@ impl Report {
             let one = |it: &Uncovered| json!({ "path": it.path, "detail": it.detail });
             report["uncovered"] = self.uncovered.iter().map(one).collect();
         }
-        report
     }
 
-    /// Returns the report as lines for people. What others wrote stands in it as it may be printed.
+    /// Returns the report as lines of text. Text that others wrote is sanitized.
     pub fn to_text(&self, color: bool) -> String {
         self.painted(color).into()
     }
 
-    /// Returns the report as lines for people, in colour where that is wanted.
+    /// Returns the report as lines of text, optionally in colour.
     pub fn painted(&self, color: bool) -> Painted {
-        let paint = |state| color.then(|| shade(state));
         let place = self.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
         let title = line(&format!("git handoff verify · {place}{}", self.run));
-        let text = headed(&title, self.standing(), self.headline, color);
-        let text =
-            if self.is_partial() { text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow)) } else { text };
-        let mut text = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
-        if let Some(unmet) = &self.unmet {
-            let state = State::Failed;
-            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {unmet}", "required")).end();
+        let mut text = title_line(&title, self.standing(), self.headline, color);
+        if self.is_partial() {
+            text = text.words(" ").painted(PARTIAL, color.then_some(Color::Yellow));
         }
-        if let Some(outcome) = &self.outcome {
-            let state = if outcome.is_green() { State::Ok } else { State::Failed };
-            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {outcome}", "outcome")).end();
-        }
-        for (state, said) in self.decided_lines() {
-            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "decided")).end();
-        }
-        if let Some(continues) = &self.continues {
-            let state = self.rows.handoff.state;
-            let said = format!(" {:<10} {}", "origin", taken::continues(continues));
-            text = text.painted(state.mark(), paint(state)).words(&said).end();
-        }
-        for (state, said) in taken::lines(&self.taken_from) {
-            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "taken from")).end();
-        }
-        for told in self.blocks.iter().take(BLOCKS) {
-            let state = if told.blocks.iter().all(|block| block.status == BlockStatus::Done) {
-                State::Ok
-            } else {
-                State::NotApplicable
-            };
-            text =
-                text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {}", "blocks", told.in_words())).end();
-        }
-        if let more @ 1.. = self.blocks.len().saturating_sub(BLOCKS) {
-            let state = State::NotApplicable;
-            let said = format!(" {:<10} of {more} more items, which --json lists", "blocks");
-            text = text.painted(state.mark(), paint(state)).words(&said).end();
-        }
-        for said in self.same_id.iter().flat_map(SameId::lines) {
-            let state = State::NotApplicable;
-            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "same id")).end();
-        }
-        for timed in &self.times {
-            let (state, said) = match &timed.at {
-                Ok(at) => (State::Ok, format!("sealed by {at}, says {}", timed.authority)),
-                Err(why) => (State::NotApplicable, format!("{}: {why}", timed.authority)),
-            };
-            text = text.painted(state.mark(), paint(state)).words(&format!(" {:<10} {said}", "time")).end();
-        }
-        let dash = || (State::NotApplicable.mark(), paint(State::NotApplicable));
-        for it in self.uncovered.iter().take(UNCOVERED) {
-            let said = format!(" {:<10} {}: {}", "uncovered", it.path, it.detail);
-            text = text.painted(dash().0, dash().1).words(&said).end();
-        }
-        if let more @ 1.. = self.uncovered.len().saturating_sub(UNCOVERED) {
-            let said = format!(" {:<10} and {more} more, which --json lists", "uncovered");
-            text = text.painted(dash().0, dash().1).words(&said).end();
-        }
+        let rows = self.rows.iter().fold(text.end(), |text, row| row_line(text, row, color));
+        let text = self
+            .lines_below()
+            .into_iter()
+            .fold(rows, |text, (state, name, detail)| labelled(text, state, name, &detail, color));
         let footer = self.footer();
         if footer.is_empty() { text } else { text.words(&footer).end() }
     }
 
-    /// Returns how good it is as a whole: only what is intact by known keys, and all done and green, is good.
+    /// Returns the lines below the rows, each with its label.
+    fn lines_below(&self) -> Vec<(State, &'static str, String)> {
+        let mut lines = Vec::new();
+        lines.extend(self.unmet.iter().map(|unmet| (State::Failed, "required", unmet.clone())));
+        lines.extend(self.outcome.iter().map(|outcome| {
+            let state = if outcome.is_green() { State::Ok } else { State::Failed };
+            (state, "outcome", outcome.to_string())
+        }));
+        lines.extend(self.decided_lines().into_iter().map(|(state, detail)| (state, "decided", detail)));
+        let continues = self.continues.iter();
+        lines.extend(continues.map(|run| (self.rows.handoff.state, "origin", upstream::continues(run))));
+        lines.extend(upstream::lines(&self.upstream).into_iter().map(|(state, detail)| (state, "taken from", detail)));
+        lines.extend(self.blocks.iter().take(MAX_BLOCKS).map(|item| {
+            let all_done = item.blocks.iter().all(|block| block.status == BlockStatus::Done);
+            (if all_done { State::Ok } else { State::NotApplicable }, "blocks", item.in_words())
+        }));
+        if let more @ 1.. = self.blocks.len().saturating_sub(MAX_BLOCKS) {
+            lines.push((State::NotApplicable, "blocks", format!("of {more} more items, which --json lists")));
+        }
+        let same_id = self.same_id.iter().flat_map(SameId::lines);
+        lines.extend(same_id.map(|detail| (State::NotApplicable, "same id", detail)));
+        lines.extend(self.times.iter().map(|timed| match &timed.at {
+            Ok(at) => (State::Ok, "time", format!("sealed by {at}, says {}", timed.authority)),
+            Err(why) => (State::NotApplicable, "time", format!("{}: {why}", timed.authority)),
+        }));
+        let uncovered = self.uncovered.iter().take(MAX_UNCOVERED);
+        lines.extend(uncovered.map(|it| (State::NotApplicable, "uncovered", format!("{}: {}", it.path, it.detail))));
+        if let more @ 1.. = self.uncovered.len().saturating_sub(MAX_UNCOVERED) {
+            lines.push((State::NotApplicable, "uncovered", format!("and {more} more, which --json lists")));
+        }
+        lines
+    }
+
+    /// Returns the state of the whole report; `Ok` only if it is intact, trusted, and all done and
+    /// green.
     fn standing(&self) -> State {
         match self.intact {
             false => State::Failed,
@@ -198,12 +186,12 @@ impl Report {
         parts.join("  ")
     }
 
-    /// Returns the row of a name.
+    /// Returns the row with this name.
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// Returns what the first row that fails says, or the first that lacks evidence.
+    /// Returns the text of the first failed row, or of the first open one.
     pub(super) fn first_finding(&self) -> &str {
         let of = |state| self.rows.iter().find(move |row| row.state == state);
         of(State::Failed).or_else(|| of(State::NotApplicable)).map_or("", |row| row.detail.as_str())
@@ -211,7 +199,7 @@ impl Report {
 }
 
 impl Anchored {
-    /// Returns what the anchor says as part of an answer.
+    /// Returns the JSON form.
     pub fn to_json(&self) -> Value {
         let mut value = json!({
             "name": self.name,
@@ -228,7 +216,7 @@ impl Anchored {
 }
 
 impl Timed {
-    /// Returns what the authority says as part of an answer.
+    /// Returns the JSON form.
     pub fn to_json(&self) -> Value {
         match &self.at {
             Ok(at) => {
@@ -256,7 +244,7 @@ impl Serialize for Timed {
 }
 
 impl Claim {
-    /// Returns the word that answers use.
+    /// Returns the word in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TamperDetecting => "tamper-detecting",
@@ -266,7 +254,7 @@ impl Claim {
 }
 
 impl Guarantee {
-    /// Returns the word that answers use.
+    /// Returns the word in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Detect => "detect",
@@ -285,7 +273,7 @@ impl std::str::FromStr for Guarantee {
 }
 
 impl Failure {
-    /// Returns the word that answers use.
+    /// Returns the word in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Chain => "chain",
@@ -305,7 +293,6 @@ impl Failure {
     }
 }
 
-/// Returns the rows as part of an answer, by their names.
 fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
     let check = |row: &Row| {
         let ok: Value = match row.state {
@@ -322,17 +309,19 @@ fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
     rows.map(|row| (row.name.to_owned(), check(row))).collect()
 }
 
-/// Begins the first line of a report, with its verdict.
-fn headed(title: &str, state: State, headline: &str, color: bool) -> Painted {
-    let pad = HEADLINE_AT.saturating_sub(title.chars().count()).max(2);
+/// Returns the first line of a report, with its headline.
+fn title_line(title: &str, state: State, headline: &str, color: bool) -> Painted {
+    let pad = HEADLINE_COLUMN.saturating_sub(title.chars().count()).max(2);
     let headline = format!("{} {headline}", state.mark());
     Painted::from(title).words(&" ".repeat(pad)).painted(&headline, color.then(|| shade(state)))
 }
 
-/// Adds the line of a row.
 fn row_line(text: Painted, row: &Row, color: bool) -> Painted {
-    let said = format!(" {:<10} {}", row.name, row.detail);
-    text.painted(row.state.mark(), color.then(|| shade(row.state))).words(&said).end()
+    labelled(text, row.state, row.name, &row.detail, color)
+}
+
+fn labelled(text: Painted, state: State, label: &str, detail: &str, color: bool) -> Painted {
+    text.painted(state.mark(), color.then(|| shade(state))).words(&format!(" {label:<10} {detail}")).end()
 }
 
 fn signer(signer: &SignerSeen) -> Value {
@@ -347,7 +336,7 @@ fn signer(signer: &SignerSeen) -> Value {
 }
 
 impl State {
-    /// Returns the sign for it at the beginning of a line.
+    /// Returns the mark at the beginning of a line.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Ok => "✓",

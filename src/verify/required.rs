@@ -1,55 +1,56 @@
-//! Requirements of a verifier that go beyond a run being intact: how much can be claimed, and what confined its attempts. Pure.
+//! Requirements beyond an intact run: the claim, and the sandbox of attempts. Pure.
 
 use std::collections::BTreeMap;
 
 use crate::model::confinement::missing;
 
 use super::report::MISMATCH;
-use super::{Claim, Failure, Guarantee, Report, State, TakenFrom};
+use super::{Claim, Failure, Guarantee, Report, State, Upstream};
 
 impl Report {
-    /// Returns whether all of it holds, and as much can be claimed as is wanted.
+    /// Returns true if the run is intact and supports the claim.
     pub fn proves(&self, wanted: Claim) -> bool {
         self.intact && (wanted == Claim::TamperDetecting || self.claim == wanted)
     }
 
-    /// Checks the report against the claim and the layers of confinement that are required.
+    /// Checks the report against the required claim and sandbox layers.
     ///
-    /// What is not met is noted in the report, and is the failure of a run that is intact otherwise.
+    /// A requirement that is not met is recorded in the report, and fails a run that is intact
+    /// otherwise.
     pub fn require(&mut self, claim: Claim, layers: &[&str]) {
-        let unconfined = || self.taken_from.iter().find_map(|taken| taken.less_than(layers));
+        let unconfined = || self.upstream.iter().find_map(|taken| taken.less_than(layers));
         let unproven = || {
             let unproven = self.intact && !self.proves(claim);
             unproven.then(|| {
                 let wanted =
-                    "tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite";
+                    "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten";
                 format!("{wanted}: {}", self.short_of_evident())
             })
         };
-        let own = self.less_than(layers).map(|(sandbox, layer)| {
-            format!("{layer} was required, and there are attempts whose sandbox was `{sandbox}`")
-        });
+        let own = self
+            .less_than(layers)
+            .map(|(sandbox, layer)| format!("{layer} was required, but attempts have the sandbox `{sandbox}`"));
         self.unmet = own.or_else(unconfined).or_else(unproven);
         if self.intact && self.unmet.is_some() {
             (self.intact, self.failure, self.headline) = (false, Some(Failure::Required), MISMATCH);
         }
     }
 
-    /// Returns the sandbox of some attempt, and the first of the required layers that it lacks; `None` if all attempts had them.
+    /// Returns the sandbox of an attempt that lacks a required layer, with that layer.
     ///
-    /// An attempt whose manifest cannot be read is not counted here; the row `manifest` fails then.
+    /// Attempts with an unreadable manifest do not count; they fail the row `manifest`.
     pub fn less_than<'a>(&self, required: &[&'a str]) -> Option<(&str, &'a str)> {
         lacking(&self.sandbox, required)
     }
 
-    /// Says what an intact run lacks to be tamper-evident.
+    /// Returns the reasons why an intact run is not tamper-evident.
     fn short_of_evident(&self) -> String {
         let mut lacks = Vec::new();
         if let Some(signer) = self.signers.iter().find(|signer| signer.principal.is_none()) {
             lacks.push(format!("your signers do not name the key {}", signer.fingerprint));
         }
         if self.guarantee != Guarantee::ExternalImmutable {
-            lacks.push(format!("what holds the run is {}", self.guarantee.as_str()));
+            lacks.push(format!("the strongest guarantee is {}", self.guarantee.as_str()));
         }
         let open = self.rows.iter().filter(|row| row.state != State::Ok && row.name != "signature");
         lacks.extend(open.map(|row| format!("{} is open: {}", row.name, row.detail)));
@@ -57,26 +58,25 @@ impl Report {
     }
 }
 
-impl TakenFrom {
-    /// Says that a run which products were taken from is not known to have had the required layers.
+impl Upstream {
+    /// Returns a message if the sandbox of an upstream run lacks a layer or is unknown.
     fn less_than(&self, required: &[&str]) -> Option<String> {
         let layer = required.first().filter(|_| self.run)?;
-        let what = format!("and the run {}, which products were taken from,", self.name);
+        let what = format!("but the run {}, from which products were imported,", self.name);
         match &self.sandbox {
             Some(sandbox) => {
                 let (sandbox, layer) = lacking(sandbox, required)?;
-                Some(format!("{layer} was required, {what} has attempts whose sandbox was `{sandbox}`"))
+                Some(format!("{layer} was required, {what} has attempts with the sandbox `{sandbox}`"))
             }
-            None if self.imported => {
-                Some(format!("{layer} was required, {what} is not here to its seal, so that its sandbox is not known"))
-            }
-            // Of an item that was reused, the run holds the manifest, which is counted as its own.
+            None if self.imported => Some(format!(
+                "{layer} was required, {what} has no local copy up to its seal, so its sandbox is unknown"
+            )),
+            // The run holds the manifests of reused items, so they count as its own.
             None => None,
         }
     }
 }
 
-/// Returns the first sandbox that lacks a required layer, and that layer.
 fn lacking<'s, 'a>(sandboxes: &'s BTreeMap<String, u64>, required: &[&'a str]) -> Option<(&'s str, &'a str)> {
     sandboxes.keys().find_map(|sandbox| Some((sandbox.as_str(), missing(sandbox, required)?)))
 }

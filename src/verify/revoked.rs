@@ -1,4 +1,4 @@
-//! The keys that a verifier trusts no more, whoever else does.
+//! The list of keys that a verifier does not trust, even if its signers name them.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,23 @@ use ssh_key::PublicKey;
 use crate::ledger::sign;
 use crate::model::time::Moment;
 
-use super::lines::{lines, names_a_key};
+use super::key_lines::{lines, names_a_key};
 
-/// Fingerprints, each with the moment since which it is revoked, where somebody says; one without was never to be trusted.
+/// Revoked fingerprints, each with the time of its revocation. A key without a time was never
+/// valid.
 pub type Revoked = BTreeMap<String, Option<Moment>>;
 
-/// Reads a list of revoked keys: on each line one fingerprint or one public key, as `ssh-keygen -l` and `.pub` files show them,
-/// perhaps after `since=<time>`, perhaps before a comment.
+/// Parses a list of revoked keys.
 ///
-/// A line that cannot be understood as a whole is an error: a key that was meant to be revoked must not count for want of a
-/// letter, nor because another one stands before it.
+/// Each line holds one fingerprint or one public key, as in the output of `ssh-keygen -l` and in
+/// `.pub` files. `since=<time>` may precede it, and a comment may follow.
+///
+/// A line that is not fully understood is an error, so that no revocation is lost to a typo.
 pub fn revoked(text: &str) -> Result<Revoked, RevokedError> {
     let mut revoked = Revoked::new();
     for (number, line) in lines(text).map_err(RevokedError::Divided)? {
         let (key, since) = read(line).ok_or(RevokedError::Line(number))?;
-        // Of two lines about one key, the stricter counts.
+        // The stricter of two lines about one key counts.
         let earliest = revoked.get(&key).map_or(since, |known| (*known).min(since));
         revoked.insert(key, earliest);
     }
@@ -34,7 +36,7 @@ fn read(line: &str) -> Option<(String, Option<Moment>)> {
         Some(word) => Some(time(word.strip_prefix("since=")?)?),
         None => None,
     };
-    // What `ssh-keygen -l` prints has the length of the key before its fingerprint.
+    // `ssh-keygen -l` prints the length of the key before its fingerprint.
     let length = words.next_if(|word| word.bytes().all(|b| b.is_ascii_digit()));
     let first = words.next()?;
     let key = if first.starts_with("SHA256:") {
@@ -47,15 +49,14 @@ fn read(line: &str) -> Option<(String, Option<Moment>)> {
     (!names_a_key(&comment)).then_some((key, since))
 }
 
-/// Reads a fingerprint. One in a single letter case, which 43 letters of base64 never are by chance, lost its own on the way and
-/// would revoke nobody's key.
+/// Parses a fingerprint. One in a single letter case was changed by a tool, and would revoke no
+/// key.
 fn fingerprint(word: &str) -> Option<String> {
     let letters = word.strip_prefix("SHA256:")?;
     let both = letters.contains(char::is_lowercase) && letters.contains(char::is_uppercase);
     word.parse::<ssh_key::Fingerprint>().ok().filter(|_| both).map(|found| found.to_string())
 }
 
-/// Reads a time as RFC 3339 writes it, in quotes or without.
 fn time(text: &str) -> Option<Moment> {
     let text = match text.strip_prefix('"') {
         Some(quoted) => quoted.strip_suffix('"')?,
@@ -65,7 +66,7 @@ fn time(text: &str) -> Option<Moment> {
     Some(Moment::from_millis(time.as_millisecond()))
 }
 
-/// Why a list of revoked keys cannot be used.
+/// A reason why a list of revoked keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RevokedError {
@@ -75,7 +76,7 @@ pub enum RevokedError {
     )]
     Line(usize),
     #[error(
-        "line {0} holds a control character, such as a CR alone, or a mark of byte order; lines end with LF or CR LF"
+        "line {0} contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF"
     )]
     Divided(usize),
 }

@@ -16,7 +16,7 @@ pub(super) fn over(case: &Case<'_>, seal: usize) -> Digest {
     merkle::root(case.chain.links[..seal].iter().map(|link| link.hash))
 }
 
-/// Returns the entries of a run that goes on, and the root over them, if they follow one another from the first.
+/// Returns the entries and root of an unsealed run whose entries follow one another from the first.
 pub(super) fn so_far(case: &Case<'_>) -> Option<TreeHead> {
     let entries = case.chain.links.len();
     let mut findings = case.chain.findings.clone();
@@ -59,7 +59,7 @@ pub(super) fn row(case: &Case<'_>, anchor: State) -> Verdict {
     findings.verdict(false, || format!("merkle {} = {held} root", root.short()))
 }
 
-/// Counts the items per status, from the entries alone: this row needs no plan.
+/// Counts the items by status, from the entries alone: this row does not need the plan.
 fn counts(case: &Case<'_>, seal: usize) -> BTreeMap<String, u64> {
     let mut last: BTreeMap<&ItemId, &str> = BTreeMap::new();
     for link in &case.chain.links[..seal] {

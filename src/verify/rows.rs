@@ -1,6 +1,5 @@
-//! The rows of reports: each is a field, named here once.
+//! The rows of reports. Each row is a field, and is named only here.
 
-/// Defines the rows of one kind of report, in the order in which they are shown.
 macro_rules! rows {
     ($(#[$of_all:meta])* $name:ident { $($(#[$of_one:meta])* $row:ident,)* }) => {
         $(#[$of_all])*
@@ -10,15 +9,15 @@ macro_rules! rows {
         }
 
         impl<T> $name<T> {
-            /// The names of the rows, in their order.
+            /// The names of the rows, in order.
             pub const NAMES: &[&str] = &[$(stringify!($row)),*];
 
-            /// Returns the rows in their order.
+            /// Returns the rows in order.
             pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
                 [$(&self.$row),*].into_iter()
             }
 
-            /// Makes something else of each row, by its name.
+            /// Maps each row; `made` also receives its name.
             pub(crate) fn map<U>(&self, mut made: impl FnMut(&'static str, &T) -> U) -> $name<U> {
                 $name { $($row: made(stringify!($row), &self.$row)),* }
             }
@@ -27,39 +26,39 @@ macro_rules! rows {
 }
 
 rows! {
-    /// What is asked of a run.
+    /// The rows of a run.
     Rows {
-        /// The entries follow one another, and nothing was changed that they do not speak of.
+        /// The entries follow one another, and account for all changes to the tree.
         chain,
-        /// The Merkle root is the one that was sealed and is held elsewhere.
+        /// The Merkle root is the sealed and anchored one.
         root,
-        /// Every entry is signed by who may write the run, and whom the verifier trusts.
+        /// Every entry is signed by a key that may write it and that the verifier trusts.
         signature,
-        /// Something outside the run holds its root.
+        /// An anchor outside the run holds its root.
         anchor,
-        /// What was consumed is what the plan binds.
+        /// Each attempt consumed the products that the plan binds.
         handoff,
-        /// The run is what its plan said.
+        /// The run followed its plan.
         plan,
-        /// Every dispatch is bound to its manifest.
+        /// Every dispatch matches its manifest.
         manifest,
-        /// The products' bytes are those that were handed over.
+        /// The products have the recorded bytes.
         content,
     }
 }
 
 rows! {
-    /// What is asked of a thread.
+    /// The rows of a thread.
     ThreadRows {
-        /// The entries follow one another, and nothing was changed that they do not speak of.
+        /// The entries follow one another, and account for all changes to the tree.
         chain,
-        /// Every entry is signed by the thread's one writer, whom the verifier trusts.
+        /// Every entry is signed by the thread's only key, which the verifier trusts.
         signature,
-        /// The log of the writer's key holds how far the thread went.
+        /// The log of the thread's key agrees with its entries.
         anchor,
-        /// What it was forked, adopted or resumed from is there and sound.
+        /// The thread's origin is here and valid.
         lineage,
-        /// The saved bytes are those that the entries name.
+        /// The saved bytes are the recorded ones.
         content,
     }
 }

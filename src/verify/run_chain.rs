@@ -1,4 +1,4 @@
-//! A run's chain: its entries, and what each did to the tree.
+//! A run's chain: its entries, and the changes that each made to the tree.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,99 +10,136 @@ use crate::model::name::{FilePath, ItemId};
 use crate::model::role::{Keys, Role};
 
 use super::codes::Code;
+use super::entry_order::{self, Parents};
 use super::findings::Findings;
-use super::objects::{Fault, Objects, each};
-use super::order::{self, Parents};
-use super::reader::{Back, Link, Stop, Walk, short};
-use super::tree::{self, Accounted, Changes, Room, Slot};
+use super::objects::{Fault, Objects, map_objects};
+use super::reader::{Extent, Link, Stop, Walk, short};
+use super::tree::{self, AllowedChanges, ChangeBudget, Changes, Slot};
 
-/// A history with more commits than this that are no entries is not read further.
-const MOST_STRANGERS: usize = 100;
+/// The number of commits that are not entries, above which the walk stops.
+const MAX_NON_ENTRIES: usize = 100;
 
-/// A run's chain as far as it could be read.
 #[derive(Default)]
 pub(super) struct RunChain {
-    /// The entries, oldest first; commits that are none are left out and found fault with.
+    /// The entries, oldest first. Commits that are not entries are findings.
     pub(super) links: Vec<Link>,
-    /// What the tree holds after each of the entries.
-    after: Vec<After>,
-    /// What is wrong with the commits.
+    after: Vec<TreeAfter>,
     pub(super) findings: Findings,
-    /// Whether the walk ended before a first entry, for want of an object or because one is damaged.
+    /// True if a missing or damaged object ended the walk before the first entry.
     pub(super) cut: bool,
-    /// What is wrong with the trees.
     pub(super) tree_findings: Findings,
-    /// The blob at `plan.json` after entry 0.
+    pub(super) sealed: SealedBlobs,
+}
+
+/// The blobs that entry 0 seals. Pipelines may also come with added items.
+#[derive(Default)]
+pub(super) struct SealedBlobs {
     pub(super) plan: Slot,
-    /// The blob at `rules.json` after entry 0.
     pub(super) rules: Slot,
-    /// The blobs of the pipelines that were sealed at submit or came with items, by what they are to hash to.
     pub(super) pipelines: BTreeMap<Digest, Slot>,
-    /// What shows the run that this one continues.
     pub(super) continues: Slot,
-    /// The blobs of the evidence of what was sealed from elsewhere, by the names that entry 0 gives it.
+    /// The evidence of imports, by the names in entry 0.
     pub(super) imports: BTreeMap<String, Slot>,
-    /// The blobs sealed at submit.
     pub(super) artifacts: BTreeMap<FilePath, Slot>,
 }
 
-/// What the tree holds after an entry of that which the entry is about; nothing where the chain is cut.
+impl SealedBlobs {
+    fn read(e: &RunSubmitted, tree: &HashMap<String, Slot>) -> Self {
+        let held = |path: String| held(tree, &path);
+        let evidence = |name: &String| (name.clone(), held(format::import_paths(name)[1].clone()));
+        let artifact = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));
+        let mut pipelines = BTreeMap::new();
+        hold_pipelines(&mut pipelines, &e.pipelines, tree);
+        Self {
+            plan: held(format::PLAN.to_owned()),
+            rules: held(format::RULES.to_owned()),
+            continues: held(format::CONTINUES.to_owned()),
+            imports: e.imports.keys().map(evidence).collect(),
+            artifacts: e.artifacts.keys().map(artifact).collect(),
+            pipelines,
+        }
+    }
+}
+
+fn held(tree: &HashMap<String, Slot>, path: &str) -> Slot {
+    tree.get(path).cloned().unwrap_or_default()
+}
+
+/// The blobs in the tree after an entry, as far as the entry is about them. Empty if the chain is
+/// cut.
 #[derive(Default)]
-pub(super) struct After {
-    /// The blob at the item's `state.json`, where the entry is about an item.
+pub(super) struct TreeAfter {
     pub(super) state: Slot,
-    /// The blob at the item's `manifest.json`, where the entry dispatched it.
     pub(super) manifest: Slot,
-    /// The blob at the item's `reused.json`, where the entry takes its products from another run.
+    /// `reused.json` of an item that reuses products.
     pub(super) reused: Slot,
-    /// The blobs at the `item.json` of the items that the entry added.
+    /// `item.json` of each added item.
     pub(super) definitions: BTreeMap<ItemId, Slot>,
 }
 
-/// The commit up to which a run was found continuable before, by entries of one key.
+impl TreeAfter {
+    fn read(event: &Event, tree: &HashMap<String, Slot>, layout: Layout) -> Self {
+        let held = |path: String| held(tree, &path);
+        let mut after = Self::default();
+        match event {
+            Event::RunExtended(e) => {
+                let definition = |item: &ItemId| (item.clone(), held(layout.definition(item)));
+                after.definitions = e.items.keys().map(definition).collect();
+            }
+            Event::ItemFired(e) => after.manifest = held(layout.manifest(&e.item)),
+            Event::ItemReconciled(e) if e.reused.is_some() => after.reused = held(layout.reused(&e.item)),
+            _ => {}
+        }
+        after.state = event.item().map(|(item, _)| held(layout.state(item))).unwrap_or_default();
+        after
+    }
+}
+
+/// The commit up to which a run was verified before, with entries of one key.
 ///
-/// It names a commit, and so all that came before it, byte for byte. Whether that may be believed is for whoever kept it to know.
+/// The commit id covers everything before it. The caller must have stored the
+/// mark where no other program writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The commit of the last entry that was verified.
+    /// The commit of the last verified entry.
     pub commit: Oid,
     /// The fingerprint of the key that signed all entries.
     pub key: String,
 }
 
 impl RunChain {
-    /// Reads the chain that ends at `tip`. Whatever the ref points at, this ends and says what it found.
+    /// Reads the chain that ends at `tip`. Never fails: faults become findings.
     pub(super) fn read(from: &Store, tip: Oid) -> Self {
         Self::read_on(from, tip, None)
     }
 
-    /// Reads like [`RunChain::read`]; what a mark vouches for is decoded and put in order, and no more.
+    /// Reads like [`RunChain::read`], but only decodes and orders the entries up to the mark.
     pub(super) fn read_on(from: &Store, tip: Oid, mark: Option<&Mark>) -> Self {
         let mut chain = Self::walked(from, tip, mark);
-        chain.after.resize_with(chain.links.len(), After::default);
+        chain.after.resize_with(chain.links.len(), TreeAfter::default);
         if chain.cut {
-            // Without the entry before, and without the layout in entry 0, nothing can be said of any tree.
+            // The first entry states the layout of the tree, and each tree is compared with the
+            // previous one.
             return chain;
         }
         let layout = Layout { fan_out: chain.submitted().is_some_and(|e| e.fan_out) };
-        let room = Room::default();
-        let changed = each(from, &chain.links, |objects, link| {
+        let budget = ChangeBudget::default();
+        let changed = map_objects(from, &chain.links, |objects, link| {
             if is_passed_over(link) {
                 return Some(Changes::default());
             }
-            room.left().then(|| room.take(changes(link, objects, layout)))
+            budget.is_left().then(|| budget.count(changes(link, objects, layout)))
         });
         chain.fold(&Objects::new(from), layout, changed);
         chain
     }
 
-    /// Walks the commits, and says what is wrong with them.
     fn walked(from: &Store, tip: Oid, mark: Option<&Mark>) -> Self {
-        let back = Back::ToRoot { strangers: MOST_STRANGERS, commits: usize::MAX };
-        let walked = Walk { vouched: mark.map(|mark| mark.commit), ..Walk::new(back) }.read(from, tip);
+        let back = Extent::ToRoot { max_non_entries: MAX_NON_ENTRIES, max_commits: usize::MAX };
+        let walked = Walk { verified_before: mark.map(|mark| mark.commit), ..Walk::new(back) }.read(from, tip);
         let mut chain = Self::default();
         match walked.stop {
-            // What the ref itself names is no chain at all; behind an entry, the chain is cut.
+            // A ref to another object is no chain. Behind an entry, the chain is cut.
             Some(Stop::Fault(Fault::Kind(oid, kind, _))) if oid == tip => {
                 chain.findings.report(Code::Ref, format!("object {} is a {kind}, not an entry", short(oid)));
             }
@@ -116,6 +153,7 @@ impl RunChain {
             }
             None => {}
         }
+        chain.links.reserve_exact(walked.commits.len());
         for commit in walked.commits {
             match commit {
                 Ok(link) => chain.links.push(*link),
@@ -125,19 +163,17 @@ impl RunChain {
         chain
     }
 
-    /// A chain of which nothing could be read.
     pub(super) fn unreadable(why: String) -> Self {
         let mut chain = Self::default();
         chain.findings.report(Code::Ref, why);
         chain
     }
 
-    /// Returns each entry with what the tree holds after it.
-    pub(super) fn with_trees(&self) -> impl Iterator<Item = (&Link, &After)> {
+    pub(super) fn with_trees(&self) -> impl Iterator<Item = (&Link, &TreeAfter)> {
         self.links.iter().zip(&self.after)
     }
 
-    /// Returns what entry 0 says, if it was read and is one.
+    /// Returns the event of entry 0, if it is readable and valid.
     pub(super) fn submitted(&self) -> Option<&RunSubmitted> {
         match self.links.first().map(|link| &link.entry.event) {
             Some(Event::RunSubmitted(e)) => Some(e),
@@ -145,7 +181,7 @@ impl RunChain {
         }
     }
 
-    /// Returns the keys that may seal the run: those that entry 0 names for that, and those that one of its owners admitted.
+    /// Returns the keys that may seal the run: those in entry 0 and those that an owner admitted.
     pub(super) fn sealers(&self) -> Vec<String> {
         let Some(submitted) = self.submitted() else { return Vec::new() };
         let (mut sealers, keys) = (submitted.sealers(), Keys::of(submitted));
@@ -159,7 +195,7 @@ impl RunChain {
         sealers
     }
 
-    /// Follows the tree through the entries, each with what it changed.
+    /// Applies the changes of each entry to the tree, and checks the result.
     fn fold(&mut self, objects: &Objects, layout: Layout, changed: Vec<Option<Changes>>) {
         let mut tree: HashMap<String, Slot> = HashMap::new();
         let mut passed_over = false;
@@ -168,104 +204,90 @@ impl RunChain {
                 passed_over = true;
                 continue;
             }
-            let seq = link.entry.seq;
-            // What there was no room for is looked at now, one entry after the other.
+            // Changes beyond the memory budget are computed now, one entry at a time.
             let changes = changed.unwrap_or_else(|| changes(link, objects, layout));
-            for (_, fault) in &changes.faults {
-                self.tree_findings.report_fault(Code::Object, &format!("entry {seq}"), fault);
-            }
-            self.tree_findings.more(changes.problems.count - changes.problems.shown.len());
-            for problem in changes.problems.shown {
-                self.tree_findings.report(
-                    Code::TreeChange,
-                    format!("entry {seq} does not account for the change of {problem} in the tree"),
-                );
-            }
-            let accounted = Accounted::by(&link.entry, layout, objects);
-            // Below a folder that cannot be read nobody knows what an entry set, until another sets it again.
-            for (folder, fault) in &changes.faults {
-                for path in accounted.set.keys().filter(|path| path.starts_with(folder.as_str())) {
-                    tree.insert(path.clone(), Slot::Unread(fault.clone()));
-                }
-            }
-            for (path, blob) in changes.paths {
-                match blob {
-                    Some(blob) => tree.insert(path, Slot::Blob(blob)),
-                    None => tree.remove(&path),
-                };
-            }
-            if passed_over && accounted.set.keys().any(|path| !tree.contains_key(path)) {
-                // What it left as it was may have been set by an entry that was passed over.
-                for (path, blob) in tree::changes(objects, None, link.tree, &accounted).paths {
+            let allowed = AllowedChanges::by(&link.entry, layout, objects);
+            report_changes(&mut self.tree_findings, link.entry.seq, &changes);
+            apply_changes(&mut tree, changes, &allowed);
+            if passed_over && allowed.set.keys().any(|path| !tree.contains_key(path)) {
+                // Skipped entries may have set paths that this entry left unchanged.
+                for (path, blob) in tree::changes(objects, None, link.tree, &allowed).paths {
                     tree.entry(path).or_insert(blob.map_or(Slot::Nothing, Slot::Blob));
                 }
             }
-            for (path, wanted) in accounted.set {
+            for (path, wanted) in allowed.set {
                 let wrong = match tree.get(&path) {
                     None | Some(Slot::Nothing) => true,
                     Some(Slot::Blob(found)) => wanted.is_some_and(|wanted| wanted != *found),
                     Some(Slot::Unread(_)) => false,
                 };
                 if wrong {
-                    self.tree_findings.report(
-                        Code::TreeHolds,
-                        format!("entry {seq}: the tree does not hold at {path} what the entry says"),
-                    );
+                    let seq = link.entry.seq;
+                    let why = format!("entry {seq}: the tree does not hold at {path} what the entry says");
+                    self.tree_findings.report(Code::TreeHolds, why);
                 }
             }
-            let held = |path: String| tree.get(&path).cloned().unwrap_or_default();
             match &link.entry.event {
-                Event::RunExtended(e) => {
-                    let held = |item: &ItemId| (item.clone(), held(layout.definition(item)));
-                    after.definitions = e.items.keys().map(held).collect();
-                    hold_pipelines(&mut self.pipelines, &e.pipelines, &tree);
-                }
-                Event::ItemFired(e) => after.manifest = held(layout.manifest(&e.item)),
-                Event::ItemReconciled(e) if e.reused.is_some() => after.reused = held(layout.reused(&e.item)),
-                // A second one is misplaced, and the run goes on with what entry 0 sealed.
-                Event::RunSubmitted(e) if at == 0 => {
-                    self.plan = held(format::PLAN.to_owned());
-                    self.rules = held(format::RULES.to_owned());
-                    self.continues = held(format::CONTINUES.to_owned());
-                    let evidence = |name: &String| (name.clone(), held(format::import_paths(name)[1].clone()));
-                    self.imports = e.imports.keys().map(evidence).collect();
-                    let held = |path: &FilePath| (path.clone(), held(format::artifact_path(path)));
-                    self.artifacts = e.artifacts.keys().map(held).collect();
-                    hold_pipelines(&mut self.pipelines, &e.pipelines, &tree);
-                }
+                // A second one is misplaced, and changes nothing.
+                Event::RunSubmitted(e) if at == 0 => self.sealed = SealedBlobs::read(e, &tree),
+                Event::RunExtended(e) => hold_pipelines(&mut self.sealed.pipelines, &e.pipelines, &tree),
                 _ => {}
             }
-            after.state = link.entry.event.item().map(|(item, _)| held(layout.state(item))).unwrap_or_default();
+            *after = TreeAfter::read(&link.entry.event, &tree, layout);
         }
     }
 
-    /// Adds what is wrong with the order of the entries, whoever they are about.
     pub(super) fn check_order(&self, findings: &mut Findings) {
         let mut before = None;
         for link in &self.links {
-            // What the first of a chain that is cut off goes on from is not here.
+            // The predecessor of the first entry in a cut chain is unknown.
             if !self.cut || before.is_some() {
-                order::faults(link, before, Parents::Counted).for_each(|(code, fault)| findings.report(code, fault));
+                entry_order::faults(link, before, Parents::Counted)
+                    .for_each(|(code, fault)| findings.report(code, fault));
             }
             before = Some(link);
         }
     }
 }
 
-/// Takes in what the tree holds at the places of pipelines that an entry brings.
 fn hold_pipelines(all: &mut BTreeMap<Digest, Slot>, brought: &BTreeMap<String, Digest>, tree: &HashMap<String, Slot>) {
     for digest in brought.values() {
-        let held = tree.get(&format::pipeline_path(*digest)).cloned().unwrap_or_default();
-        all.entry(*digest).or_insert(held);
+        all.entry(*digest).or_insert_with(|| held(tree, &format::pipeline_path(*digest)));
     }
 }
 
-/// Returns what an entry changed in the tree.
-fn changes(link: &Link, objects: &Objects, layout: Layout) -> Changes {
-    tree::changes(objects, link.before, link.tree, &Accounted::by(&link.entry, layout, objects))
+fn report_changes(findings: &mut Findings, seq: u64, changes: &Changes) {
+    for (_, fault) in &changes.faults {
+        findings.report_fault(Code::Object, &format!("entry {seq}"), fault);
+    }
+    findings.count_unlisted(changes.problems.count - changes.problems.shown.len());
+    for problem in &changes.problems.shown {
+        let why = format!("entry {seq} does not account for the change of {problem} in the tree");
+        findings.report(Code::TreeChange, why);
+    }
 }
 
-/// Whether nothing of the tree after an entry is needed: what it says is vouched for, and no later entry rests on its blobs.
+fn apply_changes(tree: &mut HashMap<String, Slot>, changes: Changes, allowed: &AllowedChanges) {
+    // The paths below an unreadable folder are unknown until another entry sets them.
+    for (folder, fault) in &changes.faults {
+        for path in allowed.set.keys().filter(|path| path.starts_with(folder.as_str())) {
+            tree.insert(path.clone(), Slot::Unread(fault.clone()));
+        }
+    }
+    for (path, blob) in changes.paths {
+        match blob {
+            Some(blob) => tree.insert(path, Slot::Blob(blob)),
+            None => tree.remove(&path),
+        };
+    }
+}
+
+fn changes(link: &Link, objects: &Objects, layout: Layout) -> Changes {
+    tree::changes(objects, link.before, link.tree, &AllowedChanges::by(&link.entry, layout, objects))
+}
+
+/// Returns true if the tree after the entry is not needed: the entry was verified before, and no
+/// later row reads its blobs.
 fn is_passed_over(link: &Link) -> bool {
-    link.vouched && !matches!(link.entry.event, Event::RunSubmitted(_) | Event::RunExtended(_))
+    link.verified_before && !matches!(link.entry.event, Event::RunSubmitted(_) | Event::RunExtended(_))
 }

@@ -8,11 +8,12 @@ use ssh_key::PublicKey;
 use crate::ledger::sign;
 use crate::model::time::Moment;
 
-use super::lines::{lines, names_a_key};
+use super::key_lines::{lines, names_a_key};
 
 /// The keys of an allowed-signers file, by fingerprint.
 ///
-/// Only lines that let a key sign in git's namespace count. A key on several lines is trusted as the first that is valid.
+/// Only lines that allow git's namespace count. Of several lines for a key, the first valid one
+/// counts.
 #[derive(Clone, Debug, Default)]
 pub struct Signers {
     grants: BTreeMap<String, Vec<Grant>>,
@@ -26,21 +27,20 @@ struct Grant {
     before: Option<Moment>,
 }
 
-/// What a verifier's signers say of a key at a time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyStanding<'a> {
-    /// It is this principal's.
+    /// Valid, with its principal.
     Trusted(&'a str),
-    /// It is this principal's, but not at that time.
+    /// Not valid at that time, with its principal.
     Outside(&'a str),
-    /// It stands nowhere.
+    /// Not in the file.
     Unknown,
 }
 
 impl Signers {
-    /// Reads an allowed-signers file; times without a `Z` are of `zone`, as they are for `ssh-keygen`.
+    /// Parses an allowed-signers file. Times without a `Z` are in `zone`, as for `ssh-keygen`.
     ///
-    /// A line that cannot be understood is an error, not a key less: what a team wrote down must not be half obeyed.
+    /// A line that is not fully understood is an error: the file must not be obeyed in part.
     pub fn parse(text: &str, zone: &TimeZone) -> Result<Self, SignersError> {
         let mut signers = Self::default();
         for (number, line) in lines(text).map_err(SignersError::Divided)? {
@@ -55,14 +55,15 @@ impl Signers {
         let principal = principals(&principal).ok_or(SignersError::Line(number))?;
         let mut grant = Grant { principal, after: None, before: None };
         let mut ours = true;
-        let mut seen = Vec::new();
-        // Options and the key's type are both words without a blank; only types are names that OpenSSH knows.
+        let mut names = Vec::new();
+        // Options and key types are both single words. Only key types have names that OpenSSH
+        // knows.
         if let Some(options) = words.next_if(|word| !is_key_type(word)) {
             for option in split(&options, ',') {
                 let (name, value) = option.split_once('=').unwrap_or((option.as_str(), ""));
                 let name = name.to_ascii_lowercase();
                 let value = || quoted(value).ok_or_else(|| SignersError::Quotes(number, name.clone()));
-                if seen.contains(&name) {
+                if names.contains(&name) {
                     return Err(SignersError::Twice(number, name));
                 }
                 match name.as_str() {
@@ -72,7 +73,7 @@ impl Signers {
                     "valid-before" => grant.before = Some(moment(value()?, zone).ok_or(SignersError::Time(number))?),
                     _ => return Err(SignersError::Option(number, name)),
                 }
-                seen.push(name);
+                names.push(name);
             }
             if grant.after.zip(grant.before).is_some_and(|(after, before)| before <= after) {
                 return Err(SignersError::Never(number));
@@ -92,12 +93,12 @@ impl Signers {
         Ok(())
     }
 
-    /// Returns the keys that stand there, whenever they are valid.
+    /// Returns all keys, whenever they are valid.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &PublicKey> {
         self.keys.iter()
     }
 
-    /// Returns true if some line names the key, whenever it is valid.
+    /// Returns true if a line names the key, whenever it is valid.
     pub(super) fn names(&self, fingerprint: &str) -> bool {
         self.grants.contains_key(fingerprint)
     }
@@ -107,12 +108,12 @@ impl Signers {
         self.grants.get(fingerprint)?.first().map(|grant| grant.principal.as_str())
     }
 
-    /// Returns what is said of a key at a time, by the lines whose principals list `wanted`, or by all.
+    /// Returns the standing of a key by the lines whose principals match `wanted`, or by all lines.
     pub(super) fn standing(&self, fingerprint: &str, at: Moment, wanted: Option<&str>) -> KeyStanding<'_> {
         let grants = self.grants.get(fingerprint).into_iter().flatten();
         let grants = grants.filter(|grant| wanted.is_none_or(|wanted| is_listed(&grant.principal, wanted)));
         let grants: Vec<&Grant> = grants.collect();
-        // As git asks `ssh-keygen`: about the second that the commit names.
+        // Git asks `ssh-keygen` about the second that the commit names.
         let valid = |grant: &&Grant| {
             let (after, before) = (grant.after.map(Moment::seconds), grant.before.map(Moment::seconds));
             after.is_none_or(|after| at.seconds() >= after) && before.is_none_or(|before| at.seconds() <= before)
@@ -147,7 +148,7 @@ fn split(text: &str, separator: char) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Returns the list of principals, which stands in quotes as a whole or not at all.
+/// Returns the principals, which are in quotes as a whole or not at all.
 fn principals(word: &str) -> Option<String> {
     if word.contains('\\') {
         return None;
@@ -155,13 +156,13 @@ fn principals(word: &str) -> Option<String> {
     quoted(word).or((!word.contains('"')).then_some(word)).map(str::to_owned)
 }
 
-/// Returns what stands between quotes, of which there are two, and nothing that could be meant as one.
+/// Returns the text between a pair of quotes; `None` if it contains another quote or a backslash.
 fn quoted(text: &str) -> Option<&str> {
     let text = text.strip_prefix('"')?.strip_suffix('"')?;
     (!text.contains(['"', '\\'])).then_some(text)
 }
 
-/// Whether one of OpenSSH's lists of patterns names `text`: a pattern does, and none that `!` stands before.
+/// Returns true if a pattern of the list matches, and no pattern after `!` does.
 fn is_listed(list: &str, text: &str) -> bool {
     let fits = |negated: bool| {
         let patterns = list.split(',').filter(move |pattern| pattern.starts_with('!') == negated);
@@ -170,9 +171,9 @@ fn is_listed(list: &str, text: &str) -> bool {
     fits(false) && !fits(true)
 }
 
-/// Matches one of OpenSSH's patterns, with `*` and `?`.
+/// Matches an OpenSSH pattern with `*` and `?`.
 ///
-/// What the last `*` stands for is all that is ever tried again, so that many of them cost no more than text times pattern.
+/// Only the last `*` is retried, so the time is at most text times pattern.
 fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern, text);
     let mut star: Option<(&str, &str)> = None;
@@ -198,7 +199,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Reads `YYYYMMDD[HHMM[SS]]`, of UTC with a `Z` behind it and of `zone` without.
+/// Parses `YYYYMMDD[HHMM[SS]]`, in UTC with a final `Z` and in `zone` without.
 fn moment(text: &str, zone: &TimeZone) -> Option<Moment> {
     let (digits, utc) = match text.strip_suffix(['Z', 'z']) {
         Some(digits) => (digits, true),
@@ -216,17 +217,17 @@ fn moment(text: &str, zone: &TimeZone) -> Option<Moment> {
     Some(Moment::from_millis(civil.to_zoned(zone).ok()?.timestamp().as_millisecond()))
 }
 
-/// Why an allowed-signers file cannot be used.
+/// A reason why an allowed-signers file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SignersError {
     #[error("line {0} is not `principals [options] key`")]
     Line(usize),
     #[error(
-        "line {0} holds a control character, such as a CR alone, or a mark of byte order; lines end with LF or CR LF"
+        "line {0} contains a control character, such as a bare CR, or a byte order mark; lines end with LF or CR LF"
     )]
     Divided(usize),
-    #[error("line {0} has the option {1:?} whose value does not stand in one pair of quotes")]
+    #[error("line {0}: the value of the option {1:?} is not in one pair of quotes")]
     Quotes(usize, String),
     #[error("line {0} names more than one key")]
     TwoKeys(usize),

@@ -1,15 +1,15 @@
-//! Verification of threads: the same evidence as a run's, read the same way, in rows of its own.
+//! Verification of threads, from the same evidence as runs, in rows of their own.
 //!
-//! A thread belongs to one key, that of its first entry, so that nothing but the entries decides who may append. Its tree
-//! follows from its entries alone: it is computed and compared, not walked. What a thread goes back to, and the runs that it is
-//! tied to, are held to the same: a thread is never better than what it came from.
+//! A thread belongs to the key of its first entry, so the entries alone decide who may append. Its
+//! tree follows from its entries: it is computed and compared, not walked. The threads that it came
+//! from and the runs that it is tied to must be valid as well.
 
+mod chain;
 mod content;
-mod earlier;
 mod lineage;
+mod logs;
 mod outside;
-mod reading;
-mod ties;
+mod tied_runs;
 
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
@@ -18,79 +18,81 @@ use crate::model::place::Place;
 use crate::model::thread::{CheckpointId, Trail};
 use crate::model::time::Moment;
 
-use super::findings::{Findings, Verdict, counted};
+use super::findings::{Verdict, counted};
 use super::rows::ThreadRows;
 use super::signature::{Judged, Signature, Signed, Writers, judge, standing};
-use super::{Error, Logs, Options, Proven, Row, SignerSeen, State, resolve};
+use super::{Error, Logs, Options, Row, SignerSeen, State, Verified, resolve};
 use crate::git::history::is_partial;
+use chain::ThreadChain;
 use lineage::Lineage;
 pub use outside::{
     Against, AskThread, Asking, ThreadQuestion, ThreadStatement, ThreadWitness, ThreadWord, ThreadsAtHand, leaves,
     no_place,
 };
-use reading::ThreadChain;
-pub use ties::tied_run;
+pub use tied_runs::tied_run;
 
-/// What verification of a thread found. A report about a ref that exists is never an error.
+/// The result of verifying a thread. A thread with an existing ref always has a report.
 #[derive(Clone, Debug)]
 pub struct ThreadReport {
     /// The thread.
     pub thread: ThreadId,
-    /// The remote that it was fetched from; none of ours.
+    /// The remote, if the thread was fetched.
     pub remote: Option<String>,
-    /// Whether nothing failed and nothing was missing.
+    /// True if nothing failed and nothing was missing.
     pub intact: bool,
-    /// The name of the first row that failed, `mismatch` where that is only the key that was asked for, or `incomplete`.
+    /// The first row that failed; `mismatch` if only the key is not the expected one; or
+    /// `incomplete`.
     pub failure: Option<&'static str>,
-    /// Whether nothing fails but that the key of a valid signature, its own or one that it goes back to, is not to be trusted.
+    /// True if only distrusted keys of valid signatures fail the thread. This includes its
+    /// ancestors.
     pub distrust: bool,
-    /// How many entries could be read.
+    /// The number of readable entries.
     pub entries: u64,
-    /// How many checkpoints they make.
+    /// The number of checkpoints.
     pub checkpoints: u64,
     /// The rows.
     pub rows: ThreadRows<Row>,
-    /// The keys that signed: one, unless something is wrong.
+    /// The keys that signed: one, unless the thread is not valid.
     pub signers: Vec<SignerSeen>,
-    /// The threads that it goes back to, the nearest first.
+    /// The threads that it descends from, the nearest first.
     pub lineage: Vec<Ancestor>,
-    /// Whether entries were dated by a pinned test clock.
+    /// True if a pinned test clock dated entries.
     pub pinned_clock: bool,
 }
 
-/// A checkpoint of another thread that a thread goes back to.
+/// A checkpoint of another thread, from which a thread descends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ancestor {
     /// The other thread.
     pub thread: ThreadId,
-    /// The checkpoint that was gone on from.
+    /// The checkpoint.
     pub checkpoint: CheckpointId,
     /// The commit of its entry.
     pub commit: Oid,
-    /// Whether it was adopted; else it was forked.
+    /// True if it was adopted, false if it was forked.
     pub adopted: bool,
     /// The key of the other thread, judged at the times of its entries.
     pub signer: SignerSeen,
-    /// Whether it was adopted although its key, or one that it goes back to itself, was not known to the adopter.
+    /// True if the adopter accepted an unknown key.
     pub accepted_unknown: bool,
 }
 
-/// A thread at a commit, and what was made of it.
+/// A thread at a commit, with the result of its verification.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The report.
     pub report: ThreadReport,
-    /// The thread itself, whether it holds or not; none where its chain could not be read to its first entry.
-    found: Option<Sound>,
-    /// Whether the lineage could be read to its end.
+    /// The thread, valid or not, if its chain could be read to the first entry.
+    found: Option<ThreadSnapshot>,
+    /// True if the lineage could be read to its end.
     pub whole_lineage: bool,
-    /// The leaf hashes of its entries, as far as they could be read, each behind that of the entry that it says it follows.
+    /// The leaf hashes of the readable entries, each after the hash of the entry before.
     pub(super) entries: Vec<(Option<Digest>, Digest)>,
 }
 
-/// A thread up to a commit; [`Proven`], its chain, signatures and lineage hold.
+/// A thread up to a commit. If [`Verified`], its chain, signatures and lineage are valid.
 #[derive(Clone, Debug)]
-pub struct Sound {
+pub struct ThreadSnapshot {
     /// The thread.
     pub thread: ThreadId,
     /// The commit of the last entry.
@@ -99,51 +101,59 @@ pub struct Sound {
     pub tree: Oid,
     /// The leaf hash of the last entry.
     pub last: Digest,
-    /// When the last entry was made.
+    /// The time of the last entry.
     pub at: Moment,
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: u64,
     /// The key that signed all of them.
     pub key: String,
     /// The checkpoints.
     pub trail: Trail,
-    /// The threads that it goes back to, the nearest first.
+    /// The threads that it descends from, the nearest first.
     pub lineage: Vec<Ancestor>,
 }
 
-/// A thread as it stands at one commit.
+/// A thread to verify at one commit.
 #[derive(Clone, Copy)]
 pub struct Standpoint<'a> {
-    /// Where its objects are.
+    /// The store that holds its objects.
     pub objects: &'a Store,
-    /// The repository that it is read for: what that may lack is not held against the thread.
+    /// The repository that wants the thread. If it is a partial clone, missing objects are no
+    /// contradiction.
     pub home: &'a Store,
     /// The thread.
     pub thread: &'a ThreadId,
-    /// The ref that it was found at; an empty one stands beside no log.
+    /// The ref where it was found; empty if no log can lie beside it.
     pub reference: &'a str,
-    /// Where it stands, or would if it were kept: a log of its key beside this place knows how far it went at least.
+    /// The ref where it is or would be stored. Logs of its key beside this place limit how short it
+    /// may be.
     pub place: &'a str,
     /// The commit of its last entry.
     pub tip: Oid,
 }
 
-/// What threads are held against.
-struct Table<'a> {
+#[derive(Clone, Copy)]
+struct Position<'a> {
+    thread: &'a ThreadId,
+    reference: &'a str,
+    /// The ref that decides which logs lie beside the thread.
+    place: &'a str,
+}
+
+/// The evidence to compare threads with.
+struct ThreadVerifier<'a> {
     store: &'a Store,
     /// The repository whose own refs count.
     home: &'a Store,
     logs: &'a Logs,
-    /// Asks the anchors.
+    /// Asks the external anchors.
     ask: AskThread<'a>,
     options: &'a Options,
-    /// Whether blobs may be elsewhere.
     lazy: bool,
-    /// Whether commits and trees may be elsewhere.
     shallow: bool,
 }
 
-/// Verifies the thread at `reference` against everything in the repository, and what places outside hold.
+/// Verifies the thread at `reference` against the repository and the answers of external anchors.
 pub fn thread(
     store: &Store,
     at_hand: ThreadsAtHand<'_>,
@@ -151,48 +161,62 @@ pub fn thread(
     reference: &str,
     options: &Options,
 ) -> Result<ThreadReport, Error> {
-    let walked = match resolve(store, reference) {
+    let chain = match resolve(store, reference) {
         Ok(Ok(tip)) => ThreadChain::read(store, thread, tip),
         Ok(Err(why)) => ThreadChain::unreadable(why),
         Err(error @ Error::NoSuchRun(_)) => return Err(at_hand.logs.remember_thread(error, thread, reference)),
         Err(error) => return Err(error),
     };
-    let table = Table { ask: at_hand.ask, ..Table::new(store, store, at_hand.logs, options) };
-    Ok(table.report(&walked, thread, (reference, reference)).0)
+    let verifier = ThreadVerifier { ask: at_hand.ask, ..ThreadVerifier::new(store, store, at_hand.logs, options) };
+    Ok(verifier.report(&chain, Position { thread, reference, place: reference }).0)
 }
 
-/// Verifies a thread as it stands at one commit, whichever ref leads there by now.
+/// Verifies a thread at one commit, wherever its ref points now.
 pub fn thread_at(at: &Standpoint<'_>, logs: &Logs, options: &Options) -> Examined {
-    let walked = ThreadChain::read(at.objects, at.thread, at.tip);
-    let table = Table::new(at.objects, at.home, logs, options);
-    let (report, lineage) = table.report(&walked, at.thread, (at.reference, at.place));
+    let chain = ThreadChain::read(at.objects, at.thread, at.tip);
+    let verifier = ThreadVerifier::new(at.objects, at.home, logs, options);
+    let position = Position { thread: at.thread, reference: at.reference, place: at.place };
+    let (report, lineage) = verifier.report(&chain, position);
     let whole_lineage = !lineage.verdict.incomplete;
-    let entries = walked.links.iter().map(|link| (link.entry.prev, link.hash)).collect();
-    Examined { found: found(walked, lineage, &report.signers), report, whole_lineage, entries }
+    let entries = chain.links.iter().map(|link| (link.entry.prev, link.hash)).collect();
+    Examined { found: found(chain, lineage, &report.signers), report, whole_lineage, entries }
 }
 
-/// Verifies what appending to a thread rests on: its chain up to `tip`, all signatures, its lineage.
-pub fn sound_thread(store: &Store, thread: &ThreadId, tip: Oid, options: &Options) -> Result<Proven<Sound>, Unsound> {
-    let walked = ThreadChain::read(store, thread, tip);
+/// Verifies what appending to a thread needs: its chain up to `tip`, all signatures, and its
+/// lineage.
+pub fn verified_thread(
+    store: &Store,
+    thread: &ThreadId,
+    tip: Oid,
+    options: &Options,
+) -> Result<Verified<ThreadSnapshot>, Unsound> {
+    let chain = ThreadChain::read(store, thread, tip);
     let logs = Logs::default();
-    let table =
-        Table { store, home: store, logs: &logs, ask: &no_place, options, lazy: is_partial(store), shallow: false };
-    let signature = signed(&walked, options);
-    let lineage = lineage::trace(&table, &walked);
-    let chain = walked.findings.clone().verdict(false, String::new);
-    let rows = [&chain, &signature.verdict, &lineage.verdict];
+    let verifier = ThreadVerifier {
+        store,
+        home: store,
+        logs: &logs,
+        ask: &no_place,
+        options,
+        lazy: is_partial(store),
+        shallow: false,
+    };
+    let signature = signed(&chain, options);
+    let lineage = lineage::trace(&verifier, &chain);
+    let chain_row = chain.findings.clone().verdict(false, String::new);
+    let rows = [&chain_row, &signature.verdict, &lineage.verdict];
     let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
     if let Some(verdict) = rows.iter().find(|verdict| verdict.state == State::Failed) {
         return Err(unsound(verdict.detail.clone()));
     }
-    let found = found(walked, lineage, &signature.signers);
-    found.map(Proven::new).ok_or_else(|| unsound("it has no entries that could be read".to_owned()))
+    let found = found(chain, lineage, &signature.signers);
+    found.map(Verified::new).ok_or_else(|| unsound("it has no readable entries".to_owned()))
 }
 
-/// Returns the thread that was walked, if it was walked from its first entry on and by one key.
-fn found(walked: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option<Sound> {
-    let (Some(last), [signer], false) = (walked.links.last(), signers, walked.cut) else { return None };
-    Some(Sound {
+/// Returns the thread if its chain is complete and has one key.
+fn found(chain: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Option<ThreadSnapshot> {
+    let (Some(last), [signer], false) = (chain.links.last(), signers, chain.cut) else { return None };
+    Some(ThreadSnapshot {
         thread: last.entry.about.thread()?.clone(),
         commit: last.commit,
         tree: last.tree,
@@ -200,18 +224,18 @@ fn found(walked: ThreadChain, lineage: Lineage, signers: &[SignerSeen]) -> Optio
         at: last.entry.at,
         entries: last.entry.seq + 1,
         key: signer.fingerprint.clone(),
-        trail: walked.trail,
+        trail: chain.trail,
         lineage: lineage.ancestors,
     })
 }
 
-/// Returns whether the verifier knows a key as good at a time, and refuses one that its own words speak against.
+/// Returns true if the verifier knows the key at that time, or a reason to distrust the key.
 pub fn knows_key(options: &Options, key: &str, at: Moment) -> Result<bool, String> {
     let (principal, distrust) = standing(options, key, at, None);
     distrust.map_or(Ok(principal.is_some() || options.own_key.as_deref() == Some(key)), |(_, why)| Err(why))
 }
 
-impl<'a> Table<'a> {
+impl<'a> ThreadVerifier<'a> {
     fn new(store: &'a Store, home: &'a Store, logs: &'a Logs, options: &'a Options) -> Self {
         let lazy = is_partial(home);
         Self {
@@ -225,27 +249,23 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn report(
-        &self,
-        walked: &ThreadChain,
-        thread: &ThreadId,
-        (reference, place): (&str, &str),
-    ) -> (ThreadReport, Lineage) {
-        let mut chain = walked.findings.clone();
+    fn report(&self, chain: &ThreadChain, position: Position<'_>) -> (ThreadReport, Lineage) {
+        let Position { thread, reference, .. } = position;
+        let mut flaws = chain.findings.clone();
         if !(reference.is_empty() || reference.ends_with(&format!("threads/{}", thread.encoded()))) {
-            chain.add(format!("the ref {reference} is not the place of thread {thread}"));
+            flaws.add(format!("the ref {reference} is not the place of thread {thread}"));
         }
-        let entries = counted(walked.links.len(), "entry", "entries");
-        let checkpoints = counted(walked.trail.checkpoints.len(), "checkpoint", "checkpoints");
-        let signature = signed(walked, self.options);
+        let entries = counted(chain.links.len(), "entry", "entries");
+        let checkpoints = counted(chain.trail.checkpoints.len(), "checkpoint", "checkpoints");
+        let signature = signed(chain, self.options);
         let (of_trust, mismatch) = (signature.distrust || signature.verdict.mismatch, signature.verdict.mismatch);
-        let lineage = lineage::trace(self, walked);
+        let lineage = lineage::trace(self, chain);
         let verdicts = ThreadRows {
-            chain: chain.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
+            chain: flaws.verdict(self.shallow, || format!("{checkpoints} in {entries}, hash-linked, no gaps")),
             signature: signature.verdict,
-            anchor: self.anchored(walked, thread, (reference, place)),
+            anchor: self.anchored(chain, position),
             lineage: lineage.verdict.clone(),
-            content: content::row(self, walked, &lineage),
+            content: content::row(self, chain, &lineage),
         };
         let incomplete = verdicts.iter().any(|verdict| verdict.incomplete);
         let rows = verdicts.map(Verdict::row);
@@ -258,7 +278,7 @@ impl<'a> Table<'a> {
             ..fails
         };
         let contradicts = contradicts.iter().any(|contradicts| *contradicts);
-        // Another key than was asked for is nothing against it.
+        // A key other than the expected one is no contradiction.
         let only_asked = mismatch && !contradicts && !fails.lineage;
         let report = ThreadReport {
             thread: thread.clone(),
@@ -266,9 +286,9 @@ impl<'a> Table<'a> {
             intact: failure.is_none(),
             failure: if only_asked { Some("mismatch") } else { failure },
             distrust: first.is_some() && !contradicts,
-            entries: walked.links.len() as u64,
-            checkpoints: walked.trail.checkpoints.len() as u64,
-            pinned_clock: walked.links.iter().any(|link| link.entry.pinned),
+            entries: chain.links.len() as u64,
+            checkpoints: chain.trail.checkpoints.len() as u64,
+            pinned_clock: chain.links.iter().any(|link| link.entry.pinned),
             rows,
             signers: signature.signers,
             lineage: lineage.ancestors.clone(),
@@ -277,120 +297,72 @@ impl<'a> Table<'a> {
     }
 }
 
-impl Table<'_> {
-    /// The row `anchor`: what logs here and places outside hold of the thread.
-    fn anchored(&self, walked: &ThreadChain, thread: &ThreadId, (reference, place): (&str, &str)) -> Verdict {
-        let last = anchor(walked, self.logs, thread, reference);
-        let at_hand = earlier::held(self, walked, (thread, place), last);
+impl ThreadVerifier<'_> {
+    /// The row `anchor`: the statements of logs and external anchors about the thread.
+    fn anchored(&self, chain: &ThreadChain, position: Position<'_>) -> Verdict {
+        let Position { thread, reference, .. } = position;
+        let at_hand = logs::row(self, chain, position);
         let is_copy = self.options.alone;
-        outside::held(walked, self.ask, (self.store, thread, reference, is_copy), at_hand)
+        outside::held(chain, self.ask, (self.store, thread, reference, is_copy), at_hand)
     }
 }
 
 impl Examined {
-    /// Returns the thread if nothing in it fails; with `accept_untrusted`, nothing but that a key is not to be trusted.
-    pub fn proven(self, accept_untrusted: bool) -> Result<Proven<Sound>, Unproven> {
+    /// Returns the thread if nothing fails. With `accept_untrusted`, distrusted keys are accepted.
+    pub fn proven(self, accept_untrusted: bool) -> Result<Verified<ThreadSnapshot>, Unproven> {
         match self.report.finding() {
             Some(finding) if !self.report.distrust => Err(Unproven::Tampered(finding)),
             Some(finding) if !accept_untrusted => Err(Unproven::Untrusted(finding)),
-            _ => self.found.map(Proven::new).ok_or(Unproven::Unread),
+            _ => self.found.map(Verified::new).ok_or(Unproven::Unread),
         }
     }
 }
 
-/// Why a thread that was examined is not gone on from.
+/// A reason why an examined thread cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unproven {
-    /// It does not hold: the first row that fails, and what it says.
+    /// A row fails: its name and text.
     Tampered(String),
-    /// It holds, but for a key that is not to be trusted.
+    /// Only a distrusted key fails it: the row's name and text.
     Untrusted(String),
-    /// Its chain could not be read to its first entry.
+    /// Its chain could not be read to the first entry.
     Unread,
 }
 
 impl ThreadReport {
-    /// Returns what the first row that fails says, behind its name.
+    /// Returns the name and the text of the first failed row.
     pub fn finding(&self) -> Option<String> {
         let row = self.rows.iter().find(|row| row.state == State::Failed)?;
         Some(format!("{}: {}", row.name, row.detail))
     }
 
-    /// Returns whether an adoption on the way here took in a key that its adopter did not know.
+    /// Returns true if an adoption in the lineage accepted an unknown key.
     pub fn accepted_unknown(&self) -> bool {
         self.lineage.iter().any(|ancestor| ancestor.accepted_unknown)
     }
 }
 
-/// The row `signature`: every entry signed, all by the key of the first, and by whom as far as the verifier knows.
-fn signed(walked: &ThreadChain, options: &Options) -> Signature {
-    let mut row = signatures(walked, options, "").row();
-    if walked.links.is_empty() {
+/// The row `signature`: every entry is signed by the key of the first, which the verifier does not
+/// distrust.
+fn signed(chain: &ThreadChain, options: &Options) -> Signature {
+    let mut row = signatures(chain, options, "").row();
+    if chain.links.is_empty() {
         row.verdict = Verdict::not_applicable("no entry could be read");
     }
     row
 }
 
-/// Judges every signature of a thread; `whose` stands before what is found.
-fn signatures(walked: &ThreadChain, options: &Options, whose: &str) -> Judged {
-    judge(walked.links.iter().map(Signed::of), Writers::of_thread(), whose, options, None)
+/// Judges every signature of a thread; `label` is the prefix of findings.
+fn signatures(chain: &ThreadChain, options: &Options, label: &str) -> Judged {
+    judge(chain.links.iter().map(Signed::of), Writers::First, label, options, None)
 }
 
-/// The log of the thread's key holds how far the thread went: one that is shorter now has lost its end, and a log that is broken
-/// may hide that it is.
-fn anchor(walked: &ThreadChain, logs: &Logs, thread: &ThreadId, reference: &str) -> Verdict {
-    if walked.cut {
-        return Verdict::not_applicable("the chain could not be read to its first entry");
-    }
-    let owner = walked.links.first().and_then(|link| link.signer.as_ref().ok());
-    let mut findings = Findings::default();
-    let (mut broken, mut unread) = (Vec::new(), None);
-    let (mut holds, mut notes) = (false, String::new());
-    for log in
-        logs.logs.iter().filter(|log| Some(&log.fingerprint) == owner || (log.is_own() && log.stands_beside(reference)))
-    {
-        // What the owner's log says no more could be how far the thread went.
-        let is_owners = Some(&log.fingerprint) == owner;
-        match log.complaint() {
-            Some(why) if is_owners => broken.push(why),
-            Some(why) => notes = format!("{notes}; {why}"),
-            None => {}
-        }
-        unread = unread.or_else(|| Some(format!("{}: {}", log.name, log.unread.as_ref().filter(|_| is_owners)?)));
-        let Some(said) = log.threads.get(thread) else { continue };
-        let place = usize::try_from(said.entries.saturating_sub(1)).unwrap_or(usize::MAX);
-        match walked.links.get(place) {
-            Some(link) if link.hash == said.last => holds = true,
-            Some(_) => findings.add(format!("{} holds another entry {place}", log.name)),
-            // A log that was fetched from elsewhere may be ahead of what was fetched of the thread.
-            None if !log.stands_beside(reference) => {
-                notes = format!("{notes}; {} knows of {} entries", log.name, said.entries);
-            }
-            None => findings.add(format!("{} holds {} entries: the last are gone", log.name, said.entries)),
-        }
-    }
-    if findings.first().is_some() {
-        return findings.verdict(false, String::new);
-    }
-    if !broken.is_empty() {
-        return Verdict::failed(broken.join("; ") + &notes);
-    }
-    if let Some(unread) = unread {
-        return Verdict::incomplete(unread + &notes);
-    }
-    if holds {
-        Verdict::ok(format!("local (detect){notes}"))
-    } else {
-        Verdict::not_applicable(format!("in no log{notes}"))
-    }
-}
-
-/// Why a thread must be neither continued nor adopted from.
+/// A reason why a thread must not be continued or adopted.
 #[derive(Debug, thiserror::Error)]
 #[error("thread {thread} does not verify: {finding}")]
 pub struct Unsound {
     /// The thread.
     pub thread: ThreadId,
-    /// The first thing that is wrong.
+    /// The first finding.
     pub finding: String,
 }

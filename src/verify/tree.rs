@@ -1,7 +1,7 @@
-//! What one entry changed in the tree, held against what it may change.
+//! The changes that one entry made to the tree, compared with the changes it may make.
 //!
-//! Two trees are compared by walking only the folders whose ids differ, and only into folders that the entry accounts for,
-//! so that neither the number of items nor a tree that was built to be endless costs anything.
+//! The comparison reads only folders whose ids differ and that the entry may change. So neither the
+//! number of items nor a maliciously deep tree costs time.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -15,28 +15,26 @@ use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects};
 
-/// More changed paths than this are not listed: no entry accounts for so many.
-const MOST: usize = 100_000;
+/// The most changed paths that are listed. No entry changes so many.
+const MAX_PATHS: usize = 100_000;
 
-/// More problems than this are counted, not listed.
-const SHOWN: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 
-/// A folder whose path has more bytes than this is not looked into: no path of ours is nearly as long.
-const LONGEST: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
-/// The bytes of listed changes that are kept at once, of however many entries.
-const KEPT: usize = 16 << 20;
+/// The size of changes that are in memory at once, for all entries together.
+const MAX_CHANGE_BYTES: usize = 16 << 20;
 
-/// The paths that one entry accounts for.
+/// The paths that an entry may change.
 #[derive(Default)]
-pub(super) struct Accounted {
-    /// Paths that hold a blob afterwards; which one, where the entry says so.
+pub(super) struct AllowedChanges {
+    /// The paths that hold a blob afterwards, with its id if the entry states it.
     pub(super) set: BTreeMap<String, Option<Oid>>,
-    /// Paths, or folders with a slash at the end, that may go.
-    go: Vec<String>,
+    /// The paths that may be removed. A final slash marks a folder.
+    removable: Vec<String>,
 }
 
-impl Accounted {
+impl AllowedChanges {
     /// Derives the paths from the entry alone.
     pub(super) fn by(entry: &Entry, layout: Layout, objects: &Objects) -> Self {
         let mut paths = Self::default();
@@ -53,12 +51,11 @@ impl Accounted {
                 }
             }
             Event::ItemFired(e) => {
-                paths.set.insert(layout.state(&e.item), None);
-                paths.set.insert(layout.manifest(&e.item), None);
+                paths.set.extend([layout.state(&e.item), layout.manifest(&e.item)].map(|path| (path, None)));
             }
             Event::ItemReconciled(e) => {
                 paths.set.insert(layout.state(&e.item), None);
-                paths.go = layout.products(&e.item).collect();
+                paths.removable = layout.products(&e.item).collect();
                 for (key, product) in &e.products {
                     paths.set.insert(layout.product(&e.item, key), Some(product.oid));
                 }
@@ -76,10 +73,9 @@ impl Accounted {
                 paths.set.extend(e.items.keys().map(|item| (layout.definition(item), None)));
                 paths.set.extend(e.pipelines.values().map(|digest| (format::pipeline_path(*digest), None)));
             }
-            Event::DocumentWritten(e) => {
-                paths.set.insert(format::document_path(&e.name), Some(e.oid));
-            }
-            // The trees of threads and archives follow from their entries; they are not walked like this.
+            Event::DocumentWritten(e) => paths.set.extend([(format::document_path(&e.name), Some(e.oid))]),
+            // The trees of threads and archives follow from their entries, and are compared
+            // elsewhere.
             Event::RunAdmitted(_)
             | Event::RunConcluded(_)
             | Event::RunClosed(_)
@@ -91,72 +87,77 @@ impl Accounted {
             | Event::ThreadRolledBack(_)
             | Event::ThreadResumed(_)
             | Event::ArchiveAdded(_) => {}
-            Event::LogSubmitted(_) | Event::LogSealed(_) | Event::LogThread(_) => {
-                let oid = Record::of(entry).and_then(|record| objects.hash(gix::objs::Kind::Blob, &record.canonical()));
-                paths.set.extend(log_record::path(&entry.about).map(|path| (path, oid)));
-            }
-            Event::LogDecided(e) => {
-                let oid = objects.hash(gix::objs::Kind::Blob, &e.canonical());
-                paths.set.extend(entry.about.run().map(|run| (format::decided_path(run, &e.item), oid)));
-            }
-            Event::LogWritten(e) => {
-                paths.set.extend(entry.about.run().map(|run| (format::written_path(run, &e.name), Some(e.oid))));
-            }
+            Event::LogSubmitted(_)
+            | Event::LogSealed(_)
+            | Event::LogThread(_)
+            | Event::LogDecided(_)
+            | Event::LogWritten(_) => paths.set.extend(log_path(entry, objects)),
         }
         paths
     }
 
-    fn may_go(&self, path: &str) -> bool {
-        self.go.iter().any(|go| path == go || (go.ends_with('/') && path.starts_with(go.as_str())))
+    fn may_remove(&self, path: &str) -> bool {
+        self.removable
+            .iter()
+            .any(|to_remove| path == to_remove || (to_remove.ends_with('/') && path.starts_with(to_remove.as_str())))
     }
 
-    /// Whether anything below the folder `dir`, which ends with a slash, is accounted for.
+    /// Returns true if the entry may change a path below the folder `dir`, which ends with a slash.
     fn reaches(&self, dir: &str) -> bool {
         let next = self.set.range(dir.to_owned()..).next();
         next.is_some_and(|(path, _)| path.starts_with(dir))
-            || self.go.iter().any(|go| go.starts_with(dir) || (go.ends_with('/') && dir.starts_with(go.as_str())))
+            || self.removable.iter().any(|to_remove| {
+                to_remove.starts_with(dir) || (to_remove.ends_with('/') && dir.starts_with(to_remove.as_str()))
+            })
     }
 }
 
-/// What one entry changed.
+/// Returns the path that an entry of a log sets, with its blob.
+fn log_path(entry: &Entry, objects: &Objects) -> Option<(String, Option<Oid>)> {
+    let blob = |bytes: &[u8]| objects.hash(gix::objs::Kind::Blob, bytes);
+    match &entry.event {
+        Event::LogDecided(e) => Some((format::decided_path(entry.about.run()?, &e.item), blob(&e.canonical()))),
+        Event::LogWritten(e) => Some((format::written_path(entry.about.run()?, &e.name), Some(e.oid))),
+        _ => {
+            let record = Record::of(entry).and_then(|record| blob(&record.canonical()));
+            Some((log_record::path(&entry.about)?, record))
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Changes {
-    /// The accounted paths that changed: the blob there now, or none.
+    /// The allowed paths that changed, with the blob that is there now.
     pub(super) paths: Vec<(String, Option<Oid>)>,
-    /// What the entry does not account for.
+    /// The changes that the entry does not account for.
     pub(super) problems: Problems,
-    /// Folders that could not be read, each with a slash at the end but for the tree itself.
+    /// The unreadable folders, each with a final slash except the root.
     pub(super) faults: Vec<(String, Fault)>,
 }
 
-/// What is wrong with a tree.
 #[derive(Default)]
 pub(super) struct Problems {
-    /// The first of it.
     pub(super) shown: Vec<String>,
-    /// How much there is.
     pub(super) count: usize,
 }
 
-/// The room for changes that are looked at before it is their turn.
+/// A memory budget for changes that are computed ahead.
 #[derive(Default)]
-pub(super) struct Room(AtomicUsize);
+pub(super) struct ChangeBudget(AtomicUsize);
 
-impl Room {
-    /// Returns whether there is any.
-    pub(super) fn left(&self) -> bool {
-        self.0.load(Relaxed) < KEPT
+impl ChangeBudget {
+    pub(super) fn is_left(&self) -> bool {
+        self.0.load(Relaxed) < MAX_CHANGE_BYTES
     }
 
-    /// Counts changes that are kept.
-    pub(super) fn take(&self, changes: Changes) -> Changes {
+    pub(super) fn count(&self, changes: Changes) -> Changes {
         let bytes = changes.paths.iter().map(|path| size_of_val(path) + path.0.len()).sum();
         self.0.fetch_add(bytes, Relaxed);
         changes
     }
 }
 
-/// What the tree holds at a path after an entry.
+/// The content of a path after an entry.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Slot {
     /// Nothing.
@@ -164,12 +165,11 @@ pub(super) enum Slot {
     Nothing,
     /// A blob.
     Blob(Oid),
-    /// What cannot be told, since a folder on the way cannot be read.
+    /// Unknown, because a parent folder cannot be read.
     Unread(Fault),
 }
 
 impl Slot {
-    /// Returns the blob that is there.
     pub(super) fn blob(&self) -> Option<Oid> {
         match self {
             Self::Blob(oid) => Some(*oid),
@@ -177,13 +177,13 @@ impl Slot {
         }
     }
 
-    /// Reads the blob, which may be elsewhere if the repository is a partial clone, and has at most so many bytes; none where there
-    /// is nothing.
+    /// Reads a blob of at most `most` bytes, which may be missing in a partial clone; returns
+    /// `None` if there is none.
     pub(super) fn read(&self, objects: &Objects, lazy: bool, most: u64) -> Option<Result<Vec<u8>, Fault>> {
         self.read_with(lazy, |oid| objects.read_of(oid, gix::objs::Kind::Blob, most))
     }
 
-    /// Reads the blob like [`Slot::read`], by a function.
+    /// Reads the blob with a function, like [`Slot::read`].
     pub(super) fn read_with(
         &self,
         lazy: bool,
@@ -197,27 +197,27 @@ impl Slot {
     }
 }
 
-/// Compares the tree after an entry with the one before it.
-pub(super) fn changes(objects: &Objects, old: Option<Oid>, new: Oid, accounted: &Accounted) -> Changes {
+/// Compares the tree after an entry with the tree before it.
+pub(super) fn changes(objects: &Objects, old: Option<Oid>, new: Oid, allowed: &AllowedChanges) -> Changes {
     let mut changes = Changes::default();
     if old != Some(new) {
-        TreeWalk { objects, accounted, out: &mut changes }.folder(old, Some(new), "");
+        TreeWalk { objects, allowed, out: &mut changes }.folder(old, Some(new), "");
     }
     changes
 }
 
 struct TreeWalk<'a> {
     objects: &'a Objects,
-    accounted: &'a Accounted,
+    allowed: &'a AllowedChanges,
     out: &'a mut Changes,
 }
 
 impl TreeWalk<'_> {
     fn folder(&mut self, old: Option<Oid>, new: Option<Oid>, dir: &str) {
-        if self.out.paths.len() + self.out.problems.count > MOST {
+        if self.out.paths.len() + self.out.problems.count > MAX_PATHS {
             return;
         }
-        if dir.len() > LONGEST {
+        if dir.len() > MAX_PATH_BYTES {
             return self.problem("a folder that is deeper than any path".to_owned());
         }
         let (before, after) = match (self.read(old), self.read(new)) {
@@ -246,7 +246,7 @@ impl TreeWalk<'_> {
         }
     }
 
-    /// Both nodes, where there are two, have the same name and are both folders or both not.
+    /// If there are two nodes, they have the same name and type.
     fn node(&mut self, old: Option<&Node>, new: Option<&Node>, dir: &str) {
         let Some(node) = new.or(old) else { return };
         let Ok(name) = std::str::from_utf8(node.name) else {
@@ -255,18 +255,18 @@ impl TreeWalk<'_> {
         let path = format!("{dir}{name}");
         if node.is_tree() {
             let below = path + "/";
-            if !self.accounted.reaches(&below) {
+            if !self.allowed.reaches(&below) {
                 return self.problem(below);
             }
             return self.folder(old.map(Node::oid), new.map(Node::oid), &below);
         }
         let Some(new) = new else {
-            if self.accounted.may_go(&path) && !self.accounted.set.contains_key(&path) {
+            if self.allowed.may_remove(&path) && !self.allowed.set.contains_key(&path) {
                 return self.out.paths.push((path, None));
             }
             return self.problem(format!("{path} (removed)"));
         };
-        match self.accounted.set.get(&path) {
+        match self.allowed.set.get(&path) {
             None => self.problem(path),
             Some(_) if new.mode != b"100644" => {
                 self.problem(format!("{path} (mode {})", String::from_utf8_lossy(new.mode)));
@@ -282,7 +282,7 @@ impl TreeWalk<'_> {
     fn problem(&mut self, problem: String) {
         let problems = &mut self.out.problems;
         problems.count += 1;
-        if problems.shown.len() < SHOWN {
+        if problems.shown.len() < MAX_PROBLEMS {
             problems.shown.push(cut(problem));
         }
     }
@@ -303,7 +303,7 @@ impl Node<'_> {
         Oid(gix::ObjectId::from_bytes_or_panic(self.oid))
     }
 
-    /// Git's order: folders sort as if a slash followed their name. No name holds one.
+    /// Git's order: folders sort as if their name ended with a slash.
     fn cmp(&self, other: &Self) -> Ordering {
         let both = self.name.len().min(other.name.len());
         let next = |node: &Self| node.name.get(both).copied().or(node.is_tree().then_some(b'/'));
@@ -311,15 +311,15 @@ impl Node<'_> {
     }
 }
 
-/// Returns mode and id of each node of a tree; none if its bytes are not those that git writes.
+/// Returns mode and id of each node of a tree, or `None` if git would not write it like this.
 pub(super) fn nodes(bytes: &[u8], oid: Oid) -> Option<Vec<(&[u8], Oid)>> {
     Some(parse(bytes, Some(oid))?.iter().map(|node| (node.mode, node.oid())).collect())
 }
 
-/// Reads a tree's bytes; none if they are not those that git writes.
+/// Parses a tree; returns `None` if git would not write it like this.
 fn parse(bytes: &[u8], oid: Option<Oid>) -> Option<Vec<Node<'_>>> {
     let width = oid.map_or(0, |oid| oid.0.as_slice().len());
-    // A folder of folders with short names, the most there can be of, so that the list need not grow.
+    // The shortest node, so that the list need not grow.
     let shortest = "40000 aa".len() + 1 + width;
     let mut nodes: Vec<Node<'_>> = Vec::with_capacity(bytes.len() / shortest + 1);
     let mut rest = bytes;

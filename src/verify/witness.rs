@@ -1,4 +1,4 @@
-//! What places outside the repository are asked about a run, and what they answer. Nothing is asked here.
+//! The questions to external anchors about a run, and their answers. This module does no I/O.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -11,30 +11,30 @@ use crate::model::time::Moment;
 
 use super::{Guarantee, Logs};
 
-/// What a place outside is asked about.
+/// A question to an external anchor.
 pub struct Question<'a> {
-    /// Where the run lies; of a proof, nowhere.
+    /// The repository of the run, or `None` for a proof.
     pub store: Option<&'a Store>,
     /// The run.
     pub run: &'a RunId,
-    /// The fingerprints of its writers, as entry 0 says.
+    /// The fingerprints of its writers, as entry 0 states them.
     pub writers: &'a [String],
-    /// Those of all keys that the verifier knows: any of them may have made another run of this name.
+    /// The fingerprints of all known keys. Any of them may have made another run with this id.
     pub known: &'a [String],
-    /// The root over its entries, recomputed; none for a run that is not sealed.
+    /// The recomputed root over the entries, if the run is sealed.
     pub root: Option<Digest>,
-    /// How git names objects where the run lies: `sha1` or `sha256`.
+    /// The object format of the run: `sha1` or `sha256`.
     pub object_format: &'a str,
 }
 
 impl Question<'_> {
-    /// Returns the keys that are asked about, each once: the run's writers, and all that the verifier knows.
+    /// Returns the writers and the known keys, each once.
     pub fn keys(&self) -> BTreeSet<&str> {
         self.writers.iter().chain(self.known).map(String::as_str).collect()
     }
 }
 
-/// What a place outside holds of a run's seal.
+/// The seal of a run, as an anchor holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
     /// The root.
@@ -53,7 +53,7 @@ impl From<&LogSealed> for Seal {
     }
 }
 
-/// A seal that a place outside holds.
+/// A seal that an external anchor holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The fingerprint of the key under which it is held.
@@ -62,100 +62,101 @@ pub struct Held {
     pub seal: Seal,
 }
 
-/// What a place outside answered.
+/// The answer of an external anchor, with its properties.
 pub struct Witness {
-    /// The name that the verifier's configuration gives to it.
+    /// The name in the verifier's configuration.
     pub anchor: String,
-    /// What kind of place it is: `git`, `s3`, `rfc3161`.
+    /// The kind: `git`, `s3`, `rfc3161`.
     pub kind: &'static str,
-    /// How strong its word is: as the verifier's configuration states it, and not more than was checked.
+    /// The strength in the configuration, but at most what was checked.
     pub guarantee: Guarantee,
-    /// Since when it holds what it holds, by its own clock.
+    /// The time since when it holds its evidence, by its own clock.
     pub since: Option<Moment>,
-    /// What a reader should know besides.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
-    /// Its word.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// The word of a place outside.
+/// The answer of an external anchor.
 pub enum Answer {
-    /// The logs that lie there; those of the keys that were asked about count, each read and checked like one that lies here.
+    /// Its logs. The logs of keys in the question count, and are checked like local logs.
     Logs(Vec<Rc<Logs>>),
-    /// What it holds of the run's seal under each of these keys, perhaps nothing.
+    /// The run's seal under each key; may be empty.
     Seals(Vec<Held>),
-    /// When the root was there at the latest, by a time-stamping authority's word; or why nothing says so.
+    /// The earliest time at which a time-stamping authority saw the root, or the reason why there
+    /// is none.
     Time(Result<Moment, String>),
-    /// It could not be asked, or gave no answer that can be understood.
+    /// No usable answer, with the reason.
     None(String),
 }
 
-/// Asks every place outside that the verifier configured.
+/// Asks every configured external anchor.
 pub type Ask<'a> = &'a dyn Fn(&Question<'_>) -> Vec<Witness>;
 
-/// Asks nobody outside.
-pub fn nobody(_: &Question<'_>) -> Vec<Witness> {
+/// Asks no external anchor.
+pub fn ask_none(_: &Question<'_>) -> Vec<Witness> {
     Vec::new()
 }
 
-/// What a run is held against besides itself.
+/// The logs and anchors to compare a run with.
 pub struct AtHand<'a> {
     /// The logs.
     pub logs: &'a Logs,
-    /// The places outside.
+    /// The external anchors.
     pub ask: Ask<'a>,
 }
 
 impl<'a> AtHand<'a> {
-    /// Logs alone, without any place outside.
+    /// Returns logs without external anchors.
     pub fn logs(logs: &'a Logs) -> Self {
-        Self { logs, ask: &nobody }
+        Self { logs, ask: &ask_none }
     }
 }
 
-/// What a time-stamping authority says of a run.
+/// The statement of a time-stamping authority about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed {
-    /// Its name in the verifier's configuration.
+    /// The name in the verifier's configuration.
     pub authority: String,
-    /// When the run's root was there at the latest; or why nothing says so.
+    /// The earliest time at which it saw the root, or the reason why there is none.
     pub at: Result<Moment, String>,
-    /// What that time contradicts, in a sentence.
+    /// The contradiction to another date, in a sentence.
     pub contradiction: Option<String>,
 }
 
-/// How an anchor stands to a run.
+/// The answer of an anchor about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchored {
-    /// Its name in the verifier's configuration; `local` for the logs at hand.
+    /// The name in the verifier's configuration; `local` for the logs at hand.
     pub name: String,
-    /// What kind of place it is: `local`, `git`, `s3`.
+    /// The kind: `local`, `git`, `s3`.
     pub kind: &'static str,
-    /// How strong its word is.
+    /// The strength.
     pub guarantee: Guarantee,
-    /// What it says.
+    /// The state.
     pub standing: Standing,
-    /// One line for people.
+    /// One line of text.
     pub detail: String,
-    /// Since when it holds the run, by its own clock.
+    /// The time since when it holds the run, by its own clock.
     pub since: Option<Moment>,
 }
 
-/// What an anchor says of a run.
+/// The state of an anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It holds the run's seal, and the same one.
+    /// It holds the run's seal.
     Holds,
     /// It does not hold the seal.
     Missing,
-    /// It could not be asked, or what it holds could not be read to its end.
+    /// It did not answer, or its evidence is incomplete.
     Unreachable,
     /// It holds something else.
     Differs,
 }
 
 impl Standing {
-    /// Returns the word that answers use.
+    /// Returns the word in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -167,7 +168,7 @@ impl Standing {
 }
 
 impl Anchored {
-    /// Returns the anchor in a few words: `local (detect)`, `vault: s3 (external-immutable)`.
+    /// Describes the anchor: `local (detect)`, `vault: s3 (external-immutable)`.
     pub(super) fn label(&self) -> String {
         let guarantee = self.guarantee.as_str();
         match self.kind {
@@ -177,5 +178,5 @@ impl Anchored {
     }
 }
 
-/// The name and the kind of the anchor that is always there: the logs at hand.
+/// The name and kind of the anchor that always exists: the logs at hand.
 pub const LOCAL: &str = "local";

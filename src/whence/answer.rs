@@ -16,7 +16,7 @@ use crate::model::plan::Item;
 use crate::model::printable;
 use crate::model::reused::Reused;
 use crate::model::time::Moment;
-use crate::run::Vetted;
+use crate::run::VerifiedRun;
 
 use super::Error;
 use super::judge::{Finding, How, Judge, Maker, Verdict};
@@ -258,7 +258,7 @@ impl ItemShown {
 }
 
 impl Made {
-    fn of(run: &Vetted, id: &ItemId, judge: &Judge<'_>) -> Result<Option<Self>, Error> {
+    fn of(run: &VerifiedRun, id: &ItemId, judge: &Judge<'_>) -> Result<Option<Self>, Error> {
         let ended = run.links.iter().rev().find_map(|link| match &link.entry.event {
             Event::ItemReconciled(e) if e.item == *id && e.status == Outcome::Done => Some((&link.entry, e)),
             _ => None,

@@ -9,7 +9,7 @@ use crate::git::aside::Aside;
 use crate::git::{checked, history, store};
 use crate::model::causes;
 use crate::model::digest::Oid;
-use crate::run::{Vetted, target};
+use crate::run::{VerifiedRun, target};
 use crate::verify::Gate;
 
 use super::Error;
@@ -33,7 +33,7 @@ pub(super) struct Known {
     /// The trust in it.
     pub(super) standing: Standing,
     /// The run, unless it was rejected.
-    pub(super) run: Option<Rc<Vetted>>,
+    pub(super) run: Option<Rc<VerifiedRun>>,
     /// Notes for the reader.
     cautions: Vec<String>,
 }
@@ -192,12 +192,12 @@ pub(super) struct Placed {
 
 fn judged(gate: &Gate<'_>, lying: &Lying) -> Result<Known, String> {
     let admitted = gate.admit(&lying.run, &lying.reference).map_err(|barred| chain(&barred))?;
-    let standing = match admitted.strangers() {
+    let standing = match admitted.strangers.as_slice() {
         [] => Standing::Proven,
         keys => Standing::Stranger(keys.join(", ")),
     };
-    let run = Vetted::read(gate.store, &admitted).map_err(|error| chain(&error))?;
-    let cautions = admitted.cautions().to_vec();
+    let run = VerifiedRun::read(gate.store, &admitted).map_err(|error| chain(&error))?;
+    let cautions = admitted.cautions.to_vec();
     Ok(Known { at: lying.clone(), standing, run: Some(Rc::new(run)), cautions })
 }
 

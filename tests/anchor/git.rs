@@ -141,7 +141,7 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     assert_eq!(claim(&env, &[]), "tamper-detecting");
     let said = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
     assert!(
-        said.contains("✗ MISMATCH") && said.contains("nobody can rewrite: your signers do not name the key SHA256:")
+        said.contains("✗ MISMATCH") && said.contains("cannot be rewritten: your signers do not name the key SHA256:")
     );
     know(&env);
     assert_eq!(claim(&env, &[]), "tamper-evident");
@@ -150,7 +150,7 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     // A key that the verifier does not know, or an anchor that was not asked, allows no such claim.
     assert_eq!(claim(&env, &["--anchor", "local"]), "tamper-detecting");
     let said = env.handoff(["verify", "--require", "tamper-evident", "--anchor", "local", RUN]).exit(3).stdout;
-    assert!(said.contains("nobody can rewrite: what holds the run is detect\n"), "{said}");
+    assert!(said.contains("cannot be rewritten: the strongest guarantee is detect\n"), "{said}");
     env.git(["config", "--unset", "handoff.signers"]).success();
     env.git(["config", "handoff.signingKey", ""]).success();
     assert_eq!(claim(&env, &[]), "tamper-detecting");

@@ -58,7 +58,7 @@ fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
             ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
         }
         let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-        assert!(said.contains("✗ handoff") && said.contains("goes on otherwise"), "{said}");
+        assert!(said.contains("✗ handoff") && said.contains("another entry follows the one before"), "{said}");
     }
 }
 
@@ -90,7 +90,7 @@ fn a_spoilt_copy_says_nothing_against_a_whole_one() {
     // Where there is none but that, it is not the same.
     ground.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-    assert!(said.contains("is here and is not the same"), "{said}");
+    assert!(said.contains("is here, but different"), "{said}");
     assert!(said.contains("1 here and not proven"), "{said}");
 }
 
@@ -144,7 +144,7 @@ fn a_thread_that_its_key_told_anew_speaks_against_what_was_taken() {
     ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
     fetch(&ground, "threads/login");
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-    assert!(said.contains("✗ handoff") && said.contains("its key told it anew: entry 1 is another"), "{said}");
+    assert!(said.contains("✗ handoff") && said.contains("its key signed another chain: entry 1 is another"), "{said}");
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn a_first_checkpoint_that_its_key_told_anew_speaks_against_what_was_taken() {
     ground.env.write("state.json", &json!({ "step": 2 }).to_string());
     ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-    assert!(said.contains("✗ handoff") && said.contains("its key told it anew: entry 0 is another"), "{said}");
+    assert!(said.contains("✗ handoff") && said.contains("its key signed another chain: entry 0 is another"), "{said}");
     // A thread of that name by another key is another thread.
     ground.env.shell("repo", clear).success();
     ground.env.git(["config", "handoff.signingKey", ""]).success();
     ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
     let said = ground.env.handoff(["verify", "build"]).stdout;
-    assert!(!said.contains("told it anew"), "{said}");
+    assert!(!said.contains("signed another chain"), "{said}");
 }

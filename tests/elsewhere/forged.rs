@@ -155,10 +155,10 @@ fn what_it_did_not_hand_over_does_not_hold() {
     type Bend = (&'static str, fn(&Lab, &mut Story), &'static str, &'static str);
     let bends: [Bend; 11] = [
         ("no evidence", |_, s| s.evidence = None, "handoff", "not in the tree"),
-        ("none that can be read", |_, s| s.evidence = Some(b"{}".to_vec()), "handoff", "is none"),
+        ("none that can be read", |_, s| s.evidence = Some(b"{}".to_vec()), "handoff", "is not valid"),
         ("other evidence", |_, s| s.digest = Some(Digest::of(b"x")), "handoff", "is not what the entry names"),
-        ("other bytes", |lab, s| s.product = product(lab, b"else"), "handoff", "did not hand that over"),
-        ("a size that is not theirs", |_, s| s.product.size = 7, "handoff", "did not hand that over"),
+        ("other bytes", |lab, s| s.product = product(lab, b"else"), "handoff", "does not have that product"),
+        ("a size that is not theirs", |_, s| s.product.size = 7, "handoff", "does not have that product"),
         (
             "another item's",
             |lab, s| s.evidence = Some(proof(lab, "other").canonical()),
@@ -202,7 +202,7 @@ fn evidence_of_many_products_is_read_once() {
 fn a_long_name_is_cut() {
     let name = "x".repeat(1 << 20);
     let report = told(&Lab::new(), |_, s| s.name = name);
-    assert_fails(&report, "handoff", "names no product");
+    assert_fails(&report, "handoff", "its name is not that of a product");
     let text = report.to_text(false);
     assert!(text.len() < 20_000, "{} bytes", text.len());
 }
@@ -240,7 +240,7 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
         let lab = Lab::new();
         lab.finish(taking(&lab, |_, _| {}));
         spoil(&lab);
-        assert_fails(&lab.verify(), "handoff", "is here and is not the same");
+        assert_fails(&lab.verify(), "handoff", "is here, but different");
     }
 }
 
@@ -304,11 +304,11 @@ fn of_thread(by: u8, bend: impl Fn(&Lab, &mut Entry, &mut Oid)) -> Report {
 fn what_is_no_entry_of_a_thread_does_not_hold() {
     assert_intact(&of_thread(1, |_, _, _| {}));
     let report = of_thread(1, |_, entry, _| entry.prev = None);
-    assert_fails(&report, "handoff", "stands in no thread");
+    assert_fails(&report, "handoff", "is not an entry of a thread");
     let report = of_thread(1, |_, entry, _| entry.seq = 0);
-    assert_fails(&report, "handoff", "stands in no thread");
+    assert_fails(&report, "handoff", "is not an entry of a thread");
     let report = of_thread(1, |lab, _, tree| *tree = lab.git(&["write-tree"]).parse().unwrap());
-    assert_fails(&report, "handoff", "stands in no thread");
+    assert_fails(&report, "handoff", "is not an entry of a thread");
     let report = of_thread(1, |_, entry, _| entry.about = ThreadId::parse("logon").unwrap().into());
     assert_fails(&report, "handoff", "another thread's");
 }

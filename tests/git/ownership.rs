@@ -174,7 +174,7 @@ fn what_root_left_in_a_users_repository_is_named() {
     };
     assert_output!(as_user(&["key"]), @r#"
     ------- stderr -------
-    error: the signing key $TEST/repo/.git/handoff/signing_key could not be read
+    error: cannot read the signing key $TEST/repo/.git/handoff/signing_key
     caused by: Permission denied (os error 13)
     hint: sudo chown -R "$(id -u)" $TEST/repo/.git/handoff   # a command of another user left files there
     [exit status: 1]

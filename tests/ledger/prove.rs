@@ -7,7 +7,7 @@ use git_handoff::model::plan::ProductKey;
 use git_handoff::model::proof::Proof;
 use git_handoff::model::time::Moment;
 use git_handoff::verify::{
-    Answer, Ask, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, State, Witness, nobody,
+    Answer, Ask, AtHand, Beside, Guarantee, Held, Logs, Options, Question, Report, Seal, State, Witness, ask_none,
     verify_proof,
 };
 use serde_json::Value;
@@ -103,7 +103,7 @@ fn a_sealed_run_is_proven_to_have_gone_on_from_each_of_its_entries() {
             (said.head.size, said.head.root, said.known),
             (since + 1, proof.since.as_ref().unwrap().root, false)
         );
-        assert!(report.row("root").unwrap().detail.contains("hold it against the root that you noted"));
+        assert!(report.row("root").unwrap().detail.contains("compare it with the root that you noted"));
         let known = check_with(&proof, Beside { since_root: Some(noted.root), ..Beside::default() }, &lab.options());
         assert_eq!(known.intact, since + 1 == noted.size, "{}", known.to_text(false));
         assert_eq!(known.since.unwrap().known, known.intact);
@@ -184,7 +184,7 @@ fn a_key_that_was_revoked_later_still_proves_what_an_anchor_held_before() {
         verify_proof(&proof, Beside::default(), &revoked(since), &AtHand { logs: &logs, ask }).intact
     };
     assert!(intact("2026-06-06T00:00:00.000Z", &ask));
-    assert!(!intact("2026-06-04T12:00:00.000Z", &ask) && !intact("2026-06-06T00:00:00.000Z", &nobody));
+    assert!(!intact("2026-06-04T12:00:00.000Z", &ask) && !intact("2026-06-06T00:00:00.000Z", &ask_none));
 }
 
 #[test]
@@ -312,10 +312,10 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     assert_eq!(known["since"]["known"], true);
     let other = sealed["root"].as_str().unwrap();
     let said = env.handoff(["verify", "--proof", "../grown.json", "--since-root", other]).exit(3).stdout;
-    assert!(said.contains(&format!("✗ root       it goes on from {noted}, and you gave {other}")), "{said}");
+    assert!(said.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{said}");
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
     let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
-    assert!(said.contains("✗ root       the proof says nothing of an earlier root"), "{said}");
+    assert!(said.contains("✗ root       the proof is not about an earlier root"), "{said}");
     // Every requirement is reported.
     for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
         let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);

@@ -61,7 +61,7 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     ground.env.handoff_in("home", ["verify", "--proof", "proof.json"]).success();
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/r"]).success();
     let said = bob(&ground, &["verify", "r2"]).success();
-    assert!(said.contains("continues r (") && said.contains("not here; its signed entries stand for it"), "{said}");
+    assert!(said.contains("continues r (") && said.contains("not here; proven by its signed entries"), "{said}");
     let said = bob(&ground, &["lineage", "r2/ship"]).success();
     assert!(said.contains("not here; its signed entries are sealed with the run"), "{said}");
 }

@@ -9,7 +9,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Event, ItemDecided, Role};
 use git_handoff::model::proof::Proof;
 use git_handoff::verify::{
-    AtHand, Beside, Logs, Options, Report, Signers, State, Word, said as read_statement, verify_proof,
+    AtHand, Beside, Logs, Options, Report, Signers, State, Voucher, read_statement, verify_proof,
 };
 use serde_json::json;
 
@@ -57,7 +57,7 @@ fn a_decision_with_its_statement_is_that_of_the_key_that_made_it() {
     let proof = sealed(&lab, &bob, |_| {});
     let report = check(&proof, &knowing(&lab.signer, &bob));
     assert!(report.intact && report.headline == "PROVEN", "{}", report.to_text(false));
-    assert_eq!(report.decisions[0].word, Word::Own);
+    assert_eq!(report.decisions[0].voucher, Voucher::Decider);
     let text = report.to_text(false);
     assert!(text.contains("✓ decided    sign-off approved by bob@example.com\n"), "{text}");
     assert_eq!(
@@ -75,14 +75,14 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     let report = check(&proof, &options);
     assert!(report.intact, "{}", report.to_text(false));
     let by = bob.fingerprint();
-    assert_eq!(report.decisions[0].word, Word::Sealer(ada.clone()));
+    assert_eq!(report.decisions[0].voucher, Voucher::Sealer(ada.clone()));
     assert!(report.signers.iter().all(|signer| signer.fingerprint == ada), "{:?}", report.signers);
     let text = report.to_text(false);
     let line = format!(
-        "─ decided    sign-off approved by the word of who sealed, ada@example.com: nothing here is signed by {by}\n"
+        "─ decided    sign-off approved according to the key that sealed, ada@example.com: nothing here is signed by {by}\n"
     );
     assert!(text.contains(&line) && !text.contains("bob@example.com"), "{text}");
-    let row = format!("; that sign-off was approved is the word of who sealed: nothing here is signed by {by}");
+    let row = format!("; that sign-off was approved is a claim of the key that sealed: nothing here is signed by {by}");
     assert!(report.row("signature").unwrap().detail.ends_with(&row), "{text}");
     let said = json!([{ "item": "sign-off", "decision": "approved", "by": by, "signed": false, "onWordOf": ada }]);
     assert_eq!(report.to_json()["decisions"], said);
@@ -95,8 +95,8 @@ fn a_decision_without_its_statement_is_by_the_word_of_who_sealed() {
     assert_fails(&check(&proof, &strangers), "signature", "is not known to the signers");
     // The run itself says that the entry is by another key.
     let report = lab.verify_with(&options);
-    assert_fails(&report, "signature", "and says that");
-    assert_eq!(report.decisions[0].word, Word::Writer(ada));
+    assert_fails(&report, "signature", "but names");
+    assert_eq!(report.decisions[0].voucher, Voucher::Writer(ada));
     let text = report.to_text(false);
     assert!(!text.contains("approved by bob") && text.contains("did not sign it"), "{text}");
 }

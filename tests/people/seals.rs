@@ -6,7 +6,7 @@ use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Entry, Event, Role, RunAdmitted};
 use git_handoff::model::format;
 use git_handoff::model::proof::{Proof, Signed};
-use git_handoff::verify::{AtHand, Beside, Chain, Logs, Options, Report, State, received, verify_proof};
+use git_handoff::verify::{AtHand, Beside, Chain, Logs, Options, Report, State, check_incoming, verify_proof};
 
 use crate::common::lab::{Lab, assert_fails, key};
 use crate::common::teller::{Teller, Told};
@@ -55,7 +55,7 @@ fn a_key_seals_that_an_owner_of_entry_0_admitted() {
     let told = rotated(&lab, &bob);
     let report = lab.verify();
     assert!(report.intact, "{}", report.to_text(false));
-    received(&lab.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap();
+    check_incoming(&lab.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap();
     let proof = proof(&lab);
     let report = check(&proof, &lab.options());
     assert!(report.intact && report.headline.starts_with("PROVEN"), "{}", report.to_text(false));
@@ -137,7 +137,7 @@ fn nobody_else_lets_a_key_seal() {
         let told = sealed_by(&lab, &bob, |teller, first| admit(teller, first, [&bob, &eve]));
         println!("{what}");
         assert_fails(&lab.verify(), "signature", why);
-        received(&lab.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
+        check_incoming(&lab.store, Chain::Run(&told.run), None, told.head.commit.unwrap()).unwrap_err();
         let report = check(&proof(&lab), &lab.options());
         let row = report.row("signature").unwrap();
         assert_eq!(row.state, State::Failed, "{what}: {}", row.detail);
@@ -225,7 +225,7 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
         let told = sealed_by(&other, bob, |teller, _| teller.add(admission(&eve, Role::Seal, Some(first)), Vec::new()));
         proof.admitted.as_mut().unwrap().commit = commit(&other, &told, 1);
     });
-    assert_fails(&report, "chain", "what is shown as the admission of the key that sealed is none");
+    assert_fails(&report, "chain", "the admission is not one of the key that sealed");
     // With the admission to another run of this name by the same owner.
     let report = bent(|_, bob, proof| {
         let other = Lab::new();
@@ -255,5 +255,5 @@ fn a_proof_shows_the_admission_that_its_seal_rests_on() {
     let mut proof = proof(&lab);
     assert!(proof.admitted.is_none());
     proof.admitted = Some(Signed { commit: commit(&lab, &told, 1), path: proof.first.path.clone() });
-    assert_fails(&check(&proof, &lab.options()), "chain", "what is shown as the admission");
+    assert_fails(&check(&proof, &lab.options()), "chain", "the admission is not one");
 }

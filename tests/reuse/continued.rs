@@ -130,8 +130,12 @@ fn a_run_continues_another_sealed_or_not() {
 fn what_the_other_run_does_not_show_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 16] = [
-        ("no evidence", |s| s.bytes = Some(b"{}".to_vec()), "continues.json is no evidence"),
-        ("a field besides", |s| s.bytes = Some(b"{\"a\":1,\"commits\":[]}".to_vec()), "continues.json is no evidence"),
+        ("no evidence", |s| s.bytes = Some(b"{}".to_vec()), "continues.json is not valid evidence"),
+        (
+            "a field besides",
+            |s| s.bytes = Some(b"{\"a\":1,\"commits\":[]}".to_vec()),
+            "continues.json is not valid evidence",
+        ),
         ("no entry", |s| s.commits.clear(), "continues.json holds no entry"),
         ("another digest", |s| s.continues.evidence = Digest::of(b"x"), "is not the one that the entry names"),
         ("an entry less", |s| drop(s.commits.pop()), "its entries are not those that the entry names"),
@@ -146,9 +150,9 @@ fn what_the_other_run_does_not_show_does_not_hold() {
         ("another run", |s| s.continues.run = "second".parse().unwrap(), "is of something else"),
         ("another root", |s| s.continues.root = Digest::of(b"x"), "its entries are not those"),
         ("another item", |s| s.reused.item = id("other"), "is not done in the run"),
-        ("what another item was to do", |s| s.item = "other", "is not what was done there"),
-        ("other products", |s| s.text = b"fake", "handed other products over"),
-        ("no word that it is of that run", |s| s.reused.continued = false, "what its evidence is"),
+        ("what another item was to do", |s| s.item = "other", "differs from the task done there"),
+        ("other products", |s| s.text = b"fake", "has other products"),
+        ("no word that it is of that run", |s| s.reused.continued = false, "another kind of evidence"),
         ("another root of the item", |s| s.reused.root = Digest::of(b"x"), "of another run or root"),
     ];
     for (what, bend, why) in bends {
@@ -206,7 +210,7 @@ fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
     assert_eq!(other.links[0].hash, continued.links[0].hash);
     let report = lab.verify();
     assert_eq!(report.headline, "MISMATCH", "{}", report.to_text(false));
-    assert!(report.to_text(false).contains("goes on otherwise"));
+    assert!(report.to_text(false).contains("other entries follow"));
     // A longer version of it is not another run.
     let _: RunId = continued.run.clone();
     lab.git(&["update-ref", "refs/handoff/runs/first", &continued.head.commit.unwrap().to_string()]);

@@ -151,7 +151,7 @@ fn what_another_run_did_holds_with_its_proof() {
 fn what_another_run_did_not_do_does_not_hold() {
     type Bend = (&'static str, fn(&mut Story), &'static str);
     let bends: [Bend; 10] = [
-        ("other bytes", |s| s.bytes = Some(b"{}".to_vec()), "is no evidence"),
+        ("other bytes", |s| s.bytes = Some(b"{}".to_vec()), "is not valid evidence"),
         (
             "other evidence than the entry names",
             |s| s.reused.evidence = Digest::of(b"x"),
@@ -174,7 +174,7 @@ fn what_another_run_did_not_do_does_not_hold() {
             "of one product",
         ),
         ("fewer products", |s| s.products.clear(), "other products"),
-        ("another task", |s| s.item = "other", "is not what was done there"),
+        ("another task", |s| s.item = "other", "differs from the task done there"),
         ("a manifest that was not dispatched", |s| s.evidence.manifest.attempt = 2, "not the one that the proof shows"),
     ];
     for (what, bend, part) in bends {
@@ -224,5 +224,5 @@ fn a_proof_is_worth_no_more_here_than_it_is_alone() {
     // The other run's first key is revoked, its sealing key is not.
     let revoked = [(other.fingerprint(), None)].into();
     let report = lab.verify_with(&Options { revoked, ..lab.options() });
-    assert_fails(&report, "signature", "takes from another run");
+    assert_fails(&report, "signature", "the products that item");
 }

@@ -128,14 +128,17 @@ fn a_run_that_took_products_from_an_unconfined_one_has_less_than_is_required() {
     for run in ["next", "last"] {
         scene.handoff(&["verify", run]).ends(0);
         let less = required(run).exit(3).stdout;
-        let why = "✗ required   seccomp was required, and the run loose, which products were taken from, has attempts whose \
-                   sandbox was `none`\n";
+        let why = "✗ required   seccomp was required, but the run loose, from which products were imported, has attempts \
+                   with the sandbox `none`\n";
         assert!(less.contains(why) && less.contains("✗ MISMATCH"), "{less}");
     }
     // A missing manifest counts as unconfined.
     scene.ground.env.git(["update-ref", "-d", "refs/handoff/runs/next"]).success();
     let less = required("last").exit(3).stdout;
-    assert!(less.contains("and the run next, which products were taken from, is not here to its seal"), "{less}");
+    assert!(
+        less.contains("but the run next, from which products were imported, has no local copy up to its seal"),
+        "{less}"
+    );
     scene.handoff(&["verify", "last"]).ends(0);
 }
 

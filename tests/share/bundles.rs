@@ -76,10 +76,10 @@ fn what_is_no_bundle_is_refused() {
     env.write("text.bundle", "nothing of the kind\n");
     env.git(["bundle", "create", "--quiet", "../thin.bundle", &format!("{RUN_REF}^..{RUN_REF}")]).success();
     for (file, why) in [
-        ("cut.bundle", "are not sound"),
+        ("cut.bundle", "cannot read the objects in"),
         ("text.bundle", "is not a git bundle"),
         ("thin.bundle", "is not complete"),
-        ("none.bundle", "could not be read"),
+        ("none.bundle", "cannot read"),
     ] {
         let said = env.handoff_in("home", ["verify", "--bundle", &format!("../{file}")]).exit(1).stderr;
         assert!(said.contains(why), "{said}");
@@ -118,23 +118,23 @@ fn a_head_that_says_more_than_it_should_is_refused() {
         assert!(said.stdout.is_empty() && said.stderr.contains(why), "{said}");
     };
     bend(&env, "lazy.bundle", |head| head);
-    refused(r#"asks its reader for "filter=blob:none""#);
+    refused(r#"requires the capability "filter=blob:none""#);
     let v3 = |head: String| head.replace("# v2 git bundle\n", "# v3 git bundle\n@object-format=sha1\n");
     for line in ["@filter=tree:0", "@filter=blob:limit=1g", "@filter", "@mood=good", "@object-format=sha256"] {
         bend(&env, "run.bundle", |head| v3(head).replace("sha1\n", &format!("sha1\n{line}\n")));
-        refused("asks its reader for");
+        refused("requires the capability");
     }
     bend(&env, "run.bundle", |head| head.replace("bundle\n", "bundle\n@filter=blob:none\n"));
-    refused("asks its reader for");
+    refused("requires the capability");
     let line = |head: &str| head.lines().find(|line| line.ends_with(RUN_REF)).unwrap().to_owned();
     bend(&env, "run.bundle", |head| format!("{head}{}\n", line(&head)));
-    refused("is in it twice");
+    refused("occurs twice");
     bend(&env, "run.bundle", |head| head.replace(RUN_REF, "refs/handoff/runs/%68andoff-dag-1"));
-    refused("is no name that a run, thread or log has");
+    refused("is not the name of a run, thread or log");
     bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/a/b\n", &line(&head)[..40]));
-    refused("is no name that a run, thread or log has");
+    refused("is not the name of a run, thread or log");
     bend(&env, "run.bundle", |head| format!("{head}{} refs/handoff/runs/other\n", "0123456789".repeat(4)));
-    refused("points at an object that is not in it");
+    refused("names a missing object");
     // Unknown refs are ignored, and redundant logs are accepted.
     bend(&env, "run.bundle", |head| format!("{}{} refs/heads/main\n", v3(head.clone()), &line(&head)[..40]));
     let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);

@@ -251,7 +251,7 @@ fn a_name_stays_with_its_log() {
     env.git(["update-ref", &other, further]).success();
     env.git(["update-ref", "-d", further]).success();
     let said = env.handoff(["verify", "handoff-dag-1"]).exit(3).stdout;
-    assert!(said.contains("✗ NOT ANCHORED") && said.contains("it has not the entry that its name says"), "{said}");
+    assert!(said.contains("✗ NOT ANCHORED") && said.contains("it does not contain the entry in its name"), "{said}");
 }
 
 #[test]

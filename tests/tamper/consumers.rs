@@ -12,7 +12,7 @@ use git_handoff::ledger::chain::{self, Link};
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::format;
-use git_handoff::run::Vetted;
+use git_handoff::run::VerifiedRun;
 use git_handoff::verify::{AtHand, Barred, Gate, Logs, Options};
 use gix::objs::Kind;
 use serde_json::{Value, json};
@@ -335,15 +335,15 @@ fn what_passed_is_read_from_the_head_that_passed() {
     let links = &scene.told.links;
     let admitted = gate.admit(&scene.told.run, RUN).unwrap();
     assert_eq!(
-        (admitted.entries().last().unwrap().commit, admitted.cautions()),
+        (admitted.entries.last().unwrap().commit, admitted.cautions.as_slice()),
         (links.last().unwrap().commit, &[][..])
     );
     for elsewhere in [links[3].commit, scene.lab.base] {
         scene.lab.point_at(elsewhere);
-        let vetted = Vetted::read(store, &admitted).unwrap();
+        let vetted = VerifiedRun::read(store, &admitted).unwrap();
         assert_eq!(
             (vetted.links.len(), vetted.head.commit),
-            (links.len(), Some(admitted.entries().last().unwrap().commit))
+            (links.len(), Some(admitted.entries.last().unwrap().commit))
         );
         assert!(matches!(gate.admit(&scene.told.run, RUN), Err(Barred::Tampered { .. })));
     }
@@ -357,8 +357,8 @@ fn a_product_that_two_entries_name_differently_is_handed_to_nobody() {
     let (at_hand, options) = (AtHand::logs(&logs), Options::default());
     let gate = Gate { store, at_hand: &at_hand, options: &options, accept_untrusted: false };
     let admitted = gate.admit(&scene.told.run, RUN).unwrap();
-    assert_eq!(admitted.cautions().len(), 1, "{:?}", admitted.cautions());
-    let vetted = Vetted::read(store, &admitted).unwrap();
+    assert_eq!(admitted.cautions.len(), 1, "{:?}", admitted.cautions);
+    let vetted = VerifiedRun::read(store, &admitted).unwrap();
     let patch = vetted.file(store, "items/d0/make/patch").unwrap().unwrap();
     assert_eq!(patch.read(store).unwrap(), b"diff make\n");
     let other = git_handoff::model::digest::Digest::of(b"something else\n");

@@ -13,7 +13,7 @@ use git_handoff::model::digest::{Digest, Oid};
 use git_handoff::model::entry::{Event, Subject};
 use git_handoff::model::log_name::LogName;
 use git_handoff::model::name::RunId;
-use git_handoff::verify::{Chain, received};
+use git_handoff::verify::{Chain, check_incoming};
 
 use crate::common::lab::{Lab, key};
 
@@ -48,7 +48,7 @@ impl Forged {
     /// Says why it may not stand under the name of a key and of one of its entries.
     fn refused(&self, key: &Signer, entry: Digest) -> String {
         let name = LogName::apart(&key.fingerprint(), entry);
-        received(&self.lab.store, Chain::Archive(&name), None, self.tip()).err().unwrap_or_default()
+        check_incoming(&self.lab.store, Chain::Archive(&name), None, self.tip()).err().unwrap_or_default()
     }
 
     /// Says why it may not stand under its own name.
@@ -88,7 +88,7 @@ fn an_archive_of_a_sealed_run_may_stand_where_its_name_says() {
     // Earlier verified entries are not verified again, and still must be continued.
     let name = LogName::apart(&forged.lab.signer.fingerprint(), forged.links[0].hash);
     let known = Some(forged.links[0].commit);
-    received(&forged.lab.store, Chain::Archive(&name), known, forged.tip()).unwrap();
+    check_incoming(&forged.lab.store, Chain::Archive(&name), known, forged.tip()).unwrap();
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn what_an_archive_may_not_hold_or_be() {
         digest = Some(open.seal);
         vec![BTreeMap::new(), named(RUN, ArchivedRun { seal: open.seal, ..sealed })]
     });
-    assert!(other_seal.why().contains("its seal is another"), "{}", other_seal.why());
+    assert!(other_seal.why().contains("its seal differs"), "{}", other_seal.why());
     for (forged, word) in [
         (story(|_, open| vec![BTreeMap::new(), named(RUN, open)]), "it is not sealed"),
-        (story(|sealed, _| vec![BTreeMap::new(), named("another", sealed)]), "is of another"),
+        (story(|sealed, _| vec![BTreeMap::new(), named("another", sealed)]), "belongs to"),
         (story(|sealed, _| vec![named(RUN, sealed)]), "has no place there"),
         (story(|_, _| vec![BTreeMap::new(), BTreeMap::new()]), "has no place there"),
         (
@@ -109,7 +109,7 @@ fn what_an_archive_may_not_hold_or_be() {
                 let changed = ArchivedRun { seal: Digest::of(b"x"), ..sealed };
                 vec![BTreeMap::new(), named(RUN, sealed), named(RUN, changed)]
             }),
-            "what it did not before",
+            "than before",
         ),
     ] {
         assert!(forged.why().contains(word), "{word}: {}", forged.why());
@@ -120,8 +120,8 @@ fn what_an_archive_may_not_hold_or_be() {
 fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
     let other = key(forged.lab.path(), 2);
-    assert!(forged.refused(&other, forged.links[0].hash).contains("is of another"));
-    assert!(forged.refused(&forged.lab.signer, Digest::of(b"x")).contains("the entry that its name says"));
+    assert!(forged.refused(&other, forged.links[0].hash).contains("belongs to"));
+    assert!(forged.refused(&forged.lab.signer, Digest::of(b"x")).contains("the entry in its name"));
     // Signed by another key, despite its content.
     let (lab, sealed, _) = honest();
     let owner = lab.signer.clone();

@@ -117,7 +117,7 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     own.require(Claim::TamperEvident, &[]);
     assert_eq!((own.failure, own.headline), (Some(Failure::Required), "MISMATCH"));
     let why = format!(
-        "tamper-evident was required; it takes trusted signers and an anchor that nobody can rewrite: your signers do \
+        "tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: your signers do \
          not name the key {}",
         lab.signer.fingerprint()
     );

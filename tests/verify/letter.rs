@@ -47,7 +47,7 @@ fn a_base_is_a_name_of_the_repository_s_format() {
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.base = "1".repeat(digits).parse().unwrap();
         lab.finish(run);
-        assert_fails(&lab.verify(), "plan", "the base is no object name of the repository's format");
+        assert_fails(&lab.verify(), "plan", "the base does not have the repository's object format");
     }
     assert_fails(&submitted(|_, e| e.object_format = "sha512".to_owned()), "plan", "the object format is not");
 }

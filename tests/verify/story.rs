@@ -131,7 +131,7 @@ fn nobody_consumes_a_product_of_their_own() {
     run.done("edit-a", PATCH);
     run.seal();
     lab.finish(run);
-    assert_fails(&lab.verify(), "handoff", "consumed own, which answers to no need");
+    assert_fails(&lab.verify(), "handoff", "consumed own, which belongs to no need");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn needs_must_be_consumed_and_nothing_else() {
         run.done("edit-b", &[]);
         run.seal();
     });
-    assert_fails(&more, "handoff", "consumed more, which answers to no need");
+    assert_fails(&more, "handoff", "consumed more, which belongs to no need");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn the_plan_is_the_one_that_was_submitted() {
     let report = bent(|lab, run| run.drafts[0].edits[0].1 = blob(lab, other.as_bytes()));
     assert_fails(&report, "plan", "submitted was");
     let none = bent(|_, run| drop(run.drafts[0].edits.remove(0)));
-    assert_fails(&none, "plan", "holds no plan.json");
+    assert_fails(&none, "plan", "plan.json is not in the tree");
     let renamed = bent(|lab, run| {
         let bytes = PLAN.replace("handoff-dag-1", "another");
         run.drafts[0].edits[0].1 = blob(lab, bytes.as_bytes());
@@ -277,7 +277,7 @@ fn the_plan_is_the_one_that_was_submitted() {
         let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
         e.plan = Digest::of(b"{}");
     });
-    assert_fails(&no_plan, "plan", "plan.json is no plan");
+    assert_fails(&no_plan, "plan", "plan.json is not a valid plan");
     assert_eq!(no_plan.row("handoff").unwrap().state, State::NotApplicable);
 }
 

@@ -7,7 +7,7 @@ use git_handoff::model::format;
 use git_handoff::model::json::changes::{Changes, MOST_READ};
 use git_handoff::model::name::FilePath;
 use git_handoff::run::difference::Difference;
-use git_handoff::run::{Vetted, documents, revisions};
+use git_handoff::run::{VerifiedRun, documents, revisions};
 
 use super::super::{fields, gate};
 use super::{Ending, Failure, Output, Repository};
@@ -69,7 +69,7 @@ struct Taken {
 }
 
 /// Returns a revision with its recorded bytes; before the first, an empty one.
-fn taken(view: &Vetted, name: &FilePath, number: u64, repository: &Repository) -> Result<Taken, Failure> {
+fn taken(view: &VerifiedRun, name: &FilePath, number: u64, repository: &Repository) -> Result<Taken, Failure> {
     if number == 0 {
         return Ok(Taken { tree: repository.store.empty_tree(), bytes: None });
     }

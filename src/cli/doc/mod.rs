@@ -7,7 +7,7 @@ pub(crate) mod log;
 pub(crate) mod put;
 
 use git_handoff::repository::Repository;
-use git_handoff::run::{Target, Vetted};
+use git_handoff::run::{Target, VerifiedRun};
 
 use super::{Ending, Failure, Output, gate};
 
@@ -55,6 +55,6 @@ pub(crate) fn vetted(
     run: &str,
     terms: gate::Terms,
     output: &mut Output,
-) -> Result<Vetted, Failure> {
+) -> Result<VerifiedRun, Failure> {
     gate::vetted(&Target::find(&repository.store, run)?, terms, repository, output)
 }

@@ -39,17 +39,17 @@ pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool
     } else if !root["signature"].is_null() {
         list.add(signature.to_owned(), "not checked");
     }
-    for entry in each(&log["entries"]) {
+    for entry in map_objects(&log["entries"]) {
         let place = "auditLog.entries[]";
         list.beside(entry, place, |key| PLACES.contains(&key) || BLOCKS.contains(&key) || LINKS.contains(&key));
         for key in PLACES.iter().filter(|key| entry.get(**key).is_some_and(Value::is_null)) {
             list.add(format!("{place}.{key}"), "null, which hashes as if it were absent");
         }
     }
-    for manifest in each(&bundle["manifests"]) {
+    for manifest in map_objects(&bundle["manifests"]) {
         list.beside(manifest, "manifests[]", |key| key != "signature");
     }
-    for item in each(&bundle["items"]) {
+    for item in map_objects(&bundle["items"]) {
         list.beside(item, "items[]", |key| ITEM.contains(&key));
     }
     let more = list.0.len().saturating_sub(MAX_NAMED);
@@ -58,7 +58,7 @@ pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool
     named.chain(rest).collect()
 }
 
-fn each(list: &Value) -> &[Value] {
+fn map_objects(list: &Value) -> &[Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 

@@ -1,8 +1,8 @@
-//! The type of a key that cannot be used here, so that a refusal can name it.
+//! Detects the type of an unsupported key, for error messages.
 
 use base64ct::{Base64, Encoding as _};
 
-/// The types of keys that OpenSSH writes and that do not sign here.
+/// The key types of OpenSSH that are not supported.
 const OTHERS: [&str; 8] = [
     "ssh-rsa",
     "ssh-dss",
@@ -14,11 +14,11 @@ const OTHERS: [&str; 8] = [
     "webauthn-sk-ecdsa-sha2-nistp256@openssh.com",
 ];
 
-/// Labels of private keys in formats older than OpenSSH's own.
+/// The labels of private keys in formats older than OpenSSH's own.
 const LABELS: [(&str, &str); 3] =
     [("RSA PRIVATE KEY", "ssh-rsa"), ("EC PRIVATE KEY", "ecdsa"), ("DSA PRIVATE KEY", "ssh-dss")];
 
-/// Returns the type of a public or private key that is not ed25519, or `None` if the text shows none.
+/// Returns the type of a public or private key other than ed25519, or `None` if it is unknown.
 pub(super) fn other_type(text: &str) -> Option<&'static str> {
     let first = text.split_whitespace().next()?;
     let named = |name: &str| OTHERS.into_iter().find(|other| *other == name);
@@ -32,17 +32,17 @@ pub(super) fn other_type(text: &str) -> Option<&'static str> {
     let body = body.split("-----END").next()?.split_whitespace().collect::<String>();
     let bytes = Base64::decode_vec(&body).ok()?;
     let mut rest = bytes.strip_prefix(b"openssh-key-v1\0")?;
-    // The cipher, how its key is derived, with which parameters.
+    // Cipher, key derivation function, and its options.
     for _ in 0..3 {
         field(&mut rest)?;
     }
-    // How many keys there are; then the first public key, which begins with its type.
+    // The number of keys, then the first public key, which begins with its type.
     rest = rest.get(4..)?;
     let mut public = field(&mut rest)?;
     named(std::str::from_utf8(field(&mut public)?).ok()?)
 }
 
-/// Takes a field with its length in front off the bytes.
+/// Splits a length-prefixed field off the bytes.
 fn field<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     let (length, behind) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;

@@ -8,7 +8,7 @@ use crate::model::quote::quoted as shell;
 use crate::model::thread::{Checkpoint, Trail};
 use crate::model::time::Moment;
 use crate::packet::untrusted::is_suspect;
-use crate::run::{Vetted, View};
+use crate::run::{VerifiedRun, View};
 
 /// How many checkpoints are named, from the latest back; the others are counted.
 const NAMED: usize = 20;
@@ -25,7 +25,7 @@ pub struct Source<'a> {
     /// Whether it is ours, and can be resumed; else it can be forked.
     pub ours: bool,
     /// The run that it is tied to, if that is here.
-    pub run: Option<&'a Vetted>,
+    pub run: Option<&'a VerifiedRun>,
 }
 
 /// Returns the run that the latest tied checkpoint of a thread is tied to.

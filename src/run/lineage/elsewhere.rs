@@ -12,7 +12,7 @@ use crate::model::plan::Source;
 use crate::model::thread::{CheckpointId, ThreadCheckpointed};
 use crate::repository::{Repository, Trust};
 use crate::run::target;
-use crate::verify::{Logs, Options, Sound, Standpoint, thread_at};
+use crate::verify::{Logs, Options, Standpoint, ThreadSnapshot, thread_at};
 
 use super::{Error, Kind, Next, RunRoot, Step, Walk, leaf};
 
@@ -72,7 +72,7 @@ struct Consumed<'a> {
 #[derive(Default)]
 pub(super) struct Threads {
     /// The verified threads by ref, or `None` if one does not verify.
-    by_ref: HashMap<String, Option<Sound>>,
+    by_ref: HashMap<String, Option<ThreadSnapshot>>,
     /// The trusted keys, and the logs.
     context: Option<(Options, Logs)>,
 }
@@ -119,7 +119,7 @@ impl Threads {
         thread: &ThreadId,
         reference: &str,
         tip: Oid,
-    ) -> Result<Option<&Sound>, Error> {
+    ) -> Result<Option<&ThreadSnapshot>, Error> {
         if !self.by_ref.contains_key(reference) {
             let store = &repository.store;
             if self.context.is_none() {

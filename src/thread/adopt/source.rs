@@ -13,13 +13,13 @@ use crate::model::name::ThreadId;
 use crate::model::place::Place;
 use crate::model::thread::Checkpoint;
 use crate::thread::steps;
-use crate::verify::{self, Ancestor, Logs, Proven, Sound, Standpoint, Unproven, Unsound};
+use crate::verify::{self, Ancestor, Logs, Standpoint, ThreadSnapshot, Unproven, Unsound, Verified};
 
 /// A checkpoint that matches the offer; its objects may still be in quarantine.
 pub(super) struct Found {
     pub(super) checkpoint: Checkpoint,
     /// Its thread.
-    pub(super) sound: Proven<Sound>,
+    pub(super) sound: Verified<ThreadSnapshot>,
     pub(super) quarantine: Quarantine,
     /// Whether objects are in the quarantine only.
     pub(super) fetched: bool,
@@ -85,7 +85,7 @@ fn examine(
     (reference, place, tip): (&str, &str, Oid),
     request: &Request,
     accepted: &Accepted,
-) -> Result<(Checkpoint, Proven<Sound>), Error> {
+) -> Result<(Checkpoint, Verified<ThreadSnapshot>), Error> {
     let descriptor = &accepted.received.descriptor;
     let at = Standpoint { objects, home, thread: &descriptor.thread, reference, place, tip };
     let sound = sound(verify::thread_at(&at, logs, &request.options), &descriptor.thread)?;
@@ -124,7 +124,7 @@ fn examine(
 }
 
 /// Returns the thread if nothing failed and its lineage is complete.
-fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Proven<Sound>, Error> {
+fn sound(examined: verify::Examined, thread: &ThreadId) -> Result<Verified<ThreadSnapshot>, Error> {
     let unsound = |finding: String| Unsound { thread: thread.clone(), finding };
     let cut = || Error::Unsound(unsound("it could not be read to its beginning".to_owned()));
     let whole = examined.whole_lineage;

@@ -25,7 +25,7 @@ pub(super) fn examine(patient: &Patient) -> Result<Vec<Finding>, Error> {
         let Some(name) = LogName::parse(&archive.name) else { continue };
         let is_own = reference.starts_with(ARCHIVE_REFS);
         let look = || if is_own { hints::look_into_archive(&reference) } else { hints::remove_ref(&reference) };
-        if let Err(why) = verify::received(&patient.store, Chain::Archive(&name), None, tip) {
+        if let Err(why) = verify::check_incoming(&patient.store, Chain::Archive(&name), None, tip) {
             let message = format!("the archive {reference} is not sound: {why}");
             findings.push(Finding::problem("archive-unsound", message).hint(look()));
             continue;

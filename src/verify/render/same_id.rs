@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::verify::{OtherRun, SameId};
 
-/// The other runs of more than this are counted, not shown to people.
-const SHOWN: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 impl SameId {
-    /// Returns a line for each of the first runs that the row `anchor` does not name as conflicts, and one that counts the rest.
+    /// Returns a line for each other run that is not a conflict. The row `anchor` names the
+    /// conflicts.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |other: &OtherRun| {
             if other.first.is_some() && other.first == self.first {
@@ -21,14 +21,13 @@ impl SameId {
             format!("another run has this id: that of the key {}{first}; named by {}", other.whose(), other.log())
         };
         let named: Vec<&OtherRun> = self.others.iter().filter(|other| !other.conflicts).collect();
-        let mut lines: Vec<String> = named.iter().take(SHOWN).map(|other| line(other)).collect();
-        if let more @ 1.. = named.len().saturating_sub(SHOWN) {
+        let mut lines: Vec<String> = named.iter().take(MAX_SHOWN).map(|other| line(other)).collect();
+        if let more @ 1.. = named.len().saturating_sub(MAX_SHOWN) {
             lines.push(format!("and {more} more, which --json lists"));
         }
         lines
     }
 
-    /// Returns the runs as part of an answer.
     pub(super) fn to_json(&self) -> Value {
         let other = |other: &OtherRun| {
             let mut value = json!({ "key": other.key, "first": other.first, "namedBy": other.named_by });

@@ -1,4 +1,4 @@
-//! The report on a thread as text and as JSON.
+//! Reports on threads, as text and as JSON.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::model::printable::{Painted, line};
 use crate::verify::report::{MISMATCH, UNKNOWN_KEY};
 use crate::verify::{Ancestor, State, ThreadReport};
 
-use super::{checks, headed, row_line, signer};
+use super::{checks, row_line, signer, title_line};
 
 impl ThreadReport {
     /// Returns the report as `git-handoff.thread-verify/1`.
@@ -31,7 +31,7 @@ impl ThreadReport {
         report
     }
 
-    /// Returns the report as lines for people, in colour where that is wanted.
+    /// Returns the report as lines of text, optionally in colour.
     pub fn painted(&self, color: bool) -> Painted {
         let trusted = self.signers.iter().all(|signer| signer.trusted);
         let state = match self.intact {
@@ -50,7 +50,7 @@ impl ThreadReport {
         let pinned = if self.pinned_clock { "  clock pinned" } else { "" };
         let place = self.remote.as_ref().map(|remote| format!("{remote}/")).unwrap_or_default();
         let title = line(&format!("git handoff thread verify · {place}{}", self.thread));
-        let mut text = headed(&title, state, headline, color).words(pinned).end();
+        let mut text = title_line(&title, state, headline, color).words(pinned).end();
         for row in self.rows.iter() {
             text = row_line(text, row, color);
             if row.name == "lineage" {
@@ -64,7 +64,7 @@ impl ThreadReport {
 }
 
 impl Ancestor {
-    /// Returns what the thread goes back to as part of an answer.
+    /// Returns the JSON form.
     pub fn to_json(&self) -> Value {
         json!({
             "thread_id": self.thread,
@@ -77,7 +77,6 @@ impl Ancestor {
     }
 }
 
-/// One line for people.
 impl fmt::Display for Ancestor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = if self.adopted { "adopted" } else { "forked" };

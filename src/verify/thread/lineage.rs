@@ -1,106 +1,105 @@
-//! The row `lineage`: a thread that began as another's checkpoint holds exactly what that checkpoint held, and the other thread
-//! is one that could be verified itself: its chain, its signatures, its keys, and what logs say of it.
+//! The row `lineage`: the thread holds exactly what its source checkpoint held, and the source is
+//! valid itself.
+//!
+//! The chain, signatures and keys of the source are verified, and compared with logs.
 
 use crate::git::store::Store;
 use crate::model::bounds::Meter;
 use crate::model::entry::{Event, Origin};
 use crate::model::thread::Content;
 
-use super::{Ancestor, Table, ThreadChain, anchor, earlier, signatures, ties};
+use super::{Ancestor, Position, ThreadChain, ThreadVerifier, logs, signatures, tied_runs};
 use crate::verify::findings::{Findings, Verdict, counted};
 use crate::verify::{Options, SignerSeen, State};
 
-/// A line of descent that is longer than this is not followed to its end.
-const MOST: usize = 1000;
+const MAX_ANCESTORS: usize = 1000;
 
-/// The row, and what it saw on the way.
 pub(super) struct Lineage {
     pub(super) verdict: Verdict,
-    /// Whether the row fails only because a valid signature's key is not to be trusted.
+    /// True if the row fails only because valid signatures have distrusted keys.
     pub(super) distrust: bool,
-    /// The threads that were gone back to, the nearest first.
+    /// The ancestors, the nearest first.
     pub(super) ancestors: Vec<Ancestor>,
-    /// What each of them says.
     pub(super) sources: Vec<ThreadChain>,
 }
 
-/// What is wrong with where a thread came from.
+/// The faults of ancestors and tied runs.
 #[derive(Default)]
 pub(super) struct Flaws {
-    /// With the evidence.
+    /// Contradictions and missing evidence.
     pub(super) bad: Findings,
-    /// With the keys of signatures that are good.
+    /// Distrusted keys of valid signatures.
     pub(super) distrusted: Findings,
-    /// Keys that are merely not known.
     pub(super) unknown: Vec<String>,
 }
 
-/// What a thread says it began as.
+/// The origin that the first entry of a thread claims.
 struct Beginning {
     origin: Origin,
     content: Content,
-    /// Whose offer it was, and whether the adopter accepted a key that he did not know; nothing of a fork.
+    /// The key that offered it, and whether the adopter accepted an unknown key; `None` for a fork.
     offer: Option<(String, bool)>,
 }
 
-/// Walks from thread to thread, and looks at the runs that checkpoints are tied to.
-pub(super) fn trace(table: &Table<'_>, walked: &ThreadChain) -> Lineage {
+/// Follows a thread to its origin, and verifies the runs that checkpoints are tied to.
+pub(super) fn trace(verifier: &ThreadVerifier<'_>, chain: &ThreadChain) -> Lineage {
     let mut lineage = Lineage {
         verdict: Verdict::not_applicable("the chain could not be read to its first entry"),
         distrust: false,
         ancestors: Vec::new(),
         sources: Vec::new(),
     };
-    if walked.cut {
+    if chain.cut {
         return lineage;
     }
-    // Who a thread must be by is said of the thread itself: whoever handed it over only has to be known.
+    // The expected signer is that of the thread itself. The keys of its ancestors only have to be
+    // known.
     let options = Options {
         signer: None,
-        strict_signers: table.options.strict_signers || table.options.signer.is_some(),
-        ..table.options.clone()
+        strict_signers: verifier.options.strict_signers || verifier.options.signer.is_some(),
+        ..verifier.options.clone()
     };
     let mut wrong = Flaws::default();
-    let mut runs = ties::hold(table, &options, walked, &mut wrong);
-    let (mut from, mut meter) = (beginning(walked), walked.meter);
+    let mut runs = tied_runs::hold(verifier, &options, chain, &mut wrong);
+    let (mut from, mut meter) = (beginning(chain), chain.meter);
     while let Some(beginning) = from {
-        if lineage.ancestors.len() >= MOST {
-            wrong.bad.add(format!("the thread has more than {MOST} ancestors"));
+        if lineage.ancestors.len() >= MAX_ANCESTORS {
+            wrong.bad.add(format!("the thread has more than {MAX_ANCESTORS} ancestors"));
             break;
         }
-        let Some((ancestor, source)) = examine(table, &options, (&beginning, meter), &mut wrong) else { break };
+        let Some((ancestor, source)) = examine(verifier, &options, &beginning, meter, &mut wrong) else { break };
         meter = source.meter;
-        runs.extend(ties::hold(table, &options, &source, &mut wrong));
+        runs.extend(tied_runs::hold(verifier, &options, &source, &mut wrong));
         from = self::beginning(&source);
         lineage.ancestors.push(ancestor);
         lineage.sources.push(source);
     }
-    lineage.conclude(wrong, runs.len(), table.shallow);
+    lineage.conclude(wrong, runs.len(), verifier.shallow);
     lineage
 }
 
 impl Lineage {
     fn conclude(&mut self, wrong: Flaws, runs: usize, shallow: bool) {
         let Flaws { mut bad, distrusted, mut unknown } = wrong;
-        let fails = bad.wrong() || (!shallow && bad.first().is_some());
+        let fails = bad.is_contradicted() || (!shallow && bad.first().is_some());
         self.distrust = !fails && distrusted.first().is_some();
         bad.extend(&distrusted);
         let threads = self.ancestors.len();
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         if threads > 0 {
-            said.push(format!("goes back to {}", counted(threads, "thread", "threads")));
+            parts.push(format!("goes back to {}", counted(threads, "thread", "threads")));
         }
         if runs > 0 {
-            said.push(format!("tied to {}", counted(runs, "run", "runs")));
+            parts.push(format!("tied to {}", counted(runs, "run", "runs")));
         }
         if self.ancestors.iter().any(|ancestor| ancestor.accepted_unknown) {
-            said.push("an unknown key was accepted on the way".to_owned());
+            parts.push("an unknown key was accepted on the way".to_owned());
         }
         unknown.sort();
         unknown.dedup();
-        said.extend(unknown.iter().map(|key| format!("key {key} not known to you")));
-        self.verdict = bad.verdict(shallow, || said.join(", "));
-        if self.verdict.state == State::Ok && said.is_empty() {
+        parts.extend(unknown.iter().map(|key| format!("key {key} not known to you")));
+        self.verdict = bad.verdict(shallow, || parts.join(", "));
+        if self.verdict.state == State::Ok && parts.is_empty() {
             self.verdict = Verdict::not_applicable("began by itself");
         } else if self.verdict.state == State::Ok && !unknown.is_empty() {
             self.verdict.state = State::NotApplicable;
@@ -108,27 +107,28 @@ impl Lineage {
     }
 }
 
-/// Holds the thread that another began as against what that one says of it, and against the verifier's keys and logs.
+/// Verifies an ancestor, and compares it with the first entry of its descendant.
 ///
-/// All of them are held together, so that what was read before counts.
+/// The chains of all ancestors are in memory together, so `meter` limits their total size.
 fn examine(
-    table: &Table<'_>,
+    verifier: &ThreadVerifier<'_>,
     options: &Options,
-    (beginning, meter): (&Beginning, Meter),
+    beginning: &Beginning,
+    meter: Meter,
     wrong: &mut Flaws,
 ) -> Option<(Ancestor, ThreadChain)> {
     let Beginning { origin, content, offer } = beginning;
-    let source = read(table.store, (origin, meter), &mut wrong.bad)?;
-    let whose = format!("the source {}:{}", origin.thread, origin.checkpoint);
+    let source = read(verifier.store, origin, meter, &mut wrong.bad)?;
+    let label = format!("the source {}:{}", origin.thread, origin.checkpoint);
     match source.trail.latest() {
         Some(latest) if latest.id == origin.checkpoint && latest.commit == origin.commit => {
             if *latest.content != *content {
-                wrong.bad.add(format!("{whose} holds something else"));
+                wrong.bad.add(format!("{label} holds something else"));
             }
         }
-        _ => wrong.bad.add(format!("commit {} is not {whose}", origin.commit)),
+        _ => wrong.bad.add(format!("commit {} is not {label}", origin.commit)),
     }
-    let judged = signatures(&source, options, &format!("{whose}: "));
+    let judged = signatures(&source, options, &format!("{label}: "));
     wrong.bad.extend(&judged.bad);
     wrong.distrusted.extend(&judged.distrusted);
     let signer = judged.signers.into_iter().next();
@@ -136,13 +136,13 @@ fn examine(
         && *offered_by != signer.fingerprint
     {
         let key = &signer.fingerprint;
-        wrong.bad.add(format!("{whose} is signed by {key}, which is not the key that offered it"));
+        wrong.bad.add(format!("{label} is signed by {key}, which is not the key that offered it"));
     }
-    // No log stands beside a thread that was reached through another: only those of its key speak of it.
-    let anchored = anchor(&source, table.logs, &origin.thread, "");
-    let anchored = earlier::held(table, &source, (&origin.thread, ""), anchored);
+    // No log lies beside an ancestor; only logs of its key count.
+    let position = Position { thread: &origin.thread, reference: "", place: "" };
+    let anchored = logs::row(verifier, &source, position);
     if anchored.state == State::Failed {
-        wrong.bad.add(format!("{whose}: {}", anchored.detail));
+        wrong.bad.add(format!("{label}: {}", anchored.detail));
     }
     let signer = signer.unwrap_or_else(|| SignerSeen::unknown(String::new()));
     if !signer.trusted && judged.distrusted.first().is_none() && !signer.fingerprint.is_empty() {
@@ -159,12 +159,12 @@ fn examine(
     Some((ancestor, source))
 }
 
-/// Reads a thread up to the checkpoint that another began as; none where its chain does not hold.
-fn read(store: &Store, (origin, meter): (&Origin, Meter), bad: &mut Findings) -> Option<ThreadChain> {
+/// Reads an ancestor up to the source checkpoint; returns `None` after recording a fault.
+fn read(store: &Store, origin: &Origin, meter: Meter, bad: &mut Findings) -> Option<ThreadChain> {
     let source = ThreadChain::read_after(store, &origin.thread, origin.commit, meter);
     let Some(first) = source.findings.first() else { return Some(source) };
     let finding = format!("the source {}:{}: {first}", origin.thread, origin.checkpoint);
-    if source.findings.wrong() {
+    if source.findings.is_contradicted() {
         bad.add(finding);
     } else {
         bad.missing(finding);
@@ -172,9 +172,8 @@ fn read(store: &Store, (origin, meter): (&Origin, Meter), bad: &mut Findings) ->
     None
 }
 
-/// Returns what a thread says it began as.
-fn beginning(walked: &ThreadChain) -> Option<Beginning> {
-    match &walked.links.first()?.entry.event {
+fn beginning(chain: &ThreadChain) -> Option<Beginning> {
+    match &chain.links.first()?.entry.event {
         Event::ThreadForked(e) => Some(Beginning { origin: e.from.clone(), content: e.content(), offer: None }),
         Event::ThreadAdopted(e) => {
             let from = &e.adopted_from;

@@ -123,7 +123,7 @@ fn a_rule_creates_only_what_the_documents_make_it_create() {
         run.document("review", None, r#"{"score":6}"#.as_bytes());
         run.extend(by("polish"), &[item]);
     });
-    assert_fails(&too_late, "plan", "what the rule polish creates here is polish-");
+    assert_fails(&too_late, "plan", "the rule polish creates something else here, polish-");
     let bent = |change: fn(&mut Item)| {
         low(|_, run| {
             let mut item = run.of_rule(0);
@@ -132,9 +132,9 @@ fn a_rule_creates_only_what_the_documents_make_it_create() {
         })
     };
     let command = bent(|item| drop(item.inputs.insert("command".to_owned(), json!(["evil"]))));
-    assert_fails(&command, "plan", "what the rule polish creates here is polish-");
+    assert_fails(&command, "plan", "the rule polish creates something else here, polish-");
     let renamed = bent(|item| item.id = "polish-0123456789ab".parse().unwrap());
-    assert_fails(&renamed, "plan", "what the rule polish creates here is polish-");
+    assert_fails(&renamed, "plan", "the rule polish creates something else here, polish-");
     let strange = low(|_, run| {
         let item = run.of_rule(0);
         run.extend(by("stranger"), &[item]);
@@ -144,7 +144,7 @@ fn a_rule_creates_only_what_the_documents_make_it_create() {
         let created = run.of_rule(0);
         run.extend(by("polish"), &[item("more", &json!({})), created]);
     });
-    assert_fails(&two, "plan", "what the rule polish creates here is polish-");
+    assert_fails(&two, "plan", "the rule polish creates something else here, polish-");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn an_added_item_is_the_one_that_its_entry_names() {
         let Event::RunExtended(e) = &mut draft.event else { panic!() };
         e.items.insert(added.id, Digest::of(bytes.as_bytes()));
     });
-    assert_fails(&loose, "plan", "item.json of item more is no normalised item");
+    assert_fails(&loose, "plan", "item.json of item more is not a normalised item");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use git_handoff::git::store::Store;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::name::RunId;
-use git_handoff::verify::{Begun, Continuable, Mark, Proven, Refusal, continuable, continuable_on};
+use git_handoff::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable, continuable_on};
 use serde_json::{Value, json};
 
 use super::{open, put};
@@ -18,14 +18,15 @@ use crate::common::ground::{Ground, after, item};
 const REFERENCE: &str = "refs/handoff/runs/r";
 
 /// Verifies the run `r` as a writer does, with the mark of a commit.
-fn verified(ground: &Ground, commit: Option<&str>) -> Result<Proven<Continuable>, Refusal> {
+fn verified(ground: &Ground, commit: Option<&str>) -> Result<Verified<Continuable>, Refusal> {
     let store = Store::discover(&ground.env.repo()).unwrap();
     let key = Signer::from_file(&ground.path("home/signing_key")).unwrap().fingerprint();
     let run = RunId::parse("r").unwrap();
     match commit {
         Some(commit) => {
             let mark = Mark { commit: commit.parse().unwrap(), key: key.clone() };
-            continuable_on(&store, &run, REFERENCE, (&key, Begun::ByKnown(None)), Some(&mark))
+            let appender = Appender { key: &key, begun: Begun::ByKnown(None), mark: Some(&mark) };
+            continuable_on(&store, &run, REFERENCE, appender)
         }
         None => continuable(&store, &run, REFERENCE, &key),
     }

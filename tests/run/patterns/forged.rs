@@ -98,7 +98,7 @@ fn nobody_sneaks_an_item_in_as_the_patterns() {
             second_round(run);
         }),
         "plan",
-        "what the rule fix creates here is fix-1 and 1 more",
+        "the rule fix creates something else here, fix-1 and 1 more",
     );
     // The gate's copy judges what the fix is not.
     let mut bent = round();
@@ -109,7 +109,7 @@ fn nobody_sneaks_an_item_in_as_the_patterns() {
             second_round(run);
         }),
         "plan",
-        "what the rule fix creates here is fix-1 and 1 more",
+        "the rule fix creates something else here, fix-1 and 1 more",
     );
     // One of the two alone.
     assert_fails(
@@ -119,7 +119,7 @@ fn nobody_sneaks_an_item_in_as_the_patterns() {
             run.done("fix-1", &[]);
         }),
         "plan",
-        "what the rule fix creates here is fix-1 and 1 more",
+        "the rule fix creates something else here, fix-1 and 1 more",
     );
 }
 
@@ -132,7 +132,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
     assert_fails(
         &tell(true, |run| run.add(said("attempts-used-up"), Vec::new())),
         "plan",
-        "the rule over does not have the run say this here",
+        "the rule over does not conclude the run like this here",
     );
     assert_fails(
         &tell(true, |run| {
@@ -144,7 +144,7 @@ fn what_a_run_says_of_itself_follows_from_its_rules() {
             run.add(said("fine"), Vec::new());
         }),
         "plan",
-        "the rule over does not have the run say this here",
+        "the rule over does not conclude the run like this here",
     );
 }
 

@@ -1,40 +1,34 @@
-//! What logs and places outside say of a run, before it is summed up.
+//! The answers of logs and external anchors, before they are combined.
 
 use crate::model::printable::cut;
 use crate::verify::Guarantee;
 use crate::verify::same_id::OtherRun;
 use crate::verify::witness::{Anchored, LOCAL, Standing, Witness};
 
-/// Statements about a run by the logs of one place, or by a place outside.
 #[derive(Default)]
-pub(super) struct Word {
-    /// How it contradicts the run.
+pub(super) struct AnchorAnswer {
     pub(super) findings: Vec<String>,
-    /// What a reader should know besides.
     pub(super) notes: Vec<String>,
-    /// Which logs of writers are not sound to their end: what else they hold is not known.
+    /// Writers' logs that are not sound to their end; the rest of them is unknown.
     pub(super) broken: Vec<String>,
-    /// Which of them could not be read, in a repository that leaves things out.
+    /// Writers' logs that a partial clone does not have in full.
     pub(super) unread: Vec<String>,
-    /// Whether it holds the seal.
+    /// True if the place holds the seal.
     pub(super) holds: bool,
-    /// Whether it knows the run at all.
+    /// True if the place knows the run at all.
     pub(super) knows: bool,
-    /// Other runs that it names by the id of this one.
     pub(super) others: Vec<OtherRun>,
-    /// Why it says nothing.
+    /// The reason why the place gave no answer.
     pub(super) silent: Option<String>,
 }
 
-/// An anchor, and its word.
-pub(super) struct Weighed {
+pub(super) struct JudgedAnchor {
     pub(super) anchored: Anchored,
-    pub(super) word: Word,
+    pub(super) answer: AnchorAnswer,
 }
 
-impl Word {
-    /// Adds the other runs that it names.
-    pub(super) fn beside(self, others: Vec<OtherRun>) -> Self {
+impl AnchorAnswer {
+    pub(super) fn with_others(self, others: Vec<OtherRun>) -> Self {
         Self { others, ..self }
     }
 
@@ -48,8 +42,8 @@ impl Word {
         }
     }
 
-    /// Makes it the word of the logs at hand.
-    pub(super) fn local(self) -> Weighed {
+    /// Returns the answer as that of the logs at hand.
+    pub(super) fn local(self) -> JudgedAnchor {
         let standing = self.standing();
         let detail = match standing {
             Standing::Differs => self.findings.join("; "),
@@ -59,11 +53,14 @@ impl Word {
             Standing::Holds => String::new(),
         };
         let (name, guarantee, detail) = (LOCAL.to_owned(), Guarantee::Detect, cut(detail));
-        Weighed { anchored: Anchored { name, kind: LOCAL, guarantee, standing, detail, since: None }, word: self }
+        JudgedAnchor {
+            anchored: Anchored { name, kind: LOCAL, guarantee, standing, detail, since: None },
+            answer: self,
+        }
     }
 
-    /// Makes it the word of a place outside.
-    pub(super) fn outside(mut self, witness: Witness) -> Weighed {
+    /// Returns the answer as that of an external anchor.
+    pub(super) fn outside(mut self, witness: Witness) -> JudgedAnchor {
         let Witness { anchor: name, kind, guarantee, since, notes, .. } = witness;
         let standing = self.standing();
         let detail = match (&self.silent, standing) {
@@ -81,6 +78,6 @@ impl Word {
         self.findings = self.findings.iter().map(named).collect();
         self.notes = self.notes.iter().chain(&notes).map(named).collect();
         let since = since.filter(|_| standing == Standing::Holds);
-        Weighed { anchored: Anchored { name, kind, guarantee, standing, detail, since }, word: self }
+        JudgedAnchor { anchored: Anchored { name, kind, guarantee, standing, detail, since }, answer: self }
     }
 }

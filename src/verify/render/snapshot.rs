@@ -1,11 +1,13 @@
-//! A report as text that two runs of one plan have in common.
+//! A report as text for comparing two runs of one plan.
 
 use super::{PARTIAL, Report, State};
 use crate::model::printable::line;
 
 impl Report {
-    /// Returns the report without whatever differs between two runs of one plan that come to the same: names of runs, hashes, keys, times,
-    /// and how many entries and attempts it took. What is left: the headline, each check with what it came to, how the items came out, and who decided about them.
+    /// Returns the report without names of runs, hashes, keys, times and counts of entries or
+    /// attempts.
+    ///
+    /// It keeps the headline, the state of each row, the outcome, and who decided about items.
     pub fn snapshot(&self) -> String {
         let partial = if self.is_partial() { format!(" {PARTIAL}") } else { String::new() };
         let mut lines = vec![format!("{} {}{partial}", self.standing().mark(), line(self.headline))];
@@ -15,7 +17,7 @@ impl Report {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             format!("{} outcome: {outcome}", state.mark())
         }));
-        let decided = |(state, said): (State, String)| line(&format!("{} decided: {said}", state.mark()));
+        let decided = |(state, detail): (State, String)| line(&format!("{} decided: {detail}", state.mark()));
         lines.extend(self.decided_snapshot().into_iter().map(decided));
         lines.join("\n") + "\n"
     }

@@ -1,7 +1,7 @@
-//! What others said in their own logs and whoever conducts a run took in.
+//! Statements that other keys made in their own logs, and that a run records.
 //!
-//! Such an entry of a run holds the whole commit of that log, with its signature: whoever took it in can put it there or leave it
-//! out, and make none.
+//! Such an entry holds the log's whole commit with its signature. The writer of the run can include
+//! or omit a statement, but cannot forge one.
 
 use crate::git::codec::{self, Decoded};
 use crate::ledger::sign;
@@ -12,19 +12,16 @@ use crate::model::name::RunId;
 use crate::model::role::Role;
 use crate::model::time::Moment;
 
-/// Somebody's statement about a run.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
-    /// The fingerprint of the key that made it.
+pub(super) struct Statement {
     pub(super) key: String,
-    /// When it was made, by its own word.
+    /// The time of the statement, as its key claims.
     pub(super) at: Moment,
-    /// The role that it takes.
     pub(super) role: Role,
 }
 
-/// Reads a statement: a commit of a log, signed by the log's key. An error says what is wrong with it.
-pub fn read(commit: &[u8]) -> Result<(Decoded, String), String> {
+/// Reads a statement: a commit of a log, signed by the log's key.
+pub fn read_statement(commit: &[u8]) -> Result<(Decoded, String), String> {
     let decoded = codec::decode(commit).map_err(|error| in_words(&error))?;
     let entry = &decoded.entry;
     if decoded.parents.len() != usize::from(entry.seq > 0) || entry.prev.is_some() != (entry.seq > 0) {
@@ -34,33 +31,33 @@ pub fn read(commit: &[u8]) -> Result<(Decoded, String), String> {
     match decoded.entry.event.log() {
         Some(log) if log == key => Ok((decoded, key)),
         Some(log) => Err(format!("it is of the log {log}, and signed by {key}")),
-        None => Err("it is of no log".to_owned()),
+        None => Err("it is not an entry of a log".to_owned()),
     }
 }
 
-/// Holds an entry of a run against the statement that it takes in; nothing where it takes in none.
-pub(super) fn check(run: &RunId, first: Option<Digest>, event: &Event) -> Option<Result<Said, String>> {
-    let (said, role) = match event {
+/// Compares an entry with the statement that it holds; returns `None` if it holds none.
+pub(super) fn check(run: &RunId, first: Option<Digest>, event: &Event) -> Option<Result<Statement, String>> {
+    let (statement, role) = match event {
         Event::ItemDecided(e) => (e.said.as_ref()?, Role::Approve),
         Event::DocumentWritten(e) => (e.said.as_ref()?, Role::Document),
         _ => return None,
     };
-    Some(read(said.as_bytes()).and_then(|(decoded, key)| {
+    Some(read_statement(statement.as_bytes()).and_then(|(decoded, key)| {
         let entry = &decoded.entry;
         if entry.about.run() != Some(run) {
             return Err(format!("it is about {:?}", entry.about.as_str()));
         }
-        let Some(first) = first else { return Err("there is no entry 0 that it could be about".to_owned()) };
+        let Some(first) = first else { return Err("the run has no entry 0".to_owned()) };
         let records = match (&entry.event, event) {
-            (Event::LogDecided(said), Event::ItemDecided(e)) => said.is_recorded_by(first, e),
-            (Event::LogWritten(said), Event::DocumentWritten(e)) => {
-                said.is_recorded_by(first, e) && e.author == entry.actor
+            (Event::LogDecided(statement), Event::ItemDecided(e)) => statement.is_recorded_by(first, e),
+            (Event::LogWritten(statement), Event::DocumentWritten(e)) => {
+                statement.is_recorded_by(first, e) && e.author == entry.actor
             }
             _ => false,
         };
         if !records {
-            return Err("it says something else than the entry".to_owned());
+            return Err("it differs from the entry".to_owned());
         }
-        Ok(Said { key, at: entry.event.made().unwrap_or(entry.at), role })
+        Ok(Statement { key, at: entry.event.made().unwrap_or(entry.at), role })
     }))
 }

@@ -1,4 +1,4 @@
-//! The entries of a thread, read from the commits behind its ref, and the checkpoints that they make.
+//! The entries of a thread, and the checkpoints that they make.
 
 use gix::objs::Kind;
 
@@ -10,37 +10,35 @@ use crate::model::name::ThreadId;
 use crate::model::thread::Trail;
 
 use crate::verify::content::hash;
+use crate::verify::entry_order::{self, Parents};
 use crate::verify::findings::Findings;
 use crate::verify::objects::{Fault, Objects};
-use crate::verify::order::{self, Parents};
-use crate::verify::reader::{Back, Link, Stop, Walk};
+use crate::verify::reader::{Extent, Link, Stop, Walk};
 use crate::verify::tree;
 
 /// A thread as far as it could be read.
 #[derive(Default)]
 pub(super) struct ThreadChain {
-    /// The entries, oldest first.
     pub(super) links: Vec<Link>,
-    /// The checkpoints that they make.
     pub(super) trail: Trail,
-    /// What is wrong with the chain.
     pub(super) findings: Findings,
-    /// Whether the walk ended before the first entry.
+    /// True if the walk ended before the first entry.
     pub(super) cut: bool,
-    /// What its commits and those of the threads that were read before it come to.
+    /// The size of its commits and of the threads read before it.
     pub(super) meter: Meter,
 }
 
 impl ThreadChain {
-    /// Reads the chain that ends at `tip`. Whatever that is, this ends and says what it found.
+    /// Reads the chain that ends at `tip`. Never fails: faults become findings.
     pub(super) fn read(store: &Store, thread: &ThreadId, tip: Oid) -> Self {
         Self::read_after(store, thread, tip, Meter::default())
     }
 
-    /// Reads a chain like [`ThreadChain::read`], where others are held beside it.
+    /// Reads a chain like [`ThreadChain::read`]; `meter` counts the threads that are in memory
+    /// already.
     pub(super) fn read_after(store: &Store, thread: &ThreadId, tip: Oid, meter: Meter) -> Self {
-        // The parent of the first entry, if it has one, is the checkpoint that the thread began as.
-        let walked = Walk { meter, ..Walk::new(Back::ToFirstEntry) }.read(store, tip);
+        // The parent of the first entry is the checkpoint that the thread came from.
+        let walked = Walk { meter, ..Walk::new(Extent::ToFirstEntry) }.read(store, tip);
         let mut chain = Self { meter: walked.meter, ..Self::default() };
         match walked.stop {
             Some(Stop::Fault(fault)) => chain.findings.fault("the chain", &fault),
@@ -53,7 +51,7 @@ impl ThreadChain {
                 Err(why) => chain.findings.add(why),
             }
         }
-        // Of a chain without its beginning, nothing can be said but that.
+        // Without its beginning, the rest of a chain cannot be judged.
         chain.cut = chain.findings.first().is_some();
         if !chain.cut {
             chain.check(thread, &Objects::new(store));
@@ -61,14 +59,13 @@ impl ThreadChain {
         chain
     }
 
-    /// A thread of which nothing could be read.
     pub(super) fn unreadable(why: String) -> Self {
-        let mut walked = Self::default();
-        walked.findings.add(why);
-        walked
+        let mut chain = Self::default();
+        chain.findings.add(why);
+        chain
     }
 
-    /// Holds every entry against the one before it, and its commit and tree against what it says.
+    /// Checks the order of the entries, and the tree of each.
     fn check(&mut self, thread: &ThreadId, objects: &Objects) {
         let mut before = None;
         for link in &self.links {
@@ -77,7 +74,7 @@ impl ThreadChain {
             if about.thread() != Some(thread) {
                 findings.add(format!("entry {seq} is of another thread, {:?}", about.as_str()));
             }
-            order::faults(link, before, Parents::Named).for_each(|(_, fault)| findings.add(fault));
+            entry_order::faults(link, before, Parents::Named).for_each(|(_, fault)| findings.add(fault));
             if let Err(why) = self.trail.push(&link.entry, link.hash, link.commit) {
                 findings.add(format!("entry {seq}: {why}"));
             }
@@ -90,7 +87,7 @@ impl ThreadChain {
     }
 }
 
-/// Re-hashes every file of a saved working tree, and adds up their bytes.
+/// Hashes every file of a saved working tree; adds their sizes to `bytes`.
 pub(super) fn files(objects: &Objects, store: &Store, root: Oid, bytes: &mut u64) -> Result<(), Fault> {
     let mut folders = vec![root];
     let mut seen = std::collections::HashSet::new();
@@ -104,7 +101,7 @@ pub(super) fn files(objects: &Objects, store: &Store, root: Oid, bytes: &mut u64
         for (mode, oid) in nodes {
             match mode {
                 b"40000" => folders.push(oid),
-                // What a submodule has checked out is named, not held.
+                // A submodule's files are not part of the tree.
                 b"160000" => {}
                 _ if seen.insert(oid) => *bytes += hash(store, objects, oid)?.1,
                 _ => {}

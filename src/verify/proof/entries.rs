@@ -1,4 +1,4 @@
-//! The entries that a proof shows, each read by itself.
+//! The entries that a proof shows, each parsed by itself.
 
 use crate::git::codec::{self, Decoded};
 use crate::model::digest::Digest;
@@ -7,10 +7,10 @@ use crate::model::format::{self, leaf_hash};
 use crate::model::proof::Leaf;
 use crate::verify::reader;
 
-/// An entry that came as a commit.
-pub(super) struct End(pub(super) Result<(Box<Decoded>, Result<String, String>), String>);
+/// An entry with its signed commit.
+pub(super) struct SignedCommit(pub(super) Result<(Box<Decoded>, Result<String, String>), String>);
 
-impl End {
+impl SignedCommit {
     pub(super) fn read(commit: &str) -> Self {
         Self(codec::decode(commit.as_bytes()).map_err(|e| e.to_string()).map(|decoded| {
             let signer = reader::signer(&decoded);
@@ -30,7 +30,7 @@ impl End {
         self.decoded().map(|decoded| (&decoded.entry, decoded.hash))
     }
 
-    /// Returns the key that signed the entry, if its signature is good.
+    /// Returns the key that signed the entry, if the signature is valid.
     pub(super) fn signer(&self) -> Option<&str> {
         self.0.as_ref().ok()?.1.as_deref().ok()
     }
@@ -50,14 +50,14 @@ impl End {
     }
 }
 
-/// An entry that came as JSON.
-pub(super) struct Shown<'p> {
+/// An entry without its commit.
+pub(super) struct JsonEntry<'p> {
     pub(super) entry: Entry,
     pub(super) hash: Digest,
     pub(super) leaf: &'p Leaf,
 }
 
-impl<'p> Shown<'p> {
+impl<'p> JsonEntry<'p> {
     pub(super) fn read(leaf: &'p Leaf) -> Result<Self, String> {
         let bytes = format::canonical(&leaf.entry);
         let entry = Entry::parse(&bytes).map_err(|e| e.to_string())?;
@@ -65,7 +65,7 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// Returns the kind of object names in a repository of that format.
+/// Returns the kind of object ids in a repository of this format.
 pub(super) fn kind(object_format: &str) -> Option<gix::hash::Kind> {
     match object_format {
         "sha1" => Some(gix::hash::Kind::Sha1),

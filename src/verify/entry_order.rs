@@ -1,18 +1,17 @@
-//! What an entry must be after the one before it, in whatever chain.
+//! The rules for an entry and its predecessor, in a chain of any kind.
 
 use super::codes::Code;
 use super::reader::Link;
 
-/// What the parents of an entry are held against.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parents {
-    /// Their number: the walk itself went along the first of them.
+    /// Their number only: the walk already followed the first parent.
     Counted,
-    /// The commit before, and what the entry names besides.
+    /// The commit before, and the further parents that the entry names.
     Named,
 }
 
-/// Returns what is wrong with the place of an entry: its number, its link, its parents, its time.
+/// Returns the faults in an entry's number, link, parents and time.
 pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> impl Iterator<Item = (Code, String)> {
     let (entry, seq) = (&link.entry, link.entry.seq);
     let due = before.map_or(0, |before| before.entry.seq.saturating_add(1));
@@ -25,14 +24,13 @@ pub(super) fn faults(link: &Link, before: Option<&Link>, parents: Parents) -> im
     let faults = [
         (Code::Seq, number),
         (Code::Prev, linked),
-        (Code::Parents, strange(link, before, parents)),
+        (Code::Parents, parent_fault(link, before, parents)),
         (Code::Time, time),
     ];
     faults.into_iter().filter_map(|(code, fault)| Some((code, fault?)))
 }
 
-/// Returns what is wrong with an entry's parents.
-fn strange(link: &Link, before: Option<&Link>, parents: Parents) -> Option<String> {
+fn parent_fault(link: &Link, before: Option<&Link>, parents: Parents) -> Option<String> {
     let (seq, count) = (link.entry.seq, link.parents.len());
     match parents {
         Parents::Counted => {

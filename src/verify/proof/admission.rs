@@ -5,23 +5,22 @@ use crate::model::entry::{Event, Role, RunAdmitted, RunSubmitted};
 use crate::verify::findings::Findings;
 
 use super::Revealed;
-use super::shown::{End, kind};
+use super::entries::{SignedCommit, kind};
 
 impl Revealed<'_> {
-    /// Returns the entries that came as signed commits, in their order.
-    pub(super) fn ends(&self) -> impl Iterator<Item = &End> {
+    pub(super) fn ends(&self) -> impl Iterator<Item = &SignedCommit> {
         [&self.first].into_iter().chain(&self.admitted).chain([&self.last])
     }
 
-    /// Returns the keys whose logs speak of the seal.
+    /// Returns the keys whose logs count for the seal.
     pub(super) fn sealers(&self) -> Vec<String> {
         let mut sealers = self.first.submitted().map(RunSubmitted::sealers).unwrap_or_default();
         sealers.extend(self.admission().map(|e| e.key.clone()));
         sealers
     }
 
-    /// Checks that an admission that is shown is the one that let the key of the seal do that. Whether its own key could
-    /// give the role is for the row `signature`.
+    /// Checks that the admission is the one that allowed the key of the seal. The row `signature`
+    /// checks whether its signer may admit.
     pub(super) fn check_admission(&self, findings: &mut Findings) {
         let Some(shown) = &self.admitted else { return };
         let decoded = match &shown.0 {
@@ -35,11 +34,11 @@ impl Revealed<'_> {
         let sealed_by = self.last.0.as_ref().ok().and_then(|(_, signer)| signer.as_ref().ok());
         let is_named = |key: &String| self.first.submitted().is_some_and(|e| e.sealers().contains(key));
         if !self.admission().is_some_and(|e| sealed_by == Some(&e.key) && !is_named(&e.key)) {
-            findings.add("what is shown as the admission of the key that sealed is none".to_owned());
+            findings.add("the admission is not one of the key that sealed".to_owned());
         }
     }
 
-    /// Object names are of the kind that entry 0 says.
+    /// Checks that object names have the format that entry 0 states.
     pub(super) fn check_object_format(&self, what: &str, decoded: &Decoded, findings: &mut Findings) {
         let Some(submitted) = self.first.submitted() else { return };
         let kind = kind(&submitted.object_format);
@@ -50,7 +49,7 @@ impl Revealed<'_> {
     }
 
     fn admission(&self) -> Option<&RunAdmitted> {
-        match self.admitted.as_ref().and_then(End::entry).map(|entry| &entry.event) {
+        match self.admitted.as_ref().and_then(SignedCommit::entry).map(|entry| &entry.event) {
             Some(Event::RunAdmitted(e)) if e.role == Role::Seal => Some(e),
             _ => None,
         }

@@ -9,7 +9,7 @@ use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
 use crate::model::format::{self, Layout};
-use crate::verify::{Admitted, Seen};
+use crate::verify::{GatedRun, Verified, VerifiedEntry};
 
 use super::Error;
 use super::view::{self, View};
@@ -18,22 +18,22 @@ use super::view::{self, View};
 /// bytes out of a run, or believes its entries, requires one.
 ///
 /// ```compile_fail,E0451
-/// fn untrusted(view: git_handoff::run::View) -> git_handoff::run::Vetted {
-///     git_handoff::run::Vetted { view }
+/// fn untrusted(view: git_handoff::run::View) -> git_handoff::run::VerifiedRun {
+///     git_handoff::run::VerifiedRun { view }
 /// }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Vetted {
+pub struct VerifiedRun {
     view: View,
 }
 
-impl Vetted {
+impl VerifiedRun {
     /// Returns a run that passed the gate, with the entries that were verified there.
-    pub fn read(store: &Store, admitted: &Admitted) -> Result<Self, Error> {
+    pub fn read(store: &Store, admitted: &Verified<GatedRun>) -> Result<Self, Error> {
         let link =
-            |seen: &Seen| Link { commit: seen.commit, tree: seen.tree, hash: seen.hash, entry: seen.entry.clone() };
-        let links = admitted.entries().iter().map(link).collect();
-        Ok(Self { view: view::of(store, admitted.run(), admitted.reference(), links)? })
+            |it: &VerifiedEntry| Link { commit: it.commit, tree: it.tree, hash: it.hash, entry: it.entry.clone() };
+        let links = admitted.entries.iter().map(link).collect();
+        Ok(Self { view: view::of(store, &admitted.run, &admitted.reference, links)? })
     }
 
     /// Returns the product or document revision with this blob id.
@@ -75,7 +75,7 @@ impl Vetted {
     }
 }
 
-impl Deref for Vetted {
+impl Deref for VerifiedRun {
     type Target = View;
 
     fn deref(&self) -> &View {
