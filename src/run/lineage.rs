@@ -301,8 +301,6 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
                 Some(on) => (Some(on), item_step(run, on, depth, Kind::Item)),
                 None => continue,
             },
-            // `Walk::imported` handles these.
-            (Source::Elsewhere(_), _) => continue,
             (Source::Artifacts, select) => {
                 let name = select.product_key().output().cloned();
                 (None, Step { name, ..leaf(depth, Kind::Artifact, run.run.clone()) })
@@ -322,7 +320,8 @@ fn origins_in_run(opened: &Opened, index: usize, item: &ItemId, depth: usize) ->
                 let document = || Step { name: Some(name.clone()), by, ..leaf(depth, Kind::Document, run.run.clone()) };
                 (maker, maker.map_or_else(document, |on| item_step(run, on, depth, Kind::Item)))
             }
-            (Source::Documents, _) => continue,
+            // `Walk::imported` handles what comes from elsewhere.
+            (Source::Elsewhere(_) | Source::Documents, _) => continue,
         };
         consumed.extend(maker);
         next.push(Next { step: consumes(step), run: maker.map(|_| index) });

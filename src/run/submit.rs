@@ -186,8 +186,7 @@ fn first_entry(
     if let Some(carried) = &request.carried {
         edits.push((format::CONTINUES.to_owned(), Edit::Bytes(carried.evidence.clone())));
     }
-    let (imports, copied) = seal_imports(writer, batch, plan, &request.imports)?;
-    edits.extend(copied);
+    let imports = seal_imports(writer, batch, plan, &request.imports, &mut edits)?;
     let submitted = RunSubmitted {
         plan: Digest::of(valid.bytes()),
         pipelines,
@@ -214,8 +213,9 @@ fn seal_imports(
     batch: &mut Batch,
     plan: &Plan,
     found: &BTreeMap<String, Found>,
-) -> Result<(BTreeMap<String, Import>, Vec<(String, Edit)>), Error> {
-    let (mut imports, mut edits) = (BTreeMap::new(), Vec::new());
+    edits: &mut Vec<(String, Edit)>,
+) -> Result<BTreeMap<String, Import>, Error> {
+    let mut imports = BTreeMap::new();
     let names: BTreeSet<String> =
         plan.items.iter().flat_map(|item| item.needs.values()).filter_map(Need::import).collect();
     for name in names {
@@ -231,7 +231,7 @@ fn seal_imports(
         edits.extend([(at, Edit::Blob(oid)), (shown_by, Edit::Bytes(evidence.clone()))]);
         imports.insert(name, Import { product: *product, evidence: Digest::of(evidence) });
     }
-    Ok((imports, edits))
+    Ok(imports)
 }
 
 /// Returns true if the folder `items/` of the run is split into subfolders. This applies to large
