@@ -58,7 +58,7 @@ pub struct AppliedItem<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Answers that what was begun of a run was given up.
+    /// Answers that the items of a run are no longer applied.
     pub fn aborted(run: &'a RunId, nothing: &'a Applied, is_back: bool) -> Self {
         Self { applied: false, aborted: Some(is_back), ..Self::of(run, nothing) }
     }

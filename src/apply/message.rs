@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::model::name::RunId;
+use crate::model::digest::{Digest, Oid};
+use crate::model::name::{ItemId, RunId};
 
 use super::{ITEM, PRODUCT, RESOLVED, RUN, Step};
 
@@ -49,6 +50,50 @@ pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
             .expect("writing to a string does not fail");
     }
     with_trailers(own.map_or_else(|| subject(run, steps), |own| own.0.clone()).as_str(), &trailers)
+}
+
+/// The item that the message of a commit names, if the commit is of one item.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) run: RunId,
+    pub(super) item: ItemId,
+    pub(super) product: Digest,
+    pub(super) resolved: bool,
+}
+
+impl Named {
+    /// Returns the item as one that was applied.
+    pub(super) fn step(&self, tree: Oid) -> Step {
+        let (item, product, resolved) = (self.item.clone(), self.product, self.resolved);
+        Step { item, product, tree, changed: true, folded: false, commit: None, red: false, resolved }
+    }
+
+    /// Returns the line that names an item whose conflicts were resolved.
+    fn line(&self) -> String {
+        format!("{RESOLVED}: {}/{} {}", self.run, self.item, self.product)
+    }
+}
+
+/// Reads the item that a message names as [`of`] writes it.
+pub(super) fn named(message: &str) -> Option<Named> {
+    let value = |key| message.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+    let resolved = value(RESOLVED).and_then(|value| {
+        let (name, product) = value.split_once(' ')?;
+        let (run, item) = name.split_once('/')?;
+        Some((run, item, product))
+    });
+    let claimed = || Some((value(RUN)?, value(ITEM)?, value(PRODUCT)?));
+    let (run, item, product) = resolved.or_else(claimed)?;
+    let (run, item, product) = (run.parse().ok()?, item.parse().ok()?, product.parse().ok()?);
+    Some(Named { run, item, product, resolved: resolved.is_some() })
+}
+
+/// Returns a message that claims a product as one that claims a resolution.
+pub(super) fn as_resolved(message: &str, item: &Named) -> String {
+    let claims = [format!("{ITEM}: {}", item.item), format!("{PRODUCT}: {}", item.product)];
+    let lines = message.lines().filter(|line| !claims.iter().any(|claim| claim == line));
+    let run = format!("{RUN}: {}", item.run);
+    lines.map(|line| if line == run { item.line() } else { line.to_owned() } + "\n").collect()
 }
 
 /// Returns what the first line says where nobody says anything else.

@@ -9,10 +9,10 @@ pub mod compose;
 mod hooked;
 pub mod message;
 mod parts;
+mod picks;
 pub mod submodules;
 mod target;
 pub mod threeway;
-pub mod underway;
 
 use std::io;
 use std::path::PathBuf;
@@ -32,8 +32,7 @@ use crate::run::{Vetted, View};
 use message::Message;
 use submodules::Left;
 use target::Target;
-use threeway::ThreeWay;
-use underway::Underway;
+use threeway::Underway;
 
 /// The trailer by which a commit names a run.
 pub const RUN: &str = "Handoff-Run";
@@ -60,8 +59,8 @@ pub struct Request {
     pub message: Option<Message>,
     /// Whether the person's hooks are run before a commit onto `HEAD`, and told of it.
     pub hooks: bool,
-    /// What the run is called, where items that conflict are to be left for a person to resolve.
-    pub three_way: Option<String>,
+    /// Whether items that conflict are to be left for the user to resolve.
+    pub three_way: bool,
     /// Whether to say what would be done and to change nothing.
     pub dry_run: bool,
 }
@@ -154,7 +153,7 @@ pub struct Applied {
 pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
     if let Some(underway) = Underway::read(store)? {
-        return Err(underway::Error::Underway(underway.run).into());
+        return Err(threeway::Error::Underway(underway.run().clone()).into());
     }
     let chosen = parts::chosen(view, request.item)?;
     if !request.allow_red {
@@ -178,17 +177,14 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
         applied = parts::transplant(&scratch, view, &parts, applied, onto)?;
     }
     let message = request.message.as_ref();
-    if let (false, false, Some(name), Some(at)) =
-        (applied.conflicts.is_empty(), request.dry_run, &request.three_way, target.head())
+    if let (false, false, true, Some(head)) =
+        (applied.conflicts.is_empty(), request.dry_run, request.three_way, target.head())
     {
-        let items: Vec<ItemId> = parts::names(&parts);
-        if message.is_some() && items.len() > 1 {
-            return Err(Error::Commits(items.len()));
+        let count = chosen.len();
+        if message.is_some() && count > 1 {
+            return Err(Error::Commits(count));
         }
-        let message = message.map(|message| message.as_str().to_owned());
-        let state = Underway::new(view.run.clone(), name.clone(), items, at);
-        let state = state.with(message, request.hooks);
-        let applied = ThreeWay::new((store, &scratch), (run, &parts), state, request.hooks)?.begin()?;
+        let applied = threeway::begin((store, &scratch), (run, &parts), (head, message), request.hooks)?;
         return Ok(Applied { submodules, ..applied });
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);
@@ -204,19 +200,6 @@ pub fn apply(store: &Store, run: &Vetted, request: &Request) -> Result<Applied, 
     } else if changed {
         target.finish(store, &view.run, request, &mut applied)?;
     }
-    Ok(Applied { submodules, ..applied })
-}
-
-/// Goes on with what stopped for a person to resolve a conflict; `hooks` says whether hooks are run, where they were to be.
-pub fn resume(store: &Store, run: &Vetted, state: Underway, hooks: bool) -> Result<Applied, Error> {
-    let base = run.state.submitted.base;
-    let position = |item: &ItemId| run.state.graph.position(item).ok_or_else(|| Error::NoPatch(item.clone()));
-    let chosen = state.items.iter().map(position).collect::<Result<Vec<_>, _>>()?;
-    let scratch = Scratch::new(store, base)?;
-    let parts = parts::read(store, &scratch, run, &chosen)?;
-    let hooks = state.hooks && hooks;
-    let submodules = submodules::left(store, run, scratch.base(), &chosen)?;
-    let applied = ThreeWay::new((store, &scratch), (run, &parts), state, hooks)?.resume()?;
     Ok(Applied { submodules, ..applied })
 }
 
@@ -276,8 +259,6 @@ pub enum Error {
     Commits(usize),
     #[error(transparent)]
     ThreeWay(#[from] threeway::Error),
-    #[error(transparent)]
-    Underway(#[from] underway::Error),
     #[error(transparent)]
     Message(#[from] message::Error),
     #[error("the commit could not be made")]

@@ -29,6 +29,11 @@ impl Part {
         Self { chosen, ..self }
     }
 
+    /// Returns true if it is to be applied.
+    pub(super) fn is_chosen(&self) -> bool {
+        self.chosen
+    }
+
     /// Returns the item.
     pub(super) fn item(&self) -> &ItemId {
         &self.item
@@ -43,14 +48,6 @@ impl Part {
     pub(super) fn result(&self) -> Oid {
         self.result
     }
-}
-
-/// How an item goes onto a tree.
-pub(super) enum Place {
-    /// It fits: the tree that it makes.
-    Fits(Oid),
-    /// It conflicts: what it is to be merged over, so that no more of it does than what it changed itself.
-    Over(Oid),
 }
 
 /// The parts by position, in the order in which they are applied.
@@ -87,11 +84,6 @@ pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
     let all: BTreeSet<usize> = below.chain(chosen.iter().copied()).collect();
     let red = all.into_iter().filter(|at| view.state.items[*at].red);
     red.map(|at| view.state.graph.item(at).id.clone()).collect()
-}
-
-/// Names the items that are to be applied, in their order.
-pub(super) fn names(parts: &Parts) -> Vec<ItemId> {
-    parts.iter().filter(|(_, part)| part.chosen).map(|(_, part)| part.item.clone()).collect()
 }
 
 /// Reads the patches of the chosen items, and of those whose patches they were given.
@@ -154,20 +146,21 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
     Ok(applied)
 }
 
-/// Puts one item onto a tree, by its place among the parts.
-pub(super) fn place(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, tree: Oid) -> Result<Place, Error> {
+/// Merges one item into a tree, or returns `None` if it conflicts.
+pub(super) fn fits(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, tree: Oid) -> Result<Option<Oid>, Error> {
     let (at, part) = &parts[nth];
-    if let Ok(tree) = merge_one(scratch, view, parts, *at, part, tree)? {
-        return Ok(Place::Fits(tree));
-    }
-    // Where it kept what it was given, only what it changed of that is its own.
-    let before = together(scratch, parts, &view.state.given(*at))?;
-    if let Some(before) = before.filter(|before| *before != scratch.base())
-        && merge_one(scratch, view, parts, *at, part, before)? == Ok(part.result)
+    Ok(merge_one(scratch, view, parts, *at, part, tree)?.ok())
+}
+
+/// Returns the tree that an item changed: the base with the patches that it was given, if it kept these, else the base.
+pub(super) fn before(scratch: &Scratch, view: &View, parts: &Parts, nth: usize) -> Result<Oid, Error> {
+    let given = together(scratch, parts, &view.state.given(parts[nth].0))?;
+    if let Some(given) = given.filter(|given| *given != scratch.base())
+        && fits(scratch, view, parts, nth, given)? == Some(parts[nth].1.result)
     {
-        return Ok(Place::Over(before));
+        return Ok(given);
     }
-    Ok(Place::Over(scratch.base()))
+    Ok(scratch.base())
 }
 
 /// Merges the results of some items over the base; none where they conflict.

@@ -55,10 +55,10 @@ impl Found {
         !matches!(self.target, Target::WorkTree { commit: false, .. })
     }
 
-    /// Returns the commit and the branch that commits are made onto with files to look at; none elsewhere.
-    pub(super) fn head(&self) -> Option<(Oid, Option<String>)> {
+    /// Returns the commit that commits are made onto in a work tree, or `None` elsewhere.
+    pub(super) fn head(&self) -> Option<Oid> {
         match &self.target {
-            Target::WorkTree { head, branch, commit: true } => Some((*head, branch.clone())),
+            Target::WorkTree { head, commit: true, .. } => Some(*head),
             _ => None,
         }
     }

@@ -2,10 +2,9 @@
 
 use git_handoff::apply::answer::Answer;
 use git_handoff::apply::message::Message;
-use git_handoff::apply::underway::Underway;
 use git_handoff::apply::{self as stage, Applied, Onto, Planned, Request, threeway};
 use git_handoff::model::hints;
-use git_handoff::model::name::ItemId;
+use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::repository::Repository;
 use git_handoff::run::{Target, View, target};
 
@@ -62,20 +61,13 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         [] => None,
         paragraphs => Some(Message::new(paragraphs).map_err(stage::Error::from)?),
     };
-    let underway = if arguments.go_on || arguments.abort {
-        Some(
-            Underway::read(&repository.store)
-                .map_err(stage::Error::from)?
-                .ok_or(threeway::Error::Nothing)
-                .map_err(stage::Error::from)?,
-        )
-    } else {
-        None
-    };
-    if let (true, Some(underway)) = (arguments.abort, &underway) {
-        return abort(underway, repository, output);
+    if arguments.abort {
+        return abort(repository, output);
     }
-    let named = underway.as_ref().map_or_else(|| arguments.target.as_deref().unwrap_or_default(), |one| &one.name);
+    if arguments.go_on {
+        return go_on(!arguments.no_verify, repository, output);
+    }
+    let named = arguments.target.as_deref().unwrap_or_default();
     let (target, rest) = Target::with_rest(&repository.store, named)?;
     let view = gate::vetted(&target, arguments.terms, repository, output)?;
     let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
@@ -83,34 +75,25 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         Some(branch) => Onto::Branch(branch.clone()),
         None => Onto::WorkTree { commit: arguments.commit },
     };
-    let hooks = !arguments.no_verify;
-    let applied = if let Some(underway) = underway {
-        stage::resume(&repository.store, &view, underway, hooks)?
-    } else {
-        let three_way = arguments.three_way.then(|| target.name());
-        let (allow_red, dry_run) = (arguments.allow_red, arguments.dry_run);
-        let request = Request { item, onto, allow_red, message, hooks, three_way, dry_run };
-        stage::apply(&repository.store, &view, &request).map_err(|error| refused(error, &target.name()))?
-    };
+    let (allow_red, dry_run, three_way) = (arguments.allow_red, arguments.dry_run, arguments.three_way);
+    let request = Request { item, onto, allow_red, message, hooks: !arguments.no_verify, three_way, dry_run };
+    let applied = stage::apply(&repository.store, &view, &request).map_err(|error| refused(error, &target.name()))?;
     for line in applied.said.iter().flat_map(|said| said.lines()) {
         output.note(line);
     }
     if output.json {
         output.value(&Answer::of(&view.run, &applied));
     } else {
-        print(&view, &applied, output);
-        let could_stop = !arguments.three_way && arguments.branch.is_none();
-        if let Some(name) = arguments.target.as_deref().filter(|_| could_stop && !applied.conflicts.is_empty()) {
-            output.hint(&hints::three_way(name));
+        print(&view.run, &applied, output);
+        if !arguments.three_way && arguments.branch.is_none() && !applied.conflicts.is_empty() {
+            output.hint(&hints::three_way(named));
         }
-        if applied.steps.is_empty() && applied.conflicts.is_empty() && !arguments.go_on {
+        if applied.steps.is_empty() && applied.conflicts.is_empty() {
             output.note("no item that is done has a patch; there is nothing to apply");
         }
-    }
-    if !output.json {
         print_submodules(&view, &applied, output);
     }
-    if !applied.conflicts.is_empty() {
+    if !applied.conflicts.is_empty() && !applied.stopped {
         return Ok(Ending::Refused);
     }
     if let Some(by) = item.and_then(|at| view.state.replaced_by(at)) {
@@ -129,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             output.warn(&format!("{undone} of {} items are not done; nothing of them was applied", outcomes.total));
         }
     }
-    Ok(Ending::Done)
+    Ok(if applied.stopped { Ending::Refused } else { Ending::Done })
 }
 
 /// Turns an error into a failure with hints that name the run.
@@ -146,13 +129,24 @@ fn refused(error: stage::Error, run: &str) -> Failure {
     }
 }
 
-/// Undoes an apply that stopped at a conflict.
-fn abort(underway: &Underway, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let is_back = threeway::abort(&repository.store, underway.clone())?;
+/// Goes on after a conflict was resolved.
+fn go_on(hooks: bool, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (run, applied) = threeway::resume(&repository.store, hooks)?;
     if output.json {
-        output.value(&Answer::aborted(&underway.run, &Applied::default(), is_back));
+        output.value(&Answer::of(&run, &applied));
+    } else {
+        print(&run, &applied, output);
+    }
+    Ok(if applied.stopped { Ending::Refused } else { Ending::Done })
+}
+
+/// Gives up what stopped for a conflict.
+fn abort(repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (run, is_back) = threeway::abort(&repository.store)?;
+    if output.json {
+        output.value(&Answer::aborted(&run, &Applied::default(), is_back));
     } else if is_back {
-        output.note(&format!("given up: everything is as it was before {} was applied", underway.name));
+        output.note(&format!("given up: everything is as it was before {run} was applied"));
     }
     if !is_back {
         output.warn("HEAD was moved since it stopped; it stays there, and index and files stay as they are");
@@ -160,12 +154,12 @@ fn abort(underway: &Underway, repository: &Repository, output: &mut Output) -> R
     Ok(Ending::Done)
 }
 
-fn print(view: &View, applied: &Applied, output: &mut Output) {
+fn print(run: &RunId, applied: &Applied, output: &mut Output) {
     if !applied.stopped && !applied.conflicts.is_empty() {
         print_conflicts(applied, output);
         output.note(if applied.planned.is_some() { "nothing would be changed" } else { "nothing was changed" });
         let item = &applied.conflicts[0].item;
-        output.hint(&hints::cat(format_args!("{}/{item}:patch", view.run)));
+        output.hint(&hints::cat(format_args!("{run}/{item}:patch")));
         return;
     }
     for step in &applied.steps {

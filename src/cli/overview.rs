@@ -1,7 +1,6 @@
 //! `git handoff`, without a command
 
-use git_handoff::apply;
-use git_handoff::apply::underway::Underway;
+use git_handoff::apply::threeway::Underway;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
@@ -20,8 +19,8 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
         return Ok(Ending::Done);
     }
     section(AWAITED, &overview.waiting.iter().map(|one| vec![one.target.as_str().into()]).collect::<Vec<_>>(), output);
-    let underway = Underway::read(&repository.store).map_err(apply::Error::from)?;
-    let conflicts = underway.as_ref().map(|one| vec![one.name.as_str().into(), "conflicts to resolve".into()]);
+    let underway = Underway::read(&repository.store)?;
+    let conflicts = underway.as_ref().map(|one| vec![one.run().as_str().into(), "conflicts to resolve".into()]);
     section("being applied", &Vec::from_iter(conflicts), output);
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);

@@ -3,7 +3,7 @@
 //! Everywhere else git runs without hooks. Here it runs as the person would run it, with the person's configuration and environment,
 //! in the person's work tree; what is about to be committed stands in an index that is thrown away.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -128,6 +128,14 @@ impl Hooks {
         said.rewind().and_then(|()| said.take(MOST_SAID).read_to_end(&mut text)).map_err(Error::Folder)?;
         let text = String::from_utf8_lossy(&text).trim_end().to_owned();
         if status.success() { Ok(text) } else { Err(Error::Refused { name, code: status.code(), said: text }) }
+    }
+
+    /// Starts a call of git, as the user would make it, that runs these hooks and no others.
+    pub(super) fn git_with_hooks(&self) -> Git {
+        let git = if self.found { Git::found_from(&self.root) } else { self.store.git().work_tree(&self.root) };
+        let mut setting = OsString::from("core.hooksPath=");
+        setting.push(self.root.join(&self.said.folder));
+        git.config(setting)
     }
 
     /// Asks the person's git; none where it has no answer.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::program::{self, Git};
 use super::store::{self, Store};
 use super::temporary::Temporary;
+use super::work_tree::paths;
 use crate::model::digest::Oid;
 use crate::model::format;
 
@@ -71,13 +72,21 @@ impl Scratch {
         if ours == over || ours == theirs {
             return Ok(Ok(theirs));
         }
-        self.merge_tree(&[], over, ours, theirs)
+        let (merged, conflicts) = self.merge_tree(&[], over, ours, theirs)?;
+        let shown = |paths: BTreeSet<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        Ok(conflicts.map_or(Ok(merged), |paths| Err(shown(paths))))
+    }
+
+    /// Merges two trees over a third; returns the tree, with marks in the files that conflict, and the paths of these.
+    pub fn merge_with_marks(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
+        let (merged, conflicts) = self.merge_tree(&[], over, ours, theirs)?;
+        Ok((merged, conflicts.unwrap_or_default()))
     }
 
     /// Merges two trees over a third, taking theirs where both changed the same lines; none where even that cannot be done.
     pub fn merge_preferring_theirs(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<Option<Oid>, Error> {
         match self.merge_tree(&["-Xtheirs"], over, ours, theirs) {
-            Ok(merged) => Ok(merged.ok()),
+            Ok((merged, conflicts)) => Ok(Some(merged).filter(|_| conflicts.is_none())),
             // Before git 2.43 there is no such option.
             Err(Error::Git(program::Error::Failed { code: Some(129), .. })) => Ok(None),
             Err(other) => Err(other),
@@ -90,24 +99,11 @@ impl Scratch {
         over: Oid,
         ours: Oid,
         theirs: Oid,
-    ) -> Result<Result<Oid, Vec<String>>, Error> {
+    ) -> Result<(Oid, Option<BTreeSet<PathBuf>>), Error> {
         let over = self.as_commit(over, None)?;
         let sides = [self.as_commit(ours, Some(over))?.to_string(), self.as_commit(theirs, Some(over))?.to_string()];
         let call = self.git().args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
-        let mut said = Vec::new();
-        let result = call.args(options).args(sides).stream(&mut |chunk| {
-            said.extend_from_slice(chunk);
-            Ok(())
-        });
-        let mut fields = said.split(|byte| *byte == 0).filter(|field| !field.is_empty()).map(String::from_utf8_lossy);
-        match result {
-            Ok(()) => Ok(Ok(oid(&fields.next().unwrap_or_default())?)),
-            Err(program::Error::Failed { code: Some(1), .. }) if !said.is_empty() => {
-                let paths: BTreeSet<String> = fields.skip(1).map(Into::into).collect();
-                Ok(Err(paths.into_iter().collect()))
-            }
-            Err(other) => Err(other.into()),
-        }
+        answer(call.args(options).args(sides))
     }
 
     /// Returns the paths in which two trees differ.
@@ -128,7 +124,7 @@ impl Scratch {
     }
 
     /// Writes a commit of a tree, to merge it.
-    pub(super) fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
+    pub fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
         if self.objects.is_none() {
             return Ok(bare_commit(&self.store, tree, parent)?);
         }
@@ -189,10 +185,42 @@ pub fn identified(store: &Store) -> Result<(), program::Error> {
 pub fn commit(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
     let signs = store.git().args(["config", "--type=bool", "--get", "commit.gpgSign"]).line();
     let sign = if signs.is_ok_and(|answer| answer == "true") { &["-S"][..] } else { &[] };
+    commit_tree(store, sign, (tree, parent), message)
+}
+
+/// Makes a commit as the user would that is never signed, because git makes another one of it.
+pub fn unsigned(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
+    commit_tree(store, &[], (tree, parent), message)
+}
+
+fn commit_tree(
+    store: &Store,
+    options: &[&str],
+    (tree, parent): (Oid, Oid),
+    message: &str,
+) -> Result<Oid, program::Error> {
     let call =
-        store.git().arg("commit-tree").args(sign).args(["-p", &parent.to_string(), "-F", "-", &tree.to_string()]);
+        store.git().arg("commit-tree").args(options).args(["-p", &parent.to_string(), "-F", "-", &tree.to_string()]);
     let id = call.input(message).line()?;
     id.parse().map_err(|_| program::Error::Spawn(std::io::Error::other("git commit-tree names no commit")))
+}
+
+/// Runs `git merge-tree -z --name-only`; returns the tree, and the paths that conflict if any do.
+pub(super) fn answer(call: Git) -> Result<(Oid, Option<BTreeSet<PathBuf>>), Error> {
+    let mut said = Vec::new();
+    let result = call.stream(&mut |chunk| {
+        said.extend_from_slice(chunk);
+        Ok(())
+    });
+    let end = said.iter().position(|byte| *byte == 0).unwrap_or(said.len());
+    let tree = oid(&String::from_utf8_lossy(&said[..end]));
+    match result {
+        Ok(()) => Ok((tree?, None)),
+        Err(program::Error::Failed { code: Some(1), .. }) if !said.is_empty() => {
+            Ok((tree?, Some(paths(&said[end..]).collect())))
+        }
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// Reads an object name that git printed.

@@ -65,11 +65,19 @@ pub struct Git {
 impl Git {
     /// Starts a call with `--git-dir`.
     pub fn new(git_dir: &Path) -> Self {
+        Self::without_variables().env("GIT_DIR", git_dir)
+    }
+
+    /// Starts a call that finds its repository from a folder, as if the user made it there.
+    pub(super) fn found_from(folder: &Path) -> Self {
+        Self::without_variables().in_dir(folder)
+    }
+
+    fn without_variables() -> Self {
         let mut git = Self::searching();
         for variable in REPOSITORY_VARIABLES {
             git.command.env_remove(variable);
         }
-        git.command.env("GIT_DIR", git_dir);
         git
     }
 
@@ -120,7 +128,7 @@ impl Git {
 
     /// Sets a configuration value for this call.
     #[must_use]
-    pub fn config(mut self, setting: &str) -> Self {
+    pub fn config(mut self, setting: impl AsRef<OsStr>) -> Self {
         self.command.arg("-c").arg(setting);
         self
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use super::program::{self, Git};
 use super::store::Store;
-use super::temporary::Temporary;
 use super::work_tree::paths;
 use crate::model::digest::Oid;
 
@@ -29,46 +28,11 @@ impl Before {
         Ok(before)
     }
 
-    /// Returns what there is to put back, where the index held a commit and nothing else.
-    pub fn at(store: &Store, head: Oid) -> Result<Self, Error> {
-        let root = store.work_dir().ok_or(Error::Bare)?;
-        Ok(Self { store: store.clone(), root, index: head.to_string(), staged: BTreeSet::new() })
-    }
-
-    /// Returns whether the person has anything staged.
-    pub fn is_staged(&self) -> bool {
-        !self.staged.is_empty()
-    }
-
     /// Returns the paths in which two trees differ.
     pub fn between(&self, from: Oid, to: Oid) -> Result<BTreeSet<PathBuf>, Error> {
         let call = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
         let listed = call.args([from.to_string(), to.to_string()]).run()?;
         Ok(paths(&listed).collect())
-    }
-
-    /// Returns which of some files, and of what lies in folders in their place, are there and as in none of these trees.
-    ///
-    /// The index has no say in that, so that what is not in it is seen as well.
-    pub fn in_none(&self, files: &BTreeSet<PathBuf>, trees: &[Oid]) -> Result<BTreeSet<PathBuf>, Error> {
-        let mut left = BTreeSet::new();
-        for file in files {
-            there(&self.root, file, &mut left).map_err(|error| Error::Look(file.clone(), error))?;
-        }
-        for tree in trees {
-            let folder = Temporary::new().map_err(|error| Error::Look(self.root.clone(), error))?;
-            let git = || self.git().env("GIT_INDEX_FILE", folder.path().join("index"));
-            let (held, told) = self.held(&tree.to_string(), &left)?;
-            if held.is_empty() {
-                continue;
-            }
-            git().args(["update-index", "-z", "--index-info"]).input(told).run()?;
-            git().args(["update-index", "--refresh"]).succeeds()?;
-            let differing = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
-            let differing: BTreeSet<PathBuf> = paths(&differing).collect();
-            left.retain(|file| !held.contains(file) || differing.contains(file));
-        }
-        Ok(left)
     }
 
     /// Puts files back that were as they are in the index when they were changed; whatever was done to them since is lost.
@@ -179,15 +143,6 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns which of some files have changes that are not in the index.
-pub fn modified(store: &Store, among: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
-    let root = store.work_dir().ok_or(Error::Bare)?;
-    let git = || store.git().work_tree(&root);
-    git().args(["update-index", "--refresh"]).succeeds()?;
-    let listed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
-    Ok(paths(&listed).filter(|path| among.contains(path)).collect())
-}
-
 /// Why index and work tree are not as they were.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -196,8 +151,6 @@ pub enum Error {
     Bare,
     #[error("{0:?} could not be removed")]
     Remove(PathBuf, #[source] io::Error),
-    #[error("{0:?} could not be looked at")]
-    Look(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Nothing(program::Error),
     #[error(transparent)]

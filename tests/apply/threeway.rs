@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{BUILD, EDIT, cut_short};
+use super::{BUILD, EDIT};
 use crate::common::place::Place;
 
 const APPLY: [&str; 4] = ["apply", "r", "--commit", "--3way"];
@@ -42,8 +42,7 @@ fn state(place: &Place) -> String {
         state += &place.git(arguments);
     }
     place.git(&["fsck", "--strict"]);
-    assert!(!place.root().join(".git/handoff-apply.json").exists());
-    assert!(!place.root().join(".git/HANDOFF_HEAD").exists());
+    assert!(!underway(place));
     state
 }
 
@@ -79,9 +78,13 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     assert!(stdout.contains("conflict: edit: main.txt") && stderr.contains("--continue"), "{stdout}{stderr}");
     assert_eq!(subjects(&place), "a-first Go on Start ");
     assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
+    let picked = place.git(&["rev-parse", "--short", "CHERRY_PICK_HEAD"]);
     assert_eq!(
         place.read("main.txt"),
-        "one\n<<<<<<< HEAD\nzwei\n=======\nTWO\n>>>>>>> HANDOFF_HEAD\nthree\nfour\nfive\nsix\n"
+        format!(
+            "one\n<<<<<<< HEAD\nzwei\n=======\nTWO\n>>>>>>> {} (edit: apply the patch of r)\nthree\nfour\nfive\nsix\n",
+            picked.trim()
+        )
     );
     assert_eq!(place.git(&["show", ":1:main.txt"]), "one\ntwo\nthree\nfour\nfive\n");
     assert_eq!(place.git(&["show", ":3:main.txt"]), "one\nTWO\nthree\nfour\nfive\n");
@@ -223,11 +226,7 @@ fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
     place.git(&["add", "main.txt"]);
     let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
     assert!(exit == 1 && stdout.contains("conflict: build: main.txt"), "{stdout}{stderr}");
-    // Nor is anything lost where some of it was.
-    let path = place.root().join(".git/handoff-apply.json");
-    let said = std::fs::read_to_string(&path).unwrap();
-    for said in [said.replace(r#""aborting":false"#, r#""aborting":true"#), said] {
-        std::fs::write(&path, said).unwrap();
+    for _ in 0..2 {
         place.write("first.txt", "precious\n");
         assert_eq!(code(&place, &["apply", "--abort"]), (1, "local-changes".to_owned()));
         assert_eq!(place.read("first.txt"), "precious\n");
@@ -235,37 +234,6 @@ fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
     place.git(&["restore", "first.txt"]);
     assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
     assert_eq!(state(&place), before);
-}
-
-#[test]
-fn what_git_was_writing_when_it_was_killed_is_written_again() {
-    let place = Place::new();
-    for file in ["m.txt", "z.txt"] {
-        place.write(file, "base\n");
-    }
-    place.git(&["add", "."]);
-    place.git(&["commit", "--quiet", "-m", "More"]);
-    let first = ("a-first", "echo theirs > m.txt; echo new > new.txt; echo theirs > z.txt", None);
-    place.done("r", &[first, EDIT]);
-    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
-    place.git(&["commit", "--quiet", "-am", "Go on"]);
-    let before = state(&place);
-    for by_hand in [false, true] {
-        cut_short(&place, &APPLY, "z.txt");
-        assert_eq!((place.read("m.txt"), place.read("new.txt")), ("theirs\n".to_owned(), "new\n".to_owned()));
-        if by_hand {
-            place.write("new.txt", "precious\n");
-            assert_eq!(code(&place, &["apply", "--continue"]), (1, "local-changes".to_owned()));
-            assert_eq!(place.read("new.txt"), "precious\n");
-            place.write("new.txt", "new\n");
-        }
-        let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
-        assert!(exit == 1 && stdout.contains("conflict: edit: main.txt"), "{stdout}{stderr}");
-        assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n");
-        assert_eq!(subjects(&place), "a-first Go on More Start ");
-        assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-        assert_eq!(state(&place), before);
-    }
 }
 
 #[test]
@@ -297,7 +265,7 @@ fn conflicts_of_every_kind_are_undone() {
     assert_eq!(state(&place), before);
     // Taking ours of everything leaves nothing to commit.
     assert_eq!(place.handoff(&APPLY).0, 1);
-    place.git(&["reset", "--quiet", "--hard"]);
+    place.git(&["read-tree", "--reset", "-u", "HEAD"]);
     let (exit, answer) = place.answer(&["apply", "--continue"]);
     assert_eq!((exit, &answer["items"][0]["changed"], &answer["commits"]), (0, &json!(false), &json!([])), "{answer}");
     assert_eq!(state(&place), before);
@@ -318,6 +286,10 @@ fn what_stands_in_the_way_is_told_before_anything_is_done() {
         assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()), "{path}");
         assert_eq!(state(&place), before, "{path}");
     }
+    // Of an ignored file as well, which git would write over.
+    place.write(".git/info/exclude", "first.txt\n");
+    assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()));
+    assert_eq!(place.read("first.txt"), "mine\n");
     std::fs::remove_file(place.root().join("first.txt")).unwrap();
     place.git(&["checkout", "--quiet", "main.txt"]);
     assert_eq!(code(&place, &[&APPLY[..], &["-m", "All"]].concat()), (1, "several-commits".to_owned()));
@@ -329,6 +301,46 @@ fn what_stands_in_the_way_is_told_before_anything_is_done() {
     // A file without a conflict needs no resolution.
     assert_eq!(place.handoff(&["apply", "r/later", "--commit", "--3way", "-m", "Later"]).0, 0);
     assert!(subjects(&place).starts_with("Later Go on"));
+}
+
+#[test]
+fn git_runs_the_hooks_of_a_cherry_pick_and_none_that_an_item_changes() {
+    let place = ready();
+    for (name, script) in [
+        ("pre-commit", "exit 1"),
+        ("commit-msg", "exit 1"),
+        ("prepare-commit-msg", "echo prepared >> .git/ran"),
+        ("post-commit", "env | grep -c ^GIT_WORK_TREE= >> .git/ran"),
+    ] {
+        let hook = place.root().join(".git/hooks").join(name);
+        std::fs::write(&hook, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
+    }
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    assert_eq!(subjects(&place), "a-first Go on Start ");
+    assert_eq!(std::fs::read_to_string(place.root().join(".git/ran")).unwrap(), "prepared\n0\n");
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    std::fs::remove_file(place.root().join(".git/ran")).unwrap();
+    assert_eq!(place.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
+    assert!(!place.root().join(".git/ran").exists());
+    assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
+    // What an item leaves is never run as a hook.
+    let place = Place::new();
+    std::fs::create_dir(place.root().join("hooks")).unwrap();
+    place.write("hooks/keep", "");
+    place.git(&["add", "."]);
+    place.git(&["commit", "--quiet", "-m", "Hooks"]);
+    place.git(&["config", "core.hooksPath", "hooks"]);
+    let script =
+        "printf '#!/bin/sh\\ntouch ran\\n' > hooks/post-commit; chmod +x hooks/post-commit; sed -i s/two/TWO/ main.txt";
+    place.done("r", &[("evil", script, None)]);
+    place.write("hooks/pre-commit", "#!/bin/sh\n");
+    std::fs::set_permissions(place.root().join("hooks/pre-commit"), Permissions::from_mode(0o755)).unwrap();
+    place.write("main.txt", "one\nzwei\nthree\nfour\nfive\n");
+    place.git(&["commit", "--quiet", "-am", "Go on"]);
+    assert_eq!(code(&place, &APPLY), (1, "own-hooks".to_owned()));
+    assert!(!underway(&place) && !place.root().join("ran").exists());
+    assert_eq!(place.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
 }
 
 #[test]
@@ -348,6 +360,82 @@ fn a_message_and_hooks_are_for_what_is_resolved_as_well() {
     assert_eq!(place.handoff(&["apply", "--continue", "--no-verify"]).0, 0);
     assert_eq!(subjects(&place), "By hand Go on Start ");
     assert!(place.git(&["log", "-1", "--format=%B"]).contains("\n\nHandoff-Resolved: r/edit sha256:"));
+}
+
+/// Runs `git cherry-pick`, which may stop for a conflict.
+fn may_stop(place: &Place, arguments: &str) {
+    place.git(&["-c", &format!("alias.pick=!git cherry-pick {arguments} || :"), "pick"]);
+}
+
+#[test]
+fn git_itself_goes_on_and_gives_up() {
+    let place = ready();
+    let before = state(&place);
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    place.git(&["cherry-pick", "--abort"]);
+    assert_eq!(state(&place), before);
+    assert_eq!(code(&place, &["apply", "--abort"]), (1, "nothing-underway".to_owned()));
+    // The first conflict by git, the second by us, and then both by git.
+    for by_git in [false, true] {
+        assert_eq!(place.handoff(&APPLY).0, 1);
+        for (text, by_git) in [("TWO and zwei", true), ("2 and zwei", by_git)] {
+            place.write("main.txt", &format!("one\n{text}\nthree\nfour\nfive\nsix\n"));
+            place.git(&["add", "main.txt"]);
+            if by_git {
+                may_stop(&place, "--continue");
+            } else {
+                assert_eq!(place.handoff(&["apply", "--continue"]).0, 0);
+            }
+        }
+        assert_eq!(subjects(&place), "later build edit a-first Go on Start ");
+        let (_, whence) = place.answer(&["whence", "HEAD~4..HEAD"]);
+        let commits = whence["commits"].as_array().unwrap();
+        let verdicts: Vec<&str> = commits.iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
+        assert_eq!(verdicts, ["product", "person", "person", "product"], "{whence}");
+        assert_eq!(place.handoff(&["verify", "--commits", "HEAD~4..HEAD"]).0, 0);
+        place.git(&["reset", "--quiet", "--keep", "HEAD~4"]);
+    }
+    assert_eq!(state(&place), before);
+}
+
+#[test]
+fn a_conflict_that_only_the_resolution_makes_is_told_and_claims_no_product() {
+    let place = ready();
+    assert_eq!(place.handoff(&["apply", "r", "--commit", "--3way"]).0, 1);
+    place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
+    place.write("later.txt", "sooner\n");
+    place.git(&["add", "main.txt", "later.txt"]);
+    assert_eq!(place.handoff(&["apply", "--continue"]).0, 1);
+    place.write("main.txt", "one\n2 and zwei\nthree\nfour\nfive\nsix\n");
+    place.git(&["add", "main.txt"]);
+    let (exit, answer) = place.answer(&["apply", "--continue"]);
+    assert_eq!((exit, &answer["conflicts"][0]["item"]), (1, &json!("later")), "{answer}");
+    place.write("later.txt", "sooner and later\n");
+    place.git(&["add", "later.txt"]);
+    place.git(&["-c", "core.editor=true", "cherry-pick", "--continue"]);
+    let said = place.git(&["log", "-1", "--format=%(trailers:only)"]);
+    assert!(said.starts_with("Handoff-Resolved: r/later sha256:") && !said.contains("Handoff-Item"), "{said}");
+    let (_, whence) = place.answer(&["whence", "HEAD"]);
+    assert_eq!(whence["commits"][0]["verdict"], "person", "{whence}");
+}
+
+#[test]
+fn a_cherry_pick_of_the_users_own_is_left_alone() {
+    let place = ready();
+    place.git(&["stash", "--quiet"]);
+    place.git(&["checkout", "--quiet", "-b", "side", "HEAD~1"]);
+    place.write("main.txt", "one\ndeux\nthree\nfour\nfive\n");
+    place.git(&["commit", "--quiet", "-am", "Side"]);
+    place.git(&["checkout", "--quiet", "-"]);
+    may_stop(&place, "side");
+    for arguments in [&["apply", "--abort"][..], &["apply", "--continue"]] {
+        assert_eq!(code(&place, arguments), (1, "nothing-underway".to_owned()));
+    }
+    place.git(&["checkout", "--quiet", "--ours", "main.txt"]);
+    place.git(&["add", "main.txt"]);
+    assert_eq!(place.handoff(&APPLY).0, 1);
+    assert_eq!(place.git(&["rev-parse", "CHERRY_PICK_HEAD"]), place.git(&["rev-parse", "side"]));
+    assert_eq!(subjects(&place), "Go on Start ");
 }
 
 #[test]
@@ -398,7 +486,7 @@ fn killed(place: &Place, arguments: &[&str], nth: usize, before: bool) -> bool {
 }
 
 fn underway(place: &Place) -> bool {
-    place.root().join(".git/handoff-apply.json").exists()
+    ["CHERRY_PICK_HEAD", "sequencer"].iter().any(|name| place.root().join(".git").join(name).exists())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Failures of `apply`.
 
-use git_handoff::apply::{Error, threeway, underway};
+use git_handoff::apply::{Error, threeway};
 use git_handoff::git::{hook, program, refs, store, work_tree};
 use git_handoff::model::hints;
 
@@ -38,15 +38,13 @@ impl From<Error> for Failure {
                     threeway::Error::Since(_) => {
                         return Self { code: "local-changes", ..failure }.hint(hints::put_aside());
                     }
-                    threeway::Error::Modified(_) => "local-changes",
+                    threeway::Error::Underway(_) => return Self { code: "underway", ..failure }.hint(hints::resolve()),
                     threeway::Error::Moved => "moved",
                     threeway::Error::Nothing => return Self { code: "nothing-underway", ..failure },
-                    threeway::Error::Aborting | threeway::Error::Half(_) => "underway",
+                    threeway::Error::Half(_) => "underway",
+                    threeway::Error::CherryPick(_) => return failure,
                 };
                 Self { code, ..failure }.hint(hints::give_up())
-            }
-            Error::Underway(underway::Error::Underway(_)) => {
-                Self { code: "underway", ..failure }.hint(hints::resolve())
             }
             Error::Commits(_) => Self { code: "several-commits", ..failure },
             Error::Message(_) => Self { code: "bad-message", ..failure },

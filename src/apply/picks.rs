@@ -1,0 +1,73 @@
+//! The commits that `git cherry-pick` puts onto `HEAD` where items conflict: one for each item, which no branch holds.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::git::merge::{self, Scratch};
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::run::Vetted;
+
+use super::message::{self, Message};
+use super::parts::{self, Parts};
+use super::{Error, Step};
+
+/// The commits to pick.
+#[derive(Default)]
+pub(super) struct Picks {
+    /// The commits, in their order.
+    pub(super) commits: Vec<Oid>,
+    /// The items that `HEAD` holds already.
+    pub(super) unchanged: Vec<Step>,
+    /// The paths that any of the commits changes.
+    pub(super) touched: BTreeSet<PathBuf>,
+    /// The tree that all of them make, with marks where they conflict.
+    pub(super) last: Option<Oid>,
+}
+
+/// Makes the commits.
+///
+/// Until the first conflict, each is the commit that the branch gets. From there on, an item that changes no file that conflicts is
+/// committed as what it handed over. Any other rests on what the user resolves, and its message says so.
+pub(super) fn make(
+    (store, scratch): (&Store, &Scratch),
+    (run, parts): (&Vetted, &Parts),
+    head: Oid,
+    own: Option<&Message>,
+) -> Result<Picks, Error> {
+    let mut picks = Picks::default();
+    let mut open: BTreeSet<PathBuf> = BTreeSet::new();
+    let (mut tree, mut tip) = (scratch.tree_of(head)?, head);
+    for (nth, (at, part)) in parts.iter().enumerate().filter(|(_, (_, part))| part.is_chosen()) {
+        let before = parts::before(scratch, run, parts, nth)?;
+        let rests = scratch.changed(before, part.result())?.iter().any(|path| open.contains(Path::new(path)));
+        let fits = if rests { None } else { parts::fits(scratch, run, parts, nth, tree)? };
+        let (item, product, red) = (part.item().clone(), part.product(), run.state.items[*at].red);
+        let resolved = fits.is_none();
+        let to = fits.unwrap_or(part.result());
+        let step = Step { item, product, tree: to, changed: true, folded: false, commit: None, red, resolved };
+        if fits == Some(tree) {
+            picks.unchanged.push(Step { changed: false, ..step });
+            continue;
+        }
+        let message = message::of(&run.run, std::slice::from_ref(&step), own);
+        let (from, parent) = match fits {
+            Some(_) if open.is_empty() => (tree, tip),
+            Some(_) => (tree, scratch.as_commit(tree, None)?),
+            None => (before, scratch.as_commit(before, None)?),
+        };
+        tip = merge::unsigned(store, to, parent, &message).map_err(Error::Commit)?;
+        picks.commits.push(tip);
+        picks.touched.extend(scratch.changed(from, to)?.into_iter().map(PathBuf::from));
+        tree = match fits {
+            Some(fits) => fits,
+            None => {
+                let (merged, conflicts) = scratch.merge_with_marks(before, tree, to)?;
+                open.extend(conflicts);
+                merged
+            }
+        };
+        picks.last = Some(tree);
+    }
+    Ok(picks)
+}

@@ -1,0 +1,203 @@
+//! `git cherry-pick` in the user's work tree: what is underway, and how it is given up.
+//!
+//! Everything that lasts from one command to the next is git's own: `CHERRY_PICK_HEAD` and the folder `sequencer`. So the user can
+//! go on, skip or give up with `git cherry-pick` as well.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::hook::Hooks;
+use super::merge;
+use super::program::{self, Git};
+use super::put_back::there;
+use super::store::Store;
+use super::temporary::Temporary;
+use super::work_tree::{self, paths};
+use crate::model::digest::Oid;
+
+/// The file that names the commit that is being picked, in the git directory of a work tree.
+const PICKED: &str = "CHERRY_PICK_HEAD";
+
+/// The file that holds the message of the commit to be made.
+const MESSAGE: &str = "MERGE_MSG";
+
+/// A cherry-pick that is underway.
+#[derive(Clone, Debug)]
+pub struct CherryPick {
+    /// The commit that stopped it, or the one that is next.
+    pub commit: Oid,
+    /// Its message.
+    pub message: String,
+    /// True if the commit is in index and work tree, to be committed or skipped.
+    pub is_shown: bool,
+    /// The commit that `HEAD` was at when it began, and the one that the last command left it at. `None` where one commit is picked:
+    /// then `HEAD` did not move.
+    moved: Option<(Oid, Oid)>,
+}
+
+impl CherryPick {
+    /// Reads what is underway in this work tree, or returns `None`.
+    pub fn read(store: &Store) -> Result<Option<Self>, Error> {
+        let folder = store.git_dir().join("sequencer");
+        let shown = read(&store.git_dir().join(PICKED))?;
+        let todo = read(&folder.join("todo"))?;
+        let next = todo.as_deref().and_then(|todo| todo.lines().next()?.strip_prefix("pick ")?.split(' ').next());
+        let Some(name) = shown.as_deref().or(next) else { return Ok(None) };
+        let said = store.git().args(["log", "-1", "--format=%H%n%B", &format!("{name}^{{commit}}")]).line()?;
+        let (commit, message) = said.split_once('\n').unwrap_or((&said, ""));
+        let (commit, message) = (oid(commit)?, message.to_owned());
+        let moved = match (read(&folder.join("head"))?, read(&folder.join("abort-safety"))?) {
+            (Some(start), Some(left)) => Some((oid(&start)?, oid(&left)?)),
+            _ => None,
+        };
+        Ok(Some(Self { commit, message, is_shown: shown.is_some(), moved }))
+    }
+
+    /// Returns true if `HEAD` is where the last command left it.
+    pub fn is_at(&self, head: Oid) -> bool {
+        self.moved.is_none_or(|(_, left)| left == head)
+    }
+
+    /// Returns the files that the user changed since, and that giving up would change: all but those that conflict.
+    pub fn changed_by_hand(&self, store: &Store, head: Oid) -> Result<BTreeSet<PathBuf>, Error> {
+        let root = store.work_dir().ok_or(Error::Bare)?;
+        let (tree, open) = self.left(store, head)?;
+        let start = self.start(head).to_string();
+        let differing = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &start, &tree.to_string()];
+        let own: BTreeSet<PathBuf> = paths(&store.git().args(differing).run()?).collect();
+        let own: BTreeSet<PathBuf> = own.difference(&open).cloned().collect();
+        // Content counts, whatever the user's index says of it.
+        let folder = Temporary::new().map_err(Error::Index)?;
+        let index = work_tree::copy_of_index(store, folder.path()).map_err(Error::Index)?;
+        let git = || store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false");
+        git().args(["read-tree", "--reset", &tree.to_string()]).run()?;
+        git().args(["update-index", "--refresh"]).succeeds()?;
+        let held: BTreeSet<PathBuf> = paths(&git().args(["ls-files", "-z"]).run()?).collect();
+        let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        let mut found = BTreeSet::new();
+        for path in own.iter().filter(|path| !held.contains(*path)).cloned().chain(paths(&changed)) {
+            if own.contains(&path) {
+                there(&root, &path, &mut found).map_err(|error| Error::Look(path, error))?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Puts branch, index and files back as they were before it began. Other changes of the user stay in the files.
+    pub fn give_up(&self, store: &Store, head: Oid, reason: &str) -> Result<(), Error> {
+        let root = store.work_dir().ok_or(Error::Bare)?;
+        let git = || store.git().work_tree(&root);
+        let (tree, open) = self.left(store, head)?;
+        let tree = tree.to_string();
+        let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &tree]).run()?;
+        let staged: Vec<PathBuf> = paths(&staged).filter(|path| !open.contains(path)).collect();
+        // git throws away what is staged: what the user staged of other files is to stay in them.
+        if !staged.is_empty() {
+            let unstage =
+                ["--literal-pathspecs", "reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul", &tree];
+            git().args(unstage).input(listed(&staged)).run()?;
+        }
+        // And it refuses where a file was staged and then changed again: of a conflict, all is given up.
+        let is_folder = |path: &PathBuf| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
+        let open: Vec<PathBuf> = open.into_iter().filter(|path| !is_folder(path)).collect();
+        if !open.is_empty() {
+            let add = ["update-index", "--add", "--remove", "-z", "--stdin"];
+            git().args(add).input(listed(&open)).run()?;
+        }
+        git().env("GIT_REFLOG_ACTION", reason).args(["cherry-pick", "--abort"]).run()?;
+        Ok(())
+    }
+
+    /// Returns the commit that `HEAD` was at when it began.
+    fn start(&self, head: Oid) -> Oid {
+        self.moved.map_or(head, |(start, _)| start)
+    }
+
+    /// Returns the tree that git left in the index, and the paths that it could not merge.
+    fn left(&self, store: &Store, head: Oid) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
+        let (head, commit) = (head.to_string(), self.commit.to_string());
+        if !self.is_shown {
+            return Ok((oid(&store.git().args(["rev-parse", &format!("{head}^{{tree}}")]).line()?)?, BTreeSet::new()));
+        }
+        let call = store.git().args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
+        let (tree, open) = merge::answer(call.args([&format!("--merge-base={commit}^"), &head, &commit]))?;
+        Ok((tree, open.unwrap_or_default()))
+    }
+}
+
+/// Runs `git cherry-pick` as the user would, with the user's hooks, or without any. Nothing is edited.
+pub fn run(store: &Store, hooks: Option<&Hooks>, arguments: &[String]) -> Result<(), Error> {
+    let root = store.work_dir().ok_or(Error::Bare)?;
+    let git = hooks.map_or_else(|| store.git().work_tree(&root), Hooks::git_with_hooks);
+    Ok(git.env("GIT_EDITOR", ":").arg("cherry-pick").args(arguments).run().map(drop)?)
+}
+
+/// Ends a cherry-pick, and leaves branch, index and files as they are.
+pub fn forget(store: &Store) -> Result<(), Error> {
+    Ok(git(store)?.args(["cherry-pick", "--quit"]).run().map(drop)?)
+}
+
+/// Returns the message that the commit will have.
+pub fn message(store: &Store) -> Result<String, Error> {
+    Ok(read(&store.git_dir().join(MESSAGE))?.unwrap_or_default())
+}
+
+/// Replaces the message that the commit will have.
+pub fn set_message(store: &Store, message: &str) -> Result<(), Error> {
+    let path = store.git_dir().join(MESSAGE);
+    fs::write(&path, message).map_err(|error| Error::File(path, error))
+}
+
+/// Returns the paths that are unmerged in the index.
+pub fn unmerged(store: &Store) -> Result<BTreeSet<PathBuf>, Error> {
+    let listed = git(store)?.args(["ls-files", "--unmerged", "-z"]).run()?;
+    let entries = listed.split(|byte| *byte == 0).filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+    Ok(entries.flat_map(paths).collect())
+}
+
+/// Returns true if the index differs from `HEAD`.
+pub fn is_staged(store: &Store) -> Result<bool, Error> {
+    Ok(!git(store)?.args(["diff-index", "--cached", "--quiet", "HEAD"]).succeeds()?)
+}
+
+fn git(store: &Store) -> Result<Git, Error> {
+    Ok(store.git().work_tree(&store.work_dir().ok_or(Error::Bare)?))
+}
+
+/// Reads a file, or returns `None` if there is none.
+fn read(path: &Path) -> Result<Option<String>, Error> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::File(path.to_owned(), error)),
+    }
+}
+
+/// Lists paths as git reads them.
+fn listed(files: &[PathBuf]) -> Vec<u8> {
+    files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
+}
+
+fn oid(text: &str) -> Result<Oid, Error> {
+    Ok(merge::oid(text)?)
+}
+
+/// Why a cherry-pick cannot be read, or did not end well.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("there is no work tree")]
+    Bare,
+    #[error("cannot read or write {}", .0.display())]
+    File(PathBuf, #[source] io::Error),
+    #[error("cannot look at {}", .0.display())]
+    Look(PathBuf, #[source] io::Error),
+    #[error("cannot copy the index")]
+    Index(#[source] io::Error),
+    #[error(transparent)]
+    Merge(#[from] merge::Error),
+    #[error(transparent)]
+    Git(#[from] program::Error),
+}
