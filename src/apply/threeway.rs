@@ -47,6 +47,9 @@ pub(super) fn begin(
     (head, own): (Oid, Option<&Message>),
     hooks: bool,
 ) -> Result<Applied, ApplyError> {
+    if CherryPick::read(store)?.is_some() {
+        return Err(Error::Other.into());
+    }
     if cherry_pick::is_staged(store)? {
         return Err(Error::Staged.into());
     }
@@ -101,7 +104,7 @@ pub fn abort(store: &Store) -> Result<(RunId, bool), ApplyError> {
     if !changed.is_empty() {
         return Err(Error::Since(changed).into());
     }
-    pick.give_up(store, head, &format!("handoff: apply {} given up", next.run))?;
+    pick.give_up(store, &format!("handoff: apply {} given up", next.run))?;
     Ok((next.run, true))
 }
 
@@ -206,6 +209,8 @@ pub enum Error {
     Moved,
     #[error("conflicts of the run {0} are being resolved in this work tree")]
     Underway(RunId),
+    #[error("a cherry-pick of other commits is underway in this work tree")]
+    Other,
     #[error("there is nothing to go on with, and nothing to give up")]
     Nothing,
     #[error("{0}; but what was done before could not be undone")]

@@ -63,7 +63,7 @@ impl CherryPick {
     /// Returns the files that the user changed since, and that giving up would change: all but those that conflict.
     pub fn changed_by_hand(&self, store: &Store, head: Oid) -> Result<BTreeSet<PathBuf>, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
-        let (tree, open) = self.left(store, head)?;
+        let (tree, open) = self.left(store)?;
         let start = self.start(head).to_string();
         let differing = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &start, &tree.to_string()];
         let own: BTreeSet<PathBuf> = paths(&store.git().args(differing).run()?).collect();
@@ -75,21 +75,21 @@ impl CherryPick {
         git().args(["read-tree", "--reset", &tree.to_string()]).run()?;
         git().args(["update-index", "--refresh"]).succeeds()?;
         let held: BTreeSet<PathBuf> = paths(&git().args(["ls-files", "-z"]).run()?).collect();
-        let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        let differing = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
+        let differing: BTreeSet<PathBuf> = paths(&differing).collect();
         let mut found = BTreeSet::new();
-        for path in own.iter().filter(|path| !held.contains(*path)).cloned().chain(paths(&changed)) {
-            if own.contains(&path) {
-                there(&root, &path, &mut found).map_err(|error| Error::Look(path, error))?;
-            }
+        for path in own.iter().filter(|path| differing.contains(*path) || !held.contains(*path)) {
+            there(&root, path, &mut found).map_err(|error| Error::Look(path.clone(), error))?;
         }
+        found.retain(|path| differing.contains(path) || !held.contains(path));
         Ok(found)
     }
 
     /// Puts branch, index and files back as they were before it began. Other changes of the user stay in the files.
-    pub fn give_up(&self, store: &Store, head: Oid, reason: &str) -> Result<(), Error> {
+    pub fn give_up(&self, store: &Store, reason: &str) -> Result<(), Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let git = || store.git().work_tree(&root);
-        let (tree, open) = self.left(store, head)?;
+        let (tree, open) = self.left(store)?;
         let tree = tree.to_string();
         let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &tree]).run()?;
         let staged: Vec<PathBuf> = paths(&staged).filter(|path| !open.contains(path)).collect();
@@ -116,13 +116,13 @@ impl CherryPick {
     }
 
     /// Returns the tree that git left in the index, and the paths that it could not merge.
-    fn left(&self, store: &Store, head: Oid) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
-        let (head, commit) = (head.to_string(), self.commit.to_string());
+    fn left(&self, store: &Store) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
         if !self.is_shown {
-            return Ok((oid(&store.git().args(["rev-parse", &format!("{head}^{{tree}}")]).line()?)?, BTreeSet::new()));
+            return Ok((oid(&store.git().args(["rev-parse", "HEAD^{tree}"]).line()?)?, BTreeSet::new()));
         }
+        let commit = self.commit.to_string();
         let call = store.git().args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]);
-        let (tree, open) = merge::answer(call.args([&format!("--merge-base={commit}^"), &head, &commit]))?;
+        let (tree, open) = merge::answer(call.args([&format!("--merge-base={commit}^"), "HEAD", &commit]))?;
         Ok((tree, open.unwrap_or_default()))
     }
 }

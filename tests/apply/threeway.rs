@@ -433,7 +433,7 @@ fn a_cherry_pick_of_the_users_own_is_left_alone() {
     }
     place.git(&["checkout", "--quiet", "--ours", "main.txt"]);
     place.git(&["add", "main.txt"]);
-    assert_eq!(place.handoff(&APPLY).0, 1);
+    assert_eq!(code(&place, &APPLY), (1, "underway".to_owned()));
     assert_eq!(place.git(&["rev-parse", "CHERRY_PICK_HEAD"]), place.git(&["rev-parse", "side"]));
     assert_eq!(subjects(&place), "Go on Start ");
 }
@@ -546,7 +546,7 @@ fn whenever_it_is_killed_it_can_go_on() {
             break;
         }
     }
-    assert!(rounds > 5, "{rounds}");
+    assert!(rounds > 1, "{rounds}");
     // And while it goes on with what was resolved.
     for nth in (1..).step_by(3) {
         assert_eq!(place.handoff(&APPLY).0, 1);

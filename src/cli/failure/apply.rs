@@ -42,6 +42,7 @@ impl From<Error> for Failure {
                     threeway::Error::Moved => "moved",
                     threeway::Error::Nothing => return Self { code: "nothing-underway", ..failure },
                     threeway::Error::Half(_) => "underway",
+                    threeway::Error::Other => return Self { code: "underway", ..failure },
                     threeway::Error::CherryPick(_) => return failure,
                 };
                 Self { code, ..failure }.hint(hints::give_up())
