@@ -204,9 +204,6 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
     } else {
         status::print_table(&driven.view, output);
     }
-    if let Err(error) = repository.pack_after(driven) {
-        output.warn(&format!("the new objects were not packed: {error}"));
-    }
     if driven.interrupted {
         output.note("interrupted; nothing that was done is lost");
         output.hint(&hints::run(run));

@@ -130,8 +130,6 @@ pub struct Config {
     pub inputs: String,
     /// `handoff.workspace.outputs`
     pub outputs: String,
-    /// Whether git may run maintenance: neither `maintenance.auto` nor `gc.auto` forbids it.
-    pub maintenance: bool,
     /// When to use colour.
     pub colors: Colors,
     /// Whether to use a pager.
@@ -193,7 +191,6 @@ impl Default for Config {
             capture_submodules: false,
             inputs: "inputs".into(),
             outputs: "outputs".into(),
-            maintenance: true,
             colors: Colors::default(),
             paging: Paging::default(),
             user: None,

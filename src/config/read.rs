@@ -80,10 +80,6 @@ impl Reading {
             "user.signingkey" => self.user_key = Some(setting.value),
             "gpg.ssh.program" => config.signing_program = Some(setting.value.into()),
             "gpg.ssh.allowedsignersfile" => config.allowed_signers = Some(setting.value.into()),
-            // Our own git commands disable maintenance on their command line; ignore that.
-            "gc.auto" | "maintenance.auto" if setting.origin.is_some() => {
-                config.maintenance &= !matches!(setting.value.as_str(), "0" | "false" | "no" | "off");
-            }
             _ => self.faults.extend(config.take(&setting, tracked).err()),
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::git::{store, work_tree};
+use crate::git::work_tree;
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
 use crate::model::entry::RunSealed;
@@ -30,9 +30,6 @@ use crate::worker::sandbox;
 use super::event::Progress;
 use super::machine::{Machine, NoCache};
 use super::{command, drive};
-
-/// A sealed run with this many entries is packed, because it leaves many loose objects.
-const LARGE: u64 = 5_000;
 
 /// The prefix of actors that are agents.
 const AGENT: &str = "agent:";
@@ -167,15 +164,6 @@ impl Repository {
         let paths =
             words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| FilePath::parse(word).is_ok());
         Ok(work_tree::changed_since(&self.store, state.submitted.base, &paths.map(str::to_owned).collect())?)
-    }
-
-    /// Packs the objects of a large run, unless git's maintenance is off. If this fails, git packs
-    /// them later.
-    pub fn pack_after(&self, driven: &Driven) -> Result<(), store::Error> {
-        if driven.sealed.is_some() && driven.view.head.entries >= LARGE && self.config.maintenance {
-            self.store.pack_up()?;
-        }
-        Ok(())
     }
 }
 

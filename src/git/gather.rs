@@ -3,17 +3,18 @@
 //! Packs that somebody keeps are left alone, and so are those that a multi-pack-index names, which would miss them. Sizes are
 //! kept in proportion, as `git repack --geometric` does it, so that a byte is copied a logarithmic number of times.
 
-use std::fs::{self, File};
+use std::fmt::Write as _;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gix::odb::pack;
+use tempfile::Builder;
 
 use super::kept::{self, Kept, OURS};
 use super::midx;
-use super::pack::PackWriter;
-use super::program;
+use super::pack::UNFINISHED;
 use super::store::Store;
 
 /// More packs than this are too many; git's own limit, beyond which it packs everything anew, is 50.
@@ -24,6 +25,10 @@ const FACTOR: u64 = 2;
 
 /// A `gc.pid` that is older than this was left behind, as git sees it.
 const ABANDONED: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// How git packs, whatever the configuration says: one pack, large files whole, and no sync, because it is synced when it is adopted.
+const SETTINGS: [&str; 5] =
+    ["pack.packSizeLimit=0", "pack.window=10", "pack.windowMemory=64m", "core.bigFileThreshold=4m", "core.fsync=none"];
 
 /// A pack of ours that nobody keeps.
 struct Gathered {
@@ -56,26 +61,6 @@ pub(super) fn gather(store: &Store) -> io::Result<()> {
     merge(store, &packs)
 }
 
-/// Packs everything that gathered into one pack of git's, with differences, so that the next `git gc` is not the one to pay.
-///
-/// Nothing is lost: what nobody refers to is packed as well, and stays as long as git's own rules say.
-pub(super) fn pack_up(store: &Store) -> Result<(), program::Error> {
-    let packs = gathered(store).map_err(program::Error::Spawn)?;
-    if packs.len() < 2 {
-        return Ok(());
-    }
-    let names = packs.iter().filter_map(|pack| pack.stem.file_name()?.to_str()).map(|name| format!("{name}.pack\n"));
-    let call = store.git().args(["pack-objects", "-q", "--stdin-packs"]).arg(store.objects_dir().join("pack/pack"));
-    call.input(names.collect::<String>()).run()?;
-    // The new pack is forced to disk by git, which does so with packs unless it is told otherwise.
-    for pack in &packs {
-        // One that stays is only there twice.
-        let _ = remove(&pack.stem);
-    }
-    midx::forget_stale(store);
-    Ok(())
-}
-
 /// Returns the packs of ours that nobody keeps and that no multi-pack-index names.
 fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     let files = kept::files(store)?;
@@ -103,27 +88,27 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     Ok(packs)
 }
 
-/// Copies what some packs hold into a new one, then removes them.
+/// Has git pack the objects of some packs into one, then removes these.
+///
+/// git tries differences between objects of different packs alone. Each batch is a pack of its own, so every pair is tried once.
 fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
-    let mut writer = PackWriter::new(&kept::folder(store)?, store.hash_kind())?;
-    let mut merged = Vec::new();
+    let mut wanted = String::new();
     for pack in packs {
-        // One that is gone, or not as we write packs, stays out; what was copied of it does no harm.
-        if copy(store, &mut writer, &pack.stem).is_ok_and(|whole| whole) {
-            merged.push(pack);
-        }
+        // One that is gone was merged by another process.
+        let index =
+            pack::index::File::at(pack.stem.with_extension("idx"), store.hash_kind()).map_err(io::Error::other)?;
+        index.iter().for_each(|entry| writeln!(wanted, "{}", entry.oid).expect("writing to a string does not fail"));
     }
-    if merged.len() < 2 {
-        return Ok(());
-    }
+    let folder = Builder::new().prefix(UNFINISHED).tempdir_in(store.objects_dir())?;
+    let call = SETTINGS.iter().fold(store.git(), |git, setting| git.config(setting));
+    let name = call.args(["pack-objects", "-q"]).arg(folder.path().join("pack")).input(wanted).line();
+    let name = name.map_err(io::Error::other)?;
     // In place, and on disk, before the others go; they are reachable, or garbage, so nobody needs to keep the new one.
-    let new = Kept::install(store, writer.finish()?)?;
-    let removed = if is_collecting(store) { 0 } else { merged.iter().filter(|pack| remove(&pack.stem)).count() };
+    let new = Kept::adopt(store, &folder.path().join(format!("pack-{name}.pack")), OURS)?;
+    let removed = if is_collecting(store) { 0 } else { packs.iter().filter(|pack| remove(&pack.stem)).count() };
     if removed == 0 {
         // Where others' packs cannot be removed, or must not be now, one more would be made each time.
-        for stem in new.stems() {
-            let _ = remove(stem);
-        }
+        new.stems().for_each(|stem| _ = remove(stem));
     }
     // One may have been written meanwhile.
     midx::forget_stale(store);
@@ -134,24 +119,6 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
 fn is_collecting(store: &Store) -> bool {
     let begun = fs::metadata(store.common_dir().join("gc.pid")).and_then(|meta| meta.modified());
     begun.is_ok_and(|begun| begun.elapsed().is_ok_and(|since| since < ABANDONED))
-}
-
-/// Copies the entries of one pack; refuses one that holds differences between objects, which mean nothing elsewhere.
-fn copy(store: &Store, writer: &mut PackWriter, stem: &Path) -> io::Result<bool> {
-    let hash = store.hash_kind();
-    let index = pack::index::File::at(stem.with_extension("idx"), hash).map_err(io::Error::other)?;
-    let mut file = File::open(stem.with_extension("pack"))?;
-    let size = file.metadata()?.len();
-    let mut entries: Vec<_> = index.iter().collect();
-    entries.sort_by_key(|entry| entry.pack_offset);
-    let ends = entries.iter().skip(1).map(|entry| entry.pack_offset).chain([size - hash.len_in_bytes() as u64]);
-    for (entry, end) in entries.iter().zip(ends) {
-        let Some(crc) = entry.crc32 else { return Ok(false) };
-        if !writer.copy(entry.oid, &mut file, entry.pack_offset..end, crc)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Removes a pack; its index goes first, as it is what makes it be seen. Returns whether that is gone.

@@ -44,7 +44,7 @@ impl Incoming {
         for entry in fs::read_dir(self.folder.path().join("pack"))? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "pack") {
-                kept.join(Kept::adopt(&self.store, &path)?);
+                kept.join(Kept::adopt(&self.store, &path, "pack-")?);
             }
         }
         Ok(kept)

@@ -85,12 +85,12 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Takes over a pack that git wrote elsewhere, with all its files, kept before it can be seen.
-    pub(super) fn adopt(store: &Store, pack: &Path) -> io::Result<Self> {
+    /// Takes over a pack that git wrote elsewhere, with all its files, kept before it can be seen. `prefix` begins its new name.
+    pub(super) fn adopt(store: &Store, pack: &Path, prefix: &str) -> io::Result<Self> {
         let folder = folder(store)?;
         WRITTEN.fetch_add(1, Ordering::Relaxed);
         let length = store.hash_kind().len_in_hex();
-        let (stem, keep) = claim(&folder, "pack-", length, pack, &[])?;
+        let (stem, keep) = claim(&folder, prefix, length, pack, &[])?;
         let adopted = || -> io::Result<(File, File)> {
             let mut files = Vec::new();
             for entry in fs::read_dir(pack.parent().expect("a pack is in a folder"))? {

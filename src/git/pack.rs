@@ -1,12 +1,11 @@
 //! A pack as it is being written, with its index.
 //!
-//! Every object stands in it whole, none as the difference to another: an entry then means the same in any pack, and can be
-//! copied from one to the next as it is. Blobs of any size pass through without being held in memory.
+//! Every object is stored whole, because git makes differences when packs are merged. Blobs of any size pass through without being
+//! held in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
 use std::path::Path;
 
 use gix::hash::{Hasher, Kind as HashKind, ObjectId};
@@ -114,35 +113,6 @@ impl PackWriter {
         Ok(oid)
     }
 
-    /// Copies an entry of another pack as it stands there; returns false for one that means nothing in any other.
-    ///
-    /// An entry that is not what its checksum says is an error, and leaves this pack as it was.
-    pub(super) fn copy(&mut self, oid: ObjectId, from: &mut File, range: Range<u64>, crc: u32) -> io::Result<bool> {
-        if self.contains(oid) {
-            return Ok(true);
-        }
-        from.seek(SeekFrom::Start(range.start))?;
-        let mut left = range.end.saturating_sub(range.start);
-        let (mut chunk, mut summed) = (vec![0; CHUNK], crc32fast::Hasher::new());
-        let place = (Place { offset: self.end, crc }, self.end + left);
-        while left > 0 {
-            let most = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
-            from.read_exact(&mut chunk[..most]).or_else(|error| self.take_back().and(Err(error)))?;
-            if place.1 == self.end + left && !is_whole(chunk[0]) {
-                return Ok(false);
-            }
-            summed.update(&chunk[..most]);
-            self.out.write_all(&chunk[..most])?;
-            left -= most as u64;
-        }
-        if summed.finalize() != crc {
-            self.take_back()?;
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        self.place(oid, place);
-        Ok(true)
-    }
-
     /// Writes what a pack and an index have besides objects.
     pub(super) fn finish(self) -> io::Result<Finished> {
         let count = u32::try_from(self.places.len()).map_err(|_| io::Error::other("too many objects for one pack"))?;
@@ -243,11 +213,6 @@ impl<W: Write> Write for Hashing<'_, W> {
 
 fn finalize(hasher: Hasher) -> io::Result<ObjectId> {
     hasher.try_finalize().map_err(io::Error::other)
-}
-
-/// Returns whether an entry that begins with this byte is an object as such, and not the difference to another.
-fn is_whole(first: u8) -> bool {
-    matches!((first >> 4) & 7, 1..=4)
 }
 
 /// Makes a file that git does not take for a pack, and that can be read by whoever may look into the repository.

@@ -16,7 +16,6 @@ pub use super::batch::Batch;
 use super::discover;
 pub use super::edit::{Durability, Edit};
 use super::folder::absolute;
-use super::gather;
 use super::kept;
 pub use super::kept::Kept;
 use super::midx;
@@ -282,13 +281,6 @@ impl Store {
         #[cfg(not(target_os = "linux"))]
         objects.sync_all().map_err(Error::Sync)?;
         Ok(())
-    }
-
-    /// Packs what gathered, so that after a large run the next `git gc` is not the one to pay.
-    ///
-    /// Nothing is pruned; objects that nobody refers to stay as long as git's own rules say.
-    pub fn pack_up(&self) -> Result<(), Error> {
-        gather::pack_up(self).map_err(|e| Error::Program(Box::new(e)))
     }
 
     /// Gives a loose object the present time; returns whether it is there.

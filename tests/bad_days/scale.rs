@@ -65,4 +65,40 @@ fn hundreds_of_items_eight_at_a_time() {
     assert_eq!(ground.entries("r").len(), 2 * 300 + 2);
     ground.is_clean();
     ground.is_intact("r");
+    costs_little(&ground, 300);
+}
+
+#[test]
+fn what_an_item_costs_does_not_grow_with_their_number() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "8");
+    ground.config("handoff.durability", "relaxed");
+    let items: Vec<_> = (0..1_000)
+        .map(|at| {
+            let mut item = item(&format!("i{at}"), "");
+            item["inputs"]["command"] = serde_json::json!(["true"]);
+            item
+        })
+        .collect();
+    ground.drive("r", &items).success();
+    costs_little(&ground, 1_000);
+    ground.is_intact("r");
+}
+
+/// Checks what no-op items take: as they were written, on a remote, and after `git gc`.
+fn costs_little(ground: &Ground, items: u64) {
+    let most = items * 2_500;
+    let packed = |repository: &str| -> u64 {
+        let folder = std::fs::read_dir(ground.path(repository).join("objects/pack")).expect("there are packs");
+        folder.map(|file| file.and_then(|file| file.metadata()).expect("a pack can be looked at").len()).sum()
+    };
+    let written = packed("repo/.git");
+    assert!(written < most * 2, "{written} bytes as written");
+    ground.env.git(["init", "--quiet", "--bare", "../hub"]).success();
+    ground.env.handoff(["push", "../hub", "r"]).success();
+    let pushed = packed("hub");
+    assert!(pushed < most, "{pushed} bytes on the remote");
+    ground.env.git(["gc", "--quiet"]).success();
+    let collected = packed("repo/.git");
+    assert!(collected < most, "{collected} bytes after git gc");
 }
