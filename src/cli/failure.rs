@@ -180,7 +180,7 @@ impl From<submit::Error> for Failure {
             submit::Error::Log(inner) => inner.into(),
             submit::Error::Unsealed(_) => failure.race(),
             submit::Error::Copy(_) => Self::of("io", &error),
-            submit::Error::Artifact { .. } | submit::Error::Git(_) => failure,
+            submit::Error::Artifact { .. } | submit::Error::Git(_) | submit::Error::Head(_) => failure,
         }
     }
 }

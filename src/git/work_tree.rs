@@ -44,18 +44,14 @@ pub fn checked_out(store: &Store, name: &str) -> Result<Option<String>, Error> {
     Ok(found.filter(|block| !block.split('\0').any(|line| line == "bare")).and_then(place))
 }
 
-/// Returns the commit of `HEAD`, and the branch's ref unless it is detached; none where there is no commit yet.
+/// Returns the commit of `HEAD`, and the ref of its branch unless it is detached, or `None` if there is no commit yet.
 pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
-    let commit = match store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).line() {
-        Ok(commit) => commit.parse().map_err(|_| Error::Head(commit))?,
-        Err(program::Error::Failed { code: Some(1), .. }) => return Ok(None),
-        Err(other) => return Err(other.into()),
-    };
-    match store.git().args(["symbolic-ref", "--quiet", "HEAD"]).line() {
-        Ok(name) => Ok(Some((commit, Some(name)))),
-        Err(program::Error::Failed { code: Some(1), .. }) => Ok(Some((commit, None))),
-        Err(other) => Err(other.into()),
-    }
+    let failed = |error: gix::Error| Error::Head(Box::new(error));
+    let repo = store.local();
+    let head = repo.head().map_err(failed)?;
+    let branch = head.referent_name().map(|name| name.as_bstr().to_string());
+    let commit = head.try_into_peeled_id().map_err(failed)?;
+    Ok(commit.map(|commit| (Oid(commit.detach()), branch)))
 }
 
 /// Returns the tracked paths whose content is not what `HEAD` has; none where there is no work tree.
@@ -194,8 +190,8 @@ pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
 pub enum Error {
     #[error("there is no work tree")]
     Bare,
-    #[error("HEAD is at {0:?}")]
-    Head(String),
+    #[error("cannot read HEAD")]
+    Head(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("git names a tree as {0:?}")]
     Tree(String),
     #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]

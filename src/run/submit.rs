@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::git::store::{self, Batch, Edit, Store};
-use crate::git::{program, refs};
+use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::ledger::log::{self, Record};
 use crate::model::bounds;
@@ -96,6 +96,10 @@ pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Resul
 
 /// Resolves a revision to the base commit of a run.
 pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
+    // What nearly every run names needs no call of git.
+    if revision == "HEAD" {
+        return Ok(work_tree::head(store).map_err(Error::Head)?.ok_or(Error::Unborn)?.0);
+    }
     let parsed = store
         .git()
         .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
@@ -103,7 +107,6 @@ pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
         .line();
     match parsed {
         Ok(id) => id.parse().map_err(|_| Error::Base(revision.to_owned())),
-        Err(program::Error::Failed { .. }) if revision == "HEAD" => Err(Error::Unborn),
         Err(program::Error::Failed { .. }) => Err(Error::Base(revision.to_owned())),
         Err(other) => Err(Error::Git(other)),
     }
@@ -263,6 +266,8 @@ pub enum Error {
     Used(RunId),
     #[error("HEAD does not point to a commit yet, so items have no base")]
     Unborn,
+    #[error(transparent)]
+    Head(work_tree::Error),
     #[error("the base {0:?} is not a commit here")]
     Base(String),
     #[error("cannot read the artifact {path:?} from {}", file.display())]
