@@ -42,6 +42,16 @@ pub(super) const VECTORS: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
+    Vector::new("illegal-attempt-after-a-crash", "a crash does not count, and gives no attempt besides", |lab| {
+        let two = r#""resourceLocks":["build"],"maxAttempts":2}"#;
+        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, two, 1));
+        for reason in [Again::Failure, Again::Crash, Again::Failure] {
+            run.fire("edit-a");
+            run.requeue("edit-a", reason);
+        }
+        rest(&mut run);
+        lab.finish(run);
+    }),
     Vector::new("illegal-exit", "an item that is done although its process ended with 1", |lab| {
         let mut run = Teller::submit(lab, PLAN);
         rest(&mut run);
