@@ -1,7 +1,7 @@
 //! The codes of findings: every way in which a row of a run fails has one.
 //!
-//! Section 9 of `docs/format.md` has a line for each, with its row and its failure, and `docs/vectors` a
-//! run for each. A test compares the three.
+//! Section 9 of `docs/reference/format.md` has a line for each, with its row and its failure, and
+//! `docs/vectors` a run for each. A test compares the three.
 
 use super::Failure;
 
