@@ -46,7 +46,7 @@
 //! compare with.
 //!
 //! The library emits [events](engine::event) and returns errors. It prints nothing, and reads
-//! neither the environment nor a terminal. `docs/format.md` specifies the data on disk.
+//! neither the environment nor a terminal. `docs/reference/format.md` specifies the data on disk.
 //!
 //! # Features
 //!

@@ -1,9 +1,16 @@
 //! The documents as tests: what they show a command to print is what it prints.
 //!
 //! `HANDOFF_UPDATE_DOCS=1 cargo test docs` writes what commands print now into the documents.
+//!
+//! Commands of `console` blocks run one after the other in the repository of the first example, or,
+//! for the tutorial, in an empty folder. `cd` changes the folder for the commands that follow. A
+//! line `<!-- before: COMMAND -->` runs a command that the page does not show, and
+//! `<!-- file: NAME -->` writes the block that follows to a file.
 
 mod agents;
 mod answers;
+mod commands;
+mod pages;
 
 use std::fs;
 use std::path::Path;
@@ -15,11 +22,14 @@ use crate::common::{Environment, Output};
 /// The fence of a block whose commands are run.
 const FENCE: &str = "```console";
 
-/// One block of a document: commands, each with what it prints.
-struct Block {
-    /// The number of the line that opens it.
-    line: usize,
-    commands: Vec<Shown>,
+/// One step that a document gives the test.
+enum Step {
+    /// Runs commands and compares what they print; with the number of the line above them.
+    Commands(usize, Vec<Shown>),
+    /// Runs a command that must succeed.
+    Before(String),
+    /// Writes a file: its name and its text.
+    File(String, String),
 }
 
 /// A command and what a document shows it to print.
@@ -34,30 +44,47 @@ fn the_readme_shows_what_happens() {
 }
 
 #[test]
+fn the_tutorial_shows_what_happens() {
+    check_in("docs/tutorial.md", &Environment::empty(), ".");
+}
+
+#[test]
+fn the_how_to_pages_show_what_happens() {
+    let pages = pages::below("docs/how-to");
+    let shown: Vec<&String> = pages.iter().filter(|page| pages::text(page).contains(FENCE)).collect();
+    for page in &shown {
+        check(page);
+    }
+    assert!(shown.len() > 10, "only {} pages have commands", shown.len());
+}
+
+#[test]
 fn the_reference_of_commands_shows_what_happens() {
-    let text = check("docs/cli.md");
+    let text = check("docs/reference/cli.md");
+    let readme = pages::text("README.md");
     let env = Environment::empty();
     let help = env.handoff_in("home", ["help"]).success();
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
-        assert!(text.contains(&format!("\n## {command}\n")), "docs/cli.md has no section on `{command}`");
+        assert!(text.contains(&format!("\n## {command}\n")), "docs/reference/cli.md has no section on `{command}`");
         assert!(
             text.contains(&format!("\n$ git handoff help {command}\n")),
-            "docs/cli.md lacks the help of `{command}`"
+            "docs/reference/cli.md lacks the help of `{command}`"
         );
+        assert!(readme.contains(&format!("`{command}")), "README.md does not list `{command}`");
     }
 }
 
 #[test]
 fn the_page_on_plans_has_every_field_and_an_example_that_is_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |name: &str| fs::read_to_string(root.join("docs").join(name)).expect("the document is there");
+    let read = |name: &str| fs::read_to_string(root.join("docs/reference").join(name)).expect("the document is there");
     let (page, format) = (read("plan.md"), read("format.md"));
     for table in ["| field of a plan |", "| field of an item |"] {
         let rows = format.split_once(table).expect("the format has the table").1;
         for row in rows.lines().skip(2).take_while(|row| row.starts_with('|')) {
             let field = row.split('`').nth(1).expect("a row begins with a field");
-            assert!(page.contains(&format!("`{field}`")), "docs/plan.md says nothing of `{field}`");
+            assert!(page.contains(&format!("`{field}`")), "docs/reference/plan.md does not have `{field}`");
         }
     }
     let env = Environment::example("handoff-dag");
@@ -69,33 +96,15 @@ fn the_page_on_plans_has_every_field_and_an_example_that_is_valid() {
 }
 
 #[test]
-fn the_documents_link_to_what_is_there() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = fs::read_dir(root.join("docs")).expect("there are documents");
-    let docs = docs.map(|entry| entry.expect("the folder is readable").path()).filter(|path| path.is_file());
-    for path in docs.chain([root.join("README.md"), root.join("CHANGELOG.md")]) {
-        let text = fs::read_to_string(&path).expect("a document is text");
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.split('#').next().expect("a split has a first part");
-            if target.is_empty() || target.contains("://") {
-                continue;
-            }
-            let target = path.parent().expect("a file lies in a folder").join(target);
-            assert!(target.exists(), "{} links to {link}, which is not there", path.display());
-        }
-    }
-}
-
-#[test]
-fn the_readmes_two_clones_hand_a_thread_over_and_back() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is a README");
+fn two_clones_hand_a_thread_over_and_back() {
+    let text = pages::text("docs/how-to/hand-over-a-thread.md");
     let block = text.split("<!-- two clones -->\n```sh\n").nth(1).and_then(|rest| rest.split("```").next());
     let env = Environment::empty();
     let prepare = "git init --quiet --bare hub && git clone --quiet hub ada && cd ada && git commit --quiet --allow-empty \
         --message Start && git push --quiet origin main && cd .. && git clone --quiet hub ben && \
         for who in ada ben; do git -C $who config handoff.signingKey ''; done";
     let _ = env.shell("", prepare).exit(0);
-    let said = env.shell("", &format!("set -eu\n{}", block.expect("the README has the block"))).exit(0).stdout;
+    let said = env.shell("", &format!("set -eu\n{}", block.expect("the page has the block"))).exit(0).stdout;
     assert!(said.contains("gathered\n") && said.contains("written\n"), "{said}");
     assert!(said.contains("goes back to 2 threads") && said.matches("✓ INTACT").count() == 2, "{said}");
     assert!(!said.contains("not known to you"), "{said}");
@@ -107,27 +116,39 @@ fn the_readmes_two_clones_hand_a_thread_over_and_back() {
     assert_eq!(threads, "refs/handoff/threads/research\nrefs/handoff/threads/writing\n");
 }
 
-/// Runs the commands of a document in the repository of the first example, in order; returns the
-/// document.
+/// Runs the commands of a document in the repository of the first example; returns the document.
 fn check(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    let text = fs::read_to_string(&path).expect("the document is there");
-    let env = Environment::example("handoff-dag");
-    let mut now = text.clone();
-    let mut wrong = String::new();
-    for block in blocks(&text) {
-        for Shown { command, printed } in &block.commands {
-            let output = run(&env, command);
-            let actual = document_form(&output.stdout);
-            if same(&actual, printed) {
-                continue;
+    check_in(name, &Environment::example("handoff-dag"), "repo")
+}
+
+/// Runs the commands of a document, in its order, from a folder on; returns the document.
+fn check_in(name: &str, env: &Environment, folder: &str) -> String {
+    let text = pages::text(name);
+    let (mut now, mut wrong, mut folder) = (text.clone(), String::new(), folder.to_owned());
+    for step in steps(&text) {
+        match step {
+            Step::File(file, text) => env.write(&format!("{folder}/{file}"), &text),
+            Step::Before(command) => drop(env.shell(&folder, &command).exit(0)),
+            Step::Commands(line, commands) => {
+                for Shown { command, printed } in commands {
+                    if let Some(below) = command.strip_prefix("cd ").filter(|below| !below.contains(' ')) {
+                        folder = format!("{folder}/{below}");
+                        continue;
+                    }
+                    let output = run(env, &folder, &command);
+                    let actual = document_form(&output.stdout);
+                    if same(&actual, &printed) {
+                        continue;
+                    }
+                    wrong = format!("{wrong}{name}:{line}: $ {command}\n{actual}{}\n", output.stderr);
+                    let shown = format!("$ {command}\n{printed}");
+                    now = now.replacen(&shown, &format!("$ {command}\n{actual}"), 1);
+                }
             }
-            wrong = format!("{wrong}{name}:{}: $ {command}\n{actual}{}\n", block.line, output.stderr);
-            let shown = format!("$ {command}\n{printed}");
-            now = now.replacen(&shown, &format!("$ {command}\n{actual}"), 1);
         }
     }
     if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         fs::write(&path, &now).expect("the document can be written");
         return now;
     }
@@ -135,8 +156,8 @@ fn check(name: &str) -> String {
     text
 }
 
-fn run(env: &Environment, command: &str) -> Output {
-    env.shell("repo", command)
+fn run(env: &Environment, folder: &str, command: &str) -> Output {
+    env.shell(folder, command)
 }
 
 /// Formats a command's output as documents show it: JSON on several lines, without notes about the
@@ -162,24 +183,48 @@ fn same(actual: &str, shown: &str) -> bool {
     }
 }
 
-fn blocks(text: &str) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut inside = false;
-    for (at, line) in text.lines().enumerate() {
-        if line == FENCE {
-            inside = true;
-            blocks.push(Block { line: at + 1, commands: Vec::new() });
-        } else if line == "```" {
-            inside = false;
-        } else if inside {
-            let commands = &mut blocks.last_mut().expect("the fence opened a block").commands;
-            if let Some(command) = line.strip_prefix("$ ") {
-                commands.push(Shown { command: command.to_owned(), printed: String::new() });
-            } else {
-                let shown = commands.last_mut().expect("a block begins with a command");
-                shown.printed = format!("{}{line}\n", shown.printed);
+/// Returns the steps of a document, in order.
+fn steps(text: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut file = None;
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        if let Some(command) = between(line, "<!-- before: ", " -->") {
+            steps.push(Step::Before(command.to_owned()));
+        } else if let Some(name) = between(line, "<!-- file: ", " -->") {
+            file = Some(name.to_owned());
+        } else if line.starts_with("```") {
+            let block: String = lines
+                .by_ref()
+                .map(|(_, line)| line)
+                .take_while(|line| *line != "```")
+                .flat_map(|line| [line, "\n"])
+                .collect();
+            match file.take() {
+                Some(name) => steps.push(Step::File(name, block)),
+                None if line == FENCE => steps.push(Step::Commands(at + 1, shown(&block))),
+                None => {}
             }
         }
     }
-    blocks
+    steps
+}
+
+/// Returns the commands of a block, each with what stands below it.
+fn shown(block: &str) -> Vec<Shown> {
+    let mut commands: Vec<Shown> = Vec::new();
+    for line in block.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            commands.push(Shown { command: command.to_owned(), printed: String::new() });
+        } else {
+            let shown = commands.last_mut().expect("a block begins with a command");
+            shown.printed = format!("{}{line}\n", shown.printed);
+        }
+    }
+    commands
+}
+
+/// Returns what a line has between a beginning and an end.
+fn between<'a>(line: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    line.strip_prefix(start)?.strip_suffix(end)
 }

@@ -11,16 +11,17 @@
 //! - `bad_days`: executors, operators, disks, refs and sizes that go wrong;
 //! - `elsewhere`: products that a run takes from other runs and from threads;
 //! - `pipeline`: items that run block by block, from the file of their pipeline to what `verify`
-//! says of each block;
+//!   says of each block;
 //! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `people`: approvals and documents by people with keys of their own, and who may append what;
 //! - `reuse`: items that are not run because a run that is trusted had their products;
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
 //! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at
-//! random;
+//!   random;
 //! - `tamper`: everything that can be done to what is recorded, with the tables of
-//! `docs/tamper.md`; `fuzz`: parsers and mutated bytes; `vectors`: forged and clean runs for other
-//! implementations, as `docs/vectors/` holds them.
+//!   `docs/reference/tamper.md`; `fuzz`: parsers and mutated bytes; `vectors`: forged and clean
+//!   runs for other
+//!   implementations, as `docs/vectors/` holds them.
 //!
 //! Last, what is about no behaviour: `docs` runs what the documents show, `layers` holds the rules
 //! of the source, `snapshots` that none is left over.

@@ -93,8 +93,8 @@ fn tells_apart(rule: &str, wrong: &[Value], right: &[Value]) {
 
 #[test]
 fn the_documentation_has_every_rule() {
-    let text = include_str!("../docs/packet.md");
+    let text = include_str!("../docs/reference/packet.md");
     for (id, name) in packet::RULES {
-        assert!(text.contains(&format!("| {id} | `{name}` |")), "docs/packet.md lacks {id} {name}");
+        assert!(text.contains(&format!("| {id} | `{name}` |")), "docs/reference/packet.md lacks {id} {name}");
     }
 }

@@ -1,7 +1,7 @@
 //! Tampering, exhaustively: everything that can be done to a small sealed run that has every kind
 //! of entry, and what says so.
 //!
-//! The forgeries and failing rows are written to `docs/tamper.md` and compared with it:
+//! The forgeries and failing rows are written to `docs/reference/tamper.md` and compared with it:
 //! `HANDOFF_UPDATE_DOCS=1 cargo nextest run tamper` updates it.
 //!
 //! Long checks use samples; with [`ALL`] set they are complete, as in a step of CI.

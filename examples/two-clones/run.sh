@@ -1,6 +1,6 @@
 #!/bin/sh
 # A week of Ada and Ben, each with a clone of a bare repository, and of Carol, who only reads.
-# They follow docs/sharing.md, docs/approvals.md and docs/keys.md.
+# They follow docs/reference/sharing.md, docs/reference/roles.md and docs/how-to/rotate-a-key.md.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

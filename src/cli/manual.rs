@@ -22,8 +22,8 @@ const FILES: &[(&str, &str)] = &[
     ("~/.cache/git-handoff", "Where worktrees are made, unless `handoff.workspace.root` says otherwise."),
 ];
 
-/// The reference of commands, which lists exit codes.
-const REFERENCE: &str = include_str!("../../docs/cli.md");
+/// The page of exit codes.
+const EXIT_CODES: &str = include_str!("../../docs/reference/exit-codes.md");
 
 /// Returns the manual page.
 fn page() -> String {
@@ -134,8 +134,7 @@ fn list(title: &str, rows: &[(&str, &str)]) -> String {
 
 /// Returns the exit codes, from the table in the reference.
 fn exit_status() -> Vec<(&'static str, &'static str)> {
-    let table =
-        REFERENCE.split("\n## Exit codes\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
+    let table = EXIT_CODES.split("\n## ").next().unwrap_or_default();
     let row = |line: &'static str| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ");
     table.lines().filter_map(row).filter(|(code, _)| code.parse::<u8>().is_ok()).collect()
 }

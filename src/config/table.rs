@@ -1,7 +1,7 @@
 //! The table of settings: description, names, kind of value, default, and where the value goes.
 //!
-//! A new setting needs only an entry here and the field that it fills. `docs/settings.md` and the
-//! manual page are generated from this table.
+//! A new setting needs only an entry here and the field that it fills. `docs/reference/settings.md`
+//! and the manual page are generated from this table.
 
 use super::OnVerifyFail;
 use super::entry::{Entry, Group};
@@ -170,8 +170,7 @@ settings! {
         /// setting of a queue defines the queue.
         "handoff.queue.<name>.concurrency": Number(1, u64::MAX), "the number of cores"
             => |config, given, count| config.queue(given).concurrency = Some(count);
-        /// The pattern of runs whose plan names none: `dag`, `pipeline`, `map-reduce` or `quorum`;
-        /// see patterns.md.
+        /// The pattern of runs whose plan names none: `dag`, `pipeline`, `map-reduce` or `quorum`.
         "handoff.queue.<name>.pattern": Text("text"), "`dag`"
             => |config, given, pattern| config.queue(given).pattern = Some(pattern);
         /// A file of rules for all runs on the queue, relative to the top of the work tree.

@@ -1,6 +1,7 @@
 //! The object database: the only place that reads objects, and where batches of new ones begin.
 //!
-//! gix never syncs what it writes and never freshens what it finds; both are done here (see `docs/architecture.md`).
+//! gix never syncs what it writes and never freshens what it finds; both are done here (see
+//! `docs/explanation/architecture.md`).
 
 use std::fs;
 use std::io::{self, Write};

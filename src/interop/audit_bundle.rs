@@ -1,4 +1,5 @@
-//! Checks an audit bundle of another orchestrator, `docs/export.md`, with the rows of a report.
+//! Checks an audit bundle of another orchestrator, `docs/reference/export.md`, with the rows of a
+//! report.
 //!
 //! The format seals neither plan nor bytes, and its root is only as good as whoever holds it elsewhere: those rows stay open. What
 //! its own verifier lets pass is looked at here: whose run the entries are of, which item a reference comes from and when, a

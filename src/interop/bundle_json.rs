@@ -2,7 +2,8 @@
 //!
 //! The hash of an entry is `SHA-256(canonical array || previous hash in hex)`. The tree has RFC
 //! 6962 leaves and nodes over the raw entry hashes. The signature is plain ed25519 over the root.
-//! References have its pinned form, because its verifier checks no others. See `docs/export.md`.
+//! References have its pinned form, because its verifier checks no others. See
+//! `docs/reference/export.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

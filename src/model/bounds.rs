@@ -1,8 +1,8 @@
 //! Size limits of the objects in a chain. Pure.
 //!
 //! A reader refuses larger objects before inflating them, and a writer never creates them. The
-//! table in `docs/format.md` has the same numbers. Products, artifacts and saved files have no
-//! limit, because they are hashed as a stream.
+//! table in `docs/reference/format.md` has the same numbers. Products, artifacts and saved files
+//! have no limit, because they are hashed as a stream.
 
 /// The maximum size of an entry's commit, in bytes.
 pub const COMMIT: u64 = 32 << 20;

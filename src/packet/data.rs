@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The word lists that `docs/packet.md` repeats.
+/// The word lists that `docs/reference/packet.md` repeats.
 pub(super) static WORDS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/words.txt")));
 /// Phrases, and words that only one place asks for.
 pub(super) static PHRASES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/phrases.txt")));

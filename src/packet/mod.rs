@@ -1,7 +1,7 @@
 //! Checks a packet before anyone resumes from it, and writes packets that pass. Pure but for the facts.
 //!
-//! The rules, each with its id, stand in `docs/packet.md`. What a packet says is data: it is quoted where it matters, with
-//! nothing in it that steers a terminal, and never followed.
+//! The rules, each with its id, stand in `docs/reference/packet.md`. What a packet says is data: it
+//! is quoted where it matters, with nothing in it that steers a terminal, and never followed.
 
 pub mod auto;
 pub mod facts;

@@ -1,6 +1,6 @@
 //! The codes of findings. Every way in which a row of a run fails has one.
 //!
-//! Section 9 of `docs/format.md` has a line for each code, and `docs/vectors` a run. A test
+//! Section 9 of `docs/reference/format.md` has a line for each code, and `docs/vectors` a run. A test
 //! compares the three.
 
 use super::Failure;
@@ -9,7 +9,7 @@ macro_rules! codes {
     ($($row:literal { $($name:ident = $word:literal => $failure:ident,)* })*) => {
         /// The code of a finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        #[expect(missing_docs, reason = "docs/format.md, section 9, describes each code")]
+        #[expect(missing_docs, reason = "docs/reference/format.md, section 9, describes each code")]
         pub enum Code {
             $($($name,)*)*
         }

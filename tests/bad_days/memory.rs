@@ -14,10 +14,10 @@ use crate::common::teller::Teller;
 use crate::common::{Environment, Output, program_path};
 
 /// The address space of the program and of every git that it starts, in KiB: less than half of what
-/// `docs/threat-model.md` allows.
+/// `docs/explanation/threat-model.md` allows.
 const ROOM: u64 = 196 << 10;
 
-/// The fixed part of the address space that `docs/threat-model.md` states, in KiB.
+/// The fixed part of the address space that `docs/explanation/threat-model.md` states, in KiB.
 const STATED: u64 = 512 << 10;
 
 /// The bytes of a blob that would not fit into [`ROOM`].

@@ -23,7 +23,7 @@ const FORM: (&str, &str) = ("git-handoff.", "/1");
 const PLACE: &str = "schemas:///";
 
 /// Lines that say of themselves no form: the words of their command, and their schema.
-/// `docs/answers.md` has the same.
+/// `docs/reference/json.md` has the same.
 const PLAIN: [(&[&str], &str); 5] = [
     (&["log"], "log"),
     (&["thread", "log"], "thread-log"),
@@ -146,7 +146,7 @@ fn hold_line(answer: &Value, words: Option<&[&str]>, asked: bool) {
         (Some(form), words, _) => {
             hold_to(form, answer);
             if let Some(words) = words.filter(|_| asked) {
-                assert!(may_answer(words, form), "docs/answers.md does not say that {words:?} answers {form}");
+                assert!(may_answer(words, form), "docs/reference/json.md does not say that {words:?} answers {form}");
             }
         }
         (None, _, None) => assert!(!asked, "{words:?} printed what has no schema: {answer}"),
@@ -193,8 +193,8 @@ fn form(answer: &Value) -> Option<&str> {
 /// Returns whether the list of answers says of a command that it answers in a form.
 fn may_answer(words: &[&str], form: &str) -> bool {
     static LIST: OnceLock<String> = OnceLock::new();
-    let list =
-        LIST.get_or_init(|| fs::read_to_string(root().join("docs/answers.md")).expect("there is a list of answers"));
+    let list = LIST
+        .get_or_init(|| fs::read_to_string(root().join("docs/reference/json.md")).expect("there is a list of answers"));
     let row = list.lines().find(|line| line.starts_with(&format!("| [`{}{form}{}`]", FORM.0, FORM.1)));
     let who = row.and_then(|row| row.split(" | ").nth(1)).unwrap_or_default();
     let mut commands = who.split('`').skip(1).step_by(2).map(|command| command.split(' ').collect::<Vec<_>>());

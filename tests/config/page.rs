@@ -23,7 +23,7 @@ fn the_document_shows_every_setting() {
             writeln!(text, "| {} |", row.join(" | ")).unwrap();
         }
     }
-    part::check("docs/settings.md", "<!-- settings -->", &format!("{text}\n"));
+    part::check("docs/reference/settings.md", "<!-- settings -->", &format!("{text}\n"));
 }
 
 #[test]

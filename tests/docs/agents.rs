@@ -1,5 +1,5 @@
-//! The configurations of docs/agents.md, as they stand there, with a script in the place of each
-//! program.
+//! The configurations of docs/how-to/configure-an-agent.md, as they stand there, with a script in
+//! the place of each program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,8 +49,8 @@ task=$(cat "$last")"#,
 #[test]
 fn every_configuration_of_the_page_runs() {
     let env = Environment::example("handoff-dag");
-    let page =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/agents.md")).expect("the page is there");
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/configure-an-agent.md"))
+        .expect("the page is there");
     let settings: String = page.split("```ini\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     env.write("home/agents.config", &settings);
     env.git(["config", "include.path", "../../home/agents.config"]).success();

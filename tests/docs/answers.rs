@@ -26,11 +26,11 @@ fn every_answer_is_in_the_list_and_where_it_says() {
         .collect();
     assert!(made.len() > 30, "{made:?}");
 
-    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/answers.md")).unwrap();
+    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/json.md")).unwrap();
     let rows: Vec<&str> = list.lines().filter(|line| line.starts_with(&format!("| [`{PREFIX}"))).collect();
     assert!(rows.is_sorted(), "{rows:?}");
     let listed: Vec<(String, String)> =
-        rows.iter().map(|row| (between(row, "`", "`"), between(row, "(../src/", ")"))).collect();
+        rows.iter().map(|row| (between(row, "`", "`"), between(row, "(../../src/", ")"))).collect();
     for row in &listed {
         assert!(made.contains(row), "{} does not make {}", row.1, row.0);
     }
@@ -41,10 +41,10 @@ fn every_answer_is_in_the_list_and_where_it_says() {
 
 #[test]
 fn every_answer_in_the_list_has_a_schema_and_every_schema_is_in_it() {
-    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/answers.md")).unwrap();
+    let list = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/json.md")).unwrap();
     let mut listed = BTreeSet::from(["common", "entry", "plan"].map(str::to_owned));
     for row in list.lines().filter(|line| line.starts_with("| [")) {
-        let file = between(row, "](schema/", ".json)");
+        let file = between(row, "](../schema/", ".json)");
         let form = between(row, "[", "]");
         match form.strip_suffix(".json") {
             Some(plain) => {

@@ -13,9 +13,13 @@ fn rows(text: &'static str, heading: &str) -> BTreeSet<&'static str> {
 
 #[test]
 fn the_documentation_has_every_field() {
-    let text = include_str!("../../docs/format.md");
+    let text = include_str!("../../docs/reference/format.md");
     for (heading, fields) in [("| field of a plan |", Plan::FIELDS), ("| field of an item |", Item::FIELDS)] {
-        assert_eq!(rows(text, heading), fields.iter().copied().collect(), "docs/format.md has other fields: {heading}");
+        assert_eq!(
+            rows(text, heading),
+            fields.iter().copied().collect(),
+            "docs/reference/format.md has other fields: {heading}"
+        );
         assert_eq!(fields[0], "id", "a rule's item has all fields but the first");
     }
 }

@@ -1,4 +1,5 @@
-//! The vectors of docs/format.md are what the code computes, so that the document cannot drift.
+//! The vectors of docs/reference/format.md are what the code computes, so that the document cannot
+//! drift.
 
 use git_handoff::git::codec;
 use git_handoff::ledger::merkle;
@@ -10,11 +11,11 @@ use git_handoff::model::name::{FilePath, RunId, encode_segment};
 use git_handoff::model::state::RunState;
 use git_handoff::model::time::Moment;
 
-const DOCUMENT: &str = include_str!("../../docs/format.md");
+const DOCUMENT: &str = include_str!("../../docs/reference/format.md");
 
 #[track_caller]
 fn stands(block: &str) {
-    assert!(DOCUMENT.contains(block), "docs/format.md does not hold:\n{block}");
+    assert!(DOCUMENT.contains(block), "docs/reference/format.md does not hold:\n{block}");
 }
 
 const PLAN: &str = r#"{"id":"nightly","items":[{"id":"a","executor":"command","inputs":{"command":["true"]}}]}"#;

@@ -61,10 +61,10 @@ fn every_pattern_compiles_by_itself() {
 
 #[test]
 fn the_documentation_has_every_word() {
-    let text = include_str!("../../docs/packet.md");
+    let text = include_str!("../../docs/reference/packet.md");
     for (name, words) in sections(FILES[0].0) {
-        let line = format!("- **{name}**: {}\n", words.join(" "));
-        assert!(text.contains(&line), "docs/packet.md has other {name}: {line}");
+        let line = format!("| {name} | {} |\n", words.join(" "));
+        assert!(text.contains(&line), "docs/reference/packet.md has other {name}: {line}");
     }
 }
 

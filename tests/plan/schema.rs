@@ -227,7 +227,7 @@ fn validate_and_the_schema_agree_on_examples_and_on_what_is_broken() {
         assert_eq!(wrong(&schema, &serde_json::from_str(&text).unwrap()), [""; 0], "{}", folder.display());
     }
     let env = Environment::example("handoff-dag");
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/plan.md")).unwrap();
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/plan.md")).unwrap();
     let shown = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     env.write("repo/docs/spec.md", "# Spec\n");
     let mut plan: Value = serde_json::from_str(shown).unwrap();

@@ -1,6 +1,6 @@
 //! Everything that a worker was seen to do to those around it: with nothing that confines it each
-//! attack works, and each layer takes its part of them away. `docs/threat-model.md` shows the table
-//! that this is.
+//! attack works, and each layer takes its part of them away. `docs/reference/sandbox.md` shows the
+//! table that this is.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -382,7 +382,7 @@ fn the_document_shows_every_attack() {
     for (name, what) in links::rows() {
         writeln!(text, "| {what} (`{name}`) | stopped | stopped |").unwrap();
     }
-    part::check("docs/threat-model.md", "<!-- attacks -->", &format!("{text}\n"));
+    part::check("docs/reference/sandbox.md", "<!-- attacks -->", &format!("{text}\n"));
 }
 
 /// Says loudly what this file system does not know.

@@ -1,5 +1,5 @@
 //! Symbolic links planted by a worker in paths that other settings use: they lead nowhere. Each
-//! works without confinement; `docs/threat-model.md` lists them among the attacks.
+//! works without confinement; `docs/reference/sandbox.md` lists them among the attacks.
 
 use std::fs;
 use std::path::Path;

@@ -107,9 +107,10 @@ fn a_remote_that_lets_nothing_go_keeps_the_refs_and_says_so() {
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
 }
 
-/// The `update` hook of docs/sharing.md.
+/// The `update` hook of docs/how-to/protect-shared-runs.md.
 fn documented_hook() -> String {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/sharing.md")).unwrap();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/protect-shared-runs.md")).unwrap();
     let from = text.find("#!/bin/sh\n# Runs, threads and logs only grow here.").unwrap();
     let to = text[from..].find("```").unwrap();
     text[from..from + to].to_owned()

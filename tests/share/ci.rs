@@ -1,4 +1,4 @@
-//! The snippets of docs/ci.md, run as they stand there.
+//! The snippets of docs/how-to/gate-ci-on-a-run.md, run as they stand there.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use crate::common::Environment;
 /// Returns the shell blocks of the document: the gate, what it may insist on, the snapshot, the
 /// gate of commits.
 fn snippets() -> [String; 4] {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md")).unwrap();
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/gate-ci-on-a-run.md")).unwrap();
     let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
     blocks.collect::<Vec<_>>().try_into().unwrap()
 }

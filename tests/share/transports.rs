@@ -183,9 +183,10 @@ fn a_repository_without_objects_of_its_own_takes_runs_in() {
 
 #[test]
 fn a_mirrored_push_deletes_what_others_shared() {
-    // The hazard that docs/sharing.md warns of, and the remedy that it has.
+    // The hazard that docs/how-to/protect-shared-runs.md warns of, and the remedy that it has.
     let env = pushed();
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sharing.md")).unwrap();
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/protect-shared-runs.md")).unwrap();
     let hook = text.split("```sh\n").find(|block| block.starts_with("#!/bin/sh")).unwrap();
     env.write("hub/hooks/update", hook.split("```").next().unwrap());
     fs::set_permissions(env.path().join("hub/hooks/update"), fs::Permissions::from_mode(0o755)).unwrap();

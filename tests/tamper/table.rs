@@ -1,10 +1,10 @@
-//! The tables of `docs/tamper.md`, each between two marks and owned by one test.
+//! The tables of `docs/reference/tamper.md`, each between two marks and owned by one test.
 
 use std::fmt::Write as _;
 
 use crate::common::part;
 
-const DOCUMENT: &str = "docs/tamper.md";
+const DOCUMENT: &str = "docs/reference/tamper.md";
 
 fn begin(name: &str) -> String {
     format!("<!-- table: {name} -->")

@@ -1,4 +1,4 @@
-//! Valid and invalid entries by the letter of `docs/format.md`.
+//! Valid and invalid entries by the letter of `docs/reference/format.md`.
 
 use git_handoff::model::entry::{Entry, Event};
 use git_handoff::model::time::Moment;

@@ -51,7 +51,8 @@ fn made(repo: &Repo, host: &Host, number: u32) -> Workspace {
     workspace
 }
 
-/// Returns the digests of tags and branches as `docs/format.md` says, from what stock git lists.
+/// Returns the digests of tags and branches as `docs/reference/format.md` says, from what stock git
+/// lists.
 fn digests(repo: &Repo) -> [Digest; 2] {
     let head = String::from_utf8(repo.try_git(&repo.path, &["symbolic-ref", "-q", "HEAD"]).stdout).unwrap();
     let head = if head.is_empty() { head } else { format!("ref:{} HEAD\n", head.trim_end()) };

@@ -256,9 +256,9 @@ fn presence_is_all_that_documents_without_conditions_are_asked_for() {
 fn an_item_is_named_after_its_rule_and_what_the_rule_saw() {
     let rule = parsed(&rule("p", &json!({ "present": ["a"], "absent": ["gone"] })));
     let id = |documents: &[(&str, &str)]| rule.item(&seen(documents)).unwrap().id.to_string();
-    // The vector of docs/format.md.
+    // The vector of docs/reference/format.md.
     assert_eq!(id(&[("a", "1")]), "p-73da8b753180");
-    let text = std::fs::read_to_string("docs/format.md").unwrap();
+    let text = std::fs::read_to_string("docs/reference/format.md").unwrap();
     let definition = git_handoff::model::extension::definition(&rule.item(&seen(&[("a", "1")])).unwrap());
     assert!(text.contains(std::str::from_utf8(&definition).unwrap()));
     assert_eq!(id(&[("a", "1"), ("unlooked", "x")]), id(&[("a", "1")]));
