@@ -80,7 +80,8 @@ impl Report {
         serde_json::to_string(report).expect("numbers and texts serialise") + "\n"
     }
 
-    /// Reads what [`Report::write`] wrote, or returns `None` if the supervisor died before it had written all.
+    /// Reads what [`Report::write`] wrote, or returns `None` if the supervisor died before it had
+    /// written all.
     pub(super) fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said.strip_suffix(b"\n")?).ok()
     }
