@@ -42,7 +42,7 @@ fn main() {
         git(&theirs, &["status", "--porcelain"]);
         fs::write(theirs.join("d7/f7"), "changed\n").expect("a file is written");
         timed(&mut times[1], &mut || drop(git(&theirs, &["status", "--porcelain"])));
-        let host = Host::new(store.clone(), bench.folder.path().join(format!("ours-{round}")));
+        let host = Host::new(store.clone(), bench.folder.path().join(format!("ours-{round}"))).reusing(true);
         let (run, item) = (RunId::parse("bench").expect("an id"), ItemId::parse("item").expect("an id"));
         let create = |attempt| Workspace::create(&host, &run, &item, attempt, head).expect("a worktree is made");
         let mut made = None;

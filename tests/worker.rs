@@ -5,7 +5,6 @@
 mod attacks;
 mod beside;
 mod capturing;
-mod company;
 mod extras;
 mod harness;
 mod nested;

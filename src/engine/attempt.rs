@@ -90,10 +90,9 @@ impl Job {
         host.guarding(&self.secret_values()).filtering(Filters::of(inside))
     }
 
-    /// Returns true if the worker can reach workers of other attempts. An unconfined worker is not
-    /// counted, because it can reach everything anyway.
-    fn meets_others(&self, workspace: &Workspace) -> bool {
-        self.confinement.as_ref().is_some_and(|by| workspace.lets_meet(by))
+    /// Returns true if the worker is kept apart from those of all other attempts.
+    fn is_apart(&self) -> bool {
+        self.confinement.as_ref().is_some_and(|by| by.keeps_apart())
     }
 
     fn has_own_home(&self) -> bool {
@@ -223,7 +222,7 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
-    let host = &host.showing(job.refs.clone());
+    let host = &host.showing(job.refs.clone()).reusing(job.is_apart());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
         .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
     // An unconfined worker can change times in other ways too, so this would not help.
@@ -250,12 +249,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         Ok(transcript)
     };
     match fill() {
-        Ok(transcript) => {
-            if job.meets_others(&workspace) {
-                workspace.meet(host);
-            }
-            Ok((workspace, transcript, spec))
-        }
+        Ok(transcript) => Ok((workspace, transcript, spec)),
         Err(verdict) => {
             // If the removal fails, the next driver finds a leftover.
             let _ = workspace.remove();
@@ -285,7 +279,6 @@ fn wind_up(
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
-    workspace.part();
     let host = &job.host(host);
     match store_transcript(host, transcript, &mut finished.kept) {
         Ok(kept) => finished.transcript = Some(kept),

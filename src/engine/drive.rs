@@ -24,7 +24,7 @@ use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
-use crate::worker::{capture, survivors, workspace};
+use crate::worker::{capture, workspace};
 
 use super::attempt::{Finished, Job, Verdict};
 use super::decide::Schedule;
@@ -96,8 +96,6 @@ pub(crate) async fn drive(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
     let lock = RunLock::take(&run.store().common_dir(), run.id())?;
-    // Processes that a worker detaches become our children, so that they are ended with it.
-    survivors::become_subreaper();
     run.refresh()?;
     let interrupted = interrupt.clone();
     let stop = Stop::when(move || *interrupted.borrow());

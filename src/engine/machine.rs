@@ -20,7 +20,7 @@ use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
 use crate::worker::attendant::Attendant;
 use crate::worker::filters::{Filters, Inside};
-use crate::worker::host::{Host, MEETING};
+use crate::worker::host::Host;
 use crate::worker::live::Lives;
 use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
 use crate::worker::workspace;
@@ -152,17 +152,12 @@ impl Machine {
 /// Returns how worktrees are made for a repository: outside of it, in the user's cache.
 pub(crate) fn host(repository: &Repository) -> Result<Host, NoCache> {
     let (config, environment) = (&repository.config, &repository.environment);
-    let cache = user_folder(environment, "XDG_CACHE_HOME", ".cache").map(|cache| cache.join(FOLDER));
     let root = match &config.workspace_root {
         Some(root) => repository.below_top(root),
-        None => cache.clone().ok_or(NoCache)?,
+        None => user_folder(environment, "XDG_CACHE_HOME", ".cache").ok_or(NoCache)?.join(FOLDER),
     };
     let name = Digest::of(repository.store.common_dir().as_os_str().as_encoded_bytes());
     let mut host = Host::new(repository.store.clone(), root.join(&name.hex()[..16]));
-    // One for all repositories of the user, wherever their worktrees are.
-    if let Some(cache) = cache {
-        host.meeting = cache.join(MEETING);
-    }
     shorten_private(&mut host, environment);
     host.inputs.clone_from(&config.inputs);
     host.outputs.clone_from(&config.outputs);
@@ -219,7 +214,7 @@ fn sandbox(repository: &Repository, host: &Host, program: Option<&Path>) -> Sand
     if config.sandbox == Asked::None && asked.all(|asked| asked == Asked::None) {
         return Sandbox::none();
     }
-    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone(), host.meeting.clone()];
+    let mut never: Vec<PathBuf> = vec![host.root.clone(), host.private.clone()];
     // The attempts of other repositories lie beside ours.
     never.extend(host.root.parent().filter(|all| all.ends_with(FOLDER)).map(Path::to_owned));
     never.extend(config.signing_key.as_deref().map(|key| repository.below_top(Path::new(key))));

@@ -30,7 +30,7 @@ pub(crate) fn clear(
 ) -> Result<Vec<String>, super::drive::Error> {
     let mut notes = Vec::new();
     for leftover in Workspace::leftovers(host, run)? {
-        let ended = survivors::end(survivors::Left::Stranded, &leftover.dir);
+        let ended = survivors::end(&leftover.dir);
         if ended > 0 {
             notes.push(format!("{}: ended {ended} process(es) that outlived their driver", leftover.item));
         }
@@ -89,7 +89,7 @@ pub(crate) fn discard(
 ) -> Result<Vec<String>, super::drive::Error> {
     let mut notes = Vec::new();
     for leftover in left {
-        survivors::end(survivors::Left::Stranded, &leftover.dir);
+        survivors::end(&leftover.dir);
         notes.push(format!("{}: the work of attempt {} is discarded", leftover.item, leftover.attempt));
         if let Some(workspace) = Workspace::reopen(host, run, leftover, base)? {
             workspace.remove()?;

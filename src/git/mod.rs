@@ -1,6 +1,5 @@
 //! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
 
-pub mod ahead;
 mod alternates;
 pub mod apart;
 pub mod archives;

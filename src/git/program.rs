@@ -3,14 +3,13 @@
 //! git runs with a fixed locale, without hooks, without a file-system monitor and without the `GIT_*` variables of our own
 //! environment, so that only the directories named here decide what it looks at.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use super::limits::{OUT_OF_MEMORY, bound_memory, limited};
@@ -234,15 +233,8 @@ impl Git {
         if bounded {
             std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
         }
-        let (mut child, group) = if bounded {
-            let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-            let child = self.command.spawn().map_err(Error::Spawn)?;
-            let group = Group::of(&child);
-            groups.extend(group.number());
-            (child, group)
-        } else {
-            (self.command.spawn().map_err(Error::Spawn)?, Group::default())
-        };
+        let mut child = self.command.spawn().map_err(Error::Spawn)?;
+        let group = if bounded { Group::of(&child) } else { Group::default() };
         if let Some(bytes) = self.most_memory {
             bound_memory(child.id(), bytes);
         }
@@ -283,9 +275,6 @@ impl Git {
             drop(stdout);
             let said = said.map(|said| said.join().expect("reading stderr does not panic"));
             let status = child.wait();
-            if let Some(number) = group.number() {
-                GROUPS.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-            }
             drop(done);
             (piped, said, status)
         });
@@ -310,16 +299,6 @@ impl Git {
     }
 }
 
-/// The process groups of the bounded calls that go on.
-static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-
-/// Hands out the process groups of the calls that are in one of their own; none begins or is over meanwhile.
-///
-/// For whoever looks for processes that nobody answers for.
-pub fn with_groups<T>(look: impl FnOnce(&BTreeSet<i32>) -> T) -> T {
-    look(&GROUPS.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
 /// The processes that one call started; none known where the call is not bounded, and they are in our own group.
 #[derive(Clone, Copy, Default)]
 struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
@@ -333,16 +312,6 @@ impl Group {
     #[cfg(not(unix))]
     fn of(_: &Child) -> Self {
         Self()
-    }
-
-    #[cfg(unix)]
-    fn number(self) -> Option<i32> {
-        self.0.map(|group| group.as_raw_nonzero().get())
-    }
-
-    #[cfg(not(unix))]
-    fn number(self) -> Option<i32> {
-        None
     }
 
     fn end(self) {

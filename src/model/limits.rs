@@ -34,12 +34,10 @@ pub enum Exceeded {
     Processes(u64),
     /// Disk space.
     Disk(u64),
-    /// Disk space or memory above this is unknown, because it could not be measured repeatedly.
-    Hidden(u64),
+    /// Free space of the file system, of which so much has to stay.
+    Free(u64),
     /// Standard output and error.
     Output(u64),
-    /// Open files.
-    OpenFiles(u64),
 }
 
 impl Limits {
@@ -75,13 +73,7 @@ impl fmt::Display for Exceeded {
             Self::Memory(most) => write!(f, "used more than {most} bytes of memory"),
             Self::Processes(most) => write!(f, "had more than {most} processes"),
             Self::Disk(most) => write!(f, "filled more than {most} bytes of the disk"),
-            Self::Hidden(most) => {
-                write!(
-                    f,
-                    "kept what it has on the disk or in memory from being counted, of which it may have {most} bytes"
-                )
-            }
-            Self::OpenFiles(most) => write!(f, "had more than {most} files open"),
+            Self::Free(least) => write!(f, "left less than {least} bytes of the disk free"),
             Self::Output(most) => write!(f, "wrote more than {most} bytes to its output"),
         }
     }

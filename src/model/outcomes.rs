@@ -17,9 +17,6 @@ pub const VERIFY_FAILED: &str = "verify-failed: ";
 /// The prefix of a reason for an invalid result file.
 pub const BAD_RESULT: &str = "bad-result: ";
 
-/// The prefix of a reason for a file that outside processes could still change during the check.
-pub const STILL_OPEN: &str = "still-open: ";
-
 /// The prefix of a reason for a failed gate of a pipeline.
 pub const GATE_FAILED: &str = "gate-failed: ";
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::run_lock::{self, RunLock};
 use crate::model::name::RunId;
+use crate::worker::disk;
 use crate::worker::host::Host;
 use crate::worker::workspace::{self, UNSAVED};
 
@@ -71,7 +72,7 @@ pub struct Survey {
 pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Error> {
     let mut survey = Survey { root: host.root.is_dir().then(|| host.root.clone()), ..Survey::default() };
     for pool in workspace::pools(&host.root).map_err(|e| Error(host.root.clone(), e))? {
-        let bytes = workspace::size(&pool.path);
+        let bytes = disk::size(&pool.path, 0);
         if pool.held {
             survey.stays.push(Stay { kind: Kind::Pool, path: pool.path, bytes });
         } else {
@@ -89,11 +90,11 @@ pub fn survey(host: &Host, known: &dyn Fn(&RunId) -> bool) -> Result<Survey, Err
                 // It is removed and reported with its run.
                 () => continue,
             };
-            survey.stays.push(Stay { kind, bytes: workspace::size(&path), path });
+            survey.stays.push(Stay { kind, bytes: disk::size(&path, 0), path });
         }
     }
     survey.stays.sort_by(|a, b| a.path.cmp(&b.path));
-    survey.used = workspace::size(&host.root);
+    survey.used = disk::size(&host.root, 0);
     Ok(survey)
 }
 

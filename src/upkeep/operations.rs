@@ -196,7 +196,7 @@ impl Repository {
             stays.extend(survey.stays.iter().map(StayShown::of));
             worktrees = survey.root.filter(|_| survey.used > 0).map(|root| WorktreesShown {
                 path: root.display().to_string(),
-                bytes: workspace::size(&root),
+                bytes: crate::worker::disk::size(&root, 0),
                 cap: host.cap,
             });
         }

@@ -25,7 +25,7 @@ use pipes::Pipes;
 use super::attendant;
 use super::sandbox::{Confinement, Own, Scratch, Starting, Told, Word};
 use super::supervisor::{self, Report};
-use super::survivors::{self, Left, Main};
+use super::survivors::{self, Main};
 use super::transcript::{self, TranscriptWriter};
 use crate::model::entry::Exit;
 use crate::model::limits::{Exceeded, Limits};
@@ -51,8 +51,8 @@ pub struct Invocation {
     pub stdin: Stdin,
     /// When it is ended.
     pub timeout: Duration,
-    /// The program that supervises it when its first argument is [`supervisor::ARGUMENT`]; without one, a process that leaves
-    /// its group and says that it is another attempt's is not found while others run.
+    /// The program that supervises it when its first argument is [`supervisor::ARGUMENT`]; without
+    /// one, a process that leaves its group and does not say that it is the attempt's is not found.
     pub supervisor: Option<PathBuf>,
     /// What confines it, below a supervisor; none where nothing does.
     pub confinement: Option<Confined>,
@@ -128,8 +128,8 @@ pub async fn run(
     cancel: watch::Receiver<bool>,
 ) -> Result<Ended, Error> {
     let started = Instant::now();
-    let ((mut child, handle), main) = Main::start(|| spawn(invocation))?;
-    let group = main.pid().as_raw_nonzero().get();
+    let ((mut child, handle), pid) = spawn(invocation)?;
+    let main = Main::new(pid);
     let mut pipes = Pipes::of(&mut child);
     let outcome = attend((&mut child, &handle, &main), &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
@@ -140,10 +140,17 @@ pub async fn run(
     main.ended();
     // Whoever may read our memory could have written it as well; then the supervisor writes another, or did not come to its end.
     let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
-    let left = if matches!(handle, Handle::Group) { Left::Group(group) } else { Left::Fallen };
-    survivors::end(left, &invocation.attempt_dir);
+    let is_supervised = !matches!(handle, Handle::Group);
+    // A supervisor that says how the command ended has ended all below it.
+    let has_ended_all = matches!(report, Some(Report::Ended(_) | Report::Exceeded(_)));
+    if !is_supervised {
+        survivors::end_group(pid);
+    }
+    if !has_ended_all {
+        survivors::end(&invocation.attempt_dir);
+    }
     let (status, mut cause) = outcome?;
-    let is_clean = matches!((&handle, &report), (Handle::Group, _) | (_, Some(Report::Ended(_) | Report::Exceeded(_))));
+    let is_clean = !is_supervised || has_ended_all;
     let exit = match (&handle, report) {
         (Handle::Group, _) => exit_of(status),
         (_, Some(Report::NotStarted(number))) => {

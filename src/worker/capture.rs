@@ -4,7 +4,6 @@
 //! directory of ours, a copy of the index that we made at checkout, and the attributes of the base: neither the worktree's
 //! `.git` nor one that the worker nested anywhere is ever read.
 
-pub(super) mod ahead;
 mod changed;
 pub(super) mod filtered;
 mod inside;

@@ -15,7 +15,7 @@ use crate::model::limits::Limits;
 /// Where filters run.
 #[derive(Clone, Debug, Default)]
 pub enum Filters {
-    /// With our rights, but for those whose command names a file of the worktree: where nothing confines the worker either.
+    /// With our rights, as nothing confines the worker either.
     #[default]
     Outside,
     /// Confined as the attempt's commands are.

@@ -13,7 +13,7 @@ use crate::model::digest::Oid;
 
 use super::capture::large::Large;
 use super::filters::Filters;
-use super::workspace::{Base, Company, Error, KnownRefs, Pool, Refs, sweep};
+use super::workspace::{Base, Error, Pool, Refs, sweep};
 
 /// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
 pub const MAX_PRODUCT: u64 = 100 << 20;
@@ -26,9 +26,6 @@ pub const CAP: u64 = 10 << 30;
 
 /// How long it may take to take what one attempt left unless configured otherwise.
 pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
-
-/// The name of the file by which drivers tell one another of attempts that can meet others, beside the folders of all repositories.
-pub const MEETING: &str = "@meeting";
 
 /// What git may have however little an attempt may: the index of a large repository has its place in it.
 const LEAST_MEMORY: u64 = 512 << 20;
@@ -46,8 +43,6 @@ pub struct Host {
     pub root: PathBuf,
     /// The folder that holds what is private to each worker, at a path as short as can be; made when it is needed.
     pub private: PathBuf,
-    /// The file by which drivers of one user tell one another that attempts run which can meet others; made when it is needed. No worker reaches it.
-    pub meeting: PathBuf,
     /// The folder of a worktree that consumed bytes are put into, slash-separated.
     pub inputs: String,
     /// The folder of a worktree that outputs are taken from, slash-separated.
@@ -88,15 +83,14 @@ pub struct Host {
     /// What may not be stored of what workers leave.
     pub gate: Gate,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
-    refs: Arc<Mutex<Option<KnownRefs>>>,
+    /// Whether worktrees are used again.
+    pub(super) reuse: bool,
     /// The refs that worktrees get, if they were read already.
     chosen: Option<Refs>,
     /// What goes on just now.
     pub(super) taking: Taking,
     /// The worktrees that are used again.
     pub(super) pool: Pool,
-    /// The attempts that can meet others.
-    pub(super) company: Company,
 }
 
 impl Host {
@@ -105,7 +99,6 @@ impl Host {
         Self {
             store,
             private: root.join("@own"),
-            meeting: root.with_file_name(MEETING),
             root,
             inputs: "inputs".to_owned(),
             outputs: "outputs".to_owned(),
@@ -127,11 +120,10 @@ impl Host {
             user: None,
             gate: Gate::default(),
             bases: Arc::default(),
-            refs: Arc::default(),
+            reuse: false,
             chosen: None,
             taking: Taking::default(),
             pool: Pool::default(),
-            company: Company::default(),
         }
     }
 
@@ -159,6 +151,13 @@ impl Host {
         Self { chosen: Some(refs), ..self.clone() }
     }
 
+    /// Returns it for attempts that use worktrees again, if `reuse` is true: no other attempt's
+    /// worker can hold a file of one.
+    #[must_use]
+    pub fn reusing(&self, reuse: bool) -> Self {
+        Self { reuse, ..self.clone() }
+    }
+
     /// Returns the refs that a worktree gets: those of the repository as they are now, unless others were chosen or it gets none.
     pub fn refs(&self) -> Result<Refs, Error> {
         if let Some(refs) = &self.chosen {
@@ -167,7 +166,7 @@ impl Host {
         if !self.give_refs {
             return Ok(Refs::none());
         }
-        KnownRefs::now(&mut self.refs.lock().unwrap_or_else(PoisonError::into_inner), &self.store)
+        Refs::read(&self.store)
     }
 
     /// Returns how much memory a call of git may have that looks at what an attempt left, in bytes; none where nobody bounds it.

@@ -8,6 +8,7 @@
 pub mod agent;
 pub mod attendant;
 pub mod capture;
+pub mod disk;
 pub mod filters;
 mod folder;
 pub mod host;

@@ -15,7 +15,7 @@ const DEPTH: usize = 32;
 
 /// Removes `name` from an open folder, with all in it; succeeds if it is not there. A link is removed, and nothing behind it.
 pub(in crate::worker) fn remove<P: rustix::path::Arg + Copy>(at: BorrowedFd<'_>, name: P) -> io::Result<()> {
-    match unlink(at, name, AtFlags::empty()) {
+    match rustix::fs::unlinkat(at, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         // What it says of a folder, of which there are two ways.
         Err(Errno::ISDIR | Errno::PERM) => {}
@@ -25,7 +25,7 @@ pub(in crate::worker) fn remove<P: rustix::path::Arg + Copy>(at: BorrowedFd<'_>,
         return Ok(());
     };
     empty(dir.as_fd())?;
-    match unlink(at, name, AtFlags::REMOVEDIR) {
+    match rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR) {
         Err(Errno::NOENT) => Ok(()),
         other => Ok(other?),
     }
@@ -51,7 +51,7 @@ fn clear(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, depth: usize, moved: &mut u6
             continue;
         }
         if entry.file_type() != FileType::Directory {
-            match unlink(dir, name, AtFlags::empty()) {
+            match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => continue,
                 // Either a folder whose kind was not told, or one that may not be written.
                 Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {}
@@ -65,40 +65,12 @@ fn clear(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, depth: usize, moved: &mut u6
         if let Some(inner) = open_dir(dir, name)? {
             clear(root, inner.as_fd(), depth + 1, moved)?;
         }
-        match unlink(dir, name, AtFlags::REMOVEDIR) {
+        match rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
-}
-
-/// Removes one entry, also one that a worker with the right to do so made unchangeable.
-fn unlink<P: rustix::path::Arg + Copy>(dir: BorrowedFd<'_>, name: P, flags: AtFlags) -> rustix::io::Result<()> {
-    match rustix::fs::unlinkat(dir, name, flags) {
-        Err(Errno::PERM) if loosen(dir, name) => rustix::fs::unlinkat(dir, name, flags),
-        other => other,
-    }
-}
-
-/// Takes the flags away from an entry and its folder that keep it from being removed; returns whether there were any.
-#[cfg(target_os = "linux")]
-fn loosen<P: rustix::path::Arg>(dir: BorrowedFd<'_>, name: P) -> bool {
-    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
-    let held = IFlags::IMMUTABLE | IFlags::APPEND;
-    let free = |fd: BorrowedFd<'_>| {
-        let flags = ioctl_getflags(fd).unwrap_or(IFlags::empty());
-        flags.intersects(held) && ioctl_setflags(fd, flags - held).is_ok()
-    };
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let entry = rustix::fs::openat(dir, name, flags, Mode::empty());
-    let freed = entry.is_ok_and(|entry| free(entry.as_fd()));
-    free(dir) || freed
-}
-
-#[cfg(not(target_os = "linux"))]
-fn loosen<P: rustix::path::Arg>(_: BorrowedFd<'_>, _: P) -> bool {
-    false
 }
 
 /// Moves a folder to the top, under a name that nothing has there; counts it.

@@ -12,7 +12,7 @@ use super::capture::large_of;
 use super::capture::part::Part;
 use super::capture::tree::{Paths, Scratch, ignored, refusal, relative};
 use super::capture::walk::{self, Walked, shown};
-use super::capture::{Error, ahead, large, repositories, submodules, traps};
+use super::capture::{Error, large, repositories, submodules, traps};
 use super::folder::Room;
 use super::host::Host;
 use super::workspace::{Base, Workspace};
@@ -88,7 +88,6 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     let except = |paths: Paths| skip.iter().fold(paths, |paths, path| paths.without(path));
     let all = Paths::all().without(relative(workspace, workspace.inputs())).without(outputs);
     let part = Part::of(workspace, host, &base);
-    ahead::write(&part, &scratch, &walked, &skip)?;
     let (before, converted) = (scratch.read_index(&part)?, converted(&part, &scratch, &walked, &skip)?);
     add(&scratch, &["-A", "--sparse", "--ignore-errors"], &except(all))?;
     filtered::put(&part, &scratch, &converted, &before)?;
@@ -127,7 +126,7 @@ fn converted(
     walked: &Walked,
     skip: &BTreeSet<BString>,
 ) -> Result<Converted, Error> {
-    let small = walked.sizes.iter().map(|(_, path)| path).filter(|path| !ahead::is_left_out(path, skip));
+    let small = walked.sizes.iter().map(|(_, path)| path).filter(|path| !is_left_out(path, skip));
     let found = filtered::which(part, scratch, &small.map(|path| path.as_bstr()).collect())?;
     if found.is_empty() {
         return Ok(Converted::new());
@@ -139,6 +138,12 @@ fn converted(
         Err(Error::Refused(_)) => Ok(taken.into_iter().map(|path| (path, None)).collect()),
         other => other,
     }
+}
+
+/// Returns whether a path lies at or below one that is left out.
+fn is_left_out(path: &BString, left_out: &BTreeSet<BString>) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    ends.chain([path.len()]).any(|end| left_out.contains(path[..end].as_bstr()))
 }
 
 /// Returns the changes to submodules, each as the output that it would have been, as far as all fit into what may be saved; and why

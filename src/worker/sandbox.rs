@@ -202,7 +202,7 @@ impl Sandbox {
             return Ok(Arc::clone(reach));
         }
         let mut reach = Reach::of(&self.around, more)?;
-        reach.caches.decide(self, reach.home.as_deref());
+        reach.caches.decide(self);
         let reach = Arc::new(reach);
         if self.bwrap.is_some()
             && let Some(folder) = mounts::laid_over(&reach.map)
@@ -240,10 +240,11 @@ impl Confinement {
         self.layers.seccomp
     }
 
-    /// Returns whether the worker can speak to none of another attempt: both reach no place where one may write, and no names that have no place.
+    /// Returns true if the worker shares no writable path and no abstract socket with any other
+    /// attempt, and every change of a file shows in its times: then its worktree can be used again.
     pub fn keeps_apart(&self) -> bool {
         let names = self.network != Network::Any || self.layers.landlock.is_some_and(|version| version >= NAMES);
-        self.bwrap.is_some() && names && self.has_own_home() && !self.reach.shares
+        self.bwrap.is_some() && self.keeps_times() && names && self.has_own_home() && !self.reach.shares
     }
 
     /// Returns whether a worker has a private `/tmp`.

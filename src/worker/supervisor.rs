@@ -20,21 +20,18 @@
 mod cgroup;
 #[cfg(target_os = "linux")]
 mod confined;
-mod handles;
 #[cfg(target_os = "linux")]
 mod nameless;
-#[cfg(target_os = "linux")]
-mod rest;
 #[cfg(target_os = "linux")]
 pub(super) mod serving;
 #[cfg(target_os = "linux")]
 mod starting;
 #[cfg(target_os = "linux")]
-mod walk;
-#[cfg(target_os = "linux")]
 mod watching;
 
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::model::entry::Exit;
 use crate::model::limits::Exceeded;
@@ -56,7 +53,7 @@ pub(super) const END: u8 = b'K';
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a supervisor says at its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
     /// The command could not be started, for a reason that the system numbers.
     NotStarted(i32),
@@ -74,46 +71,18 @@ pub(super) enum Report {
 pub(super) const LONGEST_REPORT: usize = 2 << 10;
 
 impl Report {
+    /// Writes it as a line.
     pub(super) fn write(&self) -> String {
-        let exit = |exit: Exit| match (exit.code, exit.signal) {
-            (Some(code), _) => format!("code {code}"),
-            (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+        let report = match self {
+            Self::Unconfined(why) => &Self::Unconfined(why.chars().take(LONGEST_REPORT / 8).collect()),
+            other => other,
         };
-        match self {
-            Self::NotStarted(number) => format!("errno {number}\n"),
-            Self::Ended(ended) => format!("{}\n", exit(*ended)),
-            Self::Left(None) => "left\n".to_owned(),
-            Self::Left(Some(ended)) => format!("left {}\n", exit(*ended)),
-            Self::Exceeded(exceeded) => {
-                format!("exceeded {}\n", serde_json::to_string(exceeded).expect("a number serialises"))
-            }
-            Self::Unconfined(why) => {
-                let why: String = why.chars().take(LONGEST_REPORT / 8).collect();
-                format!("unconfined {}\n", why.replace('\n', " "))
-            }
-        }
+        serde_json::to_string(report).expect("numbers and texts serialise") + "\n"
     }
 
-    /// Reads what [`Report::write`] wrote; none where the supervisor died before it had said all.
+    /// Reads what [`Report::write`] wrote, or returns `None` if the supervisor died before it had
+    /// written all.
     pub(super) fn read(said: &[u8]) -> Option<Self> {
-        let line = std::str::from_utf8(said).ok()?.strip_suffix('\n')?;
-        let exit = |kind: &str, number: &str| match kind {
-            "code" => Some(Exit { code: Some(number.parse().ok()?), signal: None }),
-            "signal" => Some(Exit { code: None, signal: Some(number.parse().ok()?) }),
-            _ => None,
-        };
-        if let Some(why) = line.strip_prefix("unconfined ") {
-            return Some(Self::Unconfined(why.to_owned()));
-        }
-        if let Some(exceeded) = line.strip_prefix("exceeded ") {
-            return serde_json::from_str(exceeded).ok().map(Self::Exceeded);
-        }
-        match *line.split(' ').collect::<Vec<_>>() {
-            ["errno", number] => Some(Self::NotStarted(number.parse().ok()?)),
-            ["left"] => Some(Self::Left(None)),
-            ["left", kind, number] => Some(Self::Left(Some(exit(kind, number)?))),
-            [kind, number] => Some(Self::Ended(exit(kind, number)?)),
-            _ => None,
-        }
+        serde_json::from_slice(said.strip_suffix(b"\n")?).ok()
     }
 }

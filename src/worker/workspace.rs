@@ -1,20 +1,21 @@
 //! The worktree of one attempt.
 //!
-//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `started` once all is in place, and our own
-//! copy of the `index` as it was after the checkout, which is for whoever comes after a crash: a worker can reach it, so as long as this process lives, the copy in memory counts. Nothing here is synced:
-//! what a crash leaves behind is thrown away, after [`Workspace::leftovers`] found it. What ends in order goes into the pool
-//! (`pool`), and is made what it was (`reset`) before another attempt gets it.
+//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `started`
+//! once all is in place, and our own copy of the `index` as it was after the checkout, which is for
+//! the driver after a crash: a worker can reach it, so as long as this process lives, the copy
+//! in memory counts. Nothing here is synced: what a crash leaves behind is thrown away, after
+//! [`Workspace::leftovers`] found it.
+//!
+//! If the workers of attempts are kept apart, a worktree whose attempt ended in order goes into the
+//! pool (`pool`), and is restored (`reset`) before another attempt gets it. All others are removed.
 
 pub(super) mod annex;
 mod base;
 mod cache;
-mod company;
 mod error;
 mod extras;
-mod filters;
 mod git_config;
 mod git_dir;
-mod held;
 mod leftovers;
 mod pool;
 mod private;
@@ -34,16 +35,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) use base::{Base, Index};
-pub(super) use company::Company;
 pub use error::Error;
 pub(super) use git_dir::GitDir;
-pub use held::Held;
 pub use leftovers::{Leftover, UNSAVED};
 pub(super) use pool::Pool;
-pub use pool::{PoolPlace, pools, size, sweep};
+pub use pool::{PoolPlace, pools, sweep};
 use private::Private;
 pub(super) use private::make_home;
-pub(super) use refs::KnownRefs;
 pub use refs::Refs;
 pub use remotes::remotes_here;
 use reset::Pristine;
@@ -88,8 +86,8 @@ pub struct Workspace {
     linked: Vec<PathBuf>,
     /// Whether something may still run in it.
     doubtful: Arc<AtomicBool>,
-    /// Those whom its worker can speak to; none where it can to nobody.
-    company: Option<Company>,
+    /// Whether another attempt may get the folder.
+    reusable: bool,
     /// Whether the worker cannot change a file without changing its times.
     times_tell: bool,
 }
@@ -106,11 +104,12 @@ impl Workspace {
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
         let name = name_of(item, attempt);
         let path = dir.join(&name);
-        if let Some((folder, pristine)) = host.pool.take(host, (&prepared, &refs), &run_folder, &name) {
+        let spare = host.reuse.then(|| host.pool.take(host, (&prepared, &refs), &run_folder, &name)).flatten();
+        if let Some((folder, pristine)) = spare {
             let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
             workspace.index = Some(Arc::clone(pristine.index()));
             workspace.pristine = Some(pristine);
-            workspace.linked = prepared.extras.linked();
+            workspace.set_linked(&prepared);
             return match workspace.private.make() {
                 Ok(()) => Ok(workspace),
                 Err(error) => {
@@ -189,7 +188,7 @@ impl Workspace {
             pristine,
             linked: Vec::new(),
             doubtful: Arc::default(),
-            company: None,
+            reusable: host.reuse,
             times_tell: true,
         }
     }
@@ -199,7 +198,7 @@ impl Workspace {
         fs::create_dir(&tree).map_err(Error::at(&tree))?;
         let index = base.checkout(host, &tree)?;
         base.extras.put(&tree)?;
-        self.linked = base.extras.linked();
+        self.set_linked(base);
         for dir in [&self.inputs, &self.outputs] {
             fs::create_dir_all(dir).map_err(Error::at(dir))?;
         }
@@ -213,11 +212,22 @@ impl Workspace {
         let path = self.dir.join("index");
         fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
-        let (pristine, index) =
-            Pristine::of(&self.folder, (base, refs), index.written_at(written)).map_err(Error::at(&self.dir))?;
-        self.index = Some(index);
-        self.pristine = pristine.map(Arc::new);
+        let index = index.written_at(written);
+        // No index tells which files of a submodule changed.
+        if self.reusable || !base.submodules().is_empty() {
+            let (pristine, index) = Pristine::of(&self.folder, (base, refs), index).map_err(Error::at(&self.dir))?;
+            (self.index, self.pristine) = (Some(index), pristine.map(Arc::new));
+        } else {
+            self.index = Some(Arc::new(index));
+        }
         Ok(())
+    }
+
+    /// Records what links in the worktree lead to. Workers with such links can meet there, and
+    /// copies may be others by now: such a worktree is not used again.
+    fn set_linked(&mut self, base: &Base) {
+        self.linked = base.extras.linked();
+        self.reusable &= base.extras.is_empty();
     }
 
     /// Notes that everything is in place: from here on something may run in it, and whoever finds it saves its work.
@@ -288,7 +298,8 @@ impl Workspace {
         }
     }
 
-    /// Returns what the worktree was like before anything ran in it, where that is known and can be told from times.
+    /// Returns what the worktree was like before anything ran in it, if that is known and times
+    /// tell of every change.
     pub(in crate::worker) fn recorded(&self) -> Option<&record::Recorded> {
         self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
     }

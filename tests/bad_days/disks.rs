@@ -198,6 +198,35 @@ fn a_full_disk_under_the_worktrees_stops_the_run_and_spends_no_attempt() {
 }
 
 #[test]
+fn an_attempt_that_fills_the_disk_unseen_is_ended_before_it_is_full() {
+    let ground = Ground::new();
+    let Some(mount) = Mount::tmpfs("200m", &ground.path("worktrees")) else { return };
+    // A fiftieth of it is to stay free. A mapped file without a name is not counted for `maxDisk`.
+    mount.fill(60 << 20);
+    let hidden = "import mmap, os, time
+maps = []
+for i in range(100):
+    file = os.open('x', os.O_RDWR | os.O_CREAT)
+    os.write(file, bytes(1 << 20))
+    maps.append(mmap.mmap(file, 4096))
+    os.unlink('x')
+    os.close(file)
+    time.sleep(0.1)
+time.sleep(100)
+";
+    ground.env.write("hidden.py", hidden);
+    let hides = format!("exec python3 {}", ground.path("hidden.py").display());
+    ground.drive("hides", &[item("a", &hides)]).ends(4);
+    assert_eq!(ground.item("hides", "a").reason, "left less than 4194304 bytes of the disk free");
+    ground.is_clean();
+    ground.ends_intact("hides");
+    // An attempt that finds less is not to blame for it.
+    mount.fill(3 << 20);
+    ground.drive("finds", &[item("a", "sleep 0.5; echo x >outputs/x")]).ends(0);
+    assert_eq!(ground.item("finds", "a").status, "done");
+}
+
+#[test]
 fn a_repository_that_cannot_be_written_to_is_told_and_left_alone() {
     let ground = Ground::new();
     ground.drive("sealed", &[item("a", "true")]).success();

@@ -252,12 +252,6 @@ const ATTACKS: &[Attack] = &[
         Yes,
     ),
     attack(
-        "own-files",
-        "have a thread open files that its process has not",
-        "python3 -c 'import ctypes,sys; sys.exit(ctypes.CDLL(None).unshare(0x400)!=0)'",
-        Yes,
-    ),
-    attack(
         "keyring",
         "read the keys of the user's session",
         "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); sys.exit(0 if l.syscall(250,0,-3,1)>=0 or ctypes.get_errno() not in (1,38) else 1)'",

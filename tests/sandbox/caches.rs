@@ -254,30 +254,6 @@ fn a_cache_that_an_xdg_variable_moves_is_found_by_it() {
 }
 
 #[test]
-fn what_killed_drivers_left_of_their_probes_is_removed() {
-    for (_, scene) in scenes("leftovers of probes").filter(|(layers, _)| *layers == Layers::All) {
-        fs::create_dir(scene.ground.path("t")).unwrap();
-        let own = scene.ground.path("t").join(format!("git-handoff-{}", rustix::process::geteuid().as_raw()));
-        let run = |name: &str| {
-            let plan = scene.ground.plan(name, &[item("a", "cat ~/.npm/_cacache/index")]);
-            let output = scene.handoff_where(&["run", &plan], &[("TMPDIR", scene.ground.path("t").to_str().unwrap())]);
-            assert_eq!(done(&output, &scene, &format!("{name}/a")), "one\n");
-        };
-        run("first");
-        fs::create_dir_all(own.join("probe-1234/work/0/work")).unwrap();
-        fs::write(own.join("probe-1234/working"), "0").unwrap();
-        // It could be that of another driver, which has the lock.
-        let shared = fs::File::open(&own).unwrap();
-        shared.lock_shared().unwrap();
-        run("second");
-        assert!(own.join("probe-1234/working").exists());
-        drop(shared);
-        run("third");
-        assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
-    }
-}
-
-#[test]
 fn java_finds_a_home_and_temporary_files_by_options() {
     for (layers, scene) in scenes("options of Java") {
         scene.ground.env.write("java/mvn", "#!/bin/sh\necho $MAVEN_OPTS; echo $GRADLE_OPTS\n");

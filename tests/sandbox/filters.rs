@@ -72,7 +72,7 @@ pub(super) fn works(scene: &Scene, then: &str, status: i32) -> bool {
 }
 
 /// Puts the filters where programs are found, and has the repository use them.
-pub(super) fn set_up(scene: &Scene) {
+fn set_up(scene: &Scene) {
     for (name, program) in [("tidy", TIDY), ("lfs-like", LFS), ("many", MANY)] {
         let path = format!("tools/bin/{name}");
         scene.ground.env.write(&path, program);
@@ -95,7 +95,7 @@ fn run(scene: &Scene, run: &str, script: &str) -> Output {
 }
 
 /// Runs items where the filters are found.
-pub(super) fn drive(scene: &Scene, run: &str, items: &[Value]) -> Output {
+fn drive(scene: &Scene, run: &str, items: &[Value]) -> Output {
     let plan = scene.ground.plan(run, items);
     let path = format!("{}:{}", scene.ground.path("tools/bin").display(), scene.path());
     scene.handoff_where(&["run", &plan], &[("PATH", &path)])

@@ -9,7 +9,6 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::filters;
-use super::handles;
 use super::scene::{Layers, Scene, has_bubblewrap, is_ext4, skipped};
 use crate::common::ground::after;
 
@@ -29,21 +28,6 @@ pub(super) const STORIES: &[Story] = &[
         name: "library",
         what: "have what supervises it run a library or write a file, by a variable",
         works: library,
-    },
-    Story {
-        name: "pass-handle",
-        what: "write into the next worker's worktree by a file that another one had open there and passed on",
-        works: handles::reach_the_next,
-    },
-    Story {
-        name: "pass-to-filter",
-        what: "the same where a filter takes it that runs over what a worker left",
-        works: handles::reach_the_next_by_a_filter,
-    },
-    Story {
-        name: "change-checked",
-        what: "change another item's files by such a file while or after they are checked",
-        works: handles::change_what_is_checked,
     },
     Story {
         name: "plant-program",

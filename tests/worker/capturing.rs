@@ -213,23 +213,14 @@ const MANY: &str = r#"
 "#;
 
 #[test]
-fn many_small_files_become_one_pack_and_the_same_patch() {
+fn many_small_files_of_all_kinds_are_taken_as_git_takes_them() {
     for format in FORMATS {
         let repo = Repo::new(format);
-        // Says how many objects have a file of their own when git comes to the last file.
-        let (count, counted) = (repo.canary().with_extension("sh"), repo.canary().with_extension("count"));
-        let script = "find \"$GIT_DIR/objects\" -type f -path '*/objects/??/*' | wc -l >";
-        fs::write(&count, format!("{script}'{}'; cat\n", counted.display())).unwrap();
-        repo.git(&["config", "filter.count.clean", &format!("sh '{}'", count.display())]);
-        repo.write(".git/info/attributes", "zz filter=count\n*.win text eol=crlf\n");
+        repo.write(".git/info/attributes", "*.win text eol=crlf\n");
         let host = repo.host();
         let workspace = repo.workspace(&host);
         repo.script(&workspace, MANY);
-        repo.script(&workspace, "echo last >zz");
         let product = capture(&workspace, &host).unwrap().patch.unwrap();
-        let alone: usize = fs::read_to_string(&counted).unwrap().trim().parse().unwrap();
-        // Those that git converted: it made them itself.
-        assert!((100..120).contains(&alone), "{alone} objects have a file of their own");
         let salvaged = salvage(&workspace, &host).unwrap().unwrap();
         let patch = host.store.read_blob(product.oid).unwrap();
         repo.script(&workspace, "git add -A");

@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use git_handoff::model::entry::Exit;
 use git_handoff::worker::agent::{Cause, Error, Invocation, Stdin};
-use git_handoff::worker::survivors;
 
 use super::running::{run, run_until, shell};
 use super::survivors::{alive, pid_in};
 use crate::common::{self, Environment};
 
-fn supervised(dir: &Path, script: &str) -> Invocation {
+pub(super) fn supervised(dir: &Path, script: &str) -> Invocation {
     Invocation { supervisor: Some(PathBuf::from(env!("CARGO_BIN_EXE_git-handoff"))), ..shell(dir, script) }
 }
 
@@ -49,7 +48,6 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
     if !common::alone("worker::supervised::one_that_says_it_is_anothers_is_ended_with_its_own_attempt") {
         return;
     }
-    survivors::become_subreaper();
     let (_guard, [one, other]) = attempts();
     // It has a daemon of its own, that must live as long as its attempt.
     let honest = other.join("pid");
@@ -61,21 +59,14 @@ fn one_that_says_it_is_anothers_is_ended_with_its_own_attempt() {
     let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
     let honest = pid_in(&honest);
     let forged = forger(&one, &other);
-    // By itself, and where it takes away those that would end it.
-    let killers = ["exit 7", "kill -9 $PPID; sleep 100", "kill -STOP $PPID; exit 7"];
-    for killer in killers {
+    // By itself, and where it stops the process that would end it.
+    let by_itself = ("exit 7", Some(exited(7)), Cause::Exited);
+    for (killer, exit, cause) in [by_itself, ("kill -STOP $PPID; exit 7", None, Cause::TimedOut)] {
         let _ = fs::remove_file(one.join("pid"));
         let mut invocation = supervised(&one, &format!("{forged}; {killer}"));
         invocation.timeout = Duration::from_secs(2);
-        let ended = run(&invocation, 1000).0;
-        match killer {
-            "exit 7" => assert_eq!(ended.unwrap().exit, Some(exited(7))),
-            _ if killer.contains("STOP") => {
-                let ended = ended.unwrap();
-                assert_eq!((ended.exit, ended.cause), (None, Cause::TimedOut));
-            }
-            _ => assert!(matches!(ended, Err(Error::Supervisor(_))), "{ended:?}"),
-        }
+        let ended = run(&invocation, 1000).0.unwrap();
+        assert_eq!((ended.exit, ended.cause), (exit, cause), "{killer}");
         assert!(!alive(&pid_in(&one.join("pid"))), "{killer}: it outlived its attempt");
         assert!(alive(&honest), "{killer}: another attempt's process was ended");
     }
@@ -89,11 +80,10 @@ fn nobody_but_the_supervisor_says_how_it_ended() {
     if !common::alone("worker::supervised::nobody_but_the_supervisor_says_how_it_ended") {
         return;
     }
-    survivors::become_subreaper();
     let (_guard, [dir, _]) = attempts();
     // It takes the line out of the supervisor, speaks for it, and kills it; where it may not, it
     // only kills it.
-    let script = "P=$PWD; (cd /; setsid env -i sh -c \"echo \\$\\$ >$P/pid.new; mv $P/pid.new $P/pid; exec sleep 100\" >/dev/null 2>&1 &)
+    let script = "(setsid sh -c 'echo $$ >pid.new; mv pid.new pid; exec sleep 100' >/dev/null 2>&1 &)
         until test -e pid; do sleep 0.01; done
         python3 -c 'import ctypes, os
 parent = int(open(\"/proc/%d/stat\" % os.getppid()).read().rsplit(\") \")[1].split()[1])
@@ -110,7 +100,6 @@ fn a_supervisor_that_is_traced_holds_up_nobody() {
     if !common::alone("worker::supervised::a_supervisor_that_is_traced_holds_up_nobody") {
         return;
     }
-    survivors::become_subreaper();
     let (_guard, [dir, _]) = attempts();
     // PTRACE_SEIZE with PTRACE_O_TRACEEXIT: who is killed stops at its exit, until the tracer is
     // gone.
@@ -124,29 +113,6 @@ time.sleep(100)' $PPID & until test -s seized; do sleep 0.01; done; kill -STOP $
     let (started, ended) = (Instant::now(), run(&invocation, 1000).0);
     assert!(matches!(ended.as_ref().map(|ended| ended.cause), Ok(Cause::TimedOut)), "{ended:?}");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
-}
-
-#[test]
-fn nobody_hides_in_the_drivers_own_group() {
-    if !common::alone("worker::supervised::nobody_hides_in_the_drivers_own_group") {
-        return;
-    }
-    survivors::become_subreaper();
-    let (_guard, [dir, _]) = attempts();
-    let group = rustix::process::getpgrp().as_raw_nonzero().get();
-    // It may join a group of its own session; then it takes away what would end it.
-    let script = format!(
-        "python3 -c 'import os, sys
-try: os.setpgid(0, {group})
-except PermissionError: pass
-open(\"pid.new\", \"w\").write(str(os.getpid()) + \"\\n\")
-os.rename(\"pid.new\", \"pid\")
-os.chdir(\"/\")
-os.execve(\"/bin/sleep\", [\"sleep\", \"100\"], {{}})' >/dev/null 2>&1 &
-         until test -e pid; do sleep 0.01; done; kill -9 $PPID; sleep 100"
-    );
-    assert!(matches!(run(&supervised(&dir, &script), 1000).0, Err(Error::Supervisor(_))));
-    assert!(!alive(&pid_in(&dir.join("pid"))), "it outlived its attempt");
 }
 
 #[test]

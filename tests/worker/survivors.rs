@@ -10,6 +10,7 @@ use git_handoff::worker::survivors;
 
 use crate::common;
 use crate::worker::running::{run, shell};
+use crate::worker::supervised::supervised;
 
 pub(super) fn alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
@@ -48,19 +49,18 @@ fn no_daemon_outlives_its_attempt() {
     if !common::alone("worker::survivors::no_daemon_outlives_its_attempt") {
         return;
     }
-    survivors::become_subreaper();
     for script in ESCAPES {
         let (_guard, dir) = dir();
         let started = Instant::now();
-        run(&shell(&dir, script), 1000).0.unwrap();
+        run(&supervised(&dir, script), 1000).0.unwrap();
         assert!(!alive(&pid_in(&dir.join("pid"))), "{script}");
         assert!(started.elapsed() < Duration::from_secs(90), "{script}: {:?}", started.elapsed());
     }
 }
 
 #[test]
-fn without_adoption_the_marked_are_found() {
-    if !common::alone("worker::survivors::without_adoption_the_marked_are_found") {
+fn without_a_supervisor_the_marked_are_found() {
+    if !common::alone("worker::survivors::without_a_supervisor_the_marked_are_found") {
         return;
     }
     for script in &ESCAPES[1..4] {
@@ -75,15 +75,14 @@ fn no_other_process_is_touched() {
     if !common::alone("worker::survivors::no_other_process_is_touched") {
         return;
     }
-    survivors::become_subreaper();
     let ((_guard, one), (_other_guard, other)) = (dir(), dir());
     // Another attempt that runs on with a daemon of its own, and a child of ours in our own group.
-    let long = shell(&other, &format!("{}; sleep 1", ESCAPES[2]));
+    let long = supervised(&other, &format!("{}; sleep 1", ESCAPES[2]));
     let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
     let daemon = pid_in(&other.join("pid"));
     let mut plain = Command::new("sleep").arg("100").current_dir("/").stdout(Stdio::null()).spawn().unwrap();
     run(&shell(&one, ESCAPES[1]), 1000).0.unwrap();
-    survivors::end(survivors::Left::Stranded, &one);
+    survivors::end(&one);
     assert!(!alive(&pid_in(&one.join("pid"))));
     assert!(alive(&daemon));
     assert_eq!(running.join().unwrap().exit.unwrap().code, Some(0));
@@ -98,7 +97,6 @@ fn one_that_hides_from_everybody_is_ended_though_others_run() {
     if !common::alone("worker::survivors::one_that_hides_from_everybody_is_ended_though_others_run") {
         return;
     }
-    survivors::become_subreaper();
     // As attempts lie: each in the folder of its run, these in one folder.
     let (_guard, root) = dir();
     let attempt = |run: &str| {
@@ -107,14 +105,14 @@ fn one_that_hides_from_everybody_is_ended_though_others_run() {
         dir
     };
     let (one, other) = (attempt("one"), attempt("other"));
-    let long = shell(&other, "sleep 3");
+    let long = supervised(&other, "sleep 3");
     let running = std::thread::spawn(move || run(&long, 1000).0.unwrap());
     let pid = one.join("pid");
     let hidden = format!(
         "(cd /; setsid env -i sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 100' >/dev/null 2>&1 &); until test -e {0}; do sleep 0.01; done",
         pid.display()
     );
-    run(&shell(&one, &hidden), 1000).0.unwrap();
+    run(&supervised(&one, &hidden), 1000).0.unwrap();
     assert!(!alive(&pid_in(&pid)), "it outlived its attempt");
     assert_eq!(running.join().unwrap().exit.unwrap().code, Some(0));
 }
@@ -132,9 +130,9 @@ fn survivors_of_a_dead_driver_are_found() {
     assert!(command.status().unwrap().success());
     let pid = pid_in(&dir.join("pid"));
     assert!(alive(&pid));
-    assert!(survivors::end(survivors::Left::Stranded, &dir) >= 1);
+    assert!(survivors::end(&dir) >= 1);
     assert!(!alive(&pid));
-    assert_eq!(survivors::end(survivors::Left::Stranded, &dir), 0);
+    assert_eq!(survivors::end(&dir), 0);
 }
 
 #[test]
@@ -142,7 +140,6 @@ fn a_fork_bomb_in_new_sessions_is_ended() {
     if !common::alone("worker::survivors::a_fork_bomb_in_new_sessions_is_ended") {
         return;
     }
-    survivors::become_subreaper();
     let (_guard, dir) = dir();
     let script = "f() { test $1 -gt 6 || { setsid sh -c \"$F; f $(($1+1))\" & setsid sh -c \"$F; f $(($1+1))\" & }; sleep 100; }";
     let mut invocation = shell(&dir, &format!("export F='{script}'; eval \"$F\"; (f 1 >/dev/null 2>&1 &); sleep 0.2"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::step::{Commands, Line, judge};
-use super::verify::{only_ours, record_failure};
+use super::verify::record_failure;
 use super::{Finished, Verdict, blocking, result_file};
 use crate::engine::products::capture_failed;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
@@ -110,14 +110,10 @@ impl Blocks<'_> {
         let own = (Instant::now() + Duration::from_secs(script.timeout), script.timeout);
         let (deadline, seconds) = own.min((self.commands.deadline, job.command.timeout));
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
-        only_ours(workspace, job, self.finished).await.inspect_err(|_| ended.status = BlockStatus::Failed)?;
         self.commands.transcript.follow();
         let result = self.commands.run_until(deadline, workspace, Line::reading(&argv, job)).await;
         let output = last_lines(&self.commands.transcript.followed());
         record_end(ended, &result);
-        if result.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {
-            only_ours(workspace, job, self.finished).await.inspect_err(|_| ended.status = BlockStatus::Failed)?;
-        }
         let beginning = if script.lens == Lens::Gate { GATE_FAILED } else { VERIFY_FAILED };
         let verdict = judge(&format!("{beginning}blocks[{at}] "), &result, seconds);
         let verdict = verdict.map_err(|verdict| verdict.with_output(&output));

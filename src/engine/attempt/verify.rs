@@ -1,14 +1,12 @@
 //! Runs the verify command of an attempt, and decides what a failure of it means.
 
 use super::step::{Commands, Line, judge};
-use super::{Finished, Job, Verdict, blocking};
+use super::{Finished, Job, Verdict};
 use crate::config::OnVerifyFail;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
-use crate::model::outcomes::{STILL_OPEN, VERIFY_FAILED};
-use crate::model::printable;
+use crate::model::outcomes::VERIFY_FAILED;
 use crate::model::said::last_lines;
-use crate::worker::agent::Cause;
-use crate::worker::workspace::{Held, Workspace};
+use crate::worker::workspace::Workspace;
 
 /// Runs the verify command, if there is one. Returns an error if that ends the attempt.
 ///
@@ -21,14 +19,9 @@ pub(super) async fn verify(
     let job = commands.job;
     let reports_failure = finished.reports_failure();
     let Some(verify) = &job.command.verify else { return Ok(()) };
-    only_ours(workspace, job, finished).await?;
     commands.transcript.follow();
     let ended = commands.run(workspace, Line::reading(verify, job)).await;
     let output = last_lines(&commands.transcript.followed());
-    // The check may have passed on more files.
-    if ended.as_ref().is_ok_and(|ended| matches!(ended.cause, Cause::Exited)) {
-        only_ours(workspace, job, finished).await?;
-    }
     let judged = judge(VERIFY_FAILED, &ended, job.command.timeout).map_err(|verdict| verdict.with_output(&output));
     match (judged, ended) {
         (Ok(()), _) => {
@@ -40,35 +33,6 @@ pub(super) async fn verify(
         (Err(Verdict::Failed { reason, .. }), Ok(ended)) => record_failure(job, finished, reason, ended.exit),
         // A command that could not be run has judged nothing.
         (Err(verdict), _) => Err(verdict),
-    }
-}
-
-/// Fails an attempt if a process outside of it could still change its files, because the captured
-/// files could then differ from the checked ones.
-///
-/// This applies only if its worker could reach others. If that cannot be determined, a note says
-/// so.
-pub(super) async fn only_ours(workspace: &Workspace, job: &Job, finished: &mut Finished) -> Result<(), Verdict> {
-    if !workspace.could_meet() {
-        return Ok(());
-    }
-    let looked_at = workspace.clone();
-    match blocking(move || looked_at.held()).await {
-        Held::Nobody => Ok(()),
-        Held::Somebody(path, why) => {
-            let path = printable::line(&path.to_string_lossy());
-            Err(Verdict::failed(format!(
-                "{STILL_OPEN}{path} {why}, so what is taken could be other than what is checked"
-            )))
-        }
-        Held::Untold(error) => {
-            let note =
-                format!("{}: whether others have files of its worktree open cannot be told here: {error}", job.item);
-            if !finished.notes.contains(&note) {
-                finished.notes.push(note);
-            }
-            Ok(())
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::worker::survivors::{self, Left};
+use crate::worker::survivors;
 use crate::worker::workspace::Workspace;
 
 /// The most bytes of a path that are read.
@@ -32,7 +32,7 @@ pub(super) fn end_leftovers(mut file: &File) -> io::Result<bool> {
     }
     file.rewind()?;
     if let Some(dir) = attempt_dir(&read(file)?) {
-        survivors::end(Left::Stranded, &dir);
+        survivors::end(&dir);
         if survivors::are_left(&dir) {
             return Ok(false);
         }

@@ -35,11 +35,12 @@ impl Handle {
                 return Some(supervisor::PATIENCE + GRACE);
             }
             (_, MOST_ASKED..) => return None,
-            // One that is stopped, or never came so far as to listen. What it held falls to us, or keeps it from going.
+            // One that is stopped, or never came so far as to listen.
             _ => {
-                main.signal(Signal::KILL);
+                // While it is there, what it holds is below it.
                 #[cfg(target_os = "linux")]
                 survivors::kill_all_below(main.pid());
+                main.signal(Signal::KILL);
             }
         }
         Some(GRACE)

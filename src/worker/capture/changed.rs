@@ -12,11 +12,11 @@ use gix::index::entry::Mode;
 use gix::objs::tree::{Editor, EntryKind};
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
+use super::Error;
 use super::filtered::{self, Failing};
 use super::part::Part;
 use super::tree::{Scratch, ignored, refusal};
 use super::walk::{Walked, shown};
-use super::{Error, ahead};
 use crate::model::digest::Oid;
 
 /// Returns a scratch of the changed files.
@@ -36,7 +36,6 @@ pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Resu
         .chain(new.into_iter().filter(|path| !ignored.contains(*path)).map(|path| path.as_bstr()))
         .collect();
     if !taken.is_empty() {
-        ahead::write(part, scratch, walked, &ignored)?;
         let theirs = |said: &str| Error::refused(format!("the worktree cannot be captured: {said}"));
         let filtered = filtered::which(part, scratch, &taken)?;
         let converted = filtered::convert(part, scratch, &filtered, Failing::Refuses)?;

@@ -75,16 +75,9 @@ pub(super) fn run(
     let mut transcript =
         TranscriptWriter::create(&workspace.dir, &[], SAID).map_err(|e| Error::Filter(in_words(&e)))?;
     transcript.follow();
-    // A filter can be passed what others have open, as a worker can, and be what is left of them.
-    let meets = workspace.lets_meet(&inside.by);
-    if meets {
-        part.host.company.join(&part.host.meeting);
-    }
     let ended = confined(&invocation, &mut transcript, &part.host.stop);
-    match ended.as_ref().is_ok_and(|ended| ended.is_clean) {
-        true if meets => part.host.company.leave(),
-        true => {}
-        false => workspace.doubt(),
+    if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
+        workspace.doubt();
     }
     let ended = ended.map_err(|error| Error::Filter(in_words(&error)))?;
     judge(&ended, &transcript.followed(), failing)?;
@@ -104,7 +97,7 @@ impl Drop for Gone<'_> {
 fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> io::Result<Result<(), Error>> {
     part.git_dir.write(dir)?;
     let mut config = File::options().append(true).open(dir.join("config"))?;
-    config.write_all(&part.git_dir.filters_inside(&dir.join("lfs")))?;
+    config.write_all(&part.git_dir.filter_settings(&dir.join("lfs")))?;
     fs::copy(scratch.index(), dir.join("index"))?;
     fs::create_dir(dir.join("tmp"))?;
     if inside.by.has_own_home() {

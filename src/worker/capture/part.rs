@@ -1,7 +1,6 @@
 //! The files of one repository in a worktree.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use gix::bstr::{BStr, ByteSlice as _};
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 use crate::worker::workspace::{Base, GitDir, Submodule, Workspace};
 
@@ -50,14 +48,5 @@ impl<'a> Part<'a> {
     pub(super) fn dir(&self) -> PathBuf {
         let tree = self.workspace.tree();
         if self.top.is_empty() { tree } else { tree.join(OsStr::from_bytes(self.top)) }
-    }
-
-    /// Opens their folder, no part of which may be a link.
-    pub(super) fn open(&self) -> io::Result<Folder> {
-        let tree = self.workspace.folder().folder("tree")?;
-        if self.top.is_empty() {
-            return Ok(tree);
-        }
-        tree.folder(self.top.to_str().map_err(io::Error::other)?)
     }
 }

@@ -198,13 +198,10 @@ fn refused(path: &BString) -> Error {
 
 /// Returns what was recorded of a folder of the worktree.
 fn find<'a>(recorded: Option<&'a Recorded>, path: &BString) -> Option<&'a Recorded> {
-    path.split(|byte| *byte == b'/').try_fold(recorded?, |folder, part| {
-        let (_, node) = folder.nodes.iter().find(|(name, _)| name.to_bytes() == part)?;
-        match node {
-            Node::Folder(folder) => Some(folder),
-            Node::File(_) => None,
-        }
-    })
+    match recorded?.node(path)? {
+        Node::Folder(folder) => Some(folder),
+        Node::File(_) => None,
+    }
 }
 
 /// A look at one submodule.
@@ -248,9 +245,7 @@ impl Look<'_> {
                     // git is not to be asked about what lies beside one that we did not make.
                     return Err(refused(&path));
                 }
-                let node = known.and_then(|known| {
-                    known.nodes.iter().find(|(known, _)| known.to_bytes() == name.as_bytes()).map(|(_, node)| node)
-                });
+                let node = known.and_then(|known| known.node(name.as_bytes()));
                 match node {
                     Some(Node::Folder(below)) if is_folder => left.push((path, Some(below))),
                     _ if is_folder => left.push((path, None)),

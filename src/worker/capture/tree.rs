@@ -82,7 +82,10 @@ impl Scratch {
         part.git_dir.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         if outside {
             let file = scratch.file(FILTERS);
-            fs::write(&file, part.git_dir.filters_outside()).map_err(Error::at(&file))?;
+            // Objects of git-lfs that the clean filter makes must outlive what they are captured
+            // with.
+            let settings = part.git_dir.filter_settings(part.git_dir.lfs());
+            fs::write(&file, settings).map_err(Error::at(&file))?;
             part.git_dir.lend_annex(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         }
         Ok(scratch)

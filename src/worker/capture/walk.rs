@@ -27,7 +27,7 @@ use crate::model::digest::Oid;
 use crate::model::name::is_dot_git;
 use crate::worker::folder::{Room, open_regular};
 use crate::worker::host::Host;
-use crate::worker::workspace::record::{self, Node, Recorded};
+use crate::worker::workspace::record::{self, Recorded};
 use crate::worker::workspace::{Base, Index, Workspace};
 
 /// Files above this size are not hashed again only because they were written too close to the index.
@@ -61,11 +61,11 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
     };
     let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
     let walker = Walker {
-        written: (written.unix_seconds(), i64::from(written.nanoseconds())),
+        written: Some((written.unix_seconds(), i64::from(written.nanoseconds()))),
         ours: ours.into_iter().chain(base.extras.paths().map(|path| path.as_bytes())).collect(),
         ..Walker::new(&index, &tree, host)
     };
-    let mut found = walker.walk(workspace.recorded())?;
+    let mut found = walker.walk()?;
     let folders = [workspace.inputs(), workspace.outputs()].map(|folder| tree::relative(workspace, folder));
     for folder in folders.into_iter().filter(|folder| is_folder(&tree, folder)) {
         found.traps.extend(traps(&tree, folder.into())?);
@@ -74,11 +74,12 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
     Ok(found)
 }
 
-/// Walks the files of a submodule in the same way; `recorded` is what is known of its folder, in which a `.git` is left out.
+/// Walks the files of a submodule in the same way, but for its `.git`; `recorded` is what is known
+/// of its folder.
 pub(super) fn walk_submodule(part: &Part<'_>, index: &State, recorded: Option<&Recorded>) -> Result<Walked, Error> {
     let tree = part.dir();
-    let walker = Walker { ours: BTreeSet::from([&b".git"[..]]), ..Walker::new(index, &tree, part.host) };
-    let mut found = walker.walk(recorded)?;
+    let walker = Walker { recorded, ours: BTreeSet::from([&b".git"[..]]), ..Walker::new(index, &tree, part.host) };
+    let mut found = walker.walk()?;
     found.index = Some(Arc::new(index.clone()));
     Ok(found)
 }
@@ -93,18 +94,19 @@ pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Er
 
 struct Walker<'a> {
     index: &'a State,
-    /// When the index was written: nothing that changed afterwards has an earlier time of change.
-    written: (i64, i64),
+    /// When the index was written, if it knows the files of this worktree: nothing that changed
+    /// afterwards has an earlier time of change.
+    written: Option<(i64, i64)>,
+    /// The record of the files, if there is no index.
+    recorded: Option<&'a Recorded>,
     /// The most bytes that a product may have.
     limit: u64,
     tree: &'a Path,
     /// What is left out.
     ours: BTreeSet<&'a [u8]>,
-    /// What is still to be looked at, with what was recorded of it.
-    folders: Vec<(BString, Option<&'a Recorded>)>,
-    /// The folders, with all below them, of which nothing is recorded.
-    unknown: Vec<BString>,
-    /// The places in the index of the tracked files that are there in those.
+    /// The folders that are still to be looked at.
+    folders: Vec<BString>,
+    /// The places in the index of the tracked files that are there.
     visited: BTreeSet<usize>,
     /// For the paths that are no tracked files, ignored ones too.
     room: Room,
@@ -116,26 +118,23 @@ impl<'a> Walker<'a> {
     fn new(index: &'a State, tree: &'a Path, host: &Host) -> Self {
         Self {
             index,
-            written: (i64::MIN, 0),
+            written: None,
+            recorded: None,
             limit: host.max_product,
             tree,
             ours: BTreeSet::new(),
             folders: Vec::new(),
-            unknown: Vec::new(),
             visited: BTreeSet::new(),
             room: Room::new(),
             found: Walked::default(),
         }
     }
 
-    /// Looks at all there is, by what was recorded of the top.
-    fn walk(mut self, recorded: Option<&'a Recorded>) -> Result<Walked, Error> {
-        self.folders.push((BString::default(), recorded));
-        if recorded.is_none() {
-            self.unknown.push(BString::default());
-        }
-        while let Some((folder, known)) = self.folders.pop() {
-            self.folder(&folder, known)?;
+    /// Looks at all there is.
+    fn walk(mut self) -> Result<Walked, Error> {
+        self.folders.push(BString::default());
+        while let Some(folder) = self.folders.pop() {
+            self.folder(&folder)?;
         }
         self.miss();
         self.found.changed |= !self.found.gone.is_empty() || !self.found.traps.paths().is_empty();
@@ -143,69 +142,19 @@ impl<'a> Walker<'a> {
         Ok(self.found)
     }
 
-    /// Looks at a folder. Where nothing in it was made or removed since it was recorded, it is not listed.
-    fn folder(&mut self, folder: &BString, known: Option<&'a Recorded>) -> Result<(), Error> {
+    /// Looks at a folder.
+    fn folder(&mut self, folder: &BString) -> Result<(), Error> {
         let dir = self.tree.join(OsStr::from_bytes(folder));
         let Some(handle) = self.open(&dir, folder)? else { return Ok(()) };
-        let seen = known.map(|known| (known, record::look_at(handle.as_fd())));
-        let (known, listed) = match seen {
-            Some((known, Ok(seen))) if seen.is_same_folder(&known.seen) => {
-                (Some(known), !seen.has_same_entries(&known.seen))
-            }
-            Some(_) => {
-                self.unknown.push(folder.clone());
-                (None, true)
-            }
-            None => (None, true),
-        };
-        if known.is_none() && !folder.is_empty() && !self.has_tracked(folder) && is_repository(handle.as_fd()) {
+        if !folder.is_empty() && !self.has_tracked(folder) && is_repository(handle.as_fd()) {
             self.found.repository(folder);
             return Ok(());
         }
-        let mut left: BTreeSet<&CString> = BTreeSet::new();
-        if let Some(known) = known {
-            for (name, node) in &known.nodes {
-                if !self.known(&handle, folder, name, node) {
-                    left.insert(name);
-                }
-            }
-            if !listed && left.is_empty() {
-                return Ok(());
-            }
-        }
         for name in record::names(handle.as_fd()).map_err(Error::at(&dir))? {
             let name = name.map_err(Error::at(&dir))?;
-            let is_known = known.is_some_and(|known| known.nodes.contains_key(&name));
-            if is_known && !left.remove(&name) {
-                continue;
-            }
             self.listed(&handle, folder, &name)?;
         }
         Ok(())
-    }
-
-    /// Deals with what is recorded of a folder's entry; returns false where it is not as it was recorded.
-    fn known(&mut self, handle: &OwnedFd, folder: &BString, name: &CString, node: &'a Node) -> bool {
-        let path = below(folder, name.to_bytes());
-        if self.ours.contains(path.as_slice()) {
-            return true;
-        }
-        let seen = record::look(handle.as_fd(), name).ok();
-        match (node, seen) {
-            (Node::File(was), Some(seen)) if *was == Some(seen) => true,
-            (Node::Folder(known), Some(seen)) if seen.is_folder() => {
-                if !self.is_submodule(path.as_bstr()) {
-                    self.folders.push((path, Some(known)));
-                }
-                true
-            }
-            (Node::File(_), Some(seen)) if !seen.is_folder() => false,
-            // It is gone, or something else; what is there now is looked at by itself.
-            _ => {
-                self.unknown.push(path);
-                false
-            }
-        }
     }
 
     /// Returns true if the base has files below a folder.
@@ -213,11 +162,7 @@ impl<'a> Walker<'a> {
         self.index.prefixed_entries_range(below(folder, b"").as_bstr()).is_some()
     }
 
-    fn is_submodule(&self, path: &BStr) -> bool {
-        self.index.entry_by_path(path).is_some_and(|entry| entry.mode == Mode::COMMIT)
-    }
-
-    /// Deals with an entry of a folder of which nothing is recorded, or that is not as it was.
+    /// Looks at an entry of a folder.
     fn listed(&mut self, handle: &OwnedFd, folder: &BString, name: &CString) -> Result<(), Error> {
         let relative = below(folder, name.to_bytes());
         if self.ours.contains(relative.as_slice()) {
@@ -253,7 +198,6 @@ impl<'a> Walker<'a> {
             io::ErrorKind::PermissionDenied if !folder.is_empty() => {
                 self.found.closed.push(folder.clone());
                 self.found.changed = true;
-                self.unknown.push(folder.clone());
                 Ok(None)
             }
             io::ErrorKind::PermissionDenied => Err(Error::refused("the item made its own worktree unreadable")),
@@ -264,16 +208,10 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Finds the tracked files that are not there, in the folders of which nothing is recorded.
+    /// Finds the tracked files that are not there.
     fn miss(&mut self) {
-        let mut gone = BTreeSet::new();
-        for folder in &self.unknown {
-            let own = self.index.entry_index_by_path(folder.as_bstr()).ok();
-            let prefix = if folder.is_empty() { BString::default() } else { below(folder, b"") };
-            let below = self.index.prefixed_entries_range(prefix.as_bstr()).unwrap_or_default();
-            gone.extend(own.into_iter().chain(below).filter(|at| !self.visited.contains(at)));
-        }
-        let entries = gone.into_iter().map(|at| &self.index.entries()[at]);
+        let all = self.index.entries().iter().enumerate();
+        let entries = all.filter(|(at, _)| !self.visited.contains(at)).map(|(_, entry)| entry);
         // What the sparse checkout leaves out was never there.
         let is_left_out = |entry: &Entry| entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE);
         let files = entries.filter(|entry| !is_left_out(entry));
@@ -291,7 +229,7 @@ impl<'a> Walker<'a> {
             self.room.take(relative.len())?;
         }
         if kind.is_dir() {
-            self.folders.push((relative, None));
+            self.folders.push(relative);
             return Ok(());
         }
         let strange = is_strange(kind);
@@ -308,7 +246,8 @@ impl<'a> Walker<'a> {
             Some(entry) => {
                 self.visited.extend(at);
                 let meta = gix::index::fs::Metadata::from_path_no_follow(path).map_err(Error::at(path))?;
-                if !self.unchanged(path, entry, &meta) {
+                let recorded = self.recorded.and_then(|recorded| recorded.node(&relative));
+                if !recorded.is_some_and(|node| node.is_as_it_was(path)) && !self.unchanged(path, entry, &meta) {
                     self.changed(relative, meta.len());
                 }
             }
@@ -336,13 +275,14 @@ impl<'a> Walker<'a> {
             (false, true) => Mode::FILE_EXECUTABLE,
             (false, false) => Mode::FILE,
         };
+        let Some(written) = self.written else { return false };
         let Ok(stat) = Stat::from_fs(meta) else { return false };
         if mode != entry.mode || stat != entry.stat {
             return false;
         }
         let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
         // Of one that is as new as the index a change right afterwards may show no other time.
-        changed < self.written || meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
+        changed < written || meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
     }
 }
 

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 pub use overlays::HiddenInCache;
 
 use super::map::{Access, Map};
-use super::overlay::Entered;
 use super::reach::{More, Reach, Surroundings};
 use super::secrets::{MOST_LOOKED, search};
 use super::tools::TOOLS;
@@ -46,8 +45,8 @@ struct Cache {
 /// How a cache is given to workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
-    /// Under the overlay of this number.
-    Over(usize),
+    /// Under an overlay.
+    Over,
     Copied {
         /// For worktrees only that need it.
         if_needed: bool,
@@ -59,9 +58,6 @@ enum Given {
 #[derive(Clone, Debug, Default)]
 pub(in crate::worker) struct Caches {
     all: Vec<Cache>,
-    /// What the overlays lie over.
-    lowers: Vec<PathBuf>,
-    entered: Option<Entered>,
     /// The usual places of all caches that no setting names, and of what workers have of their own instead of a server's files.
     known: BTreeSet<PathBuf>,
     /// Where settings files of tools lie, by their usual places.
@@ -116,26 +112,14 @@ impl Caches {
     }
 
     /// Decides how each is given: by an overlay where one works, by a copy where all copies together are small enough.
-    pub(super) fn decide(&mut self, sandbox: &Sandbox, home: Option<&Path>) {
-        let mut lowers: Vec<PathBuf> = Vec::new();
-        let mut over = Vec::new();
-        // A mount takes longer than all else that is done for a small command: those of one home directory share one.
-        for place in self.all.iter().filter_map(|cache| cache.place.as_ref()) {
-            let lower = home.filter(|home| place.starts_with(home) && on_one_mount(home, place));
-            let lower = lower.unwrap_or(place);
-            let n = lowers.iter().position(|known| known == lower).unwrap_or_else(|| {
-                lowers.push(lower.to_owned());
-                lowers.len() - 1
-            });
-            over.push((place.clone(), n));
-        }
-        let (entered, working) = sandbox.try_overlays(&lowers).unzip();
-        let working = working.unwrap_or_default();
+    pub(super) fn decide(&mut self, sandbox: &Sandbox) {
+        let lowers: Vec<PathBuf> = self.all.iter().filter_map(|cache| cache.place.clone()).collect();
+        let working = sandbox.try_overlays(&lowers).unwrap_or_default();
+        let working: BTreeSet<&PathBuf> = working.into_iter().filter_map(|n| lowers.get(n)).collect();
         for cache in &mut self.all {
-            let n = over.iter().find(|(place, n)| Some(place) == cache.place.as_ref() && working.contains(n));
-            cache.given = n.map_or(Given::Empty, |(_, n)| Given::Over(*n));
+            let works = cache.place.as_ref().is_some_and(|place| working.contains(place));
+            cache.given = if works { Given::Over } else { Given::Empty };
         }
-        (self.lowers, self.entered) = (lowers, entered);
         self.measure();
     }
 
@@ -172,11 +156,11 @@ impl Caches {
     fn apart(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
         let has_some = self.all.iter().any(|cache| cache.given == Given::Copied { if_needed: true });
         let needed = if has_some { needed(tree) } else { BTreeSet::new() };
-        let apart = self.all.iter().filter(|cache| cache.number().is_none());
+        let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
         apart.filter_map(move |cache| {
             let is_copied = match cache.given {
                 Given::Copied { if_needed } => !if_needed || needed.contains(&*cache.below),
-                Given::Empty | Given::Over(_) => false,
+                Given::Empty | Given::Over => false,
             };
             let place = cache.place.as_deref()?;
             Some((&*cache.below, is_copied.then_some(place)))
@@ -186,7 +170,7 @@ impl Caches {
     /// Returns the variables that a worker gets, with what each names below its home directory: those that are set outside and name
     /// something that the worker has elsewhere, and the last one of each cache that was copied or left out.
     pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
-        let apart = self.all.iter().filter(|cache| cache.number().is_none());
+        let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
         let named = apart.flat_map(|cache| {
             let last = cache.variables.last().filter(|_| cache.place.is_some());
             let set = cache.variables.iter().filter(|(_, _, is_set)| *is_set);
@@ -293,16 +277,6 @@ impl Confinement {
     }
 }
 
-impl Cache {
-    /// Returns the number of the overlay that it is under.
-    fn number(&self) -> Option<usize> {
-        match self.given {
-            Given::Over(n) => Some(n),
-            Given::Copied { .. } | Given::Empty => None,
-        }
-    }
-}
-
 /// Returns the caches that a worktree needs by the names of its files.
 fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     let mut needed = BTreeSet::new();
@@ -313,16 +287,6 @@ fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     };
     search(tree, MOST_LOOKED, note, |_| false);
     needed
-}
-
-/// Returns whether two folders lie in the same mount: an overlay shows nothing that is mounted below what it lies over.
-fn on_one_mount(one: &Path, other: &Path) -> bool {
-    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-    let number = |path: &Path| {
-        let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
-        (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id)
-    };
-    number(one).zip(number(other)).is_some_and(|(one, other)| one == other)
 }
 
 /// Returns how many bytes and files a folder holds, or `None` if there are more than `most`.

@@ -159,9 +159,6 @@ const ATTRIBUTES: [c_long; 8] = [
 /// Has a process say of itself what it likes: whoever reads its environment or its arguments reads as much as it says they are.
 const LAYOUT: u64 = 35;
 
-/// Leaves a thread a table of open files of its own, to be looked at apart from its process's.
-const OWN_TABLE: u64 = 2;
-
 /// Keeping others from opening a file for as long as the kernel lets one, which takes no more than to read it.
 const LEASE: u64 = 1024;
 
@@ -236,12 +233,6 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
         let bits = NAMESPACES.into_iter().filter(|bit| call == libc::SYS_unshare || *bit != 0x80);
         rules.insert(call, bits.map(has).collect::<Result<_, _>>()?);
     }
-    let [thread, files] = [libc::CLONE_THREAD, libc::CLONE_FILES].map(|bit| u64::from(bit.unsigned_abs()));
-    rules.entry(libc::SYS_unshare).or_default().push(has(libc::CLONE_FILES)?);
-    let apart =
-        [condition(0, SeccompCmpOp::MaskedEq(thread), thread)?, condition(0, SeccompCmpOp::MaskedEq(files), 0)?];
-    rules.entry(libc::SYS_clone).or_default().push(SeccompRule::new(apart.into())?);
-    rules.insert(libc::SYS_close_range, vec![one(2, SeccompCmpOp::MaskedEq(OWN_TABLE), OWN_TABLE)?]);
     rules.insert(libc::SYS_prctl, vec![one(0, SeccompCmpOp::Eq, LAYOUT)?]);
     rules.insert(libc::SYS_ioctl, requests()?);
     let mut families = vec![libc::AF_UNIX, libc::AF_NETLINK];

@@ -19,36 +19,12 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Word;
-use super::seen::{self, Changed, Seen};
+use super::seen::{Changed, Seen};
 
-/// What the process needs in order to mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::worker) enum Entered {
-    /// A mount namespace.
-    Mounts,
-    /// A user namespace and a mount namespace.
-    User,
-}
-
-impl Entered {
-    /// Both ways, the cheaper one first.
-    pub(super) const ALL: [Self; 2] = [Self::Mounts, Self::User];
-
-    /// Returns the word that stands for it on a command line.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Mounts => "mounts",
-            Self::User => "user",
-        }
-    }
-
-    /// Reads what [`Entered::word`] returns.
-    pub(super) fn read(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|way| way.word() == word)
-    }
-}
-
-/// One overlay: `lower` is read, `upper` is written.
+/// One overlay over a cache: `lower` is read, `upper` is written.
+///
+/// Another worker may be able to put a link in the cache's place, which bubblewrap would follow: so
+/// it is mounted on a folder of the attempt's own, and bubblewrap is given that.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Overlay {
     /// The user's folder, as it was when the attempt was prepared.
@@ -59,29 +35,13 @@ pub(in crate::worker) struct Overlay {
     pub(super) work: Word,
     /// Where the overlay is mounted.
     pub(super) on: Word,
-    /// The caches in it.
-    pub(super) parts: Vec<Part>,
-}
-
-/// A cache in an overlay that may lie over a folder around it.
-///
-/// Another worker may be able to put a link in the cache's place. bubblewrap would follow it, so it is given a folder of the
-/// attempt's own, on which the cache is mounted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Part {
-    /// Where the user has it.
-    pub(super) place: Word,
-    /// Its path below what the overlay lies over.
-    pub(super) below: Word,
-    /// The folder of the attempt's own.
-    pub(super) at: Word,
 }
 
 impl Overlay {
     /// Describes the overlay number `n` of an attempt whose folder for caches is `scratch`.
     pub(super) fn of(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
         let [upper, work, on] = folders(scratch, n).map(|folder| Word::from(&folder));
-        Ok(Self { lower: Seen::at(lower)?, upper, work, on, parts: Vec::new() })
+        Ok(Self { lower: Seen::at(lower)?, upper, work, on })
     }
 }
 
@@ -90,30 +50,18 @@ pub(in crate::worker) fn folders(scratch: &Path, n: usize) -> [PathBuf; 3] {
     [UPPER, "work", "on"].map(|kind| scratch.join(kind).join(n.to_string()))
 }
 
-/// The name of the folder of the folders on which caches are mounted.
-pub(super) const AT: &str = "at";
-
 /// The name of the folder of all upper folders.
 pub(in crate::worker) const UPPER: &str = "upper";
 
 /// All overlays of one attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Overlays {
-    pub(super) entered: Entered,
-    /// The folder in which each cache has one. It is in memory, and there while the overlays are.
-    pub(super) at: Word,
-    pub(super) all: Vec<Overlay>,
-}
+pub(in crate::worker) struct Overlays(pub(super) Vec<Overlay>);
 
 impl Overlays {
     /// Moves this process, which must have one thread, into its namespaces and mounts the overlays there.
     pub(in crate::worker) fn enter(&self) -> Result<(), Error> {
-        const KIND: &CStr = c"tmpfs";
-        enter(self.entered).map_err(Error::Namespace)?;
-        let flags = MountFlags::NODEV | MountFlags::NOSUID;
-        let mounted = ours(&self.at).and_then(|at| rustix::mount::mount(KIND, way(&at), KIND, flags, c"mode=0700"));
-        mounted.map_err(Error::Memory)?;
-        self.all.iter().try_for_each(Overlay::mount)
+        enter().map_err(Error::Namespace)?;
+        self.0.iter().try_for_each(Overlay::mount)
     }
 }
 
@@ -128,19 +76,7 @@ impl Overlay {
         let options = format!("lowerdir={},upperdir={},workdir={},userxattr", way(&lower), way(&upper), way(&work));
         let options = CString::new(options).expect("numbers hold no zero byte");
         let flags = MountFlags::NODEV | MountFlags::NOSUID;
-        rustix::mount::mount(KIND, way(&on), KIND, flags, &*options).map_err(failed)?;
-        self.parts.iter().try_for_each(|part| part.mount(ours(&self.on)?))
-    }
-}
-
-impl Part {
-    /// Mounts it on the folder of the attempt's own; `top` is the overlay.
-    fn mount(&self, top: OwnedFd) -> Result<(), Error> {
-        let cache = seen::folder_below(top, self.below.as_ref()).map_err(|_| Changed(self.place.clone()))?;
-        let at = AsRef::<Path>::as_ref(&self.at);
-        let made = rustix::fs::mkdirat(CWD, at, Mode::RWXU).and_then(|()| ours(&self.at));
-        made.and_then(|at| rustix::mount::mount_bind(way(&cache), way(&at)))
-            .map_err(|error| Error::Mount(AsRef::<Path>::as_ref(&self.place).to_owned(), error))
+        rustix::mount::mount(KIND, way(&on), KIND, flags, &*options).map_err(failed)
     }
 }
 
@@ -155,15 +91,14 @@ fn way(handle: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", handle.as_raw_fd())
 }
 
-/// Moves this process into namespaces of its own.
-fn enter(entered: Entered) -> rustix::io::Result<()> {
-    let namespaces = match entered {
-        Entered::Mounts => UnshareFlags::NEWNS,
-        Entered::User => UnshareFlags::NEWNS | UnshareFlags::NEWUSER,
-    };
+/// Moves this process into namespaces of its own: a mount namespace, and a user namespace unless it
+/// is root.
+fn enter() -> rustix::io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    unshare(namespaces)?;
-    if entered == Entered::User {
+    if user.is_root() {
+        unshare(UnshareFlags::NEWNS)?;
+    } else {
+        unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUSER)?;
         // The files below belong to root as long as nobody may look into this process.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         write(c"/proc/self/setgroups", "deny")?;
@@ -189,9 +124,8 @@ fn write(path: &CStr, text: &str) -> rustix::io::Result<()> {
 ///
 /// The process is thrown away afterwards: it is in other namespaces by then.
 pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<(PathBuf, Vec<usize>)> {
-    let entered = Entered::read(arguments.next()?.to_str()?)?;
     let scratch = PathBuf::from(arguments.next()?);
-    enter(entered).ok()?;
+    enter().ok()?;
     let works = |(n, lower): (usize, OsString)| {
         let overlay = Overlay::of(&scratch, n, Path::new(&lower)).ok()?;
         for folder in folders(&scratch, n) {
@@ -214,8 +148,6 @@ pub(in crate::worker) enum Error {
     Changed(#[from] Changed),
     #[error("cannot enter a mount namespace")]
     Namespace(#[source] rustix::io::Errno),
-    #[error("cannot mount a folder in memory")]
-    Memory(#[source] rustix::io::Errno),
     #[error("cannot mount an overlay over {}", .0.display())]
     Mount(PathBuf, #[source] rustix::io::Errno),
 }

@@ -1,7 +1,7 @@
 //! Finds out what this machine can enforce, by doing it once.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
-use super::overlay::{self, Entered};
+use super::overlay;
 use super::reach::{More, Reach, Surroundings};
 use super::scratch::Over;
 use crate::model::confinement::Network;
@@ -112,42 +112,21 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Finds out which folders overlays can lie over below bubblewrap: how they are mounted, and the numbers of those folders.
-    pub(super) fn try_overlays(&self, lowers: &[PathBuf]) -> Option<(Entered, Vec<usize>)> {
+    /// Finds out which folders overlays can lie over below bubblewrap; returns their numbers.
+    pub(super) fn try_overlays(&self, lowers: &[PathBuf]) -> Option<Vec<usize>> {
         let (program, bwrap) = (self.program.as_ref()?, self.bwrap.as_ref().filter(|_| !lowers.is_empty())?);
         let private = &self.around.private;
         DirBuilder::new().mode(0o700).recursive(true).create(private).ok()?;
-        // Each driver shares the lock while it probes: who has it alone finds only what killed drivers left.
-        let lock = File::open(private).ok()?;
-        if lock.try_lock().is_ok() {
-            remove_scratch(private);
-        }
-        lock.lock_shared().ok()?;
         let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(private).ok()?.keep();
-        let ways = if rustix::process::geteuid().is_root() { &Entered::ALL[..] } else { &[Entered::User] };
-        let found = ways.iter().find_map(|entered| {
-            let mut command = Command::new(program);
-            command.arg(OVERLAYS).args([bwrap.as_os_str(), entered.word().as_ref(), scratch.as_os_str()]).args(lowers);
-            let ended = command.env_clear().stdin(Stdio::null()).output().ok()?;
-            let working = std::fs::read_to_string(scratch.join(WORKING)).ok().filter(|_| ended.status.success())?;
-            let numbers: Vec<usize> = working.lines().filter_map(|line| line.parse().ok()).collect();
-            (!numbers.is_empty()).then_some((*entered, numbers))
-        });
+        let mut command = Command::new(program);
+        command.arg(OVERLAYS).args([bwrap.as_os_str(), scratch.as_os_str()]).args(lowers);
+        let ended = command.env_clear().stdin(Stdio::null()).output();
+        let works = ended.is_ok_and(|ended| ended.status.success());
+        let working = std::fs::read_to_string(scratch.join(WORKING)).ok().filter(|_| works);
         // What cannot be removed stays: a few empty folders.
         let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let _ = Folder::open(private).and_then(|root| root.remove(name));
-        found
-    }
-}
-
-/// Removes the scratch folders of probes whose drivers were killed. What cannot be removed stays: a few empty folders.
-fn remove_scratch(private: &Path) {
-    let Ok(root) = Folder::open(private) else { return };
-    for entry in std::fs::read_dir(private).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if let Some(name) = name.to_str().filter(|name| name.starts_with(SCRATCH)) {
-            let _ = root.remove(name);
-        }
+        Some(working?.lines().filter_map(|line| line.parse().ok()).collect())
     }
 }
 

@@ -53,10 +53,10 @@ impl Confinement {
     ) -> Result<Over, String> {
         let overlays = self.reach.caches.overlays(scratch.caches)?;
         let mut over = Over::default();
-        for part in overlays.iter().flat_map(|overlays| &overlays.all).flat_map(|overlay| &overlay.parts) {
-            let [place, own] = [&part.place, &part.at].map(|path| AsRef::<Path>::as_ref(path).to_owned());
+        for overlay in overlays.iter().flat_map(|overlays| &overlays.0) {
+            let [place, own] = [overlay.lower.path(), &overlay.on].map(|path| AsRef::<Path>::as_ref(path).to_owned());
             over.places.insert(place, own);
-            over.mounted.push(part.place.clone());
+            over.mounted.push(overlay.lower.path().clone());
         }
         over.overlays = overlays;
         for place in TEMPORARY.map(Path::new) {

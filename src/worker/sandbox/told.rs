@@ -70,11 +70,6 @@ impl Inner {
     pub(in crate::worker) fn is_by_landlock(&self) -> bool {
         self.landlock.is_some()
     }
-
-    /// Returns whether no thread has other files open than its process: no call is let through that gives it a table of its own.
-    pub(in crate::worker) fn keeps_files_together(&self) -> bool {
-        self.seccomp
-    }
 }
 
 /// A path, or a word of a command line, which is said as a text in which every byte is the letter of its number: most are that anyway, and

@@ -3,7 +3,6 @@
 use std::ffi::{CString, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
@@ -15,7 +14,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::nameless::Tables;
 use super::watching::Watch;
 use super::{ASK, END, NOTHING, PATIENCE, Report, confined};
 use crate::model::entry::Exit;
@@ -29,15 +27,11 @@ const LONGEST: u64 = 1 << 30;
 /// How long killed processes are given to be gone before they are looked at again.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// How often orphans that ended are reaped while the command runs: each holds a number until then, and somebody who makes new
-/// ones all the time would use up all that there are.
-const REAPING: RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_secs(1);
+/// How often orphans that ended are reaped while the command runs: each holds a number until then.
+const REAPING: Duration = Duration::from_millis(100);
 
 /// How long they are reaped at most before something else is looked at: new ones may end as fast as that.
 const AT_ONCE: Duration = Duration::from_millis(20);
-
-/// So many that ended since the last look say that there is no time to rest.
-const MANY: u64 = 16;
 
 /// Supervises the command that the arguments are; the whole life of a process, whose standard input is the socket.
 ///
@@ -63,9 +57,7 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let Told { layers, starting, folders } = told;
-    let is_together = layers.as_ref().is_some_and(|layers| layers.inner.keeps_files_together());
-    let tables = if is_together { Tables::OfProcesses } else { Tables::OfThreads };
-    let watch = Watch::new(starting.limits, &folders, tables);
+    let watch = Watch::new(starting.limits, &folders);
     let report = match &layers {
         None => {
             let command = starting.command(&program, arguments, stdin);
@@ -102,7 +94,7 @@ pub(super) fn run(
 ) -> io::Result<Report> {
     match start() {
         Ok(child) => {
-            let family = Family { main: Pid::from_child(&child), domain, exit: None, reaped: 0 };
+            let family = Family { main: Pid::from_child(&child), domain, exit: None };
             attend((driver, watch), family, ask)
         }
         Err(report) => Ok(report),
@@ -151,16 +143,14 @@ pub(in crate::worker) fn given(line: &mut UnixStream) -> io::Result<File> {
 /// Waits until the command has ended or the driver wants it to, and ends what is left below us.
 fn attend((driver, mut watch): (&UnixStream, Watch), mut family: Family, ask: impl Fn(Pid)) -> io::Result<Report> {
     let watched = rustix::process::pidfd_open(family.main, PidfdFlags::empty())?;
-    let mut pause = *REAPING.end();
     while family.exit.is_none() {
-        let timeout = Timespec::try_from(pause.min(watch.due())).expect("a second fits");
+        let timeout = Timespec::try_from(REAPING.min(watch.due())).expect("a second fits");
         let mut events = [PollFd::new(driver, PollFlags::IN), PollFd::new(&watched, PollFlags::IN)];
         match poll(&mut events, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let called = !events[0].revents().is_empty();
-        let before = family.reaped;
         family.reap(Instant::now() + AT_ONCE);
         if family.exit.is_none()
             && let Some(exceeded) = watch.look()
@@ -170,11 +160,6 @@ fn attend((driver, mut watch): (&UnixStream, Watch), mut family: Family, ask: im
                 _ => Report::Exceeded(exceeded),
             });
         }
-        pause = match family.reaped - before {
-            0 => (pause * 2).clamp(*REAPING.start(), *REAPING.end()),
-            1..MANY => *REAPING.start(),
-            _ => Duration::ZERO,
-        };
         if called {
             let mut word = [END];
             match (&*driver).read(&mut word) {
@@ -200,8 +185,6 @@ struct Family {
     domain: Option<Domain>,
     /// How it ended, once it did.
     exit: Option<Exit>,
-    /// How many others ended.
-    reaped: u64,
 }
 
 impl Family {
@@ -212,8 +195,7 @@ impl Family {
                 Ok(Some((pid, status))) if pid == self.main => {
                     self.exit = agent::exit_of(ExitStatus::from_raw(status.as_raw())).or(self.exit);
                 }
-                Ok(Some(_)) => self.reaped += 1,
-                Err(Errno::INTR) => {}
+                Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return true,
                 Err(_) => return false,
             }

@@ -9,7 +9,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
@@ -31,9 +30,6 @@ pub(in crate::worker) struct Extras {
     links: BTreeSet<BString>,
     included: BTreeSet<BString>,
 }
-
-/// What tells whether a source changed.
-pub(super) type Stamp = (PathBuf, u64, u64, (i64, i64), (i64, i64));
 
 impl Extras {
     /// Finds them in the work tree. What a path names and is not there is no extra.
@@ -62,6 +58,11 @@ impl Extras {
         }
         self.included.retain(|path| !is_tracked(path));
         Ok(self)
+    }
+
+    /// Returns true if there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths().next().is_none()
     }
 
     /// Returns the paths of all of them, for none of which a change counts.
@@ -96,28 +97,6 @@ impl Extras {
     /// Returns what the links lead to.
     pub(super) fn linked(&self) -> Vec<PathBuf> {
         self.links.iter().map(|path| self.from.join(path.to_path_lossy())).collect()
-    }
-
-    /// Returns what tells whether what was copied is what would be copied now.
-    pub(super) fn stamps(&self) -> io::Result<Vec<Stamp>> {
-        let mut stamps = Vec::new();
-        let mut paths: Vec<PathBuf> =
-            self.copies.iter().chain(&self.included).map(|path| self.from.join(path.to_path_lossy())).collect();
-        while let Some(path) = paths.pop() {
-            let meta = match fs::symlink_metadata(&path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                other => other?,
-            };
-            if meta.is_dir() {
-                for entry in fs::read_dir(&path)? {
-                    paths.push(entry?.path());
-                }
-            }
-            let times = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
-            stamps.push((path, meta.ino(), meta.len(), times.0, times.1));
-        }
-        stamps.sort();
-        Ok(stamps)
     }
 }
 

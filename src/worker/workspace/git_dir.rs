@@ -17,7 +17,7 @@ use super::annex::{self, Annex};
 use super::extras::Extras;
 use super::git_config::{Config, quoted};
 use super::sparse::Sparse;
-use super::{Error, filters, remotes};
+use super::{Error, remotes};
 use crate::git::store::Store;
 use crate::git::{folder, refs};
 use crate::model::digest::Oid;
@@ -176,21 +176,11 @@ impl GitDir {
         self.filters.iter().any(|filter| filter.name == name && filter.is_for_capture())
     }
 
-    /// Returns the settings by which git runs the filters with our rights, but for those that would be found in the worktree.
-    pub(in crate::worker) fn filters_outside(&self) -> Vec<u8> {
-        // Objects of git-lfs that the clean filter makes must outlive what they are captured with.
-        self.filters_at(&self.lfs, Filter::harmless)
-    }
-
-    /// Returns the settings by which git runs them all, wherever their programs come from; what git-lfs keeps goes to `lfs`.
-    pub(in crate::worker) fn filters_inside(&self, lfs: &Path) -> Vec<u8> {
-        self.filters_at(lfs, |filter| filter.settings.clone())
-    }
-
-    fn filters_at(&self, lfs: &Path, settings: impl Fn(&Filter) -> Vec<(&'static str, BString)>) -> Vec<u8> {
+    /// Returns the settings by which git runs the filters; what git-lfs keeps goes to `lfs`.
+    pub(in crate::worker) fn filter_settings(&self, lfs: &Path) -> Vec<u8> {
         let mut config = Config { text: Vec::new() };
         for filter in &self.filters {
-            config.filter(filter.name.as_bstr(), &settings(filter));
+            config.filter(filter.name.as_bstr(), &filter.settings);
             // What one that fails would have made of a file is not what the file holds.
             if filter.converts() {
                 config.value("required", b"true");
@@ -358,22 +348,6 @@ impl Filter {
     /// Returns whether it makes something else of what git takes in.
     fn converts(&self) -> bool {
         self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process"))
-    }
-
-    /// Returns its settings, or those of a filter that fails, and says why, in the place of one that would run what the worktree
-    /// holds.
-    fn harmless(&self) -> Vec<(&'static str, BString)> {
-        let commands = self.settings.iter().filter(|(name, _)| matches!(*name, "clean" | "process"));
-        let commands: Vec<String> = commands.map(|(_, command)| command.to_str_lossy().into_owned()).collect();
-        let Some(found) = commands.iter().find_map(|command| filters::from_worktree(command)) else {
-            return self.settings.clone();
-        };
-        let named = self.name.to_str_lossy();
-        let why = format!(
-            "filter.{named} would run {found} from the worktree that an item left; name it by an absolute path"
-        );
-        let plain: String = why.chars().filter(|c| c.is_ascii() && *c != '\'' && !c.is_ascii_control()).collect();
-        vec![("clean", format!("echo '{plain}' >&2; exit 1").into()), ("required", "true".into())]
     }
 }
 

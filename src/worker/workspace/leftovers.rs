@@ -4,11 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::private::Private;
-use super::{Error, Workspace, name_of, open_run, run_dir, size};
+use super::{Error, Workspace, name_of, open_run, run_dir};
 use crate::model::name::{ItemId, RunId};
+use crate::worker::disk;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
-use crate::worker::survivors::{self, Left};
+use crate::worker::survivors;
 
 /// What the name of a folder ends with whose work could not be saved.
 pub const UNSAVED: &str = "-unsaved";
@@ -28,7 +29,7 @@ impl Leftover {
     /// Returns how many bytes it takes: its folder, and the private files of its worker, which lie elsewhere (often in `/tmp`).
     pub fn bytes(&self, host: &Host) -> u64 {
         let private = Private::of(host, &self.dir);
-        size(&self.dir) + size(&private.dir()) + size(&private.caches())
+        [self.dir.clone(), private.dir(), private.caches()].iter().map(|folder| disk::size(folder, 0)).sum()
     }
 }
 
@@ -37,7 +38,7 @@ impl Workspace {
     /// workers. The caller holds the run.
     pub fn remove_all(host: &Host, run: &RunId) -> Result<(), Error> {
         for left in [Self::leftovers(host, run)?, Self::unsaved(host, run)?].concat() {
-            survivors::end(Left::Stranded, &left.dir);
+            survivors::end(&left.dir);
             Private::of(host, &left.dir).remove()?;
         }
         match Folder::open(&host.root) {

@@ -5,19 +5,19 @@
 //! The pool's place on the disk is `<root>/@pool/<name>/`, held by a lock as long as this process lives; what has no holder is
 //! swept away by whoever comes next.
 
-use std::ffi::CString;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::RenameFlags;
 
 use super::reset::Pristine;
 use super::{Base, Error, Refs, Workspace};
 use crate::model::name::RunId;
+use crate::worker::disk;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 
@@ -53,25 +53,17 @@ struct Spare {
     name: String,
     folder: Arc<Folder>,
     pristine: Arc<Pristine>,
-    /// Whether somebody may live who has something of it open.
-    met: bool,
 }
 
 impl Pool {
-    /// Takes a spent folder in; gives it back where it cannot be used again, or where enough wait for that already.
-    fn put(&self, host: &Host, workspace: Box<Workspace>) -> Result<(), Box<Workspace>> {
+    /// Stores a spent folder, or returns it if it cannot be used again.
+    fn put(&self, root: &Path, workspace: Box<Workspace>) -> Result<(), Box<Workspace>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pristine) = workspace.pristine.clone().filter(|_| workspace.is_in_place()) else {
             return Err(workspace);
         };
-        let met = workspace.could_meet() && !host.company.is_empty(&host.meeting);
-        // So many can be needed at once when the last has gone whom they met, and one for who comes first.
-        let waiting = inner.spent.iter().filter(|spare| spare.met).count() as u64;
-        if met && waiting > host.company.count() {
-            return Err(workspace);
-        }
         if inner.place.is_none() {
-            inner.place = Place::make(&host.root).ok();
+            inner.place = Place::make(root).ok();
         }
         let name = inner.count.to_string();
         inner.count += 1;
@@ -81,15 +73,15 @@ impl Pool {
                 let folder = Arc::clone(&workspace.folder);
                 // Whoever takes it is to be the only one who has it.
                 drop(workspace);
-                inner.spent.push(Spare { name, folder, pristine, met });
+                inner.spent.push(Spare { name, folder, pristine });
                 Ok(())
             }
             Err(_) => Err(workspace),
         }
     }
 
-    /// Takes out a folder that was a checkout of just this base, and makes it what it was, with these refs. One that cannot be is removed, and so
-    /// is one of a base that is not worked with any more. What somebody may have something of is left where it is.
+    /// Takes out a folder that was a checkout of just this base, and makes it what it was, with
+    /// these refs. One that cannot be is removed.
     pub(super) fn take(
         &self,
         host: &Host,
@@ -100,8 +92,7 @@ impl Pool {
         loop {
             let (spare, path, from) = {
                 let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                inner.clear_up(host);
-                let is_wanted = |spare: &Spare| !spare.met && Arc::ptr_eq(&spare.pristine.base, base);
+                let is_wanted = |spare: &Spare| Arc::ptr_eq(&spare.pristine.base, base);
                 let at = inner.spent.iter().rposition(is_wanted)?;
                 let spare = inner.spent.remove(at);
                 let place = inner.place.as_ref()?;
@@ -165,13 +156,6 @@ pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
 }
 
 impl Spares {
-    /// Has every folder be used again if nobody is left who can have something of it.
-    fn clear_up(&mut self, host: &Host) {
-        if self.spent.iter().any(|spare| spare.met) && host.company.is_empty(&host.meeting) {
-            self.spent.iter_mut().for_each(|spare| spare.met = false);
-        }
-    }
-
     fn clear(&mut self) -> io::Result<()> {
         self.spent.clear();
         let Some(place) = self.place.take() else { return Ok(()) };
@@ -241,66 +225,18 @@ impl Workspace {
         self.times_tell = false;
     }
 
-    /// Gives a folder that is of no more use back to the pool, where this costs nothing; else it is to be removed.
+    /// Gives the folder to the pool, or returns the workspace if it has to be removed.
     ///
-    /// To be called when the worker's processes are gone and its work is recorded; what is in doubt, or was in the hands of whom times do not give away, is never used again. The run's folder stays, for the next attempt, until
-    /// [`Host::leave`].
+    /// To be called when the worker's processes are gone and its work is recorded. A folder is used
+    /// again only if the [`Host`] allows it, its processes are known to be gone, and times tell
+    /// which files changed. The run's folder stays until [`Host::leave`].
     pub fn recycle(self, host: &Host) -> Result<(), Box<Self>> {
-        let is_known = self.times_tell && !self.is_in_doubt();
+        let is_known = self.reusable && self.times_tell && !self.is_in_doubt();
         if !is_known || self.private.remove().is_err() {
             return Err(Box::new(self));
         }
-        host.pool.put(host, Box::new(self))
+        host.pool.put(&host.root, Box::new(self))
     }
-}
-
-/// So deep below a folder, what is there counts nothing: each one above stays open meanwhile.
-const DEEPEST: usize = 128;
-
-/// Returns how many bytes a folder takes on the disk; links in it are not followed, and what cannot be read counts nothing.
-///
-/// It is walked by handles: a worker may put a link in the place of a folder at any time.
-pub fn size(folder: &Path) -> u64 {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut total = 0;
-    let mut above: Vec<(OwnedFd, Vec<CString>)> = Vec::new();
-    above.extend(rustix::fs::openat(CWD, folder, flags, Mode::empty()).ok().map(|top| counted(top, &mut total)));
-    while let Some((dir, left)) = above.last_mut() {
-        let Some(name) = left.pop() else {
-            above.pop();
-            continue;
-        };
-        let inner = rustix::fs::openat(&*dir, &name, flags | OFlags::NOFOLLOW, Mode::empty());
-        if let Ok(inner) = inner
-            && above.len() < DEEPEST
-        {
-            above.push(counted(inner, &mut total));
-        }
-    }
-    total
-}
-
-/// Adds what is in a folder, and returns it with the names of the folders in it.
-fn counted(dir: OwnedFd, total: &mut u64) -> (OwnedFd, Vec<CString>) {
-    let mut folders = Vec::new();
-    for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        let Some(stat) = stat.ok().filter(|_| !matches!(name.to_bytes(), b"." | b"..")) else { continue };
-        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        #[allow(
-            clippy::useless_conversion,
-            clippy::cast_lossless,
-            reason = "the numbers are narrower on some machines"
-        )]
-        let names = if is_folder { 1 } else { u64::from(stat.st_nlink).max(1) };
-        // What has two names is not counted twice, as far as that can be told without remembering all of them.
-        *total += stat.st_blocks.unsigned_abs() * 512 / names;
-        if is_folder {
-            folders.push(name.to_owned());
-        }
-    }
-    (dir, folders)
 }
 
 impl Folder {
@@ -317,7 +253,7 @@ impl Host {
     /// To be called now and then: it looks at every file.
     pub fn bound(&self) -> Result<Option<u64>, Error> {
         loop {
-            let used = size(&self.root);
+            let used = disk::size(&self.root, 0);
             if used <= self.cap {
                 return Ok(None);
             }

@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 
+use gix::bstr::ByteSlice as _;
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 
 /// What the system says of a file or folder.
@@ -96,6 +97,20 @@ impl Recorded {
             nodes.insert(name, node);
         }
         Ok(Self { seen: look_at(dir)?, nodes, stale: false })
+    }
+
+    /// Returns what is known at a path below it, with slashes.
+    pub(in crate::worker) fn node(&self, path: &[u8]) -> Option<&Node> {
+        let (first, rest) = match path.split_once_str("/") {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (path, None),
+        };
+        let node = self.nodes.get(&CString::new(first).ok()?)?;
+        match (node, rest) {
+            (_, None) => Some(node),
+            (Node::Folder(folder), Some(rest)) => folder.node(rest),
+            (Node::File(_), Some(_)) => None,
+        }
     }
 
     /// Looks again at what is stale.

@@ -1,15 +1,13 @@
 //! The refs of the repository, as every worktree has them.
 //!
-//! A worktree gets the branches, the tags and the remote-tracking refs in one `packed-refs` file of its own, because git
-//! replaces that file when it deletes a ref. The file is put together once and written for each attempt. It is put together
-//! again only after a ref changed.
+//! A worktree gets the branches, the tags and the remote-tracking refs in one `packed-refs` file of
+//! its own, because git replaces that file when it deletes a ref.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use gix::bstr::{BString, ByteSlice as _};
@@ -33,9 +31,10 @@ const HEADER: &[u8] = b"# pack-refs with: peeled sorted \n";
 const MOST_TAGS: usize = 32;
 
 /// The refs of a repository at one time; cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Refs(Arc<Content>);
 
+#[derive(PartialEq, Eq)]
 struct Content {
     /// The content of `packed-refs`.
     packed: Vec<u8>,
@@ -55,7 +54,7 @@ impl Refs {
     }
 
     /// Reads the refs of a repository. Refs to objects that the repository lacks are left out: git stops at such a ref.
-    fn read(store: &Store) -> Result<Self, Error> {
+    pub(in crate::worker) fn read(store: &Store) -> Result<Self, Error> {
         packed::check(store).map_err(|e| Error::Refs(Box::new(e)))?;
         let repo = store.local();
         let failed = |e: gix::Error| Error::Refs(Box::new(e));
@@ -124,11 +123,6 @@ impl Refs {
         self.0.branches
     }
 
-    /// Returns true if both were read at the same time.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// Returns the files of a git directory at a commit, each with its path: `HEAD` is the branch that the repository's `HEAD`
     /// names if that is at the commit, else the commit.
     pub(super) fn files(&self, head: Oid) -> impl Iterator<Item = (&str, Cow<'_, [u8]>)> {
@@ -170,68 +164,4 @@ fn peeled(repo: &gix::Repository, mut oid: Oid) -> Option<Oid> {
         oid = Oid(repo.find_tag(oid.0).ok()?.target_id().ok()?.detach());
     }
     None
-}
-
-/// The refs as they were read last, and what tells whether they changed since.
-#[derive(Debug)]
-pub(in crate::worker) struct KnownRefs {
-    refs: Refs,
-    stamps: Vec<Stamp>,
-}
-
-/// A place of refs, and its state; `None` if there is nothing.
-///
-/// Whatever writes a ref puts a file into its folder, so the folder's times change.
-type Stamp = (PathBuf, Option<[i64; 6]>);
-
-impl KnownRefs {
-    /// Returns the refs as they are now: those that were read before if nothing changed.
-    pub(in crate::worker) fn now(known: &mut Option<Self>, store: &Store) -> Result<Refs, Error> {
-        if let Some(known) = known {
-            let is_same = |(path, state): &Stamp| state_of(path).is_ok_and(|now| now == *state);
-            if known.stamps.iter().all(is_same) {
-                return Ok(known.refs.clone());
-            }
-        }
-        // Taken before the refs are read: a change in between is found the next time.
-        let stamps = stamps(store)?;
-        let refs = Refs::read(store)?;
-        *known = Some(Self { refs: refs.clone(), stamps });
-        Ok(refs)
-    }
-}
-
-fn stamps(store: &Store) -> Result<Vec<Stamp>, Error> {
-    let common = store.common_dir();
-    let mut stamps = Vec::new();
-    let mut folders: Vec<PathBuf> = GIVEN.iter().map(|prefix| common.join(prefix.trim_end_matches('/'))).collect();
-    for file in [store.git_dir().join("HEAD"), common.join("packed-refs")] {
-        stamps.push((file.clone(), state_of(&file).map_err(Error::at(&file))?));
-    }
-    while let Some(folder) = folders.pop() {
-        stamps.push((folder.clone(), state_of(&folder).map_err(Error::at(&folder))?));
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
-            other => other.map_err(Error::at(&folder))?,
-        };
-        for entry in entries {
-            let entry = entry.map_err(Error::at(&folder))?;
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(entry.path());
-            }
-        }
-    }
-    Ok(stamps)
-}
-
-fn state_of(path: &Path) -> io::Result<Option<[i64; 6]>> {
-    match fs::metadata(path) {
-        Ok(meta) => {
-            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-            let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
-            Ok(Some([number(meta.ino()), number(meta.len()), times[0], times[1], times[2], times[3]]))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -15,7 +15,6 @@ use std::time::{Duration, SystemTime};
 use gix::bstr::{BString, ByteSlice as _};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
-use super::extras::Stamp;
 use super::record::{self, Node, Recorded};
 use super::{Base, Error, Index, Refs};
 use crate::worker::folder::Folder;
@@ -39,8 +38,6 @@ pub(super) struct Pristine {
     recorded: Recorded,
     /// What every folder in it has of flags and extended attributes.
     attributes: Vec<u8>,
-    /// What was copied into it.
-    stamps: Vec<Stamp>,
     /// Our index.
     index: Arc<Index>,
 }
@@ -56,12 +53,11 @@ impl Pristine {
         if !record::is_kept(fd) {
             return Ok((None, Arc::new(index)));
         }
-        let stamps = base.extras.stamps()?;
         let recorded = Recorded::read(fd)?;
         let attributes = record::attributes(fd)?;
         let unstamped = Arc::new(index);
         let (base, refs) = (Arc::clone(base), refs.clone());
-        let mut pristine = Self { base, refs, recorded, attributes, stamps, index: unstamped };
+        let mut pristine = Self { base, refs, recorded, attributes, index: unstamped };
         pristine.stamp(fd)?;
         let index = Arc::clone(&pristine.index);
         Ok((Some(pristine), index))
@@ -80,15 +76,15 @@ impl Pristine {
         }
     }
 
-    /// Makes the folder what it was, but for the refs; `dir` is its path. After an error it is good for nothing.
+    /// Makes the folder what it was; `dir` is its path. Fails if it had other refs, or cannot be
+    /// restored; then it has to be removed.
     pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path, refs: &Refs) -> Result<(), Spoilt> {
-        if self.base.extras.stamps()? != self.stamps {
+        if self.refs != *refs {
             return Err(Spoilt);
         }
         let mut found = Found { attributes: &self.attributes, broken: Vec::new() };
         found.compare(folder.as_fd(), &mut self.recorded, true, &mut Vec::new())?;
-        let mut broken = found.broken;
-        broken.extend(self.replace(folder, refs)?);
+        let broken = found.broken;
         // Only what is checked out anew is reached by a path.
         if !folder.is_at(dir) {
             return Err(Spoilt);
@@ -97,26 +93,6 @@ impl Pristine {
         self.recorded.refresh(folder.as_fd())?;
         self.stamp(folder.as_fd())?;
         Ok(())
-    }
-
-    /// Takes other refs for those that the folder has. Removes the files that differ, and returns their paths.
-    fn replace(&mut self, folder: &Folder, refs: &Refs) -> Result<Vec<Vec<u8>>, Spoilt> {
-        if self.refs.is(refs) {
-            return Ok(Vec::new());
-        }
-        let (old, commit) = (std::mem::replace(&mut self.refs, refs.clone()), self.base.commit);
-        let (old, new): (Vec<_>, Vec<_>) = (old.files(commit).collect(), refs.files(commit).collect());
-        if !old.iter().map(|(name, _)| name).eq(new.iter().map(|(name, _)| name)) {
-            return Err(Spoilt);
-        }
-        let other = old.iter().zip(&new).filter(|((_, old), (_, new))| old != new).map(|((name, _), _)| name);
-        let paths = other.map(|name| {
-            let path = format!("tree/.git/{name}").into_bytes();
-            let (at, name) = parent(folder, &path)?;
-            removal::remove(at.as_fd(), name).map_err(|_| Spoilt)?;
-            Ok(path.clone())
-        });
-        paths.collect()
     }
 
     /// Makes what is broken anew.

@@ -1,0 +1,72 @@
+//! How much folders take on the disk, and how much of a disk is free.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+
+/// The number of nested folders that are opened at once. What lies deeper is not counted.
+const DEEPEST: usize = 128;
+
+/// The most bytes that are kept free, and the part of a file system that is kept free if that is
+/// less.
+const FLOOR: (u64, u64) = (512 << 20, 50);
+
+/// Returns how many bytes a folder takes on the disk, where each file takes `least` or more. Links
+/// are not followed, and what cannot be read is not counted.
+///
+/// The folder is walked by handles: a worker may put a link in the place of a folder at any time.
+pub fn size(folder: &Path, least: u64) -> u64 {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut total = 0;
+    let mut above: Vec<(OwnedFd, Vec<CString>)> = Vec::new();
+    let top = rustix::fs::openat(CWD, folder, flags, Mode::empty());
+    above.extend(top.ok().map(|top| count(top, least, &mut total)));
+    while let Some((dir, left)) = above.last_mut() {
+        let Some(name) = left.pop() else {
+            above.pop();
+            continue;
+        };
+        let inner = rustix::fs::openat(&*dir, &name, flags | OFlags::NOFOLLOW, Mode::empty());
+        if let Ok(inner) = inner
+            && above.len() < DEEPEST
+        {
+            above.push(count(inner, least, &mut total));
+        }
+    }
+    total
+}
+
+/// Adds the entries of a folder to `total`; returns the folder with the names of the folders in it.
+fn count(dir: OwnedFd, least: u64, total: &mut u64) -> (OwnedFd, Vec<CString>) {
+    let mut folders = Vec::new();
+    for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        let Some(stat) = stat.ok().filter(|_| !matches!(name.to_bytes(), b"." | b"..")) else { continue };
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        #[allow(
+            clippy::useless_conversion,
+            clippy::cast_lossless,
+            reason = "the numbers are narrower on some machines"
+        )]
+        let names = if is_folder { 1 } else { u64::from(stat.st_nlink).max(1) };
+        // A file with several names counts in equal parts for each, so that no names have to be
+        // remembered.
+        *total += (stat.st_blocks.unsigned_abs() * 512).max(least) / names;
+        if is_folder {
+            folders.push(name.to_owned());
+        }
+    }
+    (dir, folders)
+}
+
+/// Returns how many bytes are free on the file system of a folder, and how many have to stay free;
+/// `None` if it does not say.
+pub(super) fn free(folder: &Path) -> Option<(u64, u64)> {
+    let stat = rustix::fs::statvfs(folder).ok()?;
+    let (most, part) = FLOOR;
+    let [free, all] = [stat.f_bavail, stat.f_blocks].map(|blocks| blocks.saturating_mul(stat.f_frsize));
+    Some((free, most.min(all / part)))
+}
