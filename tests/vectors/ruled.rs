@@ -3,7 +3,6 @@
 use git_handoff::ledger::chain::Draft;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Cause, Decision, Event, ItemDecided, Outcome, Role, RunConcluded};
-
 use git_handoff::model::format;
 
 use super::grown::{RULE, of_rule, plan};
@@ -64,14 +63,7 @@ pub(super) const CLEAN: &[Vector] = &[
         "clean-stopped-by-rounds",
         "a rule created as much as it may, and acts again; the run was closed",
         |lab| {
-            let mut run = Teller::submit(lab, &plan(RULE));
-            run.document("score", None, b"{\"score\":3}\n");
-            let made = run.of_rule(0);
-            run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
-            run.fire(made.id.as_str());
-            run.done(made.id.as_str(), PATCH);
-            run.document("score", None, b"{\"score\":2}\n");
-            both(&mut run);
+            let mut run = exhausted(lab);
             run.close();
             run.seal();
             lab.finish(run);
@@ -159,6 +151,30 @@ pub(super) const CLEAN: &[Vector] = &[
 ];
 
 pub(super) const FORGED: &[Vector] = &[
+    Vector::new("rule-at-its-limit", "a run sealed although its rule acts again and may create no more", |lab| {
+        let mut run = exhausted(lab);
+        run.seal();
+        lab.finish(run);
+    }),
+    Vector::new("rule-about-a-red-vote", "a run sealed although a rule says a word once a vote is red", |lab| {
+        let plan = r#"{"id":"handoff-dag-1","items":[{"id":"vote","executor":"approval"}],
+            "rules":[{"id":"count","gate":{"item":"vote","votes":true}},
+                     {"id":"veto","when":{"items":[{"items":["vote"],"are":"red"}]},"outcome":"vetoed"}]}"#;
+        let mut run = Teller::submit(lab, plan);
+        let event = ItemDecided {
+            item: "vote".parse().unwrap(),
+            attempt: 0,
+            decision: Decision::Rejected,
+            status: Outcome::Done,
+            about: run.state.decided_about(0),
+            by: lab.signer.fingerprint(),
+            message: None,
+            said: None,
+        };
+        run.add(Event::ItemDecided(event), Vec::new());
+        run.seal();
+        lab.finish(run);
+    }),
     Vector::new("rule-that-clashes-without-a-detail", "a rule says `name-clash` without a detail", |lab| {
         clash(lab, None);
     }),
@@ -223,6 +239,19 @@ const COPIED: &str = r#"{"id":"handoff-dag-1","items":[
     {"id":"use","executor":"command","inputs":{"command":["use"]},"needs":{"it":{"from":"check","select":{"kind":"patch"}}}}],
     "rules":[{"id":"retry","when":{"items":[{"items":["check"],"are":"failed"}]},"create":[{"again":"check"}]},
              {"id":"gate","gate":{"item":"check","blocks":true}}]}"#;
+
+/// A run whose rule created as much as it may, and acts again.
+fn exhausted(lab: &Lab) -> Teller<'_> {
+    let mut run = Teller::submit(lab, &plan(RULE));
+    run.document("score", None, b"{\"score\":3}\n");
+    let made = run.of_rule(0);
+    run.extend(Cause::Rule("again".parse().unwrap()), std::slice::from_ref(&made));
+    run.fire(made.id.as_str());
+    run.done(made.id.as_str(), PATCH);
+    run.document("score", None, b"{\"score\":2}\n");
+    both(&mut run);
+    run
+}
 
 /// Has both items of the plan happen.
 fn both(run: &mut Teller<'_>) {
