@@ -149,7 +149,7 @@ pub(super) fn is_concluded_by_rule(
     }
 }
 
-/// Returns true if two conclusions agree. The words of a `detail` are free: each writer has its own.
+/// Returns true if two conclusions agree. Each writer may word `detail` differently.
 fn is_same_conclusion(one: &RunConcluded, other: &RunConcluded) -> bool {
     (&one.rule, &one.outcome, one.detail.is_some()) == (&other.rule, &other.outcome, other.detail.is_some())
 }
