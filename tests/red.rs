@@ -337,7 +337,7 @@ fn a_run_that_is_open_ended_and_red_ends_with_four_and_can_go_on() {
     assert!(said.stderr.contains("close r") && said.stderr.contains("cat r/a:transcript"), "{}", said.stderr);
     let refused = ground.env.handoff(["retry", "r/a"]).exit(1).stderr;
     assert!(
-        refused.contains("error: \"a\" is red, which is done: ") && refused.contains("hint: git handoff show r/a   #"),
+        refused.contains("error: \"a\" is done, although red: ") && refused.contains("hint: git handoff show r/a   #"),
         "{refused}"
     );
     ground.ends_intact("r");

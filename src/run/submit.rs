@@ -96,7 +96,7 @@ pub fn register(writer: &Writer, run: &RunId, base: Oid, first: Digest) -> Resul
 
 /// Resolves a revision to the base commit of a run.
 pub fn resolve_base(store: &Store, revision: &str) -> Result<Oid, Error> {
-    // What nearly every run names needs no call of git.
+    // HEAD, the base of nearly every run, needs no call of git.
     if revision == "HEAD" {
         return Ok(work_tree::head(store).map_err(Error::Head)?.ok_or(Error::Unborn)?.0);
     }

@@ -173,7 +173,7 @@ fn nothing_of_a_run_is_executed_to_which_a_revoked_key_may_add() {
     ground.env.write("home/revoked", &format!("{bob}\n"));
     ground.config("handoff.revoked", &ground.path("home/revoked").display().to_string());
     let said = ground.env.handoff(["run", "r"]).exit(1).stderr;
-    assert!(said.contains("which is revoked here, may add to the run \"r\""), "{said}");
+    assert!(said.contains("which is revoked here, can append to the run \"r\""), "{said}");
     assert_eq!(statuses(&ground, "r"), "done done ready");
     // It can be ended.
     ground.env.handoff(["cancel", "r"]).success();

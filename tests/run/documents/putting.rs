@@ -65,7 +65,7 @@ fn a_revision_may_say_what_it_follows() {
         &format!("it is sha256:{}", "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"),
         || put(&ground, "n", "three\n", &["--if-match", &format!("sha256:{digest}")]),
     );
-    super::refused(&ground, 5, "is not what it is to follow", || put(&ground, "n", "x", &["--if-match", "none"]));
+    super::refused(&ground, 5, "the document \"n\" changed: it is", || put(&ground, "n", "x", &["--if-match", "none"]));
     super::refused(&ground, 5, "it does not exist", || put(&ground, "m", "x", &["--if-match", digest]));
     super::refused(&ground, 2, "neither a SHA-256 nor `none`", || put(&ground, "n", "x", &["--if-match", "latest"]));
 }
