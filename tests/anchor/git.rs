@@ -168,7 +168,7 @@ fn a_tracked_file_makes_nothing_an_anchor() {
     env.git(["config", "include.path", "../tracked"]).success();
     let verified = env.handoff(["verify", "--json", RUN]).exit(0);
     assert_eq!(json(&verified)["guarantee"], "detect");
-    assert!(verified.stderr.contains("is ignored: it stands in a file inside the work tree"), "{verified}");
+    assert!(verified.stderr.contains("is ignored: a file inside the work tree sets it"), "{verified}");
 }
 
 #[test]
