@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::git::merge::{self, Scratch};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
-use crate::run::Vetted;
+use crate::run::VerifiedRun;
 
 use super::message::{self, Message};
 use super::parts::{self, Parts};
@@ -31,7 +31,7 @@ pub(super) struct Picks {
 /// committed as what it handed over. Any other rests on what the user resolves, and its message says so.
 pub(super) fn make(
     (store, scratch): (&Store, &Scratch),
-    (run, parts): (&Vetted, &Parts),
+    (run, parts): (&VerifiedRun, &Parts),
     head: Oid,
     own: Option<&Message>,
 ) -> Result<Picks, Error> {

@@ -14,7 +14,7 @@ use crate::git::store::Store;
 use crate::git::work_tree::{self, Halfway};
 use crate::model::digest::Oid;
 use crate::model::name::RunId;
-use crate::run::Vetted;
+use crate::run::VerifiedRun;
 
 use super::message::{self, Message, Named};
 use super::parts::Parts;
@@ -43,7 +43,7 @@ impl Underway {
 /// Begins. Stops at the first conflict; after an error, everything is as it was.
 pub(super) fn begin(
     (store, scratch): (&Store, &Scratch),
-    (run, parts): (&Vetted, &Parts),
+    (run, parts): (&VerifiedRun, &Parts),
     (head, own): (Oid, Option<&Message>),
     hooks: bool,
 ) -> Result<Applied, ApplyError> {
