@@ -30,9 +30,8 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
 use server::{AT_WORK, Server};
-use tokio::sync::Semaphore;
 use tools::Session;
-use watch::LOOKS;
+use watch::Watches;
 
 use crate::cli::{Ending, Failure, Output};
 
@@ -68,8 +67,8 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     repository.actor()?;
     repository.config.warnings.iter().for_each(|warning| output.warn(warning));
     let ending = ending::Ending::new();
-    let looks = Arc::new(Semaphore::new(LOOKS));
-    let server = Server::new(Session { environment, me: arguments.me, looks, ending: ending.clone() });
+    let watches = Arc::new(Watches::new(environment.clone(), repository.store.clone()));
+    let server = Server::new(Session { environment, me: arguments.me, watches, ending: ending.clone() });
     let mut signals = Ending::requested();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

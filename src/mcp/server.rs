@@ -155,7 +155,7 @@ impl Server {
 }
 
 /// Refuses a call whose turn did not come before its client cancelled it or the session ended.
-fn cancelled() -> Failure {
+pub(super) fn cancelled() -> Failure {
     Failure::refused("cancelled", "the call was cancelled before its turn; it has changed nothing".into())
 }
 

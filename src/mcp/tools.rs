@@ -16,13 +16,13 @@ use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use crate::cli::{Failure, Output};
 
 use super::ending::Ending;
 use super::progress::Progress;
 use super::schemas;
+use super::watch::Watches;
 
 /// The maximum size of a text in an answer, in bytes.
 pub(super) const MOST_TEXT: usize = 1 << 20;
@@ -37,8 +37,8 @@ pub(super) struct Session {
     pub(super) environment: Environment,
     /// The name for adopting.
     pub(super) me: Option<String>,
-    /// How many watched runs may be looked at now.
-    pub(super) looks: Arc<Semaphore>,
+    /// The runs that clients watch.
+    pub(super) watches: Arc<Watches>,
     /// The end of the session.
     pub(super) ending: Ending,
 }

@@ -1,11 +1,12 @@
 //! The tool that waits for new entries of a run.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use git_handoff::git::refs;
 use git_handoff::git::store::Store;
+use git_handoff::model::digest::Oid;
 use git_handoff::model::name::RunId;
 use git_handoff::repository::Environment;
 use git_handoff::run::list::counts;
@@ -15,18 +16,15 @@ use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::cli::Failure;
 
-use super::tools::{Call, Effect, Entry, Run, Session, Waiting, answer, off_the_loop, read, shown};
+use super::server::cancelled;
+use super::tools::{Call, Effect, Entry, Run, Waiting, answer, off_the_loop, read, shown};
 
 /// How often the ref of a watched run is read.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// How many watched runs are looked at in one moment, so that many watches take few threads.
-pub(super) const LOOKS: usize = 4;
 
 /// The maximum time of a watch, in seconds.
 const LONGEST: u64 = 600;
@@ -65,7 +63,12 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     let timeout = Duration::from_secs(timeout);
     let until = Instant::now() + timeout;
     call.progress.limit(timeout);
-    let (watched, mut view) = Watched::begin(&call.session, parameters.run).await?;
+    let watches = call.session.watches.clone();
+    let (target, mut view) = tokio::select! {
+        biased;
+        () = call.session.ending.come() => return Err(cancelled()),
+        begun = watches.begin(parameters.run) => begun?,
+    };
     let since = parameters.since.unwrap_or(view.links.len());
     while view.links.len() <= since && !is_at_rest(&view) {
         call.progress.say(stand(&view));
@@ -73,7 +76,7 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
             biased;
             () = call.session.ending.come() => break,
             () = sleep_until(until) => break,
-            moved = watched.moved(&view) => view = moved?,
+            moved = watches.moved(&target, &view) => view = moved?,
         }
     }
     let new =
@@ -89,46 +92,74 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
     })
 }
 
-/// A run that is being watched.
-struct Watched {
+/// The watched runs of a session.
+pub(super) struct Watches {
     environment: Environment,
-    looks: Arc<Semaphore>,
-    /// The repository, opened when the watch began. Chains are read from one that is opened again.
+    /// The repository, opened when the session began. Chains are read from one that is opened again.
     store: Store,
-    target: Target,
+    /// Each run as it was last read, by its ref, so that all its watches read a chain once.
+    views: Mutex<HashMap<String, Arc<View>>>,
+    /// Held during a look, so that all watches together take one thread.
+    turn: tokio::sync::Mutex<()>,
 }
 
-impl Watched {
-    /// Begins to watch the run that a client names, and returns it as it is now.
-    async fn begin(session: &Session, run: String) -> Result<(Arc<Self>, View), Failure> {
-        let (environment, looks) = (session.environment.clone(), session.looks.clone());
-        let _look = session.looks.acquire().await.map_err(|_| Failure::bug())?;
-        off_the_loop(move || {
-            let store = Store::discover(&environment.directory)?;
-            let target = Target::find(&store, &run)?;
-            let view = target.view(&store)?;
-            Ok((Arc::new(Self { environment, looks, store, target }), view))
+impl Watches {
+    pub(super) fn new(environment: Environment, store: Store) -> Self {
+        Self { environment, store, views: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    /// Finds the run that a client names, and returns it as it is now.
+    async fn begin(self: &Arc<Self>, run: String) -> Result<(Arc<Target>, Arc<View>), Failure> {
+        self.look(move |watches, views| {
+            let target = Target::find(&watches.store, &run)?;
+            let tip = refs::read(&watches.store, &target.reference)?;
+            let view = watches.view(&target, tip, views)?;
+            Ok((Arc::new(target), view))
         })
         .await
     }
 
     /// Waits until the run is no longer as it was seen, and returns it as it is then.
-    async fn moved(self: &Arc<Self>, seen: &View) -> Result<View, Failure> {
+    async fn moved(self: &Arc<Self>, target: &Arc<Target>, seen: &View) -> Result<Arc<View>, Failure> {
         let known = seen.head.commit;
         loop {
             sleep(LOOK).await;
-            let _look = self.looks.acquire().await.map_err(|_| Failure::bug())?;
-            let watched = self.clone();
-            let look = move || {
-                if known.is_some() && refs::read(&watched.store, &watched.target.reference)? == known {
-                    return Ok(None);
-                }
-                Ok(Some(watched.target.view(&Store::discover(&watched.environment.directory)?)?))
+            let target = target.clone();
+            let look = move |watches: &Self, views: &mut HashMap<_, _>| {
+                let tip = refs::read(&watches.store, &target.reference)?;
+                let has_moved = tip.is_none() || tip != known;
+                has_moved.then(|| watches.view(&target, tip, views)).transpose()
             };
-            if let Some(view) = off_the_loop(look).await? {
+            if let Some(view) = self.look(look).await? {
                 return Ok(view);
             }
         }
+    }
+
+    /// Calls a function on another thread while no other watch looks.
+    async fn look<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Self, &mut HashMap<String, Arc<View>>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let _turn = self.turn.lock().await;
+        let watches = self.clone();
+        off_the_loop(move || look(&watches, &mut watches.views.lock().unwrap_or_else(PoisonError::into_inner))).await
+    }
+
+    /// Returns a run whose ref points at `tip`.
+    fn view(
+        &self,
+        target: &Target,
+        tip: Option<Oid>,
+        views: &mut HashMap<String, Arc<View>>,
+    ) -> Result<Arc<View>, Failure> {
+        let known = views.get(&target.reference).filter(|view| tip.is_some() && view.head.commit == tip);
+        if let Some(view) = known {
+            return Ok(view.clone());
+        }
+        let view = Arc::new(target.view(&Store::discover(&self.environment.directory)?)?);
+        views.insert(target.reference.clone(), view.clone());
+        Ok(view)
     }
 }
 
