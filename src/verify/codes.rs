@@ -1,7 +1,7 @@
 //! The codes of findings. Every way in which a row of a run fails has one.
 //!
-//! Section 9 of `docs/reference/format.md` has a line for each code, and `docs/vectors` a run. A test
-//! compares the three.
+//! Section 9 of `docs/reference/format.md` has a line for each code, and `docs/vectors` a run.
+//! A test compares the three.
 
 use super::Failure;
 

@@ -96,7 +96,7 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     let report = verify(&env, &[], 3);
     assert_eq!(report["failure"], "anchor-missing");
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
-    assert!(row(&report).contains("is broken") && row(&report).ends_with("up to entry 1 counts"), "{report}");
+    assert!(row(&report).contains("is broken") && row(&report).ends_with("up to entry 1 count"), "{report}");
 }
 
 #[test]
