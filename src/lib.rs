@@ -32,7 +32,7 @@
 //! local changes. [`whence`] goes the other way: from a commit or a line to the item that made it.
 //! [`upkeep`] finds and repairs what crashes left behind, and frees disk space.
 //!
-//! A [`run::document`] is a file on a run with a history of revisions, written by a user or
+//! A [`run::revisions`] is a file on a run with a history of revisions, written by a user or
 //! produced by an item. It is validated against its JSON Schema ([`plan::schemas`]).
 //!
 //! A [`thread`] is a chain of saved states. One agent offers a checkpoint, and another adopts it

@@ -48,6 +48,7 @@ pub const RESOLVED: &str = "Handoff-Resolved";
 
 /// What to apply, and onto what.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Request {
     /// Only this item, by position; otherwise every item that is done.
     pub item: Option<usize>,

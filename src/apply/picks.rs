@@ -59,13 +59,12 @@ pub(super) fn make(
         tip = merge::unsigned(store, to, parent, &message).map_err(Error::Commit)?;
         picks.commits.push(tip);
         picks.touched.extend(scratch.changed(from, to)?.into_iter().map(PathBuf::from));
-        tree = match fits {
-            Some(fits) => fits,
-            None => {
-                let (merged, conflicts) = scratch.merge_with_marks(before, tree, to)?;
-                open.extend(conflicts);
-                merged
-            }
+        tree = if let Some(fits) = fits {
+            fits
+        } else {
+            let (merged, conflicts) = scratch.merge_with_marks(before, tree, to)?;
+            open.extend(conflicts);
+            merged
         };
         picks.last = Some(tree);
     }

@@ -287,7 +287,7 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             output.color_as(repository.config.colors, context::colors_reach_a_pager);
             if !output.json
                 && command.is_read_in_pages()
-                && let Some(pager) = context::pager(&repository, &output)?
+                && let Some(pager) = context::pager(&repository, output)?
             {
                 output.page(pager, repository.config.colors);
             }

@@ -15,6 +15,7 @@ use tempfile::Builder;
 use super::kept::{self, Kept, OURS};
 use super::midx;
 use super::pack::UNFINISHED;
+use super::program::Git;
 use super::store::Store;
 
 /// More packs than this are too many; git's own limit, beyond which it packs everything anew, is 50.
@@ -100,7 +101,7 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
         index.iter().for_each(|entry| writeln!(wanted, "{}", entry.oid).expect("writing to a string does not fail"));
     }
     let folder = Builder::new().prefix(UNFINISHED).tempdir_in(store.objects_dir())?;
-    let call = SETTINGS.iter().fold(store.git(), |git, setting| git.config(setting));
+    let call = SETTINGS.iter().fold(store.git(), Git::config);
     let name = call.args(["pack-objects", "-q"]).arg(folder.path().join("pack")).input(wanted).line();
     let name = name.map_err(io::Error::other)?;
     // In place, and on disk, before the others go; they are reachable, or garbage, so nobody needs to keep the new one.

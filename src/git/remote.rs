@@ -218,7 +218,7 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: De
     wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
     if depth == Depth::Trees {
         // On the command line, a filter would be recorded for the remote; so would be that it is one of a partial clone.
-        call = call.config(&format!("remote.{from}.partialCloneFilter=blob:none"));
+        call = call.config(format!("remote.{from}.partialCloneFilter=blob:none"));
     }
     let refetch = if depth == Depth::Trees { ["--refetch"].as_slice() } else { &[] };
     let call = call.arg("fetch").args(FETCH).args(refetch).args(["--stdin", "--", from]).input(lines);

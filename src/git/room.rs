@@ -22,7 +22,7 @@ impl Git {
     #[must_use]
     pub fn frugal(self) -> Self {
         self.env("GIT_ALLOC_LIMIT", (MOST_HELD + (1 << 20)).to_string())
-            .config(&format!("core.bigFileThreshold={STREAMED}"))
+            .config(format!("core.bigFileThreshold={STREAMED}"))
             .config("core.deltaBaseCacheLimit=16m")
             .config("pack.threads=1")
     }

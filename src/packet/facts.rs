@@ -190,7 +190,7 @@ fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(VerifiedRun, Vec<String>), Un
     };
     let admitted = gate.admit_whole(run, reference).map_err(|error| said(&error))?;
     let view = VerifiedRun::read(gate.store, &admitted).map_err(|error| said(&error))?;
-    Ok((view, admitted.cautions.to_vec()))
+    Ok((view, admitted.cautions.clone()))
 }
 
 /// Finds the ref of a run: our own, else the fetched one that holds all the others; all of them, where none does.

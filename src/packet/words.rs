@@ -199,7 +199,7 @@ fn first_is_and(clause: Option<&Vec<Word>>) -> bool {
 }
 
 fn begins_action(word: &Word) -> bool {
-    [VERB, VAGUE, START, MAKING].iter().any(|list| word.is(*list))
+    [VERB, VAGUE, START, MAKING].iter().any(|list| word.is(list))
 }
 
 fn is_quote(c: char) -> bool {

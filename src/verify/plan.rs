@@ -228,7 +228,7 @@ fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findi
         match checked {
             Ok(()) => {}
             Err(StateFault::Differs) => {
-                findings.report(Code::State, format!("{} is not what the entries give", label()))
+                findings.report(Code::State, format!("{} is not what the entries give", label()));
             }
             Err(StateFault::Fault(fault)) => findings.report_fault(Code::State, &label(), &fault),
         }

@@ -197,7 +197,7 @@ fn judged(gate: &Gate<'_>, lying: &Lying) -> Result<Known, String> {
         keys => Standing::Stranger(keys.join(", ")),
     };
     let run = VerifiedRun::read(gate.store, &admitted).map_err(|error| chain(&error))?;
-    let cautions = admitted.cautions.to_vec();
+    let cautions = admitted.cautions.clone();
     Ok(Known { at: lying.clone(), standing, run: Some(Rc::new(run)), cautions })
 }
 

@@ -28,9 +28,9 @@ fn what_is_moved_underneath_a_driver_is_told_and_not_overwritten() {
     ground.drive("other", &[item("a", "true")]).success();
     let other = ground.tip("other").unwrap();
     for (run, to, words) in [
-        ("commit", head.trim(), "cannot be read"),
-        ("blob", blob.trim(), "cannot be read"),
-        ("stranger", other.as_str(), "is not that run"),
+        ("commit", head.trim(), "cannot read commit"),
+        ("blob", blob.trim(), "cannot read commit"),
+        ("stranger", other.as_str(), "holds something else"),
         ("older", "refs/handoff/runs/older~2", "does not continue it"),
         ("gone", "", "there is no run"),
     ] {
@@ -67,7 +67,7 @@ fn one_damaged_run_does_not_keep_the_others_from_being_driven() {
     }
     ground.env.git(["update-ref", "refs/handoff/runs/b", "HEAD"]).success();
     let output = ground.env.handoff(["run"]).exit(1);
-    assert!(output.stderr.contains("cannot be read"), "{output}");
+    assert!(output.stderr.contains("cannot read commit"), "{output}");
     assert!(ground.is_sealed("a") && ground.is_sealed("c"), "{output}");
     let output = ground.env.handoff(["run", "a", "b", "c"]).exit(1);
     assert!(output.stdout.contains("a: 1 of 1 done, sealed\n"), "{output}");

@@ -186,5 +186,5 @@ fn only_type(schema: &Value) -> Option<String> {
 
 fn published(name: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schema/{name}.json"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    serde_json::from_str(&std::fs::read_to_string(path).expect("it is there")).expect("it is JSON")
 }

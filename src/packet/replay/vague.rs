@@ -88,7 +88,7 @@ fn is_lead(word: &Word) -> bool {
 }
 
 fn is_verb(word: &Word) -> bool {
-    [VERB, VAGUE, MAKING].iter().any(|list| word.is(*list))
+    [VERB, VAGUE, MAKING].iter().any(|list| word.is(list))
 }
 
 fn vague_verb(words: &[&Word]) -> Option<String> {
