@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// added below it. Only for a single commit
     #[arg(short, long, value_name = "MESSAGE", requires = "commits")]
     message: Vec<String>,
-    /// Stop at a conflict with HEAD for you to resolve; `git cherry-pick` makes the commits, without
-    /// the hooks pre-commit and commit-msg
+    /// Stop at a conflict with HEAD for you to resolve; `git cherry-pick` makes the commits,
+    /// without the hooks pre-commit and commit-msg
     #[arg(long = "3way", requires = "commit", conflicts_with_all = ["branch", "dry_run"])]
     three_way: bool,
     /// Commit the resolved index, and continue with the remaining items

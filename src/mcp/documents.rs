@@ -52,7 +52,7 @@ struct Put {
     encoding: Encoding,
     /// The registered schema to check it against: ID@VERSION
     schema: Option<String>,
-    /// Write only if the highest revision has this SHA-256; `none`: only if there is no such document
+    /// Write only if the highest revision has this SHA-256, or with `none`, if there is none
     if_match: Option<String>,
 }
 

@@ -95,7 +95,7 @@ async fn watch(call: Call, parameters: Watch) -> Result<Value, Failure> {
 /// The watched runs of a session.
 pub(super) struct Watches {
     environment: Environment,
-    /// The repository, opened when the session began. Chains are read from one that is opened again.
+    /// The repository for reading refs. Chains are read from a newly opened one.
     store: Store,
     /// Each run as it was last read, by its ref, so that all its watches read a chain once.
     views: Mutex<HashMap<String, Arc<View>>>,

@@ -286,7 +286,7 @@ fn what_stands_in_the_way_is_told_before_anything_is_done() {
         assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()), "{path}");
         assert_eq!(state(&place), before, "{path}");
     }
-    // Of an ignored file as well, which git would write over.
+    // The same for an ignored file, which git would overwrite.
     place.write(".git/info/exclude", "first.txt\n");
     assert_eq!(code(&place, &APPLY), (1, "local-changes".to_owned()));
     assert_eq!(place.read("first.txt"), "mine\n");
@@ -324,7 +324,7 @@ fn git_runs_the_hooks_of_a_cherry_pick_and_none_that_an_item_changes() {
     assert_eq!(place.handoff(&[&APPLY[..], &["--no-verify"]].concat()).0, 1);
     assert!(!place.root().join(".git/ran").exists());
     assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
-    // What an item leaves is never run as a hook.
+    // A file of an item never runs as a hook.
     let place = Place::new();
     std::fs::create_dir(place.root().join("hooks")).unwrap();
     place.write("hooks/keep", "");

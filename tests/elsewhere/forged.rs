@@ -244,7 +244,7 @@ fn a_copy_of_the_other_run_that_says_another_root_speaks_against_it() {
     }
 }
 
-/// Puts another run in the place of `first`, with the same entry 0 and another root, which holds by itself.
+/// Replaces `first` by another valid run with the same entry 0 and another root.
 pub(crate) fn tell_first_otherwise(lab: &Lab) {
     told_first(lab, &lab.signer, b"other");
 }

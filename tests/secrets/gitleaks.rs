@@ -18,8 +18,8 @@ const PUBLISHED: &str = include_str!("../fixtures/gitleaks.toml");
 /// Rules with more false alarms than findings.
 const UNUSED: [&str; 1] = ["generic-api-key"];
 
-/// The Base64 text after the key in every SSH signature by an ed25519 key, in lower case. After some
-/// keys it looks like a token of Square.
+/// The Base64 text after the key in every SSH signature by an ed25519 key, in lower case. After
+/// some keys it looks like a token of Square.
 const SIGNATURE: &str = "2dpdaaaaaaaaaagc2hhntey";
 
 #[derive(Deserialize)]

@@ -253,7 +253,7 @@ fn only_what_is_added_counts_and_its_line_is_told() {
     assert_eq!(looked(&patch("-a", &format!("+k={TOKEN}"))).as_deref(), Some("secret-found: x/y.txt:23 github-pat"));
     let two = format!("{}diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+{TOKEN}\n", patch("-a", "+z"));
     assert_eq!(looked(&two).as_deref(), Some("secret-found: b:1 github-pat"));
-    // What looks like a header inside of a hunk is a line of the file.
+    // A line like a header inside a hunk is a line of the file.
     let tricky =
         format!("diff --git a/b b/b\n--- /dev/null\n+++ b/b\n@@ -0,0 +1,3 @@\n+++ b/c\n+@@ -1 +1 @@\n+{TOKEN}\n");
     assert_eq!(looked(&tricky).as_deref(), Some("secret-found: b:3 github-pat"));

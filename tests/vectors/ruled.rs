@@ -261,7 +261,8 @@ fn both(run: &mut Teller<'_>) {
     run.done("edit-b", PATCH);
 }
 
-/// A run with a rule and revisions of the document `score`, which was closed when both items were done.
+/// A run with a rule and revisions of the document `score`, which was closed when both items were
+/// done.
 fn closed(lab: &Lab, rule: &str, scores: &[&[u8]]) {
     let mut run = Teller::submit(lab, &plan(rule));
     scores.iter().for_each(|score| run.document("score", None, score));
