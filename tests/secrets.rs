@@ -184,7 +184,7 @@ fn a_secret_comes_from_the_environment_a_command_or_a_file() {
 fn a_secret_that_cannot_be_had_fails_its_item_alone_and_says_nothing_of_it() {
     for (form, why) in [
         ("S=!echo hunter2; echo hunter2 >&2; exit 3", "its command failed (exit status: 3)"),
-        ("S=@nowhere", "could not be read"),
+        ("S=@nowhere", "cannot read "),
         ("S=!true", "it is empty"),
     ] {
         let ground = Ground::new();

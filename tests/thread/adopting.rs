@@ -306,7 +306,7 @@ fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
     env.git_in("", ["clone", "--quiet", "hub", "other"]).success();
     save(&env, "run-42", b"draft", &[]);
     let unpushed = |said: &Output| {
-        said.stderr.contains("not at \"origin\" yet") && said.stderr.contains("git handoff push origin run-42")
+        said.stderr.contains("not on \"origin\" yet") && said.stderr.contains("git handoff push origin run-42")
     };
     let offered = env.handoff(["offer", "run-42"]).exit(0);
     assert!(unpushed(&offered), "{offered}");
