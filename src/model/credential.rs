@@ -1,7 +1,7 @@
-//! What credentials look like, by named shapes. Pure.
+//! Shapes of credentials. Pure.
 //!
-//! The shapes are the rules of gitleaks, and a few of this project. [`find`] is eager: it serves what
-//! is shown to people. [`gate`] is sure: it serves what is stored, where a false alarm costs work.
+//! The shapes are the rules of gitleaks and some of this project. [`find`] is eager, for displayed
+//! text. [`gate`] is certain, for stored data, where a false alarm costs work.
 
 pub mod allow;
 pub mod gate;
@@ -17,17 +17,17 @@ use std::ops::Range;
 use rule::Level;
 use serde_json::Value;
 
-/// Finds what is certainly or probably a credential: where it stands, and the name of its shape. Those of two shapes may overlap.
+/// Finds certain and probable credentials with the names of their shapes; matches may overlap.
 pub fn find(text: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     search::find(text, Level::Likely)
 }
 
-/// Finds also what may be one by the word that stands before it, such as a password: for what is worth less than a secret.
+/// Also finds suspected ones, by a preceding word such as password, for text without much value.
 pub fn find_eagerly(text: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     search::find(text, Level::Eager)
 }
 
-/// Returns a text of people's with the credentials in it taken out.
+/// Redacts the credentials in a text.
 pub fn without(text: &str) -> Cow<'_, str> {
     let found = apart(find(text.as_bytes()));
     if found.is_empty() {
@@ -36,7 +36,7 @@ pub fn without(text: &str) -> Cow<'_, str> {
     let mut clean = String::new();
     let mut from = 0;
     for (at, name) in found {
-        // Shapes are bytes of ASCII, but for what may stand in a password.
+        // Shapes are ASCII, except possibly in a password.
         let start = floor(text, at.start);
         clean.push_str(&text[from..start.max(from)]);
         clean.push_str("[redacted:");
@@ -48,7 +48,7 @@ pub fn without(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Returns an answer with the credentials in its texts taken out.
+/// Redacts the credentials in the texts of an answer.
 pub fn without_any(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(without(&text).into_owned()),
@@ -58,7 +58,7 @@ pub fn without_any(value: Value) -> Value {
     }
 }
 
-/// Puts what was found in order, without overlap: of two that overlap nothing is left.
+/// Sorts matches and removes overlaps.
 pub fn apart(mut found: Vec<(Range<usize>, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
     let mut apart: Vec<(Range<usize>, &'static str)> = Vec::new();

@@ -1,7 +1,7 @@
-//! Strict reading of JSON that people wrote: what two readers could understand differently is refused.
+//! Strict parsing of JSON that refuses ambiguous input.
 //!
-//! Beyond RFC 8259 that is: duplicate keys, lone surrogates, invalid UTF-8, numbers that are not
-//! finite, and integers beyond ±(2^53−1). A number is an integer by its value, not by its spelling,
+//! In addition to RFC 8259, refuses duplicate keys, lone surrogates, invalid UTF-8, infinite
+//! numbers, and integers beyond ±(2^53−1). A number's value decides whether it is an integer,
 //! because canonical JSON (RFC 8785) does not keep the spelling: `1e20` is refused as well.
 
 pub mod changes;
@@ -21,24 +21,25 @@ pub use decimal::compare;
 pub(crate) use locate::locate;
 pub use look::{Found, look};
 
-/// The largest integer that every reader of JSON holds exactly.
+/// The largest integer that all JSON readers represent exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// The most arrays and objects in one another, with which `serde_json` reads a value.
+/// The maximum nesting depth, as in `serde_json`.
 const MAX_DEPTH: usize = 127;
 
-/// The longest key that a path shows whole, in bytes; so a path stays short whatever it leads to.
+/// The maximum length of a key in a path, in bytes.
 const MAX_SHOWN_KEY: usize = 1024;
 
-/// The weight that a document may have whatever its size; see [`most_weight`].
+/// The weight allowed for any document; see [`most_weight`].
 const BASE_WEIGHT: usize = 128 << 20;
 
-/// The weight that it may have for each of its bytes.
+/// The additional weight for each byte.
 const WEIGHT_PER_BYTE: usize = 8;
 
-/// What a value weighs, an array or object that is not empty besides, and a key and a string besides their bytes.
+/// The weight of a value, the additional weight of a non-empty array or object, and of a key and
+/// string besides its bytes.
 ///
-/// It is about what they take in memory.
+/// Approximately their size in memory.
 mod weight {
     pub(super) const VALUE: usize = 32;
     pub(super) const ARRAY: usize = 96;
@@ -47,25 +48,26 @@ mod weight {
     pub(super) const STRING: usize = 32;
 }
 
-/// The most that a document of so many bytes may weigh: two bytes can be an empty value, and eight an object with something in it.
+/// Returns the maximum weight of a document: two bytes can be an empty value, and eight a non-empty
+/// object.
 ///
-/// So what is read takes memory in proportion to its bytes, but for a constant, and small documents may hold what they like.
+/// So memory is proportional to size plus a constant, and small documents are not restricted.
 fn most_weight(bytes: usize) -> usize {
     BASE_WEIGHT + WEIGHT_PER_BYTE * bytes
 }
 
-/// Where a value stands in a JSON document, as people write it: `items[3].needs["odd key"].from`.
+/// The path of a value: `items[3].needs["odd key"].from`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JsonPath(String);
 
 impl JsonPath {
-    /// The whole document: the empty path.
+    /// Returns the empty path, for the whole document.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// The member `key` of the object here; bare when it is a plain ASCII identifier, and cut when it
-    /// is longer than any name.
+    /// Returns the path of a member; bare if the key is a plain ASCII identifier, and truncated if
+    /// long.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         if key.len() > MAX_SHOWN_KEY {
@@ -89,7 +91,7 @@ impl JsonPath {
         Self(path)
     }
 
-    /// The element `index` of the array here.
+    /// Returns the path of an element.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         let mut path = self.0.clone();
@@ -104,17 +106,17 @@ impl fmt::Display for JsonPath {
     }
 }
 
-/// Returns the bytes of a file that a person wrote without the mark of byte order that some editors put first.
+/// Strips a byte order mark.
 pub fn unmarked(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Returns true if a text begins with the mark of byte order of UTF-16.
+/// Returns true if a text begins with a UTF-16 byte order mark.
 pub fn is_utf16(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
 }
 
-/// Reads one JSON document and refuses all that is ambiguous.
+/// Parses a document and refuses ambiguities.
 pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
     match read(bytes, &mut problems) {
@@ -123,7 +125,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
     }
 }
 
-/// Reads one JSON document to check its values against a schema: integers may have 64 bits.
+/// Parses a document for schema validation: integers may have 64 bits.
 #[cfg(feature = "full")]
 pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
@@ -133,24 +135,24 @@ pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     }
 }
 
-/// Reads one JSON document as any reader does, without a word against what is ambiguous; only its weight is bounded.
+/// Parses a document without refusing ambiguities; limits its weight.
 ///
-/// For what others define, and for what is held against its canonical form afterwards.
+/// For foreign formats, and for data that is then compared with its canonical form.
 pub fn lenient(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let state = State::new(Reading::Lenient, most_weight(bytes.len()), Problems::default());
     state.read(bytes)
 }
 
-/// Reads one JSON document as far as it goes, so that its meaning can be checked as well.
+/// Parses a document as far as possible, for further validation.
 ///
-/// `None` comes with a problem. A value that comes with problems holds the first of duplicate keys
-/// and `null` for an unsafe number. The depth is bounded by `serde_json`'s limit of 128, so neither
-/// reading nor dropping can exhaust the stack; what is read weighs at most 128 MiB and 8 times its size.
+/// `None` comes with a problem. A value with problems has the first of duplicate keys, and `null`
+/// for an unsafe number. The depth limit of `serde_json` is 128, so the stack is safe; the weight
+/// is limited to 128 MiB and 8 times the size.
 pub fn read(bytes: &[u8], problems: &mut Problems) -> Option<Value> {
     read_within(bytes, (most_weight(bytes.len()), MAX_SAFE_INTEGER), problems)
 }
 
-/// Reads a document that weighs at most `most`, with integers of at most this magnitude.
+/// Parses a document up to a weight, with a maximum magnitude of integers.
 fn read_within(bytes: &[u8], (most, most_integer): (usize, u64), problems: &mut Problems) -> Option<Value> {
     let state = State { most_integer, ..State::new(Reading::Strict, most, std::mem::take(problems)) };
     let outcome = state.read(bytes);
@@ -174,27 +176,27 @@ fn read_within(bytes: &[u8], (most, most_integer): (usize, u64), problems: &mut 
     }
 }
 
-/// Returns whether a number's value is one that every reader holds: from 2^53 on, every float is an integer.
+/// Returns true if all readers represent a number exactly: from 2^53 on, every float is an integer.
 fn is_safe_float(value: f64) -> bool {
     value.abs() < 9_007_199_254_740_992.0
 }
 
-/// Where the reader is, and what it met; a failed read leaves the steps at the place of the failure.
+/// The parser's path and problems; after a failure, the path of the failure.
 struct State {
     reading: Reading,
-    /// The largest magnitude of an integer that is no problem.
+    /// The maximum magnitude of an integer.
     most_integer: u64,
     steps: RefCell<Vec<Step>>,
     problems: RefCell<Problems>,
-    /// What the rest may weigh; none once there was too much.
+    /// The remaining weight; `None` after exceeding it.
     weight_left: Cell<Option<usize>>,
 }
 
-/// Whether what is ambiguous is a problem.
+/// Whether ambiguities are problems.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Strict,
-    /// Of duplicate keys the last counts, and numbers are taken as they are.
+    /// Otherwise the last of duplicate keys counts, and numbers are not checked.
     Lenient,
 }
 
@@ -223,7 +225,7 @@ impl State {
         })
     }
 
-    /// Takes in something of that weight, or fails.
+    /// Adds weight, or fails.
     fn weigh<E: serde::de::Error>(&self, weight: usize) -> Result<(), E> {
         let left = self.weight_left.get().and_then(|left| left.checked_sub(weight));
         self.weight_left.set(left);
@@ -242,7 +244,7 @@ impl State {
         self.steps.borrow_mut().pop();
     }
 
-    /// Keeps a number whose value is safe; reports any other.
+    /// Keeps a safe number; reports others.
     fn safe(&self, magnitude_is_safe: bool, text: &dyn fmt::Display, number: Value) -> Value {
         if magnitude_is_safe || self.reading == Reading::Lenient {
             return number;

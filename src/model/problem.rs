@@ -18,7 +18,7 @@ const MAX_SAID: usize = 2048;
 pub struct Problem {
     /// The stable code.
     pub code: Code,
-    /// The JSON path of the offending value (`items[3].needs.patch.from`); empty for the whole file.
+    /// The JSON path of the value (`items[3].needs.patch.from`); empty for the whole file.
     pub path: String,
     /// The item's id.
     #[serde(skip_serializing_if = "Option::is_none")]

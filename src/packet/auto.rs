@@ -1,4 +1,4 @@
-//! Writes a packet from the facts of a run, or of a thread.
+//! Writes a packet from the facts of a run or thread.
 
 pub mod thread;
 
@@ -10,22 +10,22 @@ use crate::model::quote::quoted as shell;
 use crate::model::time::Moment;
 use crate::run::{VerifiedRun, View};
 
-/// How many items are named in a list; the others are counted.
+/// The maximum number of named items in a list; the others are counted.
 const NAMED: usize = 100;
 
-/// The longest reason that is repeated, in characters.
+/// The maximum length of a quoted reason, in characters.
 const LONGEST_REASON: usize = 200;
 
-/// What the repository adds to what the run says.
+/// Facts from the repository.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// The commit of `HEAD`, if there is one.
     pub head: Option<Oid>,
-    /// Whether the commit that the work began at is here.
+    /// Whether the work's base commit is here.
     pub base_is_here: bool,
-    /// How many commits `HEAD` is past it, if it is at all.
+    /// The number of commits that `HEAD` is ahead of the base, if it is.
     pub past_base: Option<u64>,
-    /// Names of documents that stand on the run.
+    /// The names of the run's documents.
     pub documents: Vec<String>,
 }
 
@@ -53,17 +53,17 @@ pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
     }
 }
 
-/// Returns whether an item is done and its check, if there was one, passed or was one of several votes: what is red waits for somebody.
+/// Returns true if an item is done and not red, or is a vote.
 fn is_green(view: &View, at: usize) -> bool {
     view.state.items[at].phase == Phase::Done && !view.state.is_red(at) && !view.state.is_superseded(at)
 }
 
-/// Returns what is said of where an item stands.
+/// Formats the status of an item.
 fn standing(view: &View, at: usize) -> &'static str {
     if view.state.items[at].red { "done and red" } else { view.state.status(at) }
 }
 
-/// Returns the commits that a packet names: where the work began, if that is here, and where `HEAD` is.
+/// Returns the commits for a packet: the base, if here, and `HEAD`.
 fn commits(base: Option<Oid>, around: &Surroundings) -> Vec<String> {
     let mut commits: Vec<String> =
         base.filter(|_| around.base_is_here).map(|base| base.to_string()).into_iter().collect();
@@ -71,7 +71,7 @@ fn commits(base: Option<Oid>, around: &Surroundings) -> Vec<String> {
     commits
 }
 
-/// Returns what it means that `HEAD` has moved on, if it has.
+/// Formats a note if `HEAD` has moved on.
 fn past_base(around: &Surroundings, base: &str) -> Option<String> {
     let past = around.past_base.filter(|past| *past > 0)?;
     let s = if past == 1 { "" } else { "s" };
@@ -95,7 +95,7 @@ fn or_none(entries: Vec<String>) -> Vec<String> {
     if entries.is_empty() { vec!["none".into()] } else { entries }
 }
 
-/// Returns whether an item counts and is not good, or not yet.
+/// Returns true if an item counts and is not good yet.
 fn is_open(view: &View, at: usize) -> bool {
     !is_green(view, at) && !view.state.is_superseded(at)
 }
@@ -120,11 +120,11 @@ fn entry(view: &View, at: usize) -> String {
         None => None,
     };
     let said = why.map_or_else(|| said.clone(), |why| format!("{said}: {why}"));
-    // A reason may repeat what a worker said; it is not handed on if it reads like an order.
+    // A reason may quote a worker; it is omitted if it reads like an instruction.
     if is_suspect(&said) { format!("item {} of the plan is {}", at + 1, standing(view, at)) } else { said }
 }
 
-/// Returns the one command that brings the run on.
+/// Returns the command that continues the run.
 fn next_action(view: &View) -> String {
     let run = shell(view.run.as_str());
     let state = &view.state;
@@ -172,7 +172,7 @@ fn risks(view: &View, around: &Surroundings) -> Vec<String> {
     risks
 }
 
-/// Returns what tells this state of the run from every other.
+/// Returns an identifier of this state of the run.
 fn state_mark(view: &View) -> String {
     view.links.last().map(|link| link.hash.short()).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! What the rules go by, in plain files: one entry a line below the heading of its `[section]`; a line that begins with `#` is a
-//! comment. Each file is read once.
+//! Data of the rules in plain files: one entry a line below a `[section]` heading; `#` starts a
+//! comment. Each file is parsed once.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,22 +8,22 @@ use std::sync::LazyLock;
 pub(super) static WORDS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/words.txt")));
 /// Phrases, and words that only one place asks for.
 pub(super) static PHRASES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/phrases.txt")));
-/// What names something by its form: patterns.
+/// Patterns of names by form.
 pub(super) static NAMES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/names.txt")));
-/// What credentials look like: names with patterns.
+/// Patterns of credentials, with names.
 pub(super) static CREDENTIALS: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/credentials.txt")));
-/// What no packet may ask: patterns, and what stands for parts of them.
+/// Patterns of forbidden requests, and placeholders for their parts.
 pub(super) static UNTRUSTED_PATTERNS: LazyLock<Data> =
     LazyLock::new(|| Data::read(include_str!("data/untrusted-patterns.txt")));
-/// Orders in plain English, by kind: verbs, and what they are about.
+/// Orders in plain English, by kind: verbs and objects.
 pub(super) static UNTRUSTED_ORDERS: LazyLock<Data> =
     LazyLock::new(|| Data::read(include_str!("data/untrusted-orders.txt")));
-/// What spares a passage that one of those patterns finds.
+/// Exceptions to those patterns.
 pub(super) static UNTRUSTED_WORDS: LazyLock<Data> =
     LazyLock::new(|| Data::read(include_str!("data/untrusted-words.txt")));
-/// How people call the fields of a packet in notes.
+/// Names of the fields in notes.
 pub(super) static NOTES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/notes.txt")));
-/// Letters, each with the code points of what looks like it.
+/// Letters with their look-alikes.
 pub(super) static LOOK_ALIKES: LazyLock<Data> = LazyLock::new(|| Data::read(include_str!("data/look-alikes.txt")));
 
 /// The entries of a file, by section, in their order.
@@ -44,12 +44,12 @@ impl Data {
         Self { sections }
     }
 
-    /// Returns the entries of a section. The files are part of the program, so one that is asked for is there.
+    /// Returns the entries of a section. The files are part of the program, so the section exists.
     pub(super) fn section(&self, name: &str) -> &[&'static str] {
         self.sections.get(name).expect("the file has the section")
     }
 
-    /// Returns the entries of a section whose first word is set apart from what follows.
+    /// Returns the entries of a section, split after the first word.
     pub(super) fn pairs(&self, name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.section(name)
             .iter()

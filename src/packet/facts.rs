@@ -1,4 +1,5 @@
-//! The row `facts`: is what the packet says of commits, runs, items and documents so? The only part that looks at a repository.
+//! The row `facts`: are the packet's claims about commits, runs, items and documents true? Only
+//! this part reads a repository.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +19,22 @@ use super::quote::quoted;
 use super::schema::listed;
 use super::{Row, no_facts};
 
-/// How many commits are looked up.
+/// The maximum number of commits to look up.
 const MOST_COMMITS: usize = 32;
 
-/// How many false facts are shown.
+/// The maximum number of displayed false facts.
 const SHOWN: usize = 6;
 
-/// What comes of facts about a run that is not here.
+/// The treatment of facts about a missing run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Absent {
-    /// They do not hold: the packet is for a reader who has the run.
+    /// They fail: the packet is for a reader with the run.
     Fails,
-    /// They stay open: the packet came with a thread, which travels without the runs that it speaks of.
+    /// They stay open: the packet came with a thread, which is shared without its runs.
     Open,
 }
 
-/// What was found out, piece by piece.
+/// The results so far.
 #[derive(Default)]
 struct Found {
     holds: Vec<String>,
@@ -41,7 +42,7 @@ struct Found {
     open: Vec<String>,
 }
 
-/// Looks up what a packet claims, of runs that pass the gate and no others. Nothing is fetched, and nothing is guessed from prose.
+/// Looks up a packet's claims in verified runs. Fetches nothing, and does not interpret prose.
 pub fn look_up(claims: &Claims, gate: Option<&Gate<'_>>, absent: Absent) -> Row {
     if claims.is_empty() {
         return no_facts();
@@ -77,7 +78,8 @@ fn look_up_commits(store: &Store, commits: &[String], found: &mut Found) -> Resu
     let is_id = |text: &str| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     let mut here: Vec<Oid> = Vec::new();
     for named in commits {
-        // Only ids: a revision like `HEAD~2` means something else every day, and an option nothing good.
+        // Only ids, because a revision like `HEAD~2` changes its meaning, and an option is
+        // dangerous.
         if !is_id(named) {
             found.fails.push(format!("{} is no commit id", quoted(named)));
             continue;
@@ -97,7 +99,7 @@ fn look_up_commits(store: &Store, commits: &[String], found: &mut Found) -> Resu
     distance(store, &here, found)
 }
 
-/// Returns the commit of an id or the beginning of one.
+/// Resolves an id or its prefix to a commit.
 fn commit(store: &Store, id: &str) -> Result<Option<Oid>, program::Error> {
     let revision = format!("{id}^{{commit}}");
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1").args(["rev-parse", "--verify", "--quiet", &revision]);
@@ -106,11 +108,12 @@ fn commit(store: &Store, id: &str) -> Result<Option<Oid>, program::Error> {
         Err(program::Error::Failed { .. }) => None,
         Err(other) => return Err(other),
     };
-    // A branch may be called like the beginning of an id; and a full id is taken for granted before it is looked for.
+    // A branch may have the name of an abbreviated id, and git accepts a full id unchecked.
     Ok(oid.filter(|oid| oid.to_string().starts_with(&id.to_ascii_lowercase()) && store.contains(*oid)))
 }
 
-/// Says how far `HEAD` has moved since the nearest of the commits, and which of them are not behind it.
+/// Formats how far `HEAD` has moved since the nearest commit, and which commits are not its
+/// ancestors.
 fn distance(store: &Store, commits: &[Oid], found: &mut Found) -> Result<(), work_tree::Error> {
     let Some((head, _)) = work_tree::head(store)? else { return Ok(()) };
     let mut nearest: Option<(u64, Oid)> = None;
@@ -167,15 +170,15 @@ fn look_up_run(gate: &Gate<'_>, claims: &Claims, absent: Absent, found: &mut Fou
     }
 }
 
-/// Why a run is no source of facts.
+/// The reason why a run provides no facts.
 enum Unusable {
-    /// It is not here.
+    /// It is missing.
     Absent,
-    /// What is here under its name proves nothing.
+    /// The data under its name proves nothing.
     Said(String),
 }
 
-/// Takes a run through the gate, with what its reader should know: ours, else the fetched one, if there is but one.
+/// Verifies a run, with notes for its reader: ours, else the only fetched one.
 fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(VerifiedRun, Vec<String>), Unusable> {
     let said = |error: &dyn std::error::Error| Unusable::Said(error.to_string());
     let reference = find(gate.store, run).map_err(|error| said(&error))?;
@@ -193,14 +196,15 @@ fn vetted(gate: &Gate<'_>, run: &RunId) -> Result<(VerifiedRun, Vec<String>), Un
     Ok((view, admitted.cautions.clone()))
 }
 
-/// Finds the ref of a run: our own, else the fetched one that holds all the others; all of them, where none does.
+/// Finds the ref of a run: our own, else the fetched one that includes all others, else all of
+/// them.
 fn find(store: &Store, run: &RunId) -> Result<Vec<String>, refs::Error> {
     let own = format::run_ref(run);
     if refs::read(store, &own)?.is_some() {
         return Ok(vec![own]);
     }
     let fetched = refs::fetched_at(store, &Place::of_run(run))?;
-    // One remote may have more of the same chain than another.
+    // One remote may have more entries of the same chain.
     let furthest = fetched.iter().find(|(_, new)| fetched.iter().all(|(_, old)| history::goes_on(store, *old, *new)));
     Ok(match furthest {
         Some((name, _)) => vec![name.clone()],

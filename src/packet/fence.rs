@@ -1,6 +1,6 @@
-//! Fenced code blocks in the texts of a packet, as `CommonMark` has them: what a packet quotes and does not say itself.
+//! Fenced code blocks in texts, as in `CommonMark`: quotations of the packet.
 //!
-//! Every text is a document of its own, so that a fence reaches no other field.
+//! Every text is a separate document, so that a fence does not extend to other fields.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,25 +9,25 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::model::packet::{Fault, Packet};
 
-/// How many lists and quotations may stand in each other. What a parser does for a line, it does for each that the line may go on.
+/// The maximum nesting of lists and quotations: the parser's work for a line grows with it.
 pub(super) const MOST_DEEP: usize = 100;
 
-/// One block.
+/// A block.
 struct Block {
-    /// All of it, with its fences.
+    /// The range with its fences.
     whole: Range<usize>,
-    /// The opening fence, with what stands behind it.
+    /// The opening fence with its info string.
     first: Range<usize>,
-    /// What stands between the fences, piece by piece: what a list or a quotation puts before a line is no part of it.
+    /// The content in pieces, without prefixes of lists and quotations.
     content: Vec<Range<usize>>,
-    /// Whether a fence ends it, and not the end of what it stands in, and no reader sees that fence elsewhere.
+    /// Whether a closing fence ends it, unambiguously for every reader.
     closed: bool,
 }
 
-/// Returns the text in which what is between fences is room, and how many blocks that were.
+/// Replaces the content of fences by spaces; also returns the number of blocks.
 ///
-/// The word behind an opening fence stays, with a colon before it. A block that no fence ends stays as it is: of that, nobody can
-/// say where the quotation was meant to end.
+/// Keeps the info string, with a colon before it. An unclosed block is kept, because its intended
+/// end is unknown.
 pub(super) fn unquoted(text: &str) -> (Cow<'_, str>, usize) {
     let closed: Vec<Block> = blocks(text).into_iter().filter(|block| block.closed).collect();
     if closed.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn unquoted(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(String::from_utf8(bytes).expect("whole characters were blanked out")), closed.len())
 }
 
-/// Returns the text as if its fences were not there, with all that they hold.
+/// Returns the text without its fenced blocks.
 pub(super) fn opened(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for block in blocks(text) {
@@ -58,9 +58,9 @@ pub(super) fn opened(text: &str) -> String {
     String::from_utf8(bytes).expect("whole characters were blanked out")
 }
 
-/// Returns the packet without what stands in fences, which counts for nothing; a field that says nothing else is missing.
+/// Returns the packet without fenced content; a field with nothing else is missing.
 ///
-/// Entries keep their places; one that says nothing else is empty.
+/// Entries keep their positions; one with nothing else is empty.
 pub(super) fn own_words(packet: &Packet) -> Packet {
     let mut own = packet.clone();
     let Packet { objective, next_action, completed, unresolved, assumptions, risks, faults, .. } = &mut own;
@@ -89,7 +89,7 @@ fn only_quoted(field: &str) -> Fault {
     Fault { field: field.into(), what: "is missing outside of code fences".into() }
 }
 
-/// Returns what a text says outside of fences; nothing where that is room alone.
+/// Returns the text outside fences, or `None` if only spaces remain.
 fn outside(text: &str) -> String {
     let blocks = blocks(text);
     if blocks.is_empty() {
@@ -98,17 +98,17 @@ fn outside(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     blocks.iter().for_each(|block| blank(&mut bytes, block.whole.clone()));
     let outside = String::from_utf8(bytes).expect("whole characters were blanked out");
-    // The signs and numbers of the list or the quotation that a fence stands in say nothing.
+    // Ignores the markers of an enclosing list or quotation.
     if outside.contains(char::is_alphabetic) { outside } else { String::new() }
 }
 
-/// Makes room of all but the ends of lines.
+/// Replaces everything except line ends by spaces.
 fn blank(bytes: &mut [u8], range: Range<usize>) {
     bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
 }
 
 fn blocks(text: &str) -> Vec<Block> {
-    // Nothing else opens one.
+    // Nothing else opens a block.
     if !text.contains("```") && !text.contains("~~~") {
         return Vec::new();
     }
@@ -118,7 +118,7 @@ fn blocks(text: &str) -> Vec<Block> {
     }
     let (lines, joined) = (with_ends(text, b'\n'), with_ends(text, b' '));
     let mut blocks = parsed(&lines);
-    // Whoever sees one more fence, or one less, takes what follows for the opposite.
+    // A reader that sees one more or fewer fences would take the following text for the opposite.
     let places = |blocks: &[Block]| blocks.iter().map(|block| block.whole.clone()).collect::<Vec<_>>();
     let is_read_otherwise = || lines != joined && places(&parsed(&joined)) != places(&blocks);
     if blocks.iter().any(|block| holds_fence(&lines, block)) || is_read_otherwise() {
@@ -127,7 +127,8 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Returns how many lists and quotations stand in each other at most: no line opens one but behind what those take that it is in.
+/// Returns the maximum nesting of lists and quotations: an inner one is indented further than its
+/// parents.
 pub(super) fn depth(text: &str) -> usize {
     text.split(['\n', '\r']).fold(0, |deepest, line| {
         let (mut rest, mut marks, mut columns) = (line, 0, 0);
@@ -138,12 +139,12 @@ pub(super) fn depth(text: &str) -> usize {
             let Some(after) = behind_mark(behind) else { break };
             (rest, marks) = (after, marks + 1);
         }
-        // An entry of a list takes two columns or more of each line.
+        // A list entry indents each line by at least two columns.
         if marks == 0 { deepest } else { deepest.max(marks + deepest.min(columns / 2)) }
     })
 }
 
-/// Returns what follows the sign of a quotation or of an entry of a list, and the space that is part of it.
+/// Returns the text after the marker of a quotation or list entry, with its space.
 fn behind_mark(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix('>') {
         return Some(rest.strip_prefix(' ').unwrap_or(rest));
@@ -154,8 +155,8 @@ fn behind_mark(line: &str) -> Option<&str> {
     Some(rest.strip_prefix(' ').unwrap_or(rest))
 }
 
-/// Returns the text, each character in its place, with what the parser does not take as `CommonMark` does written as it takes it: a
-/// lone carriage return, which ends a line, and tabs at the end of one, which are room.
+/// Returns the text at the same positions, with what the parser handles differently from
+/// `CommonMark` rewritten: a lone carriage return, which ends a line, and trailing tabs.
 fn with_ends(text: &str, lone: u8) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut is_end = true;
@@ -193,7 +194,8 @@ fn parsed(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Returns whether anything but room and the signs of a quotation follows what a block holds: only its closing fence can.
+/// Returns true if anything except spaces and quotation markers follows a block's content: only its
+/// closing fence can.
 fn is_closed(text: &str, block: &Block) -> bool {
     let first = &block.first;
     let from = block.content.last().map_or(first.end, |piece| piece.end.max(first.end));
@@ -201,14 +203,14 @@ fn is_closed(text: &str, block: &Block) -> bool {
     text[from..block.whole.end].chars().any(|c| Some(c) == sign)
 }
 
-/// Returns whether a line of what a block holds is a fence as the closing one is, however far it is indented.
+/// Returns true if a line of the content looks like a closing fence, at any indentation.
 fn holds_fence(text: &str, block: &Block) -> bool {
     let (sign, length) = fence(&text[block.first.clone()]);
     let content: String = block.content.iter().map(|piece| &text[piece.clone()]).collect();
     content.lines().map(str::trim).any(|line| fence(line) == (sign, line.len()) && line.len() >= length)
 }
 
-/// Returns the sign of a fence, and how often it stands there.
+/// Returns the character and length of a fence.
 fn fence(line: &str) -> (Option<char>, usize) {
     let line = line.trim_start();
     let sign = line.chars().next();

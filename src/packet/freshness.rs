@@ -10,10 +10,10 @@ use crate::model::time::Moment;
 use super::quote::quoted;
 use super::{Row, Terms};
 
-/// How far the writer's clock may be ahead of ours.
+/// The tolerated clock difference of a writer ahead of us.
 const AHEAD: u64 = 5 * 60;
 
-/// Checks the moment a packet was written at.
+/// Checks the time of a packet.
 pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
     let limit = terms.max_age.exact();
     let failed = |detail: String| Row::new("freshness", false, detail);
@@ -27,7 +27,7 @@ pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
     let age = terms.now.millis().saturating_sub(moment.millis());
     let seconds = Age::seconds(age.unsigned_abs() / 1000);
     if age < 0 {
-        // Up to the millisecond, so that no part of a sixth minute is let through.
+        // To the millisecond, so that nothing of a sixth minute is accepted.
         if age.unsigned_abs() > AHEAD * 1000 {
             return failed(format!("updated_at is {seconds} in the future (more than 5 min ahead)"));
         }
@@ -42,7 +42,7 @@ pub(super) fn row(updated_at: Option<&str>, terms: &Terms) -> Row {
     Row::new("freshness", true, format!("updated {seconds} ago (within {limit} limit)"))
 }
 
-/// Reads an RFC 3339 time with a zone.
+/// Parses an RFC 3339 time with a zone.
 pub(super) fn parse(text: &str) -> Result<Moment, &'static str> {
     static FORM: OnceLock<Regex> = OnceLock::new();
     let form = FORM.get_or_init(|| {

@@ -1,7 +1,8 @@
-//! Checks a packet before anyone resumes from it, and writes packets that pass. Pure but for the facts.
+//! Checks a packet before it is resumed from, and writes packets that pass. Pure except for the
+//! facts.
 //!
-//! The rules, each with its id, stand in `docs/reference/packet.md`. What a packet says is data: it
-//! is quoted where it matters, with nothing in it that steers a terminal, and never followed.
+//! `docs/reference/packet.md` describes the rules. The content of a packet is data: it is quoted
+//! safely and never followed.
 
 pub mod auto;
 pub mod facts;
@@ -30,7 +31,7 @@ use crate::model::packet::{Age, Packet, Unclean, Unusable};
 use crate::model::printable::written_out;
 use crate::model::time::Moment;
 
-/// Every rule that a finding can name: its id and what it is called.
+/// All rules: id and name.
 pub const RULES: &[(&str, &str)] = &[
     ("R1", "vague-verb"),
     ("R2", "generic-object"),
@@ -54,41 +55,41 @@ pub const RULES: &[(&str, &str)] = &[
     ("U8", "obey-other-content"),
 ];
 
-/// What the check goes by.
+/// The parameters of a check.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// The present moment.
+    /// The present time.
     pub now: Moment,
-    /// The oldest a packet may be.
+    /// The maximum age of a packet.
     pub max_age: Age,
-    /// The task that is being resumed, if the reader says which.
+    /// The task to resume, if given.
     pub objective: Option<String>,
-    /// Resume tokens that are known to be used.
+    /// Known used resume tokens.
     pub consumed: BTreeSet<String>,
-    /// The thread that the packet belongs to, as people call it here, if it is one's.
+    /// The thread that the packet belongs to, if any.
     pub thread: Option<String>,
 }
 
 impl Terms {
-    /// Returns what is gone by where nobody says anything else: two days, any objective.
+    /// Returns the defaults: two days, any objective.
     pub fn new(now: Moment) -> Self {
         Self { now, max_age: Age::hours(48), objective: None, consumed: BTreeSet::new(), thread: None }
     }
 }
 
-/// How safe it is to resume.
+/// The classification of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Classification {
     /// Every check passes.
     Clean,
-    /// Somebody has to look first.
+    /// A person must look first.
     Operational,
     /// There is nothing to resume from.
     Critical,
 }
 
 impl Classification {
-    /// Returns the word that answers use.
+    /// Returns the word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",
@@ -97,7 +98,7 @@ impl Classification {
         }
     }
 
-    /// Returns how bad it is, unless it is clean.
+    /// Returns the classification unless clean.
     pub fn unclean(self) -> Option<Unclean> {
         match self {
             Self::Clean => None,
@@ -107,25 +108,25 @@ impl Classification {
     }
 }
 
-/// One thing that a check found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The id of the rule, one of [`RULES`].
     pub rule: &'static str,
-    /// The field it is about.
+    /// The field.
     pub field: String,
-    /// What is wrong, with the words that gave rise to it.
+    /// The problem, with a quotation.
     pub what: String,
 }
 
-/// What became of one check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It passes.
     Ok,
     /// It does not pass.
     Failed,
-    /// There is nothing it applies to.
+    /// Not applicable.
     NotApplicable,
 }
 
@@ -136,9 +137,9 @@ pub struct Row {
     pub name: &'static str,
     /// Whether the check passes.
     pub state: State,
-    /// What was seen; safe to print.
+    /// The details; safe to print.
     pub detail: String,
-    /// The rules that say so.
+    /// The failed rules.
     pub findings: Vec<Finding>,
 }
 
@@ -157,23 +158,24 @@ impl Row {
     }
 }
 
-/// What a check of a packet comes to. Every row is there, whatever the packet is.
+/// The report of a check; it always has every row.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How safe it is to resume.
+    /// The classification of a packet.
     pub classification: Classification,
     /// The checks, in their order.
     pub rows: Vec<Row>,
-    /// What to do before resuming.
+    /// Steps before resuming.
     pub recovery: Vec<String>,
-    /// Whom to tell.
+    /// Whom to inform.
     pub escalation: String,
 }
 
-/// Checks what was read; `facts` is what [`facts::look_up`] found for it.
+/// Checks a packet; `facts` is the result of [`facts::look_up`].
 ///
-/// What stands in fenced code blocks is quoted: it counts for nothing in the packet's favour. Any row that fails makes the packet operational; one that nothing can be resumed from is critical. Neither is softened by
-/// what the other rows say.
+/// Fenced code blocks are quotations and count for nothing in the packet's favour. A failed row
+/// makes the packet operational; a packet that cannot be resumed from is critical, whatever the
+/// other rows.
 pub fn check(read: &Result<Packet, Unusable>, facts: Row, terms: &Terms) -> Report {
     let read = read.as_ref().map(|packet| (packet, fence::own_words(packet)));
     let rows = match &read {
@@ -201,12 +203,12 @@ pub fn check(read: &Result<Packet, Unusable>, facts: Row, terms: &Terms) -> Repo
     Report { classification, rows, recovery, escalation }
 }
 
-/// Returns the row of a check of facts that does not apply.
+/// Returns the row for facts that do not apply.
 pub fn no_facts() -> Row {
     Row::not_applicable("facts", "n/a (the packet names no commits, run, items or documents)")
 }
 
-/// Returns what a rule is called.
+/// Returns the name of a rule.
 pub fn rule_name(id: &str) -> &'static str {
     RULES.iter().find(|(known, _)| *known == id).map_or("", |(_, name)| name)
 }

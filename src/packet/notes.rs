@@ -1,6 +1,7 @@
-//! Reads a packet in the forms in which people post one: JSON, YAML, and Markdown notes, under the names that they use.
+//! Parses packets in common forms: JSON, YAML and Markdown notes, with common names.
 //!
-//! A form only decides where the fields stand. Whatever else a note says is looked through all the same: no byte of it is left out.
+//! The form only determines where the fields are. The rest of a note is checked too, to the last
+//! byte.
 
 mod fields;
 mod markdown;
@@ -21,10 +22,10 @@ use crate::model::packet::{
 };
 use crate::model::problems::Problems;
 
-/// How many of its fields an object in a fenced block must name to be the packet.
+/// The number of fields that an object in a fenced block must have to be the packet.
 const TELLING: usize = 3;
 
-/// Reads a packet from bytes.
+/// Parses a packet from bytes.
 pub fn read(bytes: &[u8]) -> Result<Packet, Unusable> {
     if bytes.len() > MAX_BYTES {
         return Err(Unusable::too_large());
@@ -52,7 +53,7 @@ fn unusable(bytes: &[u8], why: &str) -> Unusable {
     Unusable { why: why.into(), passages: vec![Passage::new("the packet", text)] }
 }
 
-/// Reads a packet from an object; `passages` is all that is looked through.
+/// Parses a packet from an object; `passages` are all texts to check.
 fn of_object(
     form: Form,
     map: &Map<String, Value>,
@@ -76,7 +77,7 @@ fn of_sayings(form: Form, said: &[Said], passages: Vec<Passage>) -> Result<Packe
     }
 }
 
-/// Reads a packet from text that is no JSON.
+/// Parses a packet from text other than JSON.
 fn of_note(text: &str) -> Result<Packet, Unusable> {
     let front = front_matter(text);
     let whole = front.clone().map_or(0..text.len(), |front| if front.behind_is_empty { front.yaml } else { 0..0 });
@@ -100,7 +101,7 @@ fn of_note(text: &str) -> Result<Packet, Unusable> {
     Note::read(text, front).and_then(Note::packet)
 }
 
-/// Returns whether the first line that says anything is a key of YAML, and no line is a heading that names a field.
+/// Returns true if the first line with content is a YAML key, and no line is a heading of a field.
 fn looks_like_yaml(text: &str) -> bool {
     let (parts, _) = markdown::split(text, 0);
     let mut lines =
@@ -128,12 +129,12 @@ fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// The YAML between two lines of hyphens that a note begins with.
+/// YAML front matter between two lines of hyphens.
 #[derive(Clone, Debug)]
 struct Front {
     yaml: Range<usize>,
     behind: usize,
-    /// Whether nothing follows it: then it is the packet, and no front matter.
+    /// Whether nothing follows, so that it is the packet.
     behind_is_empty: bool,
 }
 
@@ -190,7 +191,7 @@ impl Note {
         }
     }
 
-    /// Takes the fields of the packet that stands in a fenced block; then the rest of the note says none.
+    /// Uses the packet in a fenced block; then the rest of the note has no fields.
     fn take_block(&mut self, text: &str, blocks: &[Block]) -> Result<Option<Range<usize>>, Unusable> {
         let mut found: Option<(Range<usize>, usize)> = None;
         for block in blocks.iter().filter(|block| matches!(block.language.as_str(), "" | "json" | "yaml" | "yml")) {
@@ -212,7 +213,8 @@ impl Note {
         Ok(found.map(|(whole, _)| whole))
     }
 
-    /// Takes what a part of the note says; of `packet`, the block that holds the packet, the words were taken already.
+    /// Reads a part of the note; the texts of `packet`, the block with the packet, are already
+    /// read.
     fn take_part(&mut self, text: &str, part: &Part, packet: Option<&Range<usize>>) {
         let meaning = names::of_heading(&part.name).filter(|_| part.is_field());
         let mut shown = text[part.whole.clone()].to_owned();
@@ -234,7 +236,7 @@ impl Note {
         if packet.is_some() {
             return;
         }
-        // `## Objective: migrate the users` says it at once.
+        // `## Objective: migrate the users` has the text in the heading.
         let inline =
             name.split_once(':').filter(|(name, _)| names::of_heading(name) == meaning).map(|(_, text)| text.trim());
         let body = &text[part.body.clone()];
@@ -257,7 +259,7 @@ impl Note {
     }
 }
 
-/// Returns what a part says, as JSON would have it: a text, or a list of entries.
+/// Returns the content of a part as JSON: a text or a list.
 fn value_of(text: &str) -> Value {
     match markdown::body(text) {
         Body::Text(text) => {
@@ -277,10 +279,10 @@ fn value_of(text: &str) -> Value {
     }
 }
 
-/// The fields of a packet, and what is wrong with its JSON.
+/// The fields of a packet, and faults in its JSON.
 type Fields = (Map<String, Value>, Problems);
 
-/// Returns the packet that a block holds, if it holds one.
+/// Returns the packet in a block, if any.
 fn packet_in(text: &str, block: &Block) -> Result<Option<Fields>, String> {
     let is_packet = |map: &Map<String, Value>| fields_named(map) >= TELLING;
     let mut problems = Problems::default();

@@ -1,14 +1,14 @@
-//! Other people's words made safe to print.
+//! Safe quotations of foreign text.
 
 use crate::model::credential;
 use crate::model::printable::written_out;
 
-/// The longest quotation, in characters.
+/// The maximum length of a quotation, in characters.
 const LONGEST: usize = 120;
 
-/// Returns a text in quotation marks: cut, its credentials taken out, nothing in it that steers a terminal or hides.
+/// Quotes a text: truncated, printable, and without credentials.
 pub fn quoted(text: &str) -> String {
-    // Cut first, generously: looking for credentials in all of a long text would cost more than what is shown is worth.
+    // Truncated generously first, because searching a long text for credentials is expensive.
     let near: String = text.chars().take(4 * LONGEST).collect();
     let clean = credential::without(&near);
     let mut shown: String = clean.chars().take(LONGEST).collect();

@@ -1,4 +1,4 @@
-//! What to do about what was found.
+//! The steps that correct findings.
 
 use super::{Classification, Row, Terms, freshness, token};
 use crate::model::name::RunId;
@@ -6,12 +6,13 @@ use crate::model::packet::{Packet, marker};
 use crate::model::printable::written_out;
 use crate::model::quote::quoted as shell;
 
-/// Fields whose faults another step mends.
+/// Fields that other steps correct.
 const COVERED: [&str; 5] = ["objective", "unresolved", "next_action", "resume_token", "updated_at"];
 
-/// Returns the steps before anyone resumes, in order; none where nothing is to be done.
+/// Returns the steps before resuming, in order; empty if none is needed.
 ///
-/// The date comes last, behind all that it vouches for: one that is set before somebody has looked makes a stale packet look fresh.
+/// The date comes last, after everything it confirms: an early one would make a stale packet look
+/// fresh.
 pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec<String> {
     let fails = |name: &str| rows.iter().any(|row| row.name == name && row.fails());
     let Some(packet) = packet else { return without_packet(fails("untrusted_content"), terms) };
@@ -46,8 +47,7 @@ pub(super) fn steps(packet: Option<&Packet>, rows: &[Row], terms: &Terms) -> Vec
     }
     if fails("freshness") {
         steps.push(
-            "Only then, and last, set `updated_at`: whoever confirmed the state says with it that all of this was so at that moment."
-                .into(),
+            "Only then, and last, set `updated_at`: it states that everything was confirmed at that time.".into(),
         );
     }
     steps
@@ -66,8 +66,8 @@ fn without_packet(has_orders: bool, terms: &Terms) -> Vec<String> {
     steps
 }
 
-/// Returns the step that finds out what has changed since a packet was written, as commands; nothing that it says is a part of
-/// them but ids.
+/// Returns the step that shows changes since the packet was written, as commands that contain only
+/// ids from it.
 fn confirm(packet: &Packet, terms: &Terms) -> String {
     let mut commands = vec!["git status --short --branch".to_owned()];
     let is_id = |text: &&String| (4..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -93,7 +93,7 @@ fn confirm(packet: &Packet, terms: &Terms) -> String {
     )
 }
 
-/// Returns the step that completes a packet with what no other step does.
+/// Returns the step that completes the remaining fields.
 fn complete(packet: &Packet) -> Option<String> {
     let covered = |field: &str, what: &str| COVERED.contains(&field) && what.starts_with("is ");
     let mut fields: Vec<String> = Vec::new();
@@ -112,7 +112,7 @@ fn new_token(token: &str) -> String {
     format!("Generate a new plain `resume_token` continuity ID before proceeding, such as `{token}`.")
 }
 
-/// Returns whom to tell.
+/// Returns whom to inform.
 pub(super) fn escalation(classification: Classification, rows: &[Row]) -> String {
     let unsafe_text = rows.iter().any(|row| row.name == "untrusted_content" && row.fails());
     let mut text = match classification {

@@ -1,4 +1,4 @@
-//! A report as text for people and as JSON for programs.
+//! Formats a report as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ impl Report {
         })
     }
 
-    /// Returns the report as lines for people.
+    /// Formats the report as text.
     pub fn to_text(&self) -> String {
         let mut text = String::from("Check Summary:\n");
         for row in &self.rows {
@@ -43,12 +43,12 @@ impl Report {
         text
     }
 
-    /// Returns the row of a name.
+    /// Returns the row with a name.
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// Returns everything that the rules found.
+    /// Returns all findings.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.rows.iter().flat_map(|row| &row.findings)
     }

@@ -1,4 +1,4 @@
-//! The row `replay`: can one state the objective, the blocker and the next action from the packet alone?
+//! The row `replay`: does the packet alone tell the objective, the blocker and the next action?
 
 mod contradiction;
 mod objective;
@@ -9,12 +9,12 @@ use super::schema::listed;
 use super::{Finding, Row};
 use crate::model::packet::Packet;
 
-/// How many findings are shown; the others are counted.
+/// The maximum number of displayed findings; the others are counted.
 const SHOWN: usize = 5;
 
-/// Replays what a packet says in its own words, against the objective of the reader if there is one.
+/// Checks a packet without its quotations, and against the given objective.
 ///
-/// What it says to do is held against the rest with all that it quotes, which whoever resumes may take for a part of it.
+/// The next action is compared with the rest including quotations, which a reader may follow.
 pub(super) fn row(packet: &Packet, next_action: Option<&str>, objective: Option<&str>) -> Row {
     let mut findings = Vec::new();
     findings.extend(packet.objective.as_deref().and_then(vague::objective));
@@ -37,7 +37,7 @@ pub(super) fn row(packet: &Packet, next_action: Option<&str>, objective: Option<
     Row { findings, ..Row::new("replay", false, detail) }
 }
 
-/// Returns which of the three things cannot be stated.
+/// Returns which of the three things is missing.
 fn unconfirmed(packet: &Packet, findings: &[Finding]) -> Vec<&'static str> {
     let about = |field: &str| findings.iter().any(|finding| finding.field.split('[').next() == Some(field));
     let mut subjects = Vec::new();

@@ -1,11 +1,11 @@
-//! The row `schema`: are all fields there, of the right type, and not empty?
+//! The row `schema`: are all fields present, of the right type, and not empty?
 
 use super::Row;
 use super::quote::quoted;
 use crate::model::packet::{Form, Packet, Renamed};
 use crate::model::printable::written_out;
 
-/// How many faults, or unknown fields, are named one by one.
+/// The maximum number of named faults or unknown fields.
 const SHOWN: usize = 12;
 
 /// Checks the fields of a packet.
@@ -32,7 +32,7 @@ pub(super) fn row(packet: &Packet) -> Row {
     Row::new("schema", packet.faults.is_empty(), detail)
 }
 
-/// Returns the form that a packet was read from and the names that its fields have there; nothing of plain JSON.
+/// Formats the form of a note and its names for fields; empty for plain JSON.
 fn source(packet: &Packet) -> Option<String> {
     let names = packet.renamed.iter().map(|Renamed { field, from }| {
         let from: Vec<String> = from.iter().map(|name| quoted(name)).collect();
@@ -46,7 +46,7 @@ fn source(packet: &Packet) -> Option<String> {
     }
 }
 
-/// Joins what is shown of a number of things.
+/// Joins the displayed ones of several things.
 pub(super) fn listed(shown: &[String], all: usize, between: &str) -> String {
     let more = all.saturating_sub(shown.len());
     let shown = shown.join(between);

@@ -1,4 +1,4 @@
-//! The row `resume_token`: is it a plain continuity marker, and not used yet?
+//! The row `resume_token`: is it a plain continuity marker, and unused?
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,8 @@ use super::data::CREDENTIALS;
 use super::quote::quoted;
 use super::{Row, Terms};
 
-/// The shortest part behind a label that is taken for a secret if it mixes letters and digits.
+/// The minimum length of a part after a label that counts as a secret if it mixes letters and
+/// digits.
 const SHORTEST_SECRET: usize = 8;
 
 /// Checks the marker of a packet.
@@ -31,7 +32,7 @@ pub(super) fn row(packet: &Packet, terms: &Terms) -> Row {
         return failed(format!("{what} — fails continuity ID check"));
     };
     if let Some(shape) = credential_shape(token) {
-        // Never repeated: what looks like a secret may be one.
+        // Never displayed: it may be a secret.
         return failed(format!("credential-like ({shape}) — fails continuity ID check"));
     }
     if let Some(why) = malformed(token) {
@@ -48,7 +49,7 @@ pub(super) fn row(packet: &Packet, terms: &Terms) -> Row {
     Row::new("resume_token", true, format!("{token} — valid plain handoff continuity ID"))
 }
 
-/// Returns the token of a packet if it is a plain marker, which may be written down.
+/// Returns the token of a packet if it is a plain marker and may be recorded.
 pub fn plain(packet: &Packet) -> Option<&str> {
     packet.resume_token.as_deref().filter(|token| credential_shape(token).is_none() && malformed(token).is_none())
 }
@@ -65,7 +66,7 @@ pub(super) fn offer(packet: &Packet, terms: &Terms) -> String {
     offered.expect("there are more numbers than used tokens")
 }
 
-/// Returns why a token is no plain marker, by its form alone.
+/// Returns the reason why a token is not a plain marker, by form alone.
 fn malformed(token: &str) -> Option<&'static str> {
     if token.len() < 8 {
         return Some("is shorter than 8 characters");
@@ -77,7 +78,7 @@ fn malformed(token: &str) -> Option<&'static str> {
     (!plain).then_some("has characters other than letters, digits, - and _")
 }
 
-/// Returns the name of the credential that a token looks like.
+/// Returns the kind of credential that a token looks like.
 fn credential_shape(token: &str) -> Option<&'static str> {
     static SHAPES: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
         let compiled = |(name, pattern)| (name, Regex::new(pattern).expect("a test compiles every pattern"));

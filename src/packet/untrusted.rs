@@ -1,7 +1,7 @@
-//! The row `untrusted_content`: does anything in the packet ask its reader for what no packet may ask?
+//! The row `untrusted_content`: does any text of the packet request something that no packet may?
 //!
-//! Every string is looked through, in a form in which hiding does not help. What is found is quoted and never followed. Only
-//! what a packet quotes, and tells nobody to follow, asks for nothing.
+//! Every string is checked in a normalised form that reveals hidden text. Findings are quoted and
+//! never followed. Only quotations that the reader is not told to follow are exempt.
 
 mod orders;
 mod patterns;
@@ -22,13 +22,13 @@ use super::quote::quoted;
 use super::schema::listed;
 use super::{Finding, Row, rule_name};
 
-/// How many findings are shown.
+/// The maximum number of displayed findings.
 const SHOWN: usize = 5;
 
-/// How many findings are made.
+/// The maximum number of findings.
 const ENOUGH: usize = 20;
 
-/// Looks through the texts of a packet.
+/// Checks the texts of a packet.
 pub(super) fn row(passages: &[Passage]) -> Row {
     let (said, quotations) = said(passages);
     let mut findings = Vec::new();
@@ -53,9 +53,9 @@ pub(super) fn row(passages: &[Passage]) -> Row {
     Row { findings, ..Row::new("untrusted_content", false, detail) }
 }
 
-/// Returns what each text says itself, and how many quotations are left out of that.
+/// Returns each text without its quotations, and the number of quotations.
 ///
-/// None is, if anything in the packet tells its reader to do what is quoted.
+/// Keeps quotations if anything in the packet tells its reader to follow them.
 fn said(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
     let (mut said, mut quotations) = (Vec::with_capacity(passages.len()), 0);
     for Passage { text, quotes, .. } in passages {
@@ -70,7 +70,7 @@ fn said(passages: &[Passage]) -> (Vec<Cow<'_, str>>, usize) {
     (said, quotations)
 }
 
-/// Returns where a quotation that holds a match may end: with its line, or a little behind the match.
+/// Returns where a quotation around a match may end: with its line, or a little after the match.
 fn end_of_line(text: &str, from: usize) -> usize {
     let mut rest = text[from..].char_indices().take(60);
     rest.find(|(_, c)| *c == '\n').map_or_else(
@@ -79,18 +79,20 @@ fn end_of_line(text: &str, from: usize) -> usize {
     )
 }
 
-/// Returns whether a text of our own making would be taken for an instruction.
+/// Returns true if a text of ours would be taken for an instruction.
 pub(super) fn is_suspect(text: &str) -> bool {
     let mut findings = Vec::new();
     look(&Passage::new("", text.to_owned()), text, &mut findings);
     !findings.is_empty()
 }
 
-/// Looks through a text; `said` is what it says itself, each word in its place. A credential or a hidden character counts anywhere.
+/// Checks a text; `said` is the text without quotations, at the same positions. Credentials and
+/// hidden characters count everywhere.
 fn look(passage: &Passage, said: &str, findings: &mut Vec<Finding>) {
     let text = &passage.text;
     let mut add = |rule: &'static str, at: usize, what: String| {
-        // Of bytes: what is quoted has become room, in which no place need be one of the text itself.
+        // Positions are in bytes: quotations are replaced by spaces, which may not be at character
+        // boundaries.
         let line = passage.first_line + text.as_bytes()[..at].split(|byte| *byte == b'\n').count() - 1;
         let place = format!("{} line {line}", written_out(&passage.field));
         if !findings.iter().any(|known| known.rule == rule && known.field == passage.field) {

@@ -1,4 +1,4 @@
-//! Which words are on which of the lists that the rules of replay go by.
+//! The word lists of the replay rules.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::data::{PHRASES, WORDS};
 
-/// A list of words: the name of its section in `data/words.txt` and in the documentation.
+/// A word list: its section in `data/words.txt` and in the documentation.
 pub(super) type List = &'static str;
 
 pub(super) const STOP: List = "stop words";
@@ -22,7 +22,7 @@ pub(super) const VERB: List = "action verbs";
 pub(super) const BLOCKING: List = "blocking words";
 pub(super) const NO_NAME: List = "no names";
 
-/// Returns the stem of a word: `migrate`, `migrating` and `migrations` have the same.
+/// Returns the stem of a word, which `migrate`, `migrating` and `migrations` share.
 pub(super) fn stem(word: &str) -> String {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     static IRREGULAR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| PHRASES.pairs("irregular forms").collect());
@@ -31,7 +31,7 @@ pub(super) fn stem(word: &str) -> String {
     ENGLISH.stem(IRREGULAR.get(word).copied().unwrap_or(word)).into_owned()
 }
 
-/// Returns true if a word, of which the stem is given, is on a list.
+/// Returns true if a word with this stem is in a list.
 pub(super) fn on(list: List, stemmed: &str) -> bool {
     static STEMS: LazyLock<HashMap<&str, HashSet<String>>> = LazyLock::new(|| {
         let stems = |words: &[&str]| words.iter().map(|word| stem(word)).collect();
@@ -40,7 +40,7 @@ pub(super) fn on(list: List, stemmed: &str) -> bool {
     STEMS[list].contains(stemmed)
 }
 
-/// Returns true if a text says that there is none.
+/// Returns true if a text means "none".
 pub(super) fn is_none(text: &str) -> bool {
     PHRASES.section("none").contains(&bare(text).as_str())
 }

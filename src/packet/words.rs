@@ -1,4 +1,4 @@
-//! Texts as clauses of words: what names something is told from what is only said.
+//! Splits texts into clauses of words, and recognises names.
 
 use std::sync::LazyLock;
 
@@ -7,33 +7,33 @@ use regex::Regex;
 use super::data::{NAMES, PHRASES};
 use super::vocabulary::{GENERIC, List, MAKING, NO_NAME, START, STOP, VAGUE, VERB, on, stem};
 
-/// What a word is.
+/// The kind of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Any word of a language.
+    /// An ordinary word.
     Plain,
-    /// A word with a capital where a language has none: a name or an abbreviation.
+    /// A capitalised word in mid-sentence: a name or abbreviation.
     Name,
     /// A file, a folder or a URL.
     Path,
-    /// A name as programs have them: `retry_policy`, `v2`, `#12`, `--fast`.
+    /// An identifier: `retry_policy`, `v2`, `#12`, `--fast`.
     Identifier,
-    /// Something between backticks.
+    /// Text in backticks.
     Command,
-    /// Something between quotation marks.
+    /// Text in quotation marks.
     Quoted,
     /// A number.
     Number,
 }
 
-/// One word.
+/// A word.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
-    /// As it was written, without the punctuation around it.
+    /// As written, without surrounding punctuation.
     pub(super) text: String,
-    /// What its forms have in common.
+    /// Its stem.
     pub(super) stem: String,
-    /// What it is.
+    /// Its kind.
     pub(super) kind: Kind,
 }
 
@@ -47,18 +47,18 @@ impl Word {
         Self { text: text.to_owned(), stem, kind }
     }
 
-    /// Returns whether the word is on a list.
+    /// Returns true if the word is in a list.
     pub(super) fn is(&self, list: List) -> bool {
         matches!(self.kind, Kind::Plain | Kind::Name) && on(list, &self.stem)
     }
 
-    /// Returns whether the word says something.
+    /// Returns true if the word is significant.
     pub(super) fn carries(&self) -> bool {
         !self.is(STOP)
     }
 }
 
-/// The longest text that is looked at, in bytes; what follows says nothing more about what the text is about.
+/// The maximum length of a text to analyse, in bytes.
 const LONGEST: usize = 4096;
 
 /// Splits a text into clauses of words.
@@ -79,7 +79,7 @@ pub(super) fn clauses(text: &str) -> Vec<Vec<Word>> {
     clauses
 }
 
-/// Returns whether nearly every word has a capital, so that capitals mean nothing.
+/// Returns true if nearly every word is capitalised, so that capitals mean nothing.
 fn shouts(clauses: &[Vec<Word>]) -> bool {
     let plain = |word: &&Word| matches!(word.kind, Kind::Plain | Kind::Name) && word.text.len() > 3;
     let words: Vec<&Word> = clauses.iter().flatten().filter(plain).collect();
@@ -124,7 +124,7 @@ impl Splitter {
         }
     }
 
-    /// Takes in what stands between two spaces.
+    /// Adds a chunk between two spaces.
     fn chunk(&mut self, chunk: &str) {
         let bare =
             chunk.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '…') && c != '/');
@@ -160,7 +160,7 @@ impl Splitter {
 
     fn word(&mut self, text: &str) {
         if text.chars().any(is_ideograph) {
-            // Scripts without spaces: a sign is as much as a word.
+            // In scripts without spaces, a character counts as a word.
             text.chars().for_each(|c| self.push(Word::new(&c.to_string(), Kind::Plain)));
             return;
         }
@@ -174,7 +174,7 @@ impl Splitter {
         if capital && !first && !word.is(NO_NAME) && !word.is(GENERIC) && !word.is(STOP) {
             word.kind = Kind::Name;
         }
-        // `and` begins another action only where a verb follows it.
+        // `and` starts another action only before a verb.
         if first_is_and(self.clauses.last()) && begins_action(&word) {
             self.clauses.last_mut().and_then(Vec::pop);
             self.break_clause();
@@ -206,7 +206,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '`' | '\u{201c}' | '\u{201d}' | '\u{ab}' | '\u{bb}' | '\u{2018}')
 }
 
-/// Returns what stands between quotation marks or backticks at the beginning of a text.
+/// Returns the quoted text at the start of a text.
 fn enclosed(text: &str) -> Option<&str> {
     let open = text.chars().next()?;
     let close = match open {
@@ -227,7 +227,7 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns what a chunk is that names something by its form.
+/// Returns the kind of a name by its form.
 fn kind_of(text: &str) -> Option<Kind> {
     static FORMS: LazyLock<Vec<(Kind, Regex)>> = LazyLock::new(|| {
         let sections = [(Kind::Path, "path"), (Kind::Number, "number"), (Kind::Identifier, "identifier")];
@@ -239,7 +239,7 @@ fn kind_of(text: &str) -> Option<Kind> {
         return None;
     }
     let found = FORMS.iter().find(|(_, form)| form.is_match(text)).map(|(kind, _)| *kind)?;
-    // `Stub/` and `and/or` are words with a stroke, `#12` is a reference.
+    // `Stub/` and `and/or` are words, `#12` is a reference.
     Some(if found == Kind::Number && text.starts_with('#') { Kind::Identifier } else { found })
 }
 

@@ -1,4 +1,4 @@
-//! A plan as far as it could be read, so that checking can go on past the first problem.
+//! A partly parsed plan, so that validation can continue after the first problem.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::model::rule::Rule;
 use crate::plan::read;
 use crate::plan::rule::DraftRule;
 
-/// What a field of a plan holds, and what is kept of it while there may be something wrong with it.
+/// A type of a plan's field, with its draft form.
 ///
-/// References stay text so that one to a badly named item is not reported again as unknown.
+/// References stay text, so that one to an item with an invalid name is not reported as unknown.
 pub(crate) trait Drafted: Sized {
-    /// What could be read; a field that is wrong is absent in it.
+    /// The draft form, in which wrong fields are absent.
     type Draft;
 
-    /// Returns the value; `None` if anything of it is missing or no valid name.
+    /// Returns the value, or `None` if incomplete or invalid.
     fn finish(draft: Self::Draft) -> Option<Self>;
 }
 
-/// Types that are whole whenever they are read.
+/// Types whose draft form is the value.
 macro_rules! whole {
     ($($type:ty),*) => {$(
         impl Drafted for $type {
@@ -40,7 +40,7 @@ macro_rules! whole {
 
 whole!(bool, Option<String>, Option<u32>, Option<u64>);
 
-/// Types that are there or not.
+/// Optional types.
 macro_rules! there_or_not {
     ($($type:ty),*) => {$(
         impl Drafted for $type {
@@ -55,7 +55,7 @@ macro_rules! there_or_not {
 
 there_or_not!(String, Map<String, Value>);
 
-/// Types that are kept as they are written.
+/// Types kept as written.
 macro_rules! names {
     ($($type:ty),*) => {$(
         impl Drafted for $type {
@@ -127,7 +127,7 @@ impl Drafted for Rule {
     }
 }
 
-/// Declares what is kept of a table of fields while it is read, and reads it.
+/// Declares the draft form and parser of a table of fields.
 macro_rules! drafted {
     ($([$place:ident: $place_type:ty])?
     $(#[$doc:meta])* $name:ident read as $draft:ident $(($(#[$id_doc:meta])* $id:ident: $id_type:ty))? {
@@ -142,7 +142,7 @@ macro_rules! drafted {
         }
 
         impl $draft {
-            /// Reads every field but the id.
+            /// Parses every field except the id.
             pub(super) fn read(
                 fields: &Fields<'_>,
                 $($place: $place_type,)?
@@ -157,7 +157,7 @@ macro_rules! drafted {
                 Self { $($place,)? $($id,)? $($field),* }
             }
 
-            /// Returns the whole; `None` if anything of it is missing or no valid name.
+            /// Returns the value, or `None` if incomplete or invalid.
             pub(crate) fn finish(self) -> Option<$name> {
                 Some($name {
                     $($id: <$id_type as Drafted>::finish(self.$id)?,)?
@@ -175,42 +175,42 @@ macro_rules! drafted {
 plan_fields!(drafted);
 item_fields!(drafted [path: ItemPath]);
 
-/// The products that an item declares, as far as they could be read.
+/// The declared products of an item, as far as parsed.
 pub(crate) struct DraftProducts {
     pub(crate) read: Option<Vec<Produced>>,
-    /// Whether it declares products that could not be read.
+    /// Whether some could not be parsed.
     pub(crate) unread: bool,
 }
 
 impl DraftProducts {
-    /// Goes through those that could be read.
+    /// Iterates over the parsed ones.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Produced> {
         self.read.iter().flatten()
     }
 }
 
-/// The place of an item's field.
+/// The path of an item's field.
 pub(crate) struct ItemPath(pub(crate) JsonPath);
 
 impl ItemPath {
-    /// The item as a whole.
+    /// Returns the path of the item.
     pub(crate) fn itself(&self) -> &JsonPath {
         &self.0
     }
 
-    /// A field of the item.
+    /// Returns the path of a field.
     pub(crate) fn key(&self, key: &str) -> JsonPath {
         self.0.key(key)
     }
 
-    /// A field of one of the item's needs.
+    /// Returns the path of a field of a need.
     pub(crate) fn need(&self, key: &str, field: &str) -> JsonPath {
         self.0.key("needs").key(key).key(field)
     }
 }
 
 impl DraftItem {
-    /// Reports references that no item can answer to, where nothing is known of the other items.
+    /// Reports references that cannot be valid, if the other items are unknown.
     pub(crate) fn check_references(&self, problems: &mut Problems) {
         let path = &self.path;
         let mut report = |error: NameError, at: JsonPath| {

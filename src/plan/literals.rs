@@ -1,4 +1,4 @@
-//! Finds numbers in the conditions of rules that would be compared as another number than is written.
+//! Finds numbers in conditions of rules that lose digits when parsed.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use crate::model::json::{self, Found, JsonPath};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 
-/// Reports each `value` of a condition that is not exactly the number that is read of it and sealed.
+/// Reports each `value` that differs from its parsed and sealed number.
 ///
-/// A number is read as a double and sealed as the shortest decimal number that stands for it, so
-/// digits beyond the seventeenth would be lost. `bytes` is the document in which `rules` stands at `at`.
+/// A number is parsed as a double and sealed in its shortest decimal form, so digits after the
+/// seventeenth would be lost. `bytes` is the document with `rules` at the path `at`.
 pub(super) fn check(bytes: &[u8], rules: &Value, at: &JsonPath, problems: &mut Problems) {
     let above = if at.to_string().is_empty() { "" } else { "/rules" };
     let members = |value: &'_ Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
@@ -27,7 +27,7 @@ pub(super) fn check(bytes: &[u8], rules: &Value, at: &JsonPath, problems: &mut P
         }
     }
     let pointers: Vec<&str> = literals.iter().map(|(pointer, _, _)| pointer.as_str()).collect();
-    // A document that cannot be looked into was refused already.
+    // An unreadable document was already refused.
     let found = if pointers.is_empty() { Vec::new() } else { json::look(bytes, &pointers).unwrap_or_default() };
     for ((_, path, read), found) in literals.iter().zip(found) {
         if let Some(Found::Number(written)) = found

@@ -1,7 +1,7 @@
-//! Reads a plan: bytes → [`Plan`].
+//! Parses a plan: bytes → [`Plan`].
 //!
-//! Reading goes by hand through JSON values, not through derived code, so that one pass finds every
-//! problem. What could be read is kept as a draft, which lets validation go on past the first one.
+//! Parsed by hand from JSON values, so that one pass finds every problem. The parsed parts are kept
+//! as a draft, so that validation can continue.
 
 #[cfg(feature = "full")]
 pub mod schemas;
@@ -29,22 +29,21 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::rule::Rule;
 
-/// The largest plan, in bytes.
+/// The maximum size of a plan, in bytes.
 pub const MAX_PLAN_BYTES: usize = 32 << 20;
 
-/// The most items of one plan, whatever more a configuration allows; what is read of each takes more memory than the least
-/// that can be written.
+/// The absolute maximum number of items, because parsed items need more memory than their text.
 pub const MAX_PLAN_ITEMS: usize = 1 << 18;
 
-/// Reads a plan, of which nothing is known then but that it is well formed.
+/// Parses a well-formed plan without validating it.
 ///
-/// Also how the verifier reads a sealed plan: it was validated against what was registered when and
-/// where it was submitted.
+/// The verifier uses this too: a sealed plan was validated at submit against what was registered
+/// there.
 pub fn parse(bytes: &[u8]) -> Result<Plan, Problems> {
     parse_within(bytes, MAX_PLAN_ITEMS)
 }
 
-/// Reads a plan of at most so many items.
+/// Parses a plan with a maximum number of items.
 pub fn parse_within(bytes: &[u8], most: usize) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
     let draft = draft(bytes, most, &mut problems);
@@ -58,20 +57,20 @@ pub fn parse_within(bytes: &[u8], most: usize) -> Result<Plan, Problems> {
     }
 }
 
-/// Returns whether two files hold the same plan, in whatever form: what they say is the same in canonical JSON.
+/// Returns true if two files have the same canonical JSON.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     let canonical = |bytes| json::parse(bytes).ok().map(|value| format::canonical(&value));
     one == other || canonical(one).is_some_and(|one| Some(one) == canonical(other))
 }
 
-/// Returns the plan under another id, in canonical form; nothing where it is no JSON object.
+/// Returns the plan with another id in canonical form, or `None` if it is not an object.
 pub fn renamed(bytes: &[u8], id: &str) -> Option<Vec<u8>> {
     let mut value = json::parse(json::unmarked(bytes)).ok()?;
     value.as_object_mut()?.insert("id".to_owned(), id.into());
     Some(format::canonical(&value))
 }
 
-/// Reads one normalised item, as [`Item::to_json`] wrote it.
+/// Parses a normalised item, as written by [`Item::to_json`].
 pub fn parse_item(bytes: &[u8]) -> Result<Item, Problems> {
     let value = json::parse(bytes)?;
     let mut problems = Problems::default();
@@ -85,7 +84,7 @@ pub fn parse_item(bytes: &[u8]) -> Result<Item, Problems> {
     }
 }
 
-/// Reads the rules that a queue adds to those of a plan.
+/// Parses a queue's rules.
 pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
     let value = json::parse(bytes)?;
     let mut problems = Problems::default();
@@ -99,8 +98,8 @@ pub fn parse_rules(bytes: &[u8]) -> Result<Vec<Rule>, Problems> {
     }
 }
 
-/// Reads as much of a plan as there is; `None`, and every field missing in the draft, comes with a
-/// problem. Of more items than may be, none is looked at: what is read of each takes more memory than what is written.
+/// Parses a plan as far as possible. A `None`, or a field missing in the draft, comes with a
+/// problem. Above the maximum number, no items are parsed.
 pub(crate) fn draft(bytes: &[u8], most: usize, problems: &mut Problems) -> Option<Draft> {
     if bytes.len() > MAX_PLAN_BYTES {
         let message = format!("the plan has {} bytes; at most {MAX_PLAN_BYTES} are read", bytes.len());
@@ -112,7 +111,7 @@ pub(crate) fn draft(bytes: &[u8], most: usize, problems: &mut Problems) -> Optio
     if count > most {
         let message = format!("{count} items; at most {most} are allowed");
         let problem = Problem::new(Code::TooManyItems, &JsonPath::root().key("items"), message);
-        // Beyond what is ever read, no setting helps.
+        // Above the absolute maximum, no setting helps.
         problems.push(if count <= MAX_PLAN_ITEMS { problem.hint(hints::max_items(count)) } else { problem });
         return None;
     }

@@ -1,13 +1,13 @@
-//! Keys of `inputs` that are almost one that the tool reads: what an author misspells is read by nothing.
+//! Warns about misspelt keys of `inputs`.
 
 use crate::model::json::JsonPath;
 use crate::model::plan::{APPROVAL, APPROVERS, COMMAND, DISPATCH, ENV, PIPELINE};
 use crate::plan::draft::Draft;
 
-/// How like a key must be to one that is read, as strings without case and separators.
+/// The minimum similarity to a known key, ignoring case and separators.
 const LIKENESS: f64 = 0.92;
 
-/// The keys that the tool or a pattern reads, each with the executor that it is for, if it is for one.
+/// The known keys, with the executor that reads them if it is only one.
 const READ: [(&str, Option<&str>); 9] = [
     ("command", Some(COMMAND)),
     (ENV, Some(COMMAND)),
@@ -20,7 +20,7 @@ const READ: [(&str, Option<&str>); 9] = [
     ("quorum", None),
 ];
 
-/// Returns a warning for each key of an item's inputs that is almost one that is read.
+/// Returns a warning for each key that resembles a known one.
 pub(crate) fn misses(draft: &Draft) -> Vec<String> {
     let items = draft.items.iter().flatten();
     let keys = items.flat_map(|item| {
@@ -32,7 +32,7 @@ pub(crate) fn misses(draft: &Draft) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the key that is read and that another is almost, but not quite.
+/// Returns the known key that another resembles without being equal.
 fn nearest(key: &str, executor: Option<&str>) -> Option<&'static str> {
     let folded = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let readable = || READ.into_iter().filter(|(_, of)| of.is_none() || *of == executor).map(|(read, _)| read);
@@ -42,7 +42,7 @@ fn nearest(key: &str, executor: Option<&str>) -> Option<&'static str> {
     let own = folded(key);
     readable().find(|read| {
         let read = folded(read);
-        // Of short words, any two letters may be two words.
+        // In short words, two different letters may make another word.
         own == read || (read.len() > 5 && strsim::jaro_winkler(&own, &read) > LIKENESS)
     })
 }

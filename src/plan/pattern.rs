@@ -1,7 +1,8 @@
-//! Patterns: what the reserved payloads of items come to, which is rules and nothing else.
+//! Patterns: they compile reserved payloads of items into rules.
 //!
-//! A pattern writes its rules when a run is submitted, from the plan alone; they are sealed with it, and from then on nobody knows
-//! of the pattern. Everything that it can create has an id that follows from the plan, so that an author's id in its way is told here.
+//! A pattern compiles its rules at submit, from the plan alone, and they are sealed with it; the
+//! pattern has no later effect. Created ids follow from the plan, so conflicting ids of the author
+//! are reported here.
 
 mod map_reduce;
 mod pipeline;
@@ -20,26 +21,27 @@ use crate::model::read::Fields;
 use crate::plan::draft::{Draft, DraftItem};
 use crate::plan::{near, read};
 
-/// The patterns by their names.
+/// The patterns, by name.
 const PATTERNS: [&str; 5] = ["dag", "static-dag", "pipeline", "map-reduce", "quorum"];
 
-/// The payloads, each with the pattern that it is of. Every pattern but `dag` reads all of them, so that they can stand in one plan.
+/// The payloads with their patterns. Every pattern except `dag` reads all of them, so that they can
+/// be combined.
 const PAYLOADS: [(&str, &str); 3] = [("gate", "pipeline"), ("mapReduce", "map-reduce"), ("quorum", "quorum")];
 
-/// The fields of a template that an item has as well.
+/// The fields that templates share with items.
 const TEMPLATE: [&str; 7] =
     ["executor", "inputs", "subagentShape", "resourceLocks", "produces", "maxAttempts", "timeout"];
 
-/// What a pattern makes of a plan.
+/// The result of compiling a plan.
 #[derive(Default)]
 pub(crate) struct Compiled {
-    /// The rules, as they are written.
+    /// The rules, as written.
     pub(crate) rules: Vec<Value>,
-    /// The templates of the payloads, to be checked where they stand.
+    /// The templates, to be checked at their place in the plan.
     pub(crate) templates: Vec<DraftItem>,
-    /// What nobody reads.
+    /// Warnings about unused payloads.
     pub(crate) warnings: Vec<String>,
-    /// Which items wait for which besides what they say, by position.
+    /// Additional dependencies, by position.
     pub(crate) order: Vec<(usize, usize)>,
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn compile(pattern: &str, at: &JsonPath, draft: &Draft, problems: &mu
     plan.made
 }
 
-/// Warns of payloads in a plan without a pattern, which reads none.
+/// Warns about payloads in a plan without a pattern.
 fn warn_of_payloads(plan: &mut Plan<'_>, pattern: &str) {
     for (index, item) in plan.draft.items.iter().enumerate() {
         let inputs = item.as_ref().and_then(|item| item.inputs.as_ref());
@@ -80,8 +82,8 @@ fn warn_of_payloads(plan: &mut Plan<'_>, pattern: &str) {
     }
 }
 
-/// Returns what is wrong with the payloads of items that are added to a run of a pattern: its rules are sealed, and say nothing of them.
-/// `is_new` says which of the items are not there yet.
+/// Returns the problems of payloads in added items: the run's rules are sealed and ignore them.
+/// `is_new` tests for new items.
 pub(crate) fn unread(pattern: &str, items: &[Item], is_new: impl Fn(&Item) -> bool) -> Problems {
     let mut problems = Problems::default();
     for (index, item) in items.iter().enumerate().filter(|(_, item)| is_new(item)) {
@@ -99,7 +101,7 @@ pub(crate) fn unread(pattern: &str, items: &[Item], is_new: impl Fn(&Item) -> bo
     problems
 }
 
-/// A plan that is being compiled.
+/// A plan while it is compiled.
 struct Plan<'a> {
     draft: &'a Draft,
     problems: &'a mut Problems,
@@ -107,7 +109,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Returns the items that have a payload, each with the payload and its place.
+    /// Returns the items with a payload, with payload and path.
     fn payloads(&self, key: &str) -> Vec<(&'a str, &'a Value, JsonPath)> {
         let draft: &'a Draft = self.draft;
         let items = draft.items.iter().flatten().filter_map(|item| {
@@ -126,7 +128,7 @@ impl<'a> Plan<'a> {
         self.draft.items.iter().flatten().any(|item| item.id.as_deref() == Some(id))
     }
 
-    /// Reads a template; `more` are the fields that it has besides those of an item. Returns the fields of the item.
+    /// Parses a template; `more` are its additional fields. Returns the item's fields.
     fn template(&mut self, value: Option<&Value>, at: &JsonPath, more: &[&str]) -> Option<Map<String, Value>> {
         let known: Vec<&str> = TEMPLATE.iter().chain(more).copied().collect();
         let Some(value) = value else {
@@ -146,7 +148,7 @@ impl<'a> Plan<'a> {
         Some(own)
     }
 
-    /// Refuses ids of the author's that a created item may have; `may` says so of an id, letter case aside.
+    /// Refuses ids of the author that a created item may have; `may` tests an id, ignoring case.
     fn reserve(&mut self, whose: &str, may: impl Fn(&str) -> bool) {
         let taken: Vec<(JsonPath, String)> = self
             .draft
@@ -168,7 +170,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns the item of a template, under an id and with more fields.
+/// Returns a template's item with an id and additional fields.
 fn item(template: &Map<String, Value>, id: &str, more: Value) -> Value {
     let mut item = template.clone();
     item.insert("id".to_owned(), id.into());
@@ -178,17 +180,17 @@ fn item(template: &Map<String, Value>, id: &str, more: Value) -> Value {
     Value::Object(item)
 }
 
-/// Returns the need of an item's patch.
+/// Returns a need of an item's patch.
 fn patch_of(id: &str) -> Value {
     json!({ "from": id, "select": { "kind": "patch" } })
 }
 
-/// Returns the need of an item's output.
+/// Returns a need of an item's output.
 fn output_of(id: &str, path: &str) -> Value {
     json!({ "from": id, "select": { "kind": "output", "path": path } })
 }
 
-/// Returns a set of ids without regard to letter case.
+/// Returns a case-insensitive set of ids.
 fn folded<'i>(ids: impl Iterator<Item = &'i str>) -> BTreeSet<String> {
     ids.map(fold).collect()
 }

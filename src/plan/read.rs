@@ -1,6 +1,6 @@
-//! Reads the fields of a plan, each from the object it stands in, and reports everything that is wrong with it.
+//! Parses the fields of a plan, and reports all problems.
 //!
-//! Which field is read by which of these stands in the tables of [`crate::model::plan`].
+//! The tables in [`crate::model::plan`] name the reader of each field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -16,30 +16,30 @@ use crate::model::read::{self, Fields};
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
 
-/// The longest timeout, in seconds: what fits a clock in nanoseconds many times over.
+/// The maximum timeout in seconds, far within a clock in nanoseconds.
 pub(super) const MAX_TIMEOUT: u64 = 10 * 365 * 86_400;
 
-/// Reads the object of a plan.
+/// Parses a plan.
 pub(super) fn plan(value: &Value, problems: &mut Problems) -> Option<Draft> {
     let fields = Fields::of(value, JsonPath::root(), Plan::FIELDS, problems)?;
     let id = id(&fields, RunId::parse, problems);
     Some(Draft::read(&fields, id, problems))
 }
 
-/// Reads an item, which is `None` only if it is no object.
+/// Parses an item, or returns `None` if it is not an object.
 pub(super) fn item(value: &Value, at: JsonPath, problems: &mut Problems) -> Option<DraftItem> {
     let fields = Fields::of(value, at.clone(), Item::FIELDS, problems)?;
     let id = id(&fields, ItemId::parse, problems);
     Some(DraftItem::read(&fields, ItemPath(at), id, problems))
 }
 
-/// Reads what a rule creates: an item that has no id of its own and goes by the rule's.
+/// Parses a rule's item, which has the rule's id.
 pub(super) fn template(value: &Value, at: JsonPath, rule: Option<&str>, problems: &mut Problems) -> Option<DraftItem> {
     let fields = Fields::of(value, at.clone(), &Item::FIELDS[1..], problems)?;
     Some(DraftItem::read(&fields, ItemPath(at), rule.map(str::to_owned), problems))
 }
 
-/// Reads the id of a plan or an item, and keeps it if it is at least a string.
+/// Parses an id; keeps it if it is a string.
 fn id<T>(fields: &Fields<'_>, parse: fn(&str) -> Result<T, NameError>, problems: &mut Problems) -> Option<String> {
     let at = fields.at("id");
     let id = read::string(fields.required("id", problems)?, &at, problems)?;
@@ -57,7 +57,7 @@ pub(super) fn text(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> O
     fields.text(key, problems).map(str::to_owned)
 }
 
-/// Makes a reader of a text that has a default.
+/// Creates a reader for text with a default.
 pub(super) fn text_or(default: &str) -> impl Fn(&Fields<'_>, &str, &mut Problems) -> Option<String> {
     move |fields, key, problems| Some(fields.text(key, problems).unwrap_or(default).to_owned())
 }
@@ -66,19 +66,19 @@ pub(super) fn string(fields: &Fields<'_>, key: &str, problems: &mut Problems) ->
     fields.string(key, problems).map(str::to_owned)
 }
 
-/// Reads `true` or `false`; `false` if absent.
+/// Parses a boolean; `false` if absent.
 pub(super) fn boolean(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> bool {
     fields.boolean(key, problems).unwrap_or(false)
 }
 
-/// Makes a reader of an integer within a range.
+/// Creates a reader for an integer within a range.
 pub(super) fn integer<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&Fields<'_>, &str, &mut Problems) -> Option<T> {
     move |fields, key, problems| fields.integer(key, &range, problems).and_then(|number| T::try_from(number).ok())
 }
 
-/// Reads an object of any JSON; an empty one if absent.
+/// Parses any object; empty if absent.
 pub(super) fn object(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Option<Map<String, Value>> {
     match fields.get(key) {
         Some(_) => fields.object(key, problems).cloned(),
@@ -86,7 +86,7 @@ pub(super) fn object(fields: &Fields<'_>, key: &str, problems: &mut Problems) ->
     }
 }
 
-/// Reads a list of strings.
+/// Parses a list of strings.
 pub(super) fn strings(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
     let list = fields.list(key, problems).unwrap_or_default();
     let at = fields.at(key);
@@ -174,7 +174,7 @@ pub(super) fn artifacts(fields: &Fields<'_>, key: &str, problems: &mut Problems)
     artifacts
 }
 
-/// Reads the items, one for each element of the list.
+/// Parses the items, one for each element.
 pub(super) fn items(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<DraftItem>> {
     let Some(list) = fields.list(key, problems) else {
         return Vec::new();
@@ -187,7 +187,7 @@ pub(super) fn items(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
     items.map(|(index, value)| item(value, fields.at(key).index(index), problems)).collect()
 }
 
-/// Checks a key that becomes a file.
+/// Validates a key that becomes a file.
 fn file_key(key: &str, at: &JsonPath, problems: &mut Problems) -> Option<FilePath> {
     let path = FilePath::parse(key);
     if let Err(error) = &path {
@@ -197,9 +197,9 @@ fn file_key(key: &str, at: &JsonPath, problems: &mut Problems) -> Option<FilePat
     path.ok()
 }
 
-/// Reports the keys that cannot be files of one folder together.
+/// Reports clashing keys.
 fn report_clashes(map: &Map<String, Value>, at: &JsonPath, problems: &mut Problems) {
-    // What is no path at all was reported, and could have any length.
+    // Invalid paths were already reported, and may have any length.
     let paths = map.keys().filter(|key| FilePath::parse(key).is_ok());
     for (first, second) in clashes(paths.map(String::as_str)) {
         let message = format!("the keys {first:?} and {second:?} cannot be files side by side everywhere");

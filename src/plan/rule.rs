@@ -1,7 +1,6 @@
-//! Reads rules.
+//! Parses rules.
 //!
-//! Everything that is wrong with a rule itself has the code `bad-rule`; the item that it creates is read as an item, and has
-//! the codes of one.
+//! Problems of a rule have the code `bad-rule`; problems of its items have the codes of items.
 
 mod then;
 mod when;
@@ -19,22 +18,22 @@ use crate::model::rule::{Rule, When, check_id};
 use crate::plan::draft::DraftItem;
 use then::DraftThen;
 
-/// The most rules in one list; what is read of each takes more memory than the least that can be written.
+/// The maximum number of rules in a list, because parsed rules need more memory than their text.
 const MAX_RULES: usize = 10_000;
 
-/// A rule as far as it could be read.
+/// A partly parsed rule.
 pub(crate) struct DraftRule {
     at: JsonPath,
     id: Option<String>,
     when: Option<When>,
     then: Option<DraftThen>,
-    /// The items that it may create, those without an id of their own under the rule's.
+    /// The items that it can create; those without an id have the rule's.
     pub(crate) create: Vec<DraftItem>,
     written: Value,
 }
 
 impl DraftRule {
-    /// The rule; `None` if anything of it is missing or no valid name.
+    /// Returns the rule, or `None` if incomplete or invalid.
     pub(crate) fn finish(self) -> Option<Rule> {
         let items = self.create.into_iter().map(DraftItem::finish).collect::<Option<Vec<_>>>()?;
         Some(Rule {
@@ -45,24 +44,24 @@ impl DraftRule {
         })
     }
 
-    /// The rule as it is written.
+    /// Returns the rule as written.
     pub(crate) fn written(&self) -> &Value {
         &self.written
     }
 
-    /// Which items it has wait for which from the beginning.
+    /// Returns the dependencies that it adds at submit.
     pub(crate) fn order(&self) -> impl Iterator<Item = (&ItemId, &ItemId)> {
         let order = self.then.as_ref().and_then(DraftThen::order).into_iter().flatten();
         order.flat_map(|(item, waits_for)| waits_for.iter().map(move |on| (item, on)))
     }
 
-    /// Whether what it creates has ids of its own, by which others may refer to it.
+    /// Returns true if its items have ids that others can reference.
     pub(crate) fn names_items(&self) -> bool {
         matches!(self.then, Some(DraftThen::Several(..)))
     }
 }
 
-/// Reads a list of rules.
+/// Parses a list of rules.
 pub(crate) fn read_rules(rules: &Value, at: &JsonPath, problems: &mut Problems) -> Vec<DraftRule> {
     let Some(list) = rules.as_array() else {
         problems.push(Problem::new(Code::BadRule, at, "expected an array of rules"));
@@ -77,7 +76,7 @@ pub(crate) fn read_rules(rules: &Value, at: &JsonPath, problems: &mut Problems) 
     each.map(|(index, rule)| read_rule(rule, &at.index(index), problems)).collect()
 }
 
-/// Reports new rules with an id that another has, letter case aside.
+/// Reports new rules with a duplicate id, ignoring case.
 pub(crate) fn check_ids(known: &[DraftRule], new: &[DraftRule], problems: &mut Problems) {
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     for (at, rule) in known.iter().chain(new).enumerate() {
@@ -98,7 +97,7 @@ fn read_rule(value: &Value, at: &JsonPath, problems: &mut Problems) -> DraftRule
     draft
 }
 
-/// Reads when it does something; returns its fields.
+/// Parses `when`; returns its fields.
 fn read_own<'v>(value: &'v Value, draft: &mut DraftRule, own: &mut Problems) -> Option<Fields<'v>> {
     let known = ["id", "when", "create", "forEach", "outcome", "order", "gate"];
     let fields = Fields::of(value, draft.at.clone(), &known, own)?;
@@ -109,7 +108,7 @@ fn read_own<'v>(value: &'v Value, draft: &mut DraftRule, own: &mut Problems) -> 
         own.push(Problem::new(Code::BadRule, &fields.at("id"), message));
     }
     draft.id = id.map(str::to_owned);
-    // What is in force from the beginning has nothing to wait for.
+    // A rule that acts at submit has no conditions.
     let standing = ["order", "gate"].iter().any(|key| fields.get(key).is_some());
     let when = if standing { fields.get("when") } else { fields.required("when", own) };
     draft.when = match when {
@@ -120,12 +119,12 @@ fn read_own<'v>(value: &'v Value, draft: &mut DraftRule, own: &mut Problems) -> 
     Some(fields)
 }
 
-/// Reads the id of an item or a rule.
+/// Parses the id of an item or rule.
 fn item_id(text: &str, at: &JsonPath, own: &mut Problems) -> Option<ItemId> {
     ItemId::parse(text).map_err(|error| bad::<()>(at, &error.to_string(), own)).ok()
 }
 
-/// Reports what is wrong with a rule.
+/// Reports a problem of a rule.
 fn bad<T>(at: &JsonPath, message: &str, own: &mut Problems) -> Option<T> {
     own.push(Problem::new(Code::BadRule, at, message));
     None

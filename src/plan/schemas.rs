@@ -1,7 +1,7 @@
-//! The registered schemas of documents and inputs, and whether values are what one says.
+//! Validation of documents and inputs against registered schemas.
 //!
-//! Schemas are the operator's, values are a worker's. So values are bounded in size and depth,
-//! patterns are matched in linear time, and no reference leads out of a schema.
+//! Schemas are trusted, values are not. So values have limits of size and depth, patterns match in
+//! linear time, and references cannot leave the schema.
 
 use jsonschema::paths::Location;
 use jsonschema::{PatternOptions, ValidationError, Validator};
@@ -13,18 +13,18 @@ use crate::model::problems::MAX_PROBLEMS;
 use crate::model::registered::{Registered, Unreadable};
 use crate::model::schema::Schema;
 
-/// The largest document that is checked against a schema, in bytes: it is held in memory for that.
+/// The maximum size of a document to validate, in bytes; it is held in memory.
 pub const MAX_CHECKED: u64 = 16 << 20;
 
-/// The most arrays and objects inside one another that a checked value may have.
+/// The maximum nesting depth of a value.
 ///
 /// A schema that refers to itself twice doubles the work at each level.
 const MAX_DEPTH: usize = 32;
 
-/// The largest value for which every error is listed; for a larger one only the first is.
+/// The maximum size of a value for which all errors are listed; above it, only the first.
 const MAX_COUNTED: usize = 256 << 10;
 
-/// The longest text of an error, and of its place, in bytes.
+/// The maximum length of an error and of its path, in bytes.
 const MAX_TEXT: usize = 512;
 
 /// The JSON Schemas registered here. Each is read when it is first used.
@@ -35,10 +35,10 @@ pub fn usable(schemas: &Schemas, schema: &Schema) -> Result<(), Unfit> {
     compiled(schemas, schema).map(drop)
 }
 
-/// Checks that bytes are what a schema says.
+/// Validates bytes against a schema.
 ///
-/// They must be JSON that all readers understand in the same way. The error names the place of the
-/// first fault and does not quote the document.
+/// They must be unambiguous JSON. The error names the place of the first fault without quoting the
+/// document.
 pub fn check(schemas: &Schemas, schema: &Schema, bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.len() as u64 > MAX_CHECKED {
         return Err(Unfit::TooLarge(schema.clone()));
@@ -62,10 +62,10 @@ fn compiled(schemas: &Schemas, schema: &Schema) -> Result<Compiled, Unfit> {
     Compiled::new(text).map_err(|why| Unfit::BadSchema(schema.clone(), why))
 }
 
-/// A schema that values can be checked against.
+/// A compiled schema.
 pub(super) struct Compiled(Validator);
 
-/// Why a schema refuses a value.
+/// The reason why a schema rejects a value.
 pub(super) struct Refusal {
     /// The first errors, at least one.
     pub(super) wrong: Vec<Wrong>,
@@ -73,25 +73,26 @@ pub(super) struct Refusal {
     pub(super) more: Option<usize>,
 }
 
-/// One error in a value.
+/// An error in a value.
 #[derive(Default)]
 pub(super) struct Wrong {
-    /// Where it is.
+    /// The place.
     pub(super) at: Location,
     /// The error, without quoting the value.
     pub(super) why: String,
 }
 
 impl Compiled {
-    /// Compiles a schema, or returns why it is not valid.
+    /// Compiles a schema, or returns the reason why it is invalid.
     pub(super) fn new(schema: &Value) -> Result<Self, String> {
-        // Later drafts leave `format` to the reader: here it counts in all of them.
+        // Later drafts make `format` optional; here it is always asserted.
         let options = jsonschema::options().should_validate_formats(true);
         let built = options.with_pattern_options(PatternOptions::regex()).build(schema);
         built.map(Self).map_err(|error| masked(&error))
     }
 
-    /// Returns why the schema refuses a value of so many bytes of JSON, or `None` if it accepts it.
+    /// Returns the reason why the schema rejects a value of this JSON size, or `None` if it accepts
+    /// it.
     pub(super) fn refusal(&self, value: &Value, size: usize) -> Option<Refusal> {
         if is_deeper(value, MAX_DEPTH) {
             let why = format!("it nests arrays and objects more than {MAX_DEPTH} deep, the most that is checked");
@@ -121,7 +122,7 @@ fn masked(error: &ValidationError<'_>) -> String {
     beginning(&error.masked().to_string(), MAX_TEXT)
 }
 
-/// Why a document is not what it claims to be.
+/// The reason why a document does not match its schema.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Unfit {

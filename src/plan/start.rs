@@ -1,10 +1,11 @@
-//! A plan to start from.
+//! The example plan of `plan new`.
 
 use serde::Serialize;
 
 use crate::model::name::RunId;
 
-/// Two items, of which the second is given what the first made. What stands in the place of the id is no id.
+/// Two items; the second uses the product of the first. The placeholder for the id is not a valid
+/// id.
 const PLAN: &str = r#"{
   "$comment": "A plan for git handoff. Everything called $comment means nothing, and may go. `git handoff validate` says what is wrong with it.",
   "id": "<id>",
@@ -26,23 +27,23 @@ const PLAN: &str = r#"{
 }
 "#;
 
-/// Returns a plan that is valid and can be run as it is, of a run by this name.
+/// Returns a valid plan with this id.
 pub fn start(id: &RunId) -> String {
     PLAN.replacen("<id>", id.as_str(), 1)
 }
 
-/// A plan that was written to start from: what `plan new --json` prints.
+/// The output of `plan new --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanStarted<'a> {
     schema: &'static str,
     /// The file.
     pub file: &'a str,
-    /// What its run is called.
+    /// The id of its run.
     pub id: &'a RunId,
 }
 
 impl<'a> PlanStarted<'a> {
-    /// Answers that a file was written.
+    /// Returns the answer for a written file.
     pub fn of(file: &'a str, id: &'a RunId) -> Self {
         Self { schema: "git-handoff.plan-new/1", file, id }
     }

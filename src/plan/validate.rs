@@ -1,7 +1,7 @@
-//! Decides whether a plan can be run here: [`Plan`] → [`ValidPlan`] or every [`Problem`].
+//! Validates plans: [`Plan`] → [`ValidPlan`] or every [`Problem`].
 //!
-//! One pure function for `validate`, `submit` and every later extension, so that they cannot
-//! disagree. A problem of form hides no problem of meaning that can still be told.
+//! One pure function for `validate`, `submit` and extensions, so that they agree. Problems of form
+//! do not hide problems of meaning.
 
 mod captured;
 mod graph;
@@ -28,7 +28,7 @@ use crate::model::rule::Rule;
 use crate::plan::pattern::{Compiled, compile};
 use crate::plan::{Draft, DraftItem, DraftRule, MAX_PLAN_ITEMS, check_ids, read, read_rules};
 
-/// A plan that was validated, with the bytes it was read from; only [`validate`] makes one.
+/// A valid plan with its bytes; only [`validate`] creates one.
 #[derive(Clone, Debug)]
 pub struct ValidPlan {
     plan: Plan,
@@ -46,38 +46,38 @@ impl ValidPlan {
         &self.plan
     }
 
-    /// The plan byte for byte as it was given.
+    /// Returns the plan's exact bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The rules that the queue and the pattern add to the plan's, in canonical form; none where they add none.
+    /// Returns the rules of queue and pattern in canonical form, or `None`.
     pub fn added_rules(&self) -> Option<&[u8]> {
         self.added_rules.as_deref()
     }
 
-    /// The pattern that it grows by.
+    /// Returns the pattern.
     pub fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// The rules that the pattern made of it, as they are sealed.
+    /// Returns the pattern's rules, as sealed.
     pub fn compiled(&self) -> &[Value] {
         &self.compiled
     }
 
-    /// Those rules in words.
+    /// Returns the pattern's rules in words.
     pub fn compiled_in_words(&self) -> Vec<String> {
         let drafts = read_rules(&Value::Array(self.compiled.clone()), &JsonPath::root(), &mut Problems::default());
         drafts.into_iter().filter_map(DraftRule::finish).map(|rule| rule.to_string()).collect()
     }
 
-    /// The pipelines that it and its rules name, as they name them.
+    /// Returns the pipelines of items and rules, by reference.
     pub fn pipelines(&self) -> &BTreeMap<String, Spec> {
         &self.pipelines
     }
 
-    /// The executors that its items name, and those that its own rules and its pattern create.
+    /// Returns the executors of items, and of items that rules and pattern create.
     pub fn executors(&self) -> BTreeSet<String> {
         let of_pattern = read_rules(&Value::Array(self.compiled.clone()), &JsonPath::root(), &mut Problems::default());
         let of_pattern: Vec<Rule> = of_pattern.into_iter().filter_map(DraftRule::finish).collect();
@@ -85,13 +85,13 @@ impl ValidPlan {
         self.plan.items.iter().chain(created).map(|item| item.executor.clone()).collect()
     }
 
-    /// What in it nobody reads.
+    /// Returns warnings about unused parts.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-/// Validates the bytes of a plan against what is registered, and reports all problems at once.
+/// Validates a plan against registered names, and reports all problems.
 pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> {
     let mut problems = Problems::default();
     let Some(draft) = crate::plan::draft(bytes, most(catalog), &mut problems) else {
@@ -102,7 +102,7 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     let at = if draft.pattern.is_some() { JsonPath::root().key("pattern") } else { JsonPath::root().key("queue") };
     let Compiled { rules: compiled, templates, warnings, mut order } = compile(&pattern, &at, &draft, &mut problems);
     let mut added = read_queue_rules(&draft.rules, catalog, &mut problems);
-    // What a pattern writes can only be wrong in the names that it makes of an author's long ones.
+    // A pattern's items can only have problems with names derived from long ones.
     let of_pattern = read_rules(&Value::Array(compiled.clone()), &at, &mut problems);
     check_ids(&draft.rules, &of_pattern, &mut problems);
     let rules = draft.rules.iter().chain(&added);
@@ -126,22 +126,21 @@ pub fn validate(bytes: &[u8], catalog: &Catalog) -> Result<ValidPlan, Problems> 
     }
 }
 
-/// Returns how many items a plan may have.
+/// Returns the maximum number of items.
 fn most(catalog: &Catalog) -> usize {
     catalog.max_items.min(MAX_PLAN_ITEMS)
 }
 
-/// Returns the pipelines that items name, each once; one that there is not is a problem that is told elsewhere.
+/// Returns the distinct pipelines of items; missing ones are reported elsewhere.
 fn named_pipelines<'d>(items: impl Iterator<Item = &'d DraftItem>, catalog: &Catalog) -> BTreeMap<String, Spec> {
     let named = items.filter_map(|item| item.inputs.as_ref()?.get(PIPELINE)?.as_str());
     let named: BTreeSet<&str> = named.collect();
     named.into_iter().filter_map(|name| Some((name.to_owned(), catalog.pipelines.find(name).ok()?.clone()))).collect()
 }
 
-/// Validates a plan whose items are to be added to those of a run, and gives the added items, normalised.
+/// Validates the items of a plan for addition to a run, and returns them normalised.
 ///
-/// `existing` are all items the run has by now, its plan's own and those appended since. Of the new
-/// plan only the items count: queue, base and artifacts were settled when the run was submitted.
+/// `existing` are all items of the run. Queue, base and artifacts of the new plan are ignored.
 pub fn validate_extension(
     submitted: &Plan,
     existing: &[Item],
@@ -166,7 +165,7 @@ pub fn validate_extension(
     let artifacts = submitted.artifacts.iter();
     draft.artifacts = artifacts.map(|(path, file)| (path.to_string(), Some(file.clone()))).collect();
     let added = draft.items.len();
-    // What is written of an item is read as the same item, and nothing can be wrong with it.
+    // The written form of an item parses to the same valid item.
     let known = existing.iter();
     draft.items.extend(known.map(|item| read::item(&item.to_json(), JsonPath::root(), &mut Problems::default())));
     let (created, anonymous, named) = (Vec::new(), Vec::new(), Vec::new());
@@ -179,7 +178,7 @@ pub fn validate_extension(
     }
 }
 
-/// Returns which items rules have wait for which, by position; what is not there is left out, as it is in a run.
+/// Returns the dependencies added by rules, by position; ignores missing items.
 fn ordered<'d>(draft: &Draft, rules: impl Iterator<Item = &'d DraftRule>) -> Vec<(usize, usize)> {
     let ids = draft.items.iter().enumerate().filter_map(|(at, item)| Some((item.as_ref()?.id.as_deref()?, at)));
     let places: BTreeMap<&str, usize> = ids.collect();
@@ -187,7 +186,7 @@ fn ordered<'d>(draft: &Draft, rules: impl Iterator<Item = &'d DraftRule>) -> Vec
     rules.flat_map(DraftRule::order).filter_map(|(item, on)| Some((place(item)?, place(on)?))).collect()
 }
 
-/// Reads the rules that the queue adds to those of the plan.
+/// Parses the queue's rules.
 fn read_queue_rules(own: &[DraftRule], catalog: &Catalog, problems: &mut Problems) -> Vec<DraftRule> {
     let Some(bytes) = &catalog.queue_rules else { return Vec::new() };
     let mut found = Problems::default();
@@ -202,23 +201,23 @@ fn read_queue_rules(own: &[DraftRule], catalog: &Catalog, problems: &mut Problem
     added
 }
 
-/// Where the problems of a queue's rules are said to be.
+/// The path prefix of problems in a queue's rules.
 fn queue_rules() -> JsonPath {
     JsonPath::root().key("queue").key("rules")
 }
 
-/// The items to check, and what they are held against.
+/// The items to validate, with their context.
 struct Scope<'d> {
     draft: &'d Draft,
-    /// How many of the draft's items are new; those after them were checked before.
+    /// The number of new items; those after them are already valid.
     added: usize,
     /// The items that rules create.
     created: Vec<&'d DraftItem>,
-    /// Those of them that nobody can refer to, because their ids are made when they are.
+    /// Those with generated ids, which cannot be referenced.
     anonymous: Vec<&'d DraftItem>,
-    /// Those of them that have ids of their own.
+    /// Those with ids of their own.
     named: Vec<&'d DraftItem>,
-    /// Which items wait for which besides what they say.
+    /// Additional dependencies.
     order: &'d [(usize, usize)],
 }
 
@@ -232,7 +231,7 @@ impl<'d> Scope<'d> {
     }
 }
 
-/// Checks what concerns the run as a whole.
+/// Validates the plan as a whole.
 fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     let queues = &catalog.queues;
     if let Some(queue) = draft.queue.as_ref().filter(|queue| !queues.contains(*queue)) {
@@ -255,19 +254,19 @@ fn check_run(draft: &Draft, catalog: &Catalog, problems: &mut Problems) {
     }
 }
 
-/// Refuses that what no rule creates stands for another item.
+/// Refuses a replacement in an item that no rule creates.
 fn check_places<'d>(items: impl Iterator<Item = &'d DraftItem>, problems: &mut Problems) {
     for item in items {
         for (key, _) in
             [("replaces", &item.replaces), ("continues", &item.continues)].iter().filter(|(_, id)| id.is_some())
         {
-            let message = "only an item that a rule creates stands for another";
+            let message = "only an item that a rule creates can replace another";
             problems.push(Problem::new(Code::UnknownField, &item.path.key(key), message));
         }
     }
 }
 
-/// Checks the new items, and how they stand to all others.
+/// Validates the new items and their relations.
 fn check_items(scope: &Scope<'_>, catalog: &Catalog, problems: &mut Problems) {
     let items = &scope.draft.items;
     let count = items.len();

@@ -1,8 +1,8 @@
-//! What is let through although it looks like a credential: `handoff.secrets.allow`.
+//! Exceptions: `handoff.secrets.allow`.
 
 use std::str::FromStr;
 
-/// One thing that is let through: a shape, or a shape in files whose path is like a pattern.
+/// An exception: a shape, optionally limited to a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
     shape: String,
@@ -10,7 +10,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Returns whether it lets a shape through in a file.
+    /// Returns true if it allows a shape in a file.
     pub fn lets(&self, shape: &str, path: &str) -> bool {
         self.shape == shape && self.path.as_deref().is_none_or(|pattern| is_like(path.as_bytes(), pattern.as_bytes()))
     }
@@ -29,7 +29,7 @@ impl FromStr for Allowed {
     }
 }
 
-/// Returns whether a path is like a pattern, in which `*` stands for anything and `?` for one byte.
+/// Matches a path with a pattern: `*` matches anything, `?` one byte.
 fn is_like(path: &[u8], pattern: &[u8]) -> bool {
     let (mut at, mut of) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,4 +1,4 @@
-//! Holds what is about to be stored or handed on against the shapes, and against values that are known to be secrets.
+//! Checks data before it is stored or shared, for shapes of credentials and known secret values.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -8,28 +8,28 @@ use super::rule::Level;
 use super::values::Values;
 use super::{search, without};
 
-/// How much is looked at together.
+/// The size of a searched piece.
 const PIECE: usize = 256 << 10;
 
-/// What is looked at again with what follows: more than any shape has.
+/// The overlap between pieces: longer than any shape.
 const OVERLAP: usize = search::AFTER + (2 << 10);
 
-/// The shape of a value that was given as a secret.
+/// The shape name of a declared secret.
 pub const GIVEN: &str = "secret-env";
 
-/// What may not be stored.
+/// The check for credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
     allowed: Vec<Allowed>,
     values: Values,
 }
 
-/// Where something stands that may not be stored. It never says what.
+/// The place of a secret; never the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Secret {
-    /// The file, or what else people call it; credentials in the name itself are taken out.
+    /// The file or other name, without credentials.
     pub file: String,
-    /// The line, from 1; none where the name has it.
+    /// The line, from 1; `None` if the name has it.
     pub line: Option<u64>,
     /// The name of the shape.
     pub shape: &'static str,
@@ -47,25 +47,25 @@ impl fmt::Display for Secret {
 impl std::error::Error for Secret {}
 
 impl Gate {
-    /// Returns one that lets these through.
+    /// Creates a check with exceptions.
     pub fn new(allowed: Vec<Allowed>) -> Self {
         Self { allowed, values: Values::default() }
     }
 
-    /// Returns it with values that are secrets, whatever they look like.
+    /// Adds secret values.
     #[must_use]
     pub fn with(&self, values: &[Vec<u8>]) -> Self {
         Self { allowed: self.allowed.clone(), values: Values::new(values) }
     }
 
-    /// Refuses bytes with a secret in them; `file` is what people call them.
+    /// Fails if bytes have a secret; `file` names them.
     pub fn check(&self, file: &str, bytes: &[u8]) -> Result<(), Secret> {
         let mut scan = self.scan(file)?;
         scan.push(bytes)?;
         scan.finish()
     }
 
-    /// Refuses what is read if there is a secret in it, without holding it in memory.
+    /// Fails if a stream has a secret, without holding it in memory.
     pub fn check_reader(&self, file: &str, from: &mut dyn Read) -> io::Result<Result<(), Secret>> {
         let mut scan = match self.scan(file) {
             Ok(scan) => scan,
@@ -85,7 +85,7 @@ impl Gate {
         }
     }
 
-    /// Begins to look at a file, whose name is refused like its content.
+    /// Starts checking a file, including its name.
     pub fn scan<'g>(&'g self, file: &str) -> Result<Scan<'g>, Secret> {
         let shown = without(file).into_owned();
         if let Some((_, shape)) = self.first(file, file.as_bytes(), false) {
@@ -96,7 +96,8 @@ impl Gate {
         Ok(Scan { gate: self, file: file.to_owned(), shown, pending: Vec::new(), line: 1, overlap })
     }
 
-    /// Returns where the first secret begins, and its shape; of an open text, what reaches its end is left out.
+    /// Returns the position and shape of the first secret; in an open text, ignores a match at its
+    /// end.
     fn first(&self, file: &str, text: &[u8], open: bool) -> Option<(usize, &'static str)> {
         let mut found = Vec::new();
         let mut let_through = Vec::new();
@@ -106,7 +107,7 @@ impl Gate {
         };
         self.values.find(text).filter(|at| !(open && at.end == text.len())).for_each(|at| sort(at, GIVEN));
         search::look(text, Level::Sure, (Some(file), open), &mut |at, rule| sort(at, rule.name.as_str()));
-        // What is let through by one name is not held up by another.
+        // An exception for one shape does not hide a match of another.
         found.retain(|(at, shape)| {
             *shape == GIVEN || !let_through.iter().any(|other| at.start < other.end && other.start < at.end)
         });
@@ -114,19 +115,19 @@ impl Gate {
     }
 }
 
-/// A file that is being looked at, piece by piece.
+/// A file, checked in pieces.
 pub struct Scan<'g> {
     gate: &'g Gate,
     file: String,
     shown: String,
     pending: Vec<u8>,
-    /// The line that the pending bytes begin in.
+    /// The line number of the pending bytes.
     line: u64,
     overlap: usize,
 }
 
 impl Scan<'_> {
-    /// Takes in more of the file.
+    /// Reads the next bytes.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Secret> {
         for piece in bytes.chunks(PIECE) {
             self.pending.extend_from_slice(piece);
@@ -138,7 +139,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Says that the next bytes stand in this line, apart from those before.
+    /// Starts a separate line with this number.
     pub fn at_line(&mut self, line: u64) -> Result<(), Secret> {
         self.look(false)?;
         self.pending.clear();
@@ -146,7 +147,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Takes the end of the file.
+    /// Ends the file.
     pub fn finish(mut self) -> Result<(), Secret> {
         self.look(false)
     }

@@ -1,23 +1,23 @@
-//! What a patch adds, held against the shapes: what it takes away, or only shows, is in the repository already.
+//! Searches the added lines of a patch. Removed and context lines are in the repository already.
 
 use super::gate::{Gate, Scan, Secret};
 
-/// The longest line before a file's changes that is read; what a name has more is not looked at.
+/// The maximum length of a header line to read.
 const LONGEST_HEADER: usize = 64 << 10;
 
-/// A patch of git's that is being looked at, piece by piece.
+/// A git patch, searched in pieces.
 pub struct PatchScan<'g> {
     gate: &'g Gate,
     scan: Option<Scan<'g>>,
     header: Vec<u8>,
-    /// How many lines of the old and the new file the hunk still has.
+    /// The remaining old and new lines of the hunk.
     left: (u64, u64),
-    /// The line of the new file that comes next, and the one that would follow what was added last.
+    /// The next line of the new file, and the one after the last added line.
     next: u64,
     follows: u64,
-    /// What the line is that is being read.
+    /// The kind of the present line.
     at: Line,
-    /// Whether something is in it that only git can read.
+    /// Whether it has something only git can decode.
     pub packed: bool,
 }
 
@@ -30,13 +30,13 @@ enum Line {
 }
 
 impl<'g> PatchScan<'g> {
-    /// Begins to look at a patch.
+    /// Starts searching a patch.
     pub fn new(gate: &'g Gate) -> Self {
         let (header, at) = (Vec::new(), Line::Begins);
         Self { gate, scan: None, header, left: (0, 0), next: 0, follows: 0, at, packed: false }
     }
 
-    /// Takes in more of it.
+    /// Reads the next bytes.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), Secret> {
         while let Some(first) = bytes.first() {
             if self.at == Line::Begins {
@@ -48,7 +48,7 @@ impl<'g> PatchScan<'g> {
                 Line::Added => {
                     let text = &line[usize::from(self.header.is_empty())..];
                     self.scan.as_mut().map_or(Ok(()), |scan| scan.push(text))?;
-                    // Says that the sign at the beginning was passed.
+                    // The marker at the start of the line was read.
                     self.header = vec![b'+'];
                 }
                 Line::Header if self.header.len() < LONGEST_HEADER => self.header.extend_from_slice(line),
@@ -62,7 +62,7 @@ impl<'g> PatchScan<'g> {
         Ok(())
     }
 
-    /// Takes its end.
+    /// Ends the patch.
     pub fn finish(mut self) -> Result<(), Secret> {
         if self.at == Line::Header {
             self.end()?;
@@ -127,7 +127,7 @@ impl<'g> PatchScan<'g> {
     }
 }
 
-/// Reads `7,2 @@ …` or `7 @@ …`: where a hunk begins, and how many lines it has.
+/// Parses `7,2 @@ …` or `7 @@ …`: the start and length of a hunk.
 fn range(text: &str) -> (u64, u64) {
     let text = text.split(' ').next().unwrap_or_default();
     let (at, count) = text.split_once(',').unwrap_or((text, "1"));

@@ -1,4 +1,4 @@
-//! One shape of a credential: how it is found, and what of that counts.
+//! A rule for one shape of a credential.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -6,20 +6,20 @@ use std::sync::{Arc, OnceLock};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-/// How sure it is that what has a shape is a credential; each level takes in those before it.
+/// The certainty of a match; each level includes the previous ones.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
-    /// A false alarm is rare enough to refuse what is to be stored.
+    /// Certain enough to refuse storage.
     #[default]
     Sure,
-    /// What is shown or kept for people is better without it.
+    /// Certain enough to redact in displayed text.
     Likely,
-    /// A word before it says so.
+    /// Suspected by a preceding word.
     Eager,
 }
 
-/// A pattern, compiled on first use: few of hundreds are needed. A test compiles each.
+/// A pattern, compiled on first use, because few of hundreds are needed. A test compiles each.
 #[derive(Debug, Deserialize)]
 #[serde(from = "String")]
 pub(super) struct Pattern {
@@ -34,7 +34,7 @@ impl From<String> for Pattern {
 }
 
 impl Pattern {
-    /// Compiles a pattern over bytes, as Go reads it: `\w`, `\b` and letter case know of ASCII alone.
+    /// Compiles a pattern over bytes with Go's semantics: `\w`, `\b` and case are ASCII only.
     pub(super) fn try_compile(&self) -> Result<Regex, regex::Error> {
         RegexBuilder::new(&self.source).unicode(false).size_limit(64 << 20).build()
     }
@@ -44,53 +44,53 @@ impl Pattern {
     }
 }
 
-/// What of a match an exception looks at.
+/// The part of a match that an exception examines.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Target {
     /// The secret.
     #[default]
     Secret,
-    /// All that matched.
+    /// The whole match.
     Match,
-    /// The lines that it stands on.
+    /// Its lines.
     Line,
 }
 
-/// What is no credential although it has the shape of one.
+/// An exception for text that only looks like a credential.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Exception {
-    /// Whether all that is given must hold, and not any.
+    /// Whether all conditions must hold, or any.
     pub(super) all: bool,
     pub(super) target: Target,
     pub(super) patterns: Vec<Pattern>,
-    /// Words in lower case that the secret has in it.
+    /// Lower-case words in the secret.
     pub(super) stop_words: Vec<String>,
     /// Paths of the file.
     pub(super) paths: Vec<Pattern>,
 }
 
-/// One shape.
+/// A shape.
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// What people call it.
+    /// The displayed name.
     pub(super) name: String,
-    /// What stands for it where it was taken out.
+    /// The replacement text.
     pub(super) label: String,
     pub(super) level: Level,
     pub(super) pattern: Pattern,
-    /// The group that is the secret; the first that took part where that is not said.
+    /// The group with the secret; by default the first that matched.
     pub(super) group: Option<usize>,
-    /// The least entropy of the secret in bits, if it needs any.
+    /// The minimum entropy of the secret in bits, if required.
     pub(super) entropy: f64,
-    /// Words in lower case of which one is in every match.
+    /// Lower-case keywords; every match has one.
     pub(super) words: Vec<String>,
-    /// The paths of the files that it looks at, if not at all.
+    /// The paths it applies to, if limited.
     pub(super) path: Option<Pattern>,
-    /// Some are every rule's.
+    /// Exceptions, some of them of all rules.
     pub(super) exceptions: Vec<Arc<Exception>>,
-    /// What else a secret must be.
+    /// An additional check of the secret.
     pub(super) holds: fn(&[u8]) -> bool,
 }
 
@@ -139,7 +139,7 @@ fn any(patterns: &[Pattern], text: &[u8]) -> bool {
 }
 
 impl Rule {
-    /// Adds what has this shape and begins in a part of a text.
+    /// Adds the matches that begin in a part of a text.
     pub(super) fn find(&self, text: &[u8], part: Range<usize>, path: Option<&str>, add: &mut dyn FnMut(Range<usize>)) {
         if let Some(wanted) = &self.path
             && !path.is_some_and(|path| wanted.get().is_match(path.as_bytes()))
@@ -157,7 +157,7 @@ impl Rule {
                 Some(group) => captures.get(group),
                 None => first().or_else(|| captures.get(0)),
             };
-            // What stands behind a secret may stand before the next one.
+            // The text after a secret may precede the next one.
             from = secret.map_or(whole.end, |secret| secret.end()).max(whole.start + 1);
             let Some(secret) = secret.filter(|secret| !secret.is_empty()) else { continue };
             let found = Match { text, whole: whole.clone(), secret: secret.range(), path };
@@ -175,7 +175,7 @@ impl Rule {
     }
 }
 
-/// Returns the entropy of some bytes in bits for each, as if each stood for itself.
+/// Returns the entropy of bytes, in bits for each byte.
 pub(super) fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);

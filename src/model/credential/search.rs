@@ -1,4 +1,5 @@
-//! Looks for all shapes at once: first for the words of which each has one, then for those shapes whose word is there, around it.
+//! Searches for all shapes at once: first for keywords, then around each for the shapes that have
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,19 +10,19 @@ use aho_corasick::AhoCorasick;
 use super::rule::{Level, Rule};
 use super::shapes;
 
-/// How far before a word of its a shape may begin.
+/// The maximum distance of a shape's start before its keyword.
 const BEFORE: usize = 256;
 
-/// How far behind it a shape may end.
+/// The maximum distance of a shape's end after it.
 pub(super) const AFTER: usize = 8 << 10;
 
-/// Every shape, and the words to look for.
+/// All shapes and their keywords.
 struct Shapes {
     rules: Vec<Rule>,
     words: AhoCorasick,
-    /// For each word the rules that have it.
+    /// The rules of each keyword.
     of: Vec<Vec<usize>>,
-    /// The least sure level that is looked for with these words.
+    /// The lowest certainty to search for.
     level: Level,
 }
 
@@ -39,7 +40,7 @@ impl Shapes {
         Self { rules, words, of, level }
     }
 
-    /// Returns those that are looked for up to a level.
+    /// Returns the search for a certainty.
     fn get(level: Level) -> &'static Self {
         static SHAPES: [OnceLock<Shapes>; 3] = [const { OnceLock::new() }; 3];
         let shapes = SHAPES[level as usize].get_or_init(|| Self::up_to(level));
@@ -48,8 +49,8 @@ impl Shapes {
     }
 }
 
-/// Adds every secret in a text with the rule that it has the shape of; of an open text, what reaches its end is left out, since it
-/// may go on.
+/// Adds every secret in a text with its rule; in an open text, omits a match at its end, which may
+/// continue.
 pub(super) fn look(
     text: &[u8],
     level: Level,
@@ -81,7 +82,7 @@ pub(super) fn look(
     }
 }
 
-/// Finds the secrets in a text, with the names that stand in their place.
+/// Finds the secrets in a text, with their replacement names.
 pub(super) fn find(text: &[u8], level: Level) -> Vec<(Range<usize>, &'static str)> {
     let mut found = Vec::new();
     look(text, level, (None, false), &mut |at, rule| found.push((at, rule.label.as_str())));

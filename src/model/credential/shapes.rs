@@ -77,7 +77,7 @@ fn check(name: &str) -> fn(&[u8]) -> bool {
     }
 }
 
-/// What stands where a secret belongs, in lower case.
+/// Placeholders for secrets, in lower case.
 const PLACEHOLDERS: [&str; 12] = [
     "changeme",
     "change_me",
@@ -97,24 +97,24 @@ fn has_digit(secret: &[u8]) -> bool {
     secret.iter().any(u8::is_ascii_digit)
 }
 
-/// Has at least a digit, a letter, and four different characters behind what such keys begin with.
+/// Requires a digit, a letter, and four different characters after the prefix.
 fn is_varied(secret: &[u8]) -> bool {
     let body = secret.iter().rposition(|byte| matches!(byte, b'_' | b'/')).map_or(secret, |at| &secret[at + 1..]);
     let body = if body.len() < 16 { secret } else { body };
     has_digit(body) && body.iter().any(u8::is_ascii_alphabetic) && entropy(body) >= 2.0
 }
 
-/// Has letters of both cases, as random ones do.
+/// Requires letters of both cases.
 fn is_mixed(secret: &[u8]) -> bool {
     secret.iter().any(u8::is_ascii_lowercase) && secret.iter().any(u8::is_ascii_uppercase) && entropy(secret) > 3.0
 }
 
-/// Has small and large letters, and is no repetition.
+/// Requires letters of both cases without repetition.
 fn is_key(secret: &[u8]) -> bool {
     is_mixed(secret) && !secret.ends_with(b"EXAMPLEKEY")
 }
 
-/// Is what only chance writes: all kinds of characters, nearly all of them different.
+/// Requires randomness: all kinds of characters, nearly all different.
 fn is_random(secret: &[u8]) -> bool {
     is_mixed(secret) && has_digit(secret) && secret.iter().any(|b| matches!(b, b'/' | b'+')) && entropy(secret) > 4.5
 }
@@ -125,7 +125,7 @@ fn is_placeholder(secret: &[u8]) -> bool {
     one || text.starts_with(['$', '%', '<', '{', '[', '@', '/']) || PLACEHOLDERS.iter().any(|word| text.contains(word))
 }
 
-/// Is no word, as those are that stand there in code and prose.
+/// Excludes words of code and prose.
 fn is_password(secret: &[u8]) -> bool {
     let odd = |byte: &u8| byte.is_ascii_digit() || b"!@#%^*+?~".contains(byte);
     secret.iter().any(odd)
@@ -134,14 +134,14 @@ fn is_password(secret: &[u8]) -> bool {
         && !is_digest(secret)
 }
 
-/// Mixes letters and digits, and is no digest and no place.
+/// Requires letters and digits; excludes digests and paths.
 fn is_opaque(secret: &[u8]) -> bool {
     let letters = secret.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let digits = secret.iter().filter(|byte| byte.is_ascii_digit()).count();
     letters >= 2 && digits >= 2 && entropy(secret) > 3.0 && !is_placeholder(secret) && !is_digest(secret)
 }
 
-/// Is what names a commit, a file or a thing: a hash in hexadecimal digits, a UUID, a digest with its algorithm before it.
+/// Matches identifiers: hexadecimal hashes, UUIDs, and digests with their algorithm.
 fn is_digest(secret: &[u8]) -> bool {
     let hex = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
     let named = [b"sha1-".as_slice(), b"sha256", b"sha384", b"sha512", b"SHA256", b"md5"];

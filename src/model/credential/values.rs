@@ -1,4 +1,4 @@
-//! The forms in which a given value may stand in a text.
+//! Finds given secret values in their various forms.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,17 +7,17 @@ use std::ops::Range;
 use base64ct::{Base64Unpadded, Base64UrlUnpadded, Encoding as _};
 use regex::bytes::{Regex, RegexBuilder};
 
-/// Values shorter than this are not looked for: they would blank out half of any text.
+/// The minimum length of a value, because short ones occur everywhere.
 const SHORTEST: usize = 4;
 
-/// The fewest characters of base64 that are taken for a part of a value.
+/// The minimum number of base64 characters of a partial match.
 const SHORTEST_BASE64: usize = 6;
 
-/// The longest value that is looked for in other forms than as it is.
+/// The maximum length of a value to search in other forms.
 const LONGEST_ENCODED: usize = 16 << 10;
 
-/// Values to be found: as they are, in base64 at any place of a longer text, in hexadecimal digits, and escaped as URLs, forms and
-/// JSON do it.
+/// Secret values to find: literally, in base64 at any offset, in hexadecimal, and escaped as in
+/// URLs, forms and JSON.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     pattern: Option<Regex>,
@@ -25,11 +25,11 @@ pub struct Values {
 }
 
 impl Values {
-    /// Returns what finds these; of one with several lines, each line is a value.
+    /// Creates a search for values; each line of a multi-line value is a value.
     pub fn new(values: &[Vec<u8>]) -> Self {
         let lines = values.iter().flat_map(|value| value.split(|byte| matches!(byte, b'\n' | b'\r')));
         let mut lines: Vec<&[u8]> = lines.filter(|line| line.len() >= SHORTEST).collect();
-        // Where one value begins with another, the longer one is the one to find.
+        // If one value is a prefix of another, finds the longer one.
         lines.sort_by_key(|line| (std::cmp::Reverse(line.len()), *line));
         lines.dedup();
         let longest = lines.first().map_or(0, |line| line.len());
@@ -42,9 +42,9 @@ impl Values {
         Self { pattern, longest }
     }
 
-    /// Returns how many bytes the longest form has.
+    /// Returns the length of the longest form in bytes.
     pub fn longest(&self) -> usize {
-        // An escaped byte of JSON has six.
+        // An escaped byte in JSON has six.
         if self.longest > LONGEST_ENCODED { self.longest } else { 6 * self.longest }
     }
 
@@ -65,7 +65,7 @@ fn forms(value: &[u8]) -> Vec<String> {
     forms
 }
 
-/// Returns a pattern for the value as it is, and with any of its characters escaped.
+/// Returns a pattern for the value with any characters escaped.
 fn escaped(value: &[u8]) -> String {
     let mut pattern = String::new();
     for chunk in value.utf8_chunks() {
@@ -93,8 +93,8 @@ fn escaped(value: &[u8]) -> String {
     pattern
 }
 
-/// Returns patterns for the value in base64: the characters that do not depend on what stands before and behind it, for each of
-/// the three places that its first byte may have in a group, and those next to them that hold bits of it.
+/// Returns patterns for the value in base64: for each of the three offsets, the characters
+/// independent of their neighbours, and adjacent ones with some of its bits.
 fn base64(value: &[u8]) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     for before in 0..3 {
@@ -111,7 +111,7 @@ fn base64(value: &[u8]) -> BTreeSet<String> {
             if stable.len() >= SHORTEST_BASE64 {
                 forms.insert(format!("{first}{}{last}={{0,2}}", text(stable)));
             } else if before == 0 {
-                // So short a value is found where it stands alone.
+                // A short value is found only by itself.
                 forms.insert(format!("{}={{0,2}}", text(&encoded)));
             }
         }

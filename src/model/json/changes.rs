@@ -1,4 +1,4 @@
-//! How two JSON documents differ, field by field; pure.
+//! Compares JSON documents by field. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,54 +8,54 @@ use serde_json::{Map, Value};
 use super::parse;
 use crate::model::printable;
 
-/// The most bytes of a document that is read for this.
+/// The maximum size of a document, in bytes.
 pub const MOST_READ: usize = 16 << 20;
 
-/// The most changes that are told.
+/// The maximum number of listed changes.
 const MOST_CHANGES: usize = 1000;
 
-/// The most bytes that the pointers and values of all changes that are told have as JSON.
+/// The maximum total size of listed pointers and values as JSON, in bytes.
 const MOST_BYTES: usize = 256 << 10;
 
-/// What became of a field.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// It was not there.
+    /// Added.
     Added,
-    /// It is not there any more.
+    /// Removed.
     Removed,
-    /// It has another value.
+    /// Changed.
     Changed,
 }
 
-/// A field that differs; one that came or went is told with all that it holds.
+/// A difference; an added or removed field has its whole value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Where it stands, as RFC 6901 says it; the whole document is the empty pointer.
+    /// The JSON pointer (RFC 6901); empty for the whole document.
     pub pointer: String,
-    /// What became of it.
+    /// The kind.
     pub kind: Kind,
-    /// What it was; absent where it was not there.
+    /// The old value; absent if added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// What it is; absent where it is not there.
+    /// The new value; absent if removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// The fields that differ: those of objects in order of their names, those of arrays by their index.
+/// The differences, in order of names and indices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// As many as are told.
+    /// The listed ones.
     pub told: Vec<Change>,
-    /// How many more there are.
+    /// The number of others.
     pub more: usize,
     bytes: usize,
 }
 
 impl Changes {
-    /// Compares two documents; none where one of them is not JSON that everybody reads alike, or too large for this.
+    /// Compares two documents; `None` if one is not unambiguous JSON, or too large.
     pub fn between(old: &[u8], new: &[u8]) -> Option<Self> {
         if old.len().max(new.len()) > MOST_READ {
             return None;
@@ -87,7 +87,7 @@ impl Changes {
         };
         let length = |value: Option<&Value>| value.map_or(0, |value| value.to_string().len());
         let bytes = self.bytes + pointer.len() + length(old) + length(new);
-        // What is told is the beginning, without a gap.
+        // The listed ones are the first, without gaps.
         if self.more > 0 || self.told.len() == MOST_CHANGES || bytes > MOST_BYTES {
             self.more += 1;
             return;
@@ -104,14 +104,14 @@ impl Changes {
         }
     }
 
-    /// Returns the lines that people read, each with a long value cut short.
+    /// Formats the changes, with truncated values.
     pub fn lines(&self) -> Vec<String> {
         let more = (self.more > 0).then(|| format!("… and {} more", self.more));
         self.told.iter().map(Change::line).chain(more).collect()
     }
 }
 
-/// The most letters of a value, and of a pointer, in a line.
+/// The maximum length of a value and of a pointer in a line.
 const MOST_LETTERS: usize = 200;
 
 impl Change {
@@ -129,7 +129,7 @@ impl Change {
     }
 }
 
-/// Returns the beginning of a text that is longer than a line holds.
+/// Truncates a text for a line.
 fn cut(mut text: String) -> String {
     if let Some((at, _)) = text.char_indices().nth(MOST_LETTERS) {
         text.truncate(at);

@@ -1,19 +1,19 @@
-//! Compares numbers of JSON by their exact value, however many digits they have.
+//! Compares JSON numbers exactly, with any number of digits.
 
 use std::cmp::Ordering;
 
-/// A number of JSON, taken apart.
+/// A parsed number.
 struct Decimal<'t> {
     is_negative: bool,
     whole: &'t [u8],
     fraction: &'t [u8],
-    /// The number of zeros before the first other digit.
+    /// The number of leading zeros.
     zeros: usize,
-    /// The place of the decimal point, counted from the first digit that is not 0.
+    /// The position of the decimal point, from the first non-zero digit.
     point: i64,
 }
 
-/// Compares two numbers as JSON writes them, such as `917204512345678901` and `0.8`.
+/// Compares two JSON numbers, such as `917204512345678901` and `0.8`.
 ///
 /// The order is exact if one of them has an exponent below 2^62 in magnitude, as every double has.
 pub fn compare(one: &str, other: &str) -> Ordering {
@@ -37,7 +37,7 @@ impl<'t> Decimal<'t> {
         Self { is_negative: text.starts_with('-'), whole, fraction, zeros, point }
     }
 
-    /// Returns the digits from the first that is not 0.
+    /// Returns the digits from the first non-zero one.
     fn digits(&self) -> impl Iterator<Item = u8> {
         self.whole.iter().chain(self.fraction).copied().skip(self.zeros)
     }
@@ -61,12 +61,12 @@ impl<'t> Decimal<'t> {
     }
 }
 
-/// Splits a text at the first such character, which is left out.
+/// Splits a text at the first of some characters, which is omitted.
 fn split<'t>(text: &'t str, marks: &[char]) -> (&'t str, &'t str) {
     text.split_once(marks).unwrap_or((text, ""))
 }
 
-/// Reads an exponent; one beyond 2^62 counts as 2^62.
+/// Parses an exponent; limits it to 2^62.
 fn read_exponent(text: &str) -> i64 {
     const MOST: i64 = 1 << 62;
     let digits = text.trim_start_matches(['+', '-']);

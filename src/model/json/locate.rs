@@ -1,17 +1,17 @@
-//! The lines on which the values stand that problems are about, and the items that these belong to.
+//! Finds the line numbers and items of problems.
 
 use super::{JsonPath, MAX_DEPTH};
 use crate::model::printable::beginning;
 use crate::model::problem::Problem;
 
-/// The most bytes of an id that are repeated: no valid one has as many.
+/// The maximum length of a quoted id, in bytes; valid ones are shorter.
 const MAX_ID: usize = 256;
 
-/// What the paths of problems begin with that are not of the plan's own file: the rules of its queue.
+/// The path prefix of problems outside the plan's file: in the queue's rules.
 const ELSEWHERE: &str = "queue.";
 
-/// Finds the line and the item of each problem. Where a value is missing, what it is missing from counts; a document that is no JSON
-/// is read as far as it goes.
+/// Finds the line and item of each problem. A missing value has the line of its parent. An invalid
+/// document is read as far as possible.
 pub(crate) fn locate(bytes: &[u8], problems: &mut [Problem]) {
     let here = |problem: &&mut Problem| !problem.path.is_empty() && !problem.path.starts_with(ELSEWHERE);
     let wanted: Vec<&mut Problem> = problems.iter_mut().filter(here).collect();
@@ -21,7 +21,7 @@ pub(crate) fn locate(bytes: &[u8], problems: &mut [Problem]) {
     }
 }
 
-/// A walk over the text of a document, which looks into nothing that no problem is about.
+/// A walk over the text of a document that skips values without problems.
 struct Scan<'s> {
     bytes: &'s [u8],
     at: usize,
@@ -30,7 +30,7 @@ struct Scan<'s> {
 }
 
 impl Scan<'_> {
-    /// Reads the value at a path, which is said to stand on the line `line`. Returns `None` at the end of what can be read.
+    /// Reads the value at a path on this line. Returns `None` at the end of the readable text.
     fn value(&mut self, path: &JsonPath, line: usize, depth: usize) -> Option<()> {
         self.space();
         let (mut is_wanted, name) = (false, path.to_string());
@@ -89,7 +89,7 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// Notes the id of an item for the problems of that item.
+    /// Records the id of an item for its problems.
     fn name(&mut self, path: &JsonPath, id: &str) {
         let path = path.to_string();
         if path.starts_with("items[") && path.ends_with(']') && !path.contains('.') {
@@ -101,14 +101,14 @@ impl Scan<'_> {
         }
     }
 
-    /// Passes over one value with all that is in it.
+    /// Skips a value.
     fn skip(&mut self) -> Option<()> {
         let mut depth = 0_usize;
         loop {
             match self.peek()? {
                 b'"' => drop(self.string()?),
                 b'{' | b'[' => (depth, self.at) = (depth + 1, self.at + 1),
-                // The end of what the value stands in is not part of it.
+                // The end of the parent is not part of it.
                 b'}' | b']' | b',' if depth == 0 => return Some(()),
                 b'}' | b']' => (depth, self.at) = (depth - 1, self.at + 1),
                 b',' | b':' => self.at += 1,
@@ -153,7 +153,7 @@ impl Scan<'_> {
     }
 }
 
-/// Returns true if a path is the place of a value or leads to it.
+/// Returns true if a path is that of a value or its parent.
 fn leads_to(path: &str, place: &str) -> bool {
     place.strip_prefix(path).is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
@@ -177,7 +177,7 @@ mod tests {
         let b = Some("b".to_owned());
         assert_eq!(located(text, &item), (b.clone(), Some(6)));
         assert_eq!(located(text, &item.key("needs").key("odd key")), (b.clone(), Some(7)));
-        // What is missing stands nowhere; its item does.
+        // A missing value has no line; its item does.
         assert_eq!(located(text, &item.key("executor")), (b, Some(6)));
         assert_eq!(located(text, &JsonPath::root().key("items").index(0).key("id")), (Some("a".to_owned()), Some(5)));
         assert_eq!(located(text, &JsonPath::root().key("x").index(1)), (None, Some(3)));

@@ -1,6 +1,6 @@
-//! Looks into JSON without holding it: finds the values at some places of a document that may be large.
+//! Finds values in a large JSON document without holding it in memory.
 //!
-//! Numbers are kept as they are written, so that none is too long to be compared.
+//! Numbers are kept as text, so that any length can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,26 @@ use serde_json::{Map, Value};
 use super::MAX_DEPTH;
 use crate::model::printable::beginning;
 
-/// The most bytes that a message quotes of a document, of a key, and of a pointer. Messages are sealed,
-/// so they quote as little of a text that is no JSON as tells what it is, such as `-Infinity`.
+/// The maximum length of a quoted document, key and pointer, in bytes. Messages are sealed, so they
+/// quote only enough to recognise invalid JSON, such as `-Infinity`.
 const MAX_QUOTED: usize = 12;
 const MAX_KEY: usize = 40;
 const MAX_POINTER: usize = 200;
 
-/// A value that stands at a place that was looked for.
+/// A found value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// A number, as it is written.
+    /// A number, as written.
     Number(String),
-    /// Any other value; an array or object is given without its contents.
+    /// Any other value, without the contents of arrays and objects.
     Other(Value),
 }
 
-/// Returns the value at each JSON pointer, or what keeps the document from being read, and where.
+/// Returns the value at each JSON pointer, or the reason and place why the document cannot be
+/// parsed.
 ///
-/// The document is JSON in UTF-8 without duplicate keys and lone surrogates. Only the keys of the
-/// objects around a place are held in memory.
+/// The document must be JSON in UTF-8 without duplicate keys and lone surrogates. Only the keys of
+/// the objects around a place are held in memory.
 pub fn look(bytes: &[u8], pointers: &[&str]) -> Result<Vec<Option<Found>>, String> {
     let mut wanted = Spot::default();
     for (at, pointer) in pointers.iter().enumerate() {
@@ -41,20 +42,20 @@ pub fn look(bytes: &[u8], pointers: &[&str]) -> Result<Vec<Option<Found>>, Strin
     }
 }
 
-/// A place in the document, with the places below it that are looked for.
+/// A place in the document, with requested places below it.
 #[derive(Default)]
 struct Spot {
     below: BTreeMap<String, Spot>,
-    /// The indices of the pointers that lead here.
+    /// The indices of the pointers to this place.
     wanted: Vec<usize>,
 }
 
 impl Spot {
     fn add(&mut self, at: usize, pointer: &str) {
         let mut place = self;
-        // The first piece is the empty text before the first slash.
+        // The first part is the empty text before the first slash.
         for (depth, token) in pointer.split('/').skip(1).enumerate() {
-            // No document that can be read is as deep.
+            // No parsable document is this deep.
             if depth > MAX_DEPTH {
                 return;
             }
@@ -68,13 +69,13 @@ impl Spot {
 struct Scan<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// The keys and indices that lead to the value that is read.
+    /// The path of the present value.
     steps: Vec<String>,
     found: Vec<Option<Found>>,
 }
 
 impl Scan<'_> {
-    /// Reads the value here, and notes it if its place is looked for.
+    /// Reads a value, and records it if requested.
     fn value(&mut self, place: Option<&Spot>) -> Result<(), String> {
         self.space();
         let is_wanted = place.is_some_and(|place| !place.wanted.is_empty());
@@ -130,14 +131,14 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Passes the bracket of an array or object.
+    /// Reads an opening bracket.
     fn open(&mut self) -> Result<(), String> {
         self.at += 1;
         let is_too_deep = self.steps.len() >= MAX_DEPTH;
         if is_too_deep { Err(format!("more than {MAX_DEPTH} arrays and objects in one another")) } else { Ok(()) }
     }
 
-    /// Passes the comma after a member, and returns true, or the bracket that ends them all.
+    /// Reads a comma, and returns true, or a closing bracket.
     fn goes_on(&mut self, end: u8) -> Result<bool, String> {
         if self.passes(b',') {
             return Ok(true);
@@ -145,7 +146,7 @@ impl Scan<'_> {
         if self.passes(end) { Ok(false) } else { Err(self.unexpected()) }
     }
 
-    /// Reads a string, which begins here.
+    /// Reads a string.
     fn string(&mut self) -> Result<String, String> {
         let begin = self.at;
         self.at += 1;
@@ -165,7 +166,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Reads a number, which begins here.
+    /// Reads a number.
     fn number(&mut self) -> Result<&str, String> {
         let begin = self.at;
         let is_one = self.is_number();
@@ -176,7 +177,7 @@ impl Scan<'_> {
         std::str::from_utf8(&self.bytes[begin..self.at]).map_err(|error| error.to_string())
     }
 
-    /// Passes a number as far as it is one; returns false if a part is missing.
+    /// Reads a number as far as it is valid; returns false if a part is missing.
     fn is_number(&mut self) -> bool {
         self.at += usize::from(self.peek() == Some(b'-'));
         let leads_with_zero = self.peek() == Some(b'0');
@@ -194,7 +195,7 @@ impl Scan<'_> {
         is_one
     }
 
-    /// Passes digits, and returns how many.
+    /// Reads digits; returns their number.
     fn digits(&mut self) -> usize {
         let begin = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -215,13 +216,13 @@ impl Scan<'_> {
         Ok(value)
     }
 
-    /// Makes sure that nothing follows.
+    /// Requires the end of the document.
     fn end(&mut self) -> Result<(), String> {
         self.space();
         if self.at < self.bytes.len() { Err(self.unexpected()) } else { Ok(()) }
     }
 
-    /// Says what stands here where it must not.
+    /// Creates the error for unexpected text.
     fn unexpected(&self) -> String {
         let quoted = match (self.quoted(), self.bytes.get(self.at..)) {
             (_, None | Some([])) => return "the document ends too early".to_owned(),
@@ -231,14 +232,14 @@ impl Scan<'_> {
         format!("{} is not JSON", Value::from(quoted))
     }
 
-    /// Returns the word or number that begins here, as far as its letters and digits go.
+    /// Returns the word or number at this position.
     fn quoted(&self) -> &[u8] {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest.iter().take_while(|byte| is_of_word(**byte)).count();
         &rest[..length]
     }
 
-    /// Adds to a message where it happened.
+    /// Adds the place to a message.
     fn place(&self, why: &str) -> String {
         let before = &self.bytes[..self.at.min(self.bytes.len())];
         let line = before.split(|byte| *byte == b'\n').count();
@@ -268,7 +269,7 @@ impl Scan<'_> {
     }
 }
 
-/// Returns true if words and numbers have this byte.
+/// Returns true for bytes of words and numbers.
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }

@@ -1,4 +1,4 @@
-//! Writes a packet from the facts of a thread, and of the run that it is tied to.
+//! Writes a packet from the facts of a thread and its tied run.
 
 use super::{Surroundings, commits, or_none, past_base, unresolved};
 use crate::model::entry::Event;
@@ -10,25 +10,25 @@ use crate::model::time::Moment;
 use crate::packet::untrusted::is_suspect;
 use crate::run::{VerifiedRun, View};
 
-/// How many checkpoints are named, from the latest back; the others are counted.
+/// The maximum number of named checkpoints, latest first; the others are counted.
 const NAMED: usize = 20;
 
-/// A thread that can be gone on from.
+/// A thread to resume.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// What people call it here.
+    /// Its name here.
     pub name: &'a str,
     /// Its checkpoints.
     pub trail: &'a Trail,
-    /// The latest of them.
+    /// The latest checkpoint.
     pub latest: &'a Checkpoint,
-    /// Whether it is ours, and can be resumed; else it can be forked.
+    /// Whether it is ours and can be resumed; otherwise it can be forked.
     pub ours: bool,
-    /// The run that it is tied to, if that is here.
+    /// The tied run, if here.
     pub run: Option<&'a VerifiedRun>,
 }
 
-/// Returns the run that the latest tied checkpoint of a thread is tied to.
+/// Returns the run tied to a thread's latest tied checkpoint.
 pub fn tie(trail: &Trail) -> Option<&RunId> {
     trail.checkpoints.iter().rev().find_map(|checkpoint| match &checkpoint.entry.event {
         Event::ThreadCheckpointed(e) => e.run.as_ref().map(|tie| &tie.id),
@@ -36,7 +36,7 @@ pub fn tie(trail: &Trail) -> Option<&RunId> {
     })
 }
 
-/// Returns the packet of a thread; `around` is about the commit that its latest checkpoint was saved on.
+/// Returns the packet of a thread; `around` describes the base commit of its latest checkpoint.
 pub fn packet(source: &Source<'_>, around: &Surroundings, now: Moment) -> Draft {
     let Source { name, trail, latest, .. } = *source;
     let run: Option<&View> = source.run.map(|run| &**run);
@@ -81,7 +81,7 @@ fn saved(trail: &Trail) -> Vec<String> {
 fn since(latest: &Checkpoint) -> String {
     match latest.resumed.last() {
         Some(at) => format!("the state of {} was handed out at {at}, with nothing kept since", latest.id),
-        None => format!("the state of {} waits for somebody who takes it up", latest.id),
+        None => format!("the state of {} waits to be resumed", latest.id),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Turns what a note says under whatever names into the fields of a packet.
+//! Maps the names in a note to the fields of a packet.
 
 use serde_json::{Map, Value};
 
@@ -9,19 +9,19 @@ use crate::packet::data::NOTES;
 /// The fields that are lists.
 const LISTS: [&str; 4] = ["completed", "unresolved", "assumptions", "risks"];
 
-/// What a note says under one name.
+/// The content under one name of a note.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
-    /// The name as it stands there.
+    /// The name as written.
     pub(super) name: String,
-    /// The field that it means.
+    /// The field it means.
     pub(super) meaning: Option<Meaning>,
-    /// What is said.
+    /// The content.
     pub(super) value: Value,
 }
 
 impl Said {
-    /// Returns what an object says, and what objects in it say that hold several fields.
+    /// Returns the content of an object and of nested objects with several fields.
     pub(super) fn by_keys(map: &Map<String, Value>) -> Vec<Self> {
         let mut said = Vec::new();
         for (key, value) in map {
@@ -30,7 +30,7 @@ impl Said {
         let inner = map.iter().filter_map(|(key, value)| Some((key, value.as_object()?)));
         for (key, inner) in inner.filter(|(key, inner)| names::of_key(key).is_none() && fields_named(inner) >= 2) {
             said.extend(inner.iter().filter(|(name, _)| !map.contains_key(*name)).map(|(name, value)| {
-                // A name further inside is never the field's own, which stands at the top.
+                // A nested name never means the field of that name at the top.
                 let meaning = names::of_key(name).map(|meaning| Meaning { rank: meaning.rank + 1, ..meaning });
                 Self { name: format!("{key}.{name}"), meaning, value: value.clone() }
             }));
@@ -38,7 +38,7 @@ impl Said {
         said
     }
 
-    /// Returns whether this is what the field is called.
+    /// Returns true if this is the field's own name.
     fn is_own(&self, form: Form) -> bool {
         self.meaning.is_some_and(|meaning| {
             meaning.rank == 0 && (form == Form::Markdown || FIELDS.contains(&self.name.as_str()))
@@ -46,7 +46,7 @@ impl Said {
     }
 }
 
-/// Returns how many of the fields an object names.
+/// Returns the number of fields that an object names.
 pub(super) fn fields_named(map: &Map<String, Value>) -> usize {
     FIELDS
         .iter()
@@ -54,21 +54,21 @@ pub(super) fn fields_named(map: &Map<String, Value>) -> usize {
         .count()
 }
 
-/// The fields of a packet, with the names that they had in the note.
+/// The fields of a packet, with their names in the note.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     /// The fields as a packet has them.
     pub(super) map: Map<String, Value>,
-    /// The fields that were called otherwise.
+    /// The fields under other names.
     pub(super) renamed: Vec<Renamed>,
-    /// The names that mean nothing to a packet.
+    /// Unknown names.
     pub(super) unread: Vec<String>,
 }
 
 /// Collects the fields of a packet.
 ///
-/// Where a field's own name stands, no other name of it is read. Of other names, a text takes the one that is first in the list of names, and
-/// a list takes all. An entry that says of itself that it is open, or done, goes to the list where that belongs.
+/// A field's own name takes precedence. Otherwise a text takes the first of the known names, and a
+/// list takes all. An entry marked as open or done goes to the corresponding list.
 pub(super) fn collect(said: &[Said], form: Form) -> Fields {
     let mut fields = Fields::default();
     let mut used = vec![false; said.len()];
@@ -84,7 +84,7 @@ pub(super) fn collect(said: &[Said], form: Form) -> Fields {
         }
         sources.iter().for_each(|at| used[*at] = true);
         let values: Vec<&Value> = sources.iter().map(|at| &said[*at].value).collect();
-        // JSON is strict about the type of a field that has its own name.
+        // In JSON, a field under its own name must have the right type.
         let is_strict = form == Form::Json && said[sources[0]].is_own(form);
         let value = if LISTS.contains(&field) {
             list(field, &values, is_strict, &mut moved)
@@ -106,7 +106,7 @@ pub(super) fn collect(said: &[Said], form: Form) -> Fields {
     fields
 }
 
-/// Returns which sayings a field is read from.
+/// Returns the content that a field is read from.
 fn sources(said: &[Said], field: &str, form: Form) -> Vec<usize> {
     let named: Vec<(usize, &Said, usize)> = said
         .iter()
@@ -121,7 +121,7 @@ fn sources(said: &[Said], field: &str, form: Form) -> Vec<usize> {
     if LISTS.contains(&field) {
         return holding.map(|(at, ..)| at).collect();
     }
-    // A number or an object called `task` is no objective.
+    // A number or object named `task` is not an objective.
     let texts = holding.filter(|(_, said, _)| says_words(&said.value) || field == "updated_at");
     texts.min_by_key(|(at, _, rank)| (*rank, *at)).map(|(at, ..)| at).into_iter().collect()
 }
@@ -135,12 +135,12 @@ fn says_words(value: &Value) -> bool {
     }
 }
 
-/// Entries that stand in one list and belong to another.
+/// Entries that belong to another list.
 #[derive(Debug, Default)]
 struct Moved {
     completed: Vec<Value>,
     unresolved: Vec<Value>,
-    /// The steps behind the first.
+    /// The steps after the first.
     later: Vec<Value>,
 }
 
@@ -152,7 +152,7 @@ impl Moved {
         if !self.unresolved.is_empty() {
             add(map, "unresolved", self.unresolved);
         }
-        // They are what is open, where nothing else is said of that.
+        // They count as open work if none is given.
         if !self.later.is_empty() && !map.get("unresolved").is_some_and(holds_something) {
             map.insert("unresolved".into(), Value::Array(self.later));
         }
@@ -205,7 +205,7 @@ fn text(field: &str, value: &Value, moved: &mut Moved) -> Value {
     }
 }
 
-/// Returns what an entry says that is an object.
+/// Returns the text of an entry that is an object.
 fn entry_text(entry: &Value) -> Option<String> {
     let map = entry.as_object()?;
     let text = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
@@ -223,7 +223,7 @@ fn pair(key: &str, value: &Value) -> Option<Value> {
     value.as_str().map(|text| Value::String(format!("{key}: {text}")))
 }
 
-/// Returns whether an entry says that it is done, or open.
+/// Returns whether an entry is marked as done or open.
 fn done(entry: &Value) -> Option<bool> {
     let said = ["done", "status", "state", "completed"].iter().find_map(|key| entry.get(key))?;
     match said {

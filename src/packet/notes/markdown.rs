@@ -1,6 +1,8 @@
-//! Splits a Markdown note into its parts, by headings, labels (`**Goal:** …`) and tags (`<next_action>`), line by line.
+//! Splits a Markdown note into parts, by headings, labels (`**Goal:** …`) and tags
+//! (`<next_action>`).
 //!
-//! Every byte of the note lies in one part, so that nothing escapes the check. Fenced code is never split.
+//! Every byte of the note belongs to one part, so that all of it is checked. Fenced code is never
+//! split.
 
 use std::ops::Range;
 
@@ -10,39 +12,39 @@ use crate::model::packet::says_consumption;
 /// One part of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The heading, label or tag as it stands there; empty for text before the first heading.
+    /// The heading, label or tag as written; empty before the first heading.
     pub(super) name: String,
     /// The number of its first line.
     pub(super) line: usize,
-    /// All of it.
+    /// The whole part.
     pub(super) whole: Range<usize>,
-    /// What stands below the heading or behind the label.
+    /// The text below the heading or after the label.
     pub(super) body: Range<usize>,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Text that belongs to no field.
+    /// Text without a field.
     Plain,
     /// A heading of this level, or a tag.
     Heading(usize),
-    /// A label with its text behind it, which ends with its paragraph.
+    /// A label with text after it, which ends with its paragraph.
     Line,
-    /// A label with nothing behind it, which goes on to the next one.
+    /// A label alone on its line, which extends to the next one.
     Label,
 }
 
 /// A fenced code block that is not indented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The word behind the opening fence, in lower case.
+    /// The word after the opening fence, in lower case.
     pub(super) language: String,
     /// The number of the first line inside.
     pub(super) line: usize,
     /// The block with its fences.
     pub(super) whole: Range<usize>,
-    /// What it holds.
+    /// The content.
     pub(super) content: Range<usize>,
 }
 
@@ -63,11 +65,11 @@ struct Splitter<'t> {
     text: &'t str,
     parts: Vec<Part>,
     blocks: Vec<Block>,
-    /// The sign and the length of the fence that is open.
+    /// The character and length of the open fence.
     open: Option<(char, usize)>,
-    /// The level of the heading that the present part is below.
+    /// The heading level of the present part.
     level: usize,
-    /// The line before.
+    /// The previous line.
     last: Range<usize>,
 }
 
@@ -85,7 +87,7 @@ impl Splitter<'_> {
         self.last = if is_fenced { line.end..line.end } else { line };
     }
 
-    /// Returns whether a line belongs to a fenced block.
+    /// Returns true if a line belongs to a fenced block.
     fn fence(&mut self, shown: &str, line: &Range<usize>, number: usize) -> bool {
         let marks = shown.trim_start();
         let sign = marks.chars().next().filter(|c| matches!(c, '`' | '~'));
@@ -114,11 +116,11 @@ impl Splitter<'_> {
         true
     }
 
-    /// Begins another part, if the line does.
+    /// Starts another part, if the line does.
     fn begin(&mut self, shown: &str, line: &Range<usize>, number: usize) {
         let is_field = self.parts.last().is_some_and(|part| part.kind != Kind::Plain);
         if let Some((name, level)) = heading(shown) {
-            // A heading below a field's own belongs to that field, unless it is one of another.
+            // A heading below a field's own belongs to that field, unless it names another.
             let goes_on = is_field && level > self.level && names::of_heading(name).is_none();
             if !goes_on {
                 self.level = level;
@@ -136,7 +138,7 @@ impl Splitter<'_> {
         } else if let Some(name) = tag(shown) {
             self.push(name, line, number, line.end, (!name.starts_with('/')).then_some(Kind::Heading(0)));
         } else if self.parts.last().is_some_and(|part| matches!(part.kind, Kind::Heading(_))) {
-            // A label inside of a field is a text of that field.
+            // A label inside a field is part of its text.
         } else if let Some((name, at)) = label(shown).filter(|(name, _)| is_known(name)) {
             let kind = if shown[at..].trim().is_empty() { Kind::Label } else { Kind::Line };
             self.push(name, line, number, line.start + at, Some(kind));
@@ -145,7 +147,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Returns whether a line goes on with something else than the label above it.
+    /// Returns true if a line starts something other than the label's text.
     fn ends_label(&self, shown: &str) -> bool {
         let is_line = self.parts.last().is_some_and(|part| part.kind == Kind::Line);
         let is_bold = shown.trim_start().starts_with("**") && label(shown).is_some();
@@ -164,30 +166,30 @@ impl Splitter<'_> {
         });
     }
 
-    /// Returns the level of the heading that the line makes of the one before.
+    /// Returns the level of a setext heading that the line makes of the previous one.
     fn underline(&self, shown: &str) -> Option<usize> {
         let above = self.text[self.last.clone()].trim();
         let all = |sign| !shown.is_empty() && shown.chars().all(|c| c == sign);
         if above.is_empty() || heading(above).is_some() {
             return None;
         }
-        // Under other text, a line of hyphens is taken for the rule that its author meant.
+        // After other text, a line of hyphens is a rule.
         if all('=') { Some(1) } else { (all('-') && names::of_heading(above).is_some()).then_some(2) }
     }
 }
 
 impl Part {
-    /// Returns whether the part begins with a heading that names a field.
+    /// Returns true if the part begins with a heading of a field.
     pub(super) fn is_heading(&self) -> bool {
         matches!(self.kind, Kind::Heading(_)) || (self.kind == Kind::Plain && !self.name.is_empty())
     }
 
-    /// Returns whether the part begins with a heading of the second level or below that names a field.
+    /// Returns true if the part begins with a heading of a field at the second level or below.
     pub(super) fn is_section(&self) -> bool {
         matches!(self.kind, Kind::Heading(level) if level > 1)
     }
 
-    /// Returns whether the part belongs to a heading, label or tag that names a field.
+    /// Returns true if the part has a heading, label or tag of a field.
     pub(super) fn is_field(&self) -> bool {
         self.kind != Kind::Plain
     }
@@ -197,12 +199,12 @@ fn is_known(name: &str) -> bool {
     names::of_heading(name).is_some() || says_consumption(&key(name))
 }
 
-/// Returns a name as a key is written.
+/// Returns a name in the form of a key.
 pub(super) fn key(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '-'], "_")
 }
 
-/// Returns what a line says as a heading, and its level.
+/// Returns the text and level of a heading.
 fn heading(line: &str) -> Option<(&str, usize)> {
     let marks = line.trim_start_matches(' ');
     let rest = marks.trim_start_matches('#');
@@ -219,7 +221,7 @@ fn tag(line: &str) -> Option<&str> {
     (is_name && names::of_key(plain).is_some()).then_some(name)
 }
 
-/// Returns the label that a line begins with, and where its text begins.
+/// Returns the label at the start of a line, and where its text begins.
 fn label(line: &str) -> Option<(&str, usize)> {
     let mut rest = line.trim_start();
     for mark in ["- ", "* ", "+ "] {
@@ -228,26 +230,26 @@ fn label(line: &str) -> Option<(&str, usize)> {
     let colon = rest.find(':')?;
     let name = rest[..colon].trim_matches(['*', '_', ' ']);
     let text = rest[colon + 1..].trim_start_matches(['*', '_']);
-    // The colon of a time or an address ends no label.
+    // A colon in a time or address does not end a label.
     let ends = text.is_empty() || text.starts_with([' ', '\t']);
     (ends && (1..=40).contains(&name.len())).then_some((name, line.len() - text.len()))
 }
 
-/// What a part says as a text, or as the entries of a list.
+/// The content of a part, as text or as list entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Text(String),
     Entries(Vec<Entry>),
 }
 
-/// An entry of a list, with whether its box is checked.
+/// A list entry, with the state of its checkbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) done: Option<bool>,
 }
 
-/// Reads the body of a part; comments in it say nothing.
+/// Parses the body of a part; ignores comments.
 pub(super) fn body(text: &str) -> Body {
     let text = without_comments(text);
     let mut entries: Vec<(usize, Entry)> = Vec::new();
@@ -284,7 +286,7 @@ pub(super) fn paragraphs(text: &str) -> Vec<String> {
     let mut fenced = false;
     for line in text.lines() {
         let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
-        // A block belongs to the paragraph before it.
+        // A block belongs to the previous paragraph.
         if line.trim().is_empty() && !fenced {
             paragraphs.push(String::new());
         } else if let Some(last) = paragraphs.last_mut() {
@@ -295,7 +297,7 @@ pub(super) fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
 }
 
-/// Returns the entry of a list that a line begins.
+/// Returns the list entry that a line starts.
 fn entry(line: &str) -> Option<Entry> {
     let line = line.trim_start();
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());

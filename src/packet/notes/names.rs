@@ -1,4 +1,4 @@
-//! The names that people give to the fields of a packet: keys of JSON and YAML, headings and labels of Markdown.
+//! Names of the fields in notes: keys of JSON and YAML, headings and labels of Markdown.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,16 +6,16 @@ use std::sync::LazyLock;
 use crate::model::packet::FIELDS;
 use crate::packet::data::NOTES;
 
-/// A field that a name means.
+/// The field for a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Meaning {
     /// The field, one of [`FIELDS`].
     pub(super) field: &'static str,
-    /// The place of the name in the list of the field; the first is the field's own name.
+    /// The position of the name in the field's list; the first is the field's own.
     pub(super) rank: usize,
 }
 
-/// Returns the field that a key means.
+/// Returns the field for a key.
 pub(super) fn of_key(key: &str) -> Option<Meaning> {
     static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
         let names = |field: &'static str| NOTES.section(field).iter().enumerate().map(move |name| (field, name));
@@ -24,7 +24,7 @@ pub(super) fn of_key(key: &str) -> Option<Meaning> {
     NAMES.get(words(key).as_str()).copied()
 }
 
-/// Returns the field that a heading or a label means: `3. Open issues & blockers`, `Completed ✓`.
+/// Returns the field for a heading or label: `3. Open issues & blockers`, `Completed ✓`.
 pub(super) fn of_heading(heading: &str) -> Option<Meaning> {
     let mut parts = vec![heading];
     parts.extend(heading.split(['/', '&', '(', ',', '—', '–', ':', '|']));
@@ -32,7 +32,7 @@ pub(super) fn of_heading(heading: &str) -> Option<Meaning> {
     parts.into_iter().find_map(|part| of_key(part).or_else(|| of_key(&bare(&words(part)))))
 }
 
-/// Returns the words of a name, in lower case and one space apart: `nextSteps` and `next_steps` are the same.
+/// Splits a name into lower-case words: `nextSteps` and `next_steps` are equal.
 fn words(name: &str) -> String {
     let mut words = String::with_capacity(name.len());
     let mut was_lower = false;
@@ -46,11 +46,11 @@ fn words(name: &str) -> String {
         }
         was_lower = c.is_lowercase();
     }
-    // The number of a heading is no part of its name.
+    // Ignores the number of a heading.
     words.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').trim_end().to_owned()
 }
 
-/// Returns a name without what may stand before and behind it.
+/// Strips decorations around a name.
 fn bare(name: &str) -> String {
     let mut name = name;
     loop {

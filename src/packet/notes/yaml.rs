@@ -1,7 +1,7 @@
-//! Reads YAML into the values of JSON, as far as a packet needs it.
+//! Parses YAML into JSON values, as far as a packet needs it.
 //!
-//! Every plain scalar is a string but for null and the two booleans, so that a date, a commit id or `no` stays what was written.
-//! Aliases are refused: they can make a small file a large value.
+//! Every plain scalar is a string, except null and booleans, so that a date, a commit id or `no`
+//! stays as written. Aliases are refused, because they can expand a small file.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use serde_json::{Map, Value};
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use crate::model::json::JsonPath;
 use crate::model::printable::cut;
 
-/// How many lists and objects may stand in each other.
+/// The maximum nesting depth.
 const MOST_DEEP: usize = 64;
 
-/// Why a text is not read as YAML.
+/// The reason why a text is not accepted as YAML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub(super) struct Error {
@@ -27,19 +27,19 @@ impl From<ScanError> for Error {
 }
 
 impl Error {
-    /// Returns the error as of a text that begins further down.
+    /// Adds a line offset to the error.
     pub(super) fn below(self, lines: usize) -> Self {
         Self { line: self.line + lines, ..self }
     }
 }
 
-/// A list or an object that is not yet at its end.
+/// An unfinished list or object.
 enum Open {
     List(Vec<Value>),
     Object(Map<String, Value>, Option<String>),
 }
 
-/// Reads the one document of a text.
+/// Parses the only document of a text.
 pub(super) fn read(text: &str) -> Result<Value, Error> {
     let mut open: Vec<Open> = Vec::new();
     let mut document = None;
@@ -75,7 +75,7 @@ pub(super) fn read(text: &str) -> Result<Value, Error> {
     Ok(document.unwrap_or(Value::Null))
 }
 
-/// Puts a value where it belongs; returns it if it is the document.
+/// Adds a value to its parent; returns it if it is the document.
 fn put(open: &mut [Open], value: Value, at: Span) -> Result<Option<Value>, Error> {
     let error = |what: String| Err(Error { line: at.start.line(), what });
     match open.last_mut() {
@@ -105,7 +105,7 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
     }
 }
 
-/// Returns what may be comments, each with its line: a reader of the file sees them, although they are in no value.
+/// Returns possible comments with their lines, because a reader of the file sees them.
 pub(super) fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().filter_map(|(at, line)| {
         let is_mark = |at: usize| line[..at].chars().next_back().is_none_or(char::is_whitespace);

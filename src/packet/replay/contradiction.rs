@@ -1,4 +1,4 @@
-//! C1 and C2: is something said to be done and yet to be started, or still open? Word forms aside.
+//! C1 and C2: is something both done and still to be started, or still open? Ignores word forms.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::packet::quote::quoted;
 use crate::packet::vocabulary::{DONE, MAKING, PARTIAL, START, is_none};
 use crate::packet::words::{Word, clauses};
 
-/// How many findings are made; more would say the same.
+/// The maximum number of findings.
 const ENOUGH: usize = 8;
 
-/// Compares what is completed with the next action and with what is unresolved.
+/// Compares finished work with the next action and with open work.
 pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Finding> {
     let deeds: Vec<(usize, Deed)> = deeds(&packet.completed).filter(|(_, deed)| !deed.partial).collect();
     let mut findings = Vec::new();
@@ -54,15 +54,15 @@ fn deeds(texts: &[String]) -> impl Iterator<Item = (usize, Deed)> + '_ {
     said.map(|(at, text)| (at, Deed::of(&clauses(text).into_iter().flatten().collect::<Vec<_>>())))
 }
 
-/// What a text says is, or is to be, done.
+/// A deed that a text reports or requests.
 struct Deed {
-    /// The stems of what it is about, without verbs of making.
+    /// The stems of its object, without making verbs.
     core: BTreeSet<String>,
     /// All stems.
     all: BTreeSet<String>,
-    /// Whether only a part is done.
+    /// Whether it is only partly done.
     partial: bool,
-    /// Its words, for people.
+    /// Its words, for display.
     words: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Deed {
     }
 }
 
-/// Returns true if two deeds are about the same: what each is about stands in the other.
+/// Returns true if the objects of two deeds match.
 fn same(one: &Deed, other: &Deed) -> bool {
     !one.core.is_empty() && !other.core.is_empty() && one.core.is_subset(&other.all) && other.core.is_subset(&one.all)
 }

@@ -1,4 +1,4 @@
-//! O1: is the packet about the task that is being resumed?
+//! O1: is the packet about the task to resume?
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use crate::packet::Finding;
 use crate::packet::quote::quoted;
 use crate::packet::words::{Word, clauses};
 
-/// The least likeness of two objectives, in percent.
+/// The minimum similarity of two objectives, in percent.
 const LIKE: usize = 50;
 
-/// Compares the packet's objective with the one that the reader gave.
+/// Compares the packet's objective with the given one.
 ///
-/// Likeness is twice the number of common stems over the number of both; one that says no more than a part of the other in at
-/// least two words is alike as well.
+/// Similarity is twice the number of common stems over the number of both. An objective whose
+/// words, at least two, are all in the other is similar too.
 pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
     let (one, other) = (stems(objective), stems(wanted));
     let common = one.keys().filter(|stem| other.contains_key(*stem)).count();
@@ -32,7 +32,7 @@ pub(super) fn finding(objective: &str, wanted: &str) -> Option<Finding> {
     Some(Finding { rule: "O1", field: "objective".into(), what })
 }
 
-/// Returns the stems of a text, each with a word it comes from.
+/// Returns the stems of a text, each with a word.
 fn stems(text: &str) -> BTreeMap<String, String> {
     clauses(text).into_iter().flatten().filter(Word::carries).map(|word| (word.stem, word.text)).collect()
 }

@@ -6,10 +6,10 @@ use crate::packet::quote::quoted;
 use crate::packet::vocabulary::{BLOCKING, is_none, is_placeholder};
 use crate::packet::words::clauses;
 
-/// Checks what is open and what may go wrong against each other and the next action.
+/// Compares open work and risks with each other and with the next action.
 pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // An entry that only quotes something is empty, and says nothing.
+    // An entry with only quotations is empty.
     let only_none = |entries: &[String]| entries.iter().all(|text| text.is_empty() || is_none(text));
     let nothing_open = !packet.unresolved.is_empty() && only_none(&packet.unresolved);
     if nothing_open && let Some(word) = next_action.and_then(blocked) {
@@ -40,7 +40,7 @@ pub(super) fn findings(packet: &Packet, next_action: Option<&str>) -> Vec<Findin
     findings
 }
 
-/// Returns the word by which a text says that it waits for something.
+/// Returns the word that expresses waiting, if any.
 fn blocked(text: &str) -> Option<String> {
     for clause in clauses(text) {
         for (at, word) in clause.iter().enumerate() {

@@ -9,14 +9,14 @@ use crate::packet::quote::quoted;
 use crate::packet::vocabulary::{DETERMINER, GENERIC, MAKING, START, VAGUE, VERB, is_none, is_placeholder, stem};
 use crate::packet::words::{Kind, Word, clauses};
 
-/// How many words must say something for a verb that says nothing.
+/// The number of significant words that make up for a vague verb.
 const ENOUGH: usize = 3;
 
-/// Checks the next action; it is concrete if one of its clauses is.
+/// Checks the next action: one of its clauses must be concrete.
 pub(super) fn next_action(text: &str) -> Option<Finding> {
     let finding = |rule, what| Some(Finding { rule, field: "next_action".into(), what });
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", format!("next_action {} stands for nothing", quoted(text)));
+        return finding("R4", format!("next_action {} is only a placeholder", quoted(text)));
     }
     let clauses = clauses(text);
     let mut first = None;
@@ -32,11 +32,11 @@ pub(super) fn next_action(text: &str) -> Option<Finding> {
     }
 }
 
-/// Checks the objective: some word in it must say something.
+/// Checks the objective: a word must be significant.
 pub(super) fn objective(text: &str) -> Option<Finding> {
     let finding = |rule, what| Some(Finding { rule, field: "objective".into(), what });
     if is_none(text) || is_placeholder(text) {
-        return finding("R4", format!("objective {} stands for nothing", quoted(text)));
+        return finding("R4", format!("objective {} is only a placeholder", quoted(text)));
     }
     let words: Vec<Word> = clauses(text).into_iter().flatten().collect();
     let says = |word: &Word| word.carries() && !word.is(GENERIC) && !word.is(VAGUE) && !word.is(START);
@@ -47,7 +47,7 @@ pub(super) fn objective(text: &str) -> Option<Finding> {
     finding("R6", format!("objective {} holds only general words ({})", quoted(text), named(words.iter())))
 }
 
-/// Returns why a clause names no action that could be executed.
+/// Returns the reason why a clause is not an executable action.
 fn judge(clause: &[Word]) -> Option<(&'static str, String)> {
     if (0..clause.len()).any(|at| is_concrete(clause, at)) {
         return None;
@@ -103,7 +103,7 @@ fn vague_verb(words: &[&Word]) -> Option<String> {
     first.is(VAGUE).then(|| first.text.clone())
 }
 
-/// Returns whether the word at a place names one particular thing.
+/// Returns true if a word names a particular thing.
 fn is_concrete(clause: &[Word], at: usize) -> bool {
     let word = &clause[at];
     match word.kind {
@@ -114,7 +114,7 @@ fn is_concrete(clause: &[Word], at: usize) -> bool {
                 |word: &Word| word.kind != Kind::Plain || (word.carries() && !word.is(GENERIC) && !word.is(VAGUE));
             clauses(&word.text).iter().flatten().any(says)
         }
-        // "step 4" names one; "the remaining 3 tasks" and "in 2 days" do not.
+        // "step 4" is particular; "the remaining 3 tasks" and "in 2 days" are not.
         Kind::Number => {
             let after = clause[at + 1..].iter().take(2).any(|next| next.is(GENERIC) || is_unit(next));
             let before = at > 0 && clause[at - 1].carries() && !clause[at - 1].is(VAGUE);

@@ -1,7 +1,8 @@
-//! Orders in plain English: a verb in the form of a request, and what it is about in the same clause.
+//! Orders in plain English: a verb in the form of a request, and its object in the same clause.
 //!
-//! The kinds, their verbs and their objects stand in `data/untrusted-orders.txt`. Only a verb that asks counts: "delete the database",
-//! "you should delete …", "start by deleting …", but not "the job deletes …" and not "users can delete …".
+//! `data/untrusted-orders.txt` has the kinds, verbs and objects. Only requests count: "delete the
+//! database", "you should delete …", "start by deleting …", but not "the job deletes …" or "users
+//! can delete …".
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,7 +13,7 @@ use super::plain::Plain;
 use super::spare::is_spared;
 use crate::packet::data::UNTRUSTED_ORDERS;
 
-/// The kinds of orders, each with its rule.
+/// The kinds of orders with their rules.
 const KINDS: [(&str, &str); 9] = [
     ("U1", "bypass"),
     ("U1", "weaken"),
@@ -28,20 +29,20 @@ const KINDS: [(&str, &str); 9] = [
 /// The kind whose verbs need no object.
 const FORCE: &str = "force";
 
-/// The kinds of orders that name who gets a right, where something is published, or in which file the rules stand.
+/// The kinds that name who gets a right, where something is published, or the file of the rules.
 const WIDE: [&str; 3] = ["grant", "publish", "override"];
 
-/// How many words may stand between a verb and what it is about.
+/// The maximum number of words between a verb and its object.
 const BETWEEN: usize = 6;
 
-/// The signs that may stand around a word, and those of them that end no clause.
+/// Punctuation around words, and the part of it that does not end a clause.
 const SIGNS: &str = r#"[`'"*_.,:;!?()\[\]{}<>|]*"#;
 const QUOTES: &str = r#"[`'"*_()\[\]{}<>|]*"#;
 
 /// The orders of one kind.
 struct Orders {
     rule: &'static str,
-    /// Whether what the verb is about stands behind no word such as `from`.
+    /// Whether the object must not follow a word such as `from`.
     is_narrow: bool,
     pattern: Regex,
 }
@@ -65,7 +66,7 @@ static ORDERS: LazyLock<Vec<Orders>> = LazyLock::new(|| {
     KINDS.into_iter().map(orders).collect()
 });
 
-/// Returns a verb and what may be its gerund: `skipping` and `disabling` are.
+/// Returns a verb and its possible gerunds: `skipping` and `disabling`.
 fn forms(verb: &str) -> [String; 3] {
     let (head, rest) = verb.split_at(verb.find(' ').unwrap_or(verb.len()));
     let last = head.chars().next_back().map_or_else(String::new, String::from);
@@ -88,7 +89,7 @@ fn list(section: &str) -> &'static [&'static str] {
     UNTRUSTED_ORDERS.section(section)
 }
 
-/// Returns whether a list has a word.
+/// Returns true if a list has a word.
 fn has(section: &str, word: &str) -> bool {
     list(section).contains(&word)
 }
@@ -117,7 +118,7 @@ impl Orders {
             from = verb.end();
             let between = found.name("between").map_or("", |between| between.as_str());
             let is_apart = self.is_narrow && between.split(' ').any(|word| has("narrow ends", bare(word)));
-            // A line of its own is a clause of its own.
+            // A separate line is a separate clause.
             let is_one = plain.line_start(order.end - 1) <= order.start;
             if is_one && !is_apart && asks(plain, &verb) && !is_spared(plain, &order, self.rule) {
                 return Some(order);
@@ -127,7 +128,7 @@ impl Orders {
     }
 }
 
-/// Returns whether a verb is in the form of a request.
+/// Returns true if a verb is in the form of a request.
 fn asks(plain: &Plain, verb: &Match<'_>) -> bool {
     let start = verb.start();
     if verb.as_str().split(' ').next().is_some_and(|head| head.ends_with("ing")) {
@@ -147,7 +148,7 @@ fn asks(plain: &Plain, verb: &Match<'_>) -> bool {
     is_request(&before)
 }
 
-/// Returns whether a verb behind these words of its clause is a request.
+/// Returns true if a verb after these words of its clause is a request.
 fn is_request(before: &[&str]) -> bool {
     let Some((last, rest)) = before.split_last() else { return true };
     let any = |section, words: &[&str]| words.iter().any(|word| has(section, word));
@@ -164,7 +165,7 @@ fn is_request(before: &[&str]) -> bool {
     }
 }
 
-/// Returns where the clause begins that a place is in.
+/// Returns the start of a position's clause.
 fn clause_start(plain: &str, at: usize) -> usize {
     let mut next = plain[at..].chars().next().unwrap_or(' ');
     for (place, c) in plain[..at].char_indices().rev() {

@@ -1,4 +1,4 @@
-//! The patterns of U1 to U8, what makes an order of a quotation, and what is nothing but a pointer.
+//! The patterns of U1 to U8, of requests to follow a quotation, and of mere pointers.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,23 +10,23 @@ use super::plain::Plain;
 use super::spare::is_spared;
 use crate::packet::data::UNTRUSTED_PATTERNS;
 
-/// The rules, in the order of their findings.
+/// The rules, in order of findings.
 const RULES: [&str; 7] = ["U1", "U2", "U3", "U4", "U5", "U7", "U8"];
 
-/// What stands for a part of the patterns; each may hold those behind it.
+/// Placeholders in patterns; each may contain later ones.
 const PARTS: [&str; 10] =
     ["FILL", "GUARD", "SECRET", "FILE", "VARIABLE", "DOES", "POINTS", "QUOTED", "READER", "PAPER"];
 
-/// The section of what makes an order of a quotation.
+/// The section about requests to follow a quotation.
 const HANDS_OVER: &str = "hands-over";
 
-/// The section of texts that are nothing but a pointer.
+/// The section about mere pointers.
 const POINTERS: &str = "pointers";
 
-/// One rule.
+/// A rule.
 struct Rule {
     id: &'static str,
-    /// Over plain text.
+    /// Applied to plain text.
     patterns: Vec<Regex>,
 }
 
@@ -43,7 +43,7 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(&pattern).expect("a test compiles every pattern")
 }
 
-/// Returns the passages of a plain text that a rule is about, in the order of the rules.
+/// Returns the matching passages of a plain text, in the order of the rules.
 pub(super) fn matches(plain: &Plain) -> Vec<(&'static str, Range<usize>)> {
     static READ: LazyLock<[Rule; 7]> = LazyLock::new(|| RULES.map(Rule::read));
     let mut found = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn matches(plain: &Plain) -> Vec<(&'static str, Range<usize>)> {
     found
 }
 
-/// Returns whether a plain text tells its reader to do what is quoted there or elsewhere.
+/// Returns true if a plain text tells its reader to follow a quotation.
 pub(super) fn hands_over(plain: &Plain) -> bool {
     static READ: LazyLock<Rule> = LazyLock::new(|| Rule::read(HANDS_OVER));
     first(&READ, plain).is_some()
@@ -66,9 +66,9 @@ fn first(rule: &Rule, plain: &Plain) -> Option<Range<usize>> {
     all.find(|range| !is_spared(plain, range, rule.id))
 }
 
-/// Returns the line that is nothing but a pointer to other content: all of a text, or an entry of a list in it.
+/// Returns a line that is only a pointer to other content: the whole text, or a list entry.
 ///
-/// The heading of a note's part is no line of it.
+/// The heading of a part is not such a line.
 pub(super) fn pointer(plain_lines: &[(usize, String)]) -> Option<usize> {
     static READ: LazyLock<Vec<Regex>> =
         LazyLock::new(|| UNTRUSTED_PATTERNS.section(POINTERS).iter().map(|pattern| compiled(pattern)).collect());

@@ -1,5 +1,5 @@
-//! A text in a form in which hiding does not help: no case, no accents, no look-alikes, no invisible characters, one space
-//! where any room was; with the way back to what stands there.
+//! Normalises a text: lower case, no accents, no look-alikes, no invisible characters, single
+//! spaces; with a map to the original.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,24 +11,24 @@ use unicode_normalization::char::is_combining_mark;
 use crate::model::printable::is_invisible;
 use crate::packet::data::LOOK_ALIKES;
 
-/// A text in plain form.
+/// A normalised text.
 pub(super) struct Plain {
-    /// The plain text.
+    /// The text.
     pub(super) text: String,
-    /// For each of its bytes, where the character it comes from begins.
+    /// For each byte, the position of its original character.
     origins: Vec<usize>,
-    /// Where a line begins that does not go on with the one before.
+    /// The starts of lines that do not continue the previous one.
     pub(super) breaks: Vec<usize>,
 }
 
 impl Plain {
-    /// Returns where the line begins that a place is in; a line that goes on with the one before is part of that.
+    /// Returns the start of a position's line, including continued lines.
     pub(super) fn line_start(&self, at: usize) -> usize {
         let after = self.breaks.partition_point(|start| *start <= at);
         after.checked_sub(1).map_or(0, |last| self.breaks[last])
     }
 
-    /// Returns where a range of the plain text stands in the original.
+    /// Maps a range to the original.
     pub(super) fn original(&self, range: Range<usize>, text: &str) -> Range<usize> {
         let start = self.origins.get(range.start).copied().unwrap_or(text.len());
         let last = self.origins.get(range.end.saturating_sub(1)).copied().unwrap_or(start);
@@ -37,7 +37,8 @@ impl Plain {
     }
 }
 
-/// Returns the plain forms of a text: invisible characters left out, and, if there are any, taken for spaces.
+/// Returns the normalised forms: without invisible characters and, if there are any, with spaces in
+/// their place.
 pub(super) fn variants(text: &str) -> Vec<Plain> {
     let mut variants = vec![plain(text, false)];
     if text.chars().any(is_invisible) {
@@ -46,7 +47,7 @@ pub(super) fn variants(text: &str) -> Vec<Plain> {
     variants
 }
 
-/// Returns whether a character makes people read something other than what stands there: directions and tags.
+/// Returns true for characters that make readers see another text: directions and tags.
 pub(super) fn steers_reading(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0001}'..='\u{e007f}')
 }
@@ -76,10 +77,10 @@ fn plain(text: &str, gaps: bool) -> Plain {
     plain
 }
 
-/// The width from which a line may have been wrapped, in bytes.
+/// The width at which a line may have been wrapped, in bytes.
 const WRAPPED: usize = 60;
 
-/// Returns where lines begin that do not go on with the sentence of the line before.
+/// Returns the starts of lines that do not continue a sentence.
 fn fresh_lines(text: &str) -> Vec<usize> {
     let mut fresh = Vec::new();
     let (mut before, mut at) = ("", 0);
@@ -105,13 +106,13 @@ fn push(plain: &mut Plain, c: char, at: usize) {
     plain.origins.extend(std::iter::repeat_n(at, c.len_utf8()));
 }
 
-/// Returns the letter that a tag character hides.
+/// Returns the letter hidden in a tag character.
 fn tag(c: char) -> Option<char> {
     let code = u32::from(c).checked_sub(0xe0000)?;
     (0x20..0x7f).contains(&code).then(|| char::from_u32(code)).flatten()
 }
 
-/// Returns the Latin letter or ASCII sign that a character looks like.
+/// Returns the Latin letter or ASCII character that a character looks like.
 fn look_alike(c: char) -> char {
     static LATIN: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
         let code = |code: &str| code.strip_prefix("U+").and_then(|hex| u32::from_str_radix(hex, 16).ok());

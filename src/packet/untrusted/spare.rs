@@ -1,4 +1,4 @@
-//! Spares passages that a pattern or a list finds, but that ask the reader for nothing.
+//! Exempts passages that match a pattern but request nothing.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,20 +8,20 @@ use regex::Regex;
 use super::plain::Plain;
 use crate::packet::data::{UNTRUSTED_ORDERS, UNTRUSTED_WORDS};
 
-/// How many words before a passage are looked at.
+/// The number of words before a passage to consider.
 const BEFORE: usize = 5;
 
-/// How far back they are looked for, in bytes.
+/// The distance before a passage to consider, in bytes.
 const REACH: usize = 160;
 
-/// The option by which a command does nothing.
+/// The option of a dry run.
 const DRY_RUN: &str = "--dry-run";
 
 fn words_of(list: &str) -> &'static [&'static str] {
     UNTRUSTED_WORDS.section(list)
 }
 
-/// Returns whether a passage of a plain text asks for nothing.
+/// Returns true if a passage of a plain text requests nothing.
 pub(super) fn is_spared(text: &Plain, range: &Range<usize>, rule: &str) -> bool {
     let plain = text.text.as_str();
     let end = range.start + plain[range.clone()].trim_end().len();
@@ -57,14 +57,14 @@ pub(super) fn is_spared(text: &Plain, range: &Range<usize>, rule: &str) -> bool 
     is_command(passage) && (is_mentioned(&words) || is_refused(behind))
 }
 
-/// Returns whether a word directly follows by which the last one means something else.
+/// Returns true if the next word changes the meaning of the last one.
 fn follows_tail(behind: &str, rule: &str) -> bool {
     let tails = UNTRUSTED_WORDS.sections().find(|(section, _)| section.strip_suffix(" tails") == Some(rule));
     let next = behind.trim_start_matches(' ').split(|c: char| !c.is_alphanumeric() && c != '-').next();
     behind.starts_with(' ') && tails.zip(next).is_some_and(|((_, words), next)| words.contains(&next))
 }
 
-/// Returns whether a word turns a negation into its opposite, or addresses the reader.
+/// Returns true if a word reverses a negation, or addresses the reader.
 fn is_undone(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         let is_only = *word == "only" && (at == 0 || words[at - 1] != "not");
@@ -72,14 +72,15 @@ fn is_undone(words: &[&str]) -> bool {
     })
 }
 
-/// Returns whether a passage is a command or a flag: these are also spoken of.
+/// Returns true if a passage is a command or flag, which texts also mention.
 fn is_command(passage: &str) -> bool {
     let passage = passage.trim_matches(['`', '\'', '"', '(', ' ']);
     let first = passage.split(' ').next().unwrap_or_default();
     passage.starts_with('-') || words_of("tools").contains(&first)
 }
 
-/// Returns whether a command is the object of a report or of work on a text: "ran it with", "document why".
+/// Returns true if a command is the object of a report or of writing: "ran it with", "document
+/// why".
 fn is_mentioned(before: &[&str]) -> bool {
     let is_told = |word: &str| words_of("reports").contains(&word) || words_of("mentions").contains(&word);
     let is_link = |word: &str| {
@@ -90,7 +91,7 @@ fn is_mentioned(before: &[&str]) -> bool {
     found.is_some_and(|word| is_told(word))
 }
 
-/// Returns whether it is said right behind a command that it is refused, or what became of it; or that it only tries.
+/// Returns true if a refusal, result or dry run follows a command.
 fn is_refused(behind: &str) -> bool {
     static REFUSED: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(words_of("refusals")[0]).expect("a test compiles the pattern"));

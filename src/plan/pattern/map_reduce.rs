@@ -1,4 +1,4 @@
-//! One item for each output of another, and one that takes what came of all of them.
+//! The pattern `map-reduce`: an item for each output of another, and one that combines the results.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::model::name::fold;
 use crate::model::read::Fields;
 use crate::model::rule::KEY;
 
-/// The most maps that may be asked for.
+/// The maximum number of maps.
 const MOST: u64 = 1 << 18;
 
 pub(super) fn compile(plan: &mut Plan<'_>) {
@@ -47,7 +47,7 @@ fn compile_splitter(
     }
     let least = least.unwrap_or(1);
     let word = |plan: &mut Plan<'_>, of: &str, key: &str, default: &str| -> Option<String> {
-        // What is no object was told already.
+        // A value that is not an object was already reported.
         let part = Fields::open(fields.get(of)?.as_object()?, fields.at(of));
         Some(part.text(key, plan.problems).unwrap_or(default).to_owned())
     };

@@ -1,4 +1,4 @@
-//! Items one after the other, and gates that send back what is not good.
+//! The pattern `pipeline`: sequential items, and gates that send work back.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::model::name::fold;
 use crate::model::problem::{Code, Problem};
 use crate::model::read::Fields;
 
-/// The most rounds of one gate.
+/// The maximum number of rounds of a gate.
 const MOST: u64 = 100;
 
 /// Compiles the gates of a plan.
@@ -26,7 +26,7 @@ pub(super) fn compile(plan: &mut Plan<'_>) {
     }
 }
 
-/// Has each item that waits for nothing wait for the one before it.
+/// Makes each item without dependencies depend on the previous one.
 pub(super) fn chain(plan: &mut Plan<'_>) {
     let mut order = serde_json::Map::new();
     let items: Vec<_> = plan.draft.items.iter().enumerate().collect();

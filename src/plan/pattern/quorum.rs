@@ -1,4 +1,4 @@
-//! Work that goes on only where enough of those who look at it say that it is good.
+//! The pattern `quorum`: work continues only if enough reviewers approve.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::model::json::JsonPath;
 use crate::model::name::fold;
 use crate::model::read::Fields;
 
-/// The most rounds, and the most reviewers.
+/// The maximum number of rounds, and of reviewers.
 const MOST: u64 = 100;
 
 pub(super) fn compile(plan: &mut Plan<'_>) {
@@ -21,13 +21,13 @@ pub(super) fn compile(plan: &mut Plan<'_>) {
     }
 }
 
-/// What a subject asks for.
+/// The payload of a subject.
 struct Quorum {
     reviewers: Vec<Map<String, Value>>,
     threshold: u64,
     commit: Map<String, Value>,
     fix: Option<Map<String, Value>>,
-    /// How often it is sent back at most.
+    /// The maximum number of rounds.
     rounds: u64,
 }
 
@@ -61,7 +61,7 @@ fn read(plan: &mut Plan<'_>, payload: &Value, at: &JsonPath) -> Option<Quorum> {
     Some(Quorum { reviewers, threshold: threshold?, commit: commit?, fix, rounds })
 }
 
-/// Writes the rules of one round: who reviews, what follows where enough approve, and what where they do not.
+/// Compiles the rules of one round: reviewers, and the items after approval or rejection.
 fn compile_round(plan: &mut Plan<'_>, subject: &str, quorum: &Quorum, round: u64) {
     let name = |round: u64| if round == 0 { subject.to_owned() } else { format!("{subject}~{}", round + 1) };
     let reviewer = |round: u64, nth: usize| format!("{}::rev-{nth}", name(round));
@@ -85,8 +85,8 @@ fn compile_round(plan: &mut Plan<'_>, subject: &str, quorum: &Quorum, round: u64
         let vote = json!({ "item": id, "votes": true });
         plan.rule(json!({ "id": format!("{subject}.vote-{number}-{nth}"), "gate": vote }));
     }
-    // Of what the rule created: nobody else's items vote. Once the work was sent back, what it was is not asked about any more, whatever
-    // becomes of those who looked at it.
+    // Only items created by the rule vote. Once the work was sent back, votes on the earlier
+    // version no longer count.
     let review = format!("{subject}.review-{number}");
     let ended = json!({ "createdBy": review, "are": "ended" });
     let green = |op: &str| json!({ "createdBy": review, "are": "green", "op": op, "value": quorum.threshold });

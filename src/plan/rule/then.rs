@@ -1,4 +1,4 @@
-//! Reads what a rule does.
+//! Parses the effect of a rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use crate::model::read::{Fields, string};
 use crate::model::rule::{Each, Gate, Made, Several, Template, Then};
 use crate::plan::read;
 
-/// The most templates of one rule.
+/// The maximum number of templates of a rule.
 const MAX_TEMPLATES: usize = 1_000;
 
-/// What a rule does, as far as it could be read; the items stand beside it, in order.
+/// A partly parsed effect; its items are separate, in order.
 pub(super) enum DraftThen {
     One,
     Several(Vec<DraftMade>, Option<ItemId>),
     Whole(Then),
 }
 
-/// One of the items that are created together.
+/// One of the created items.
 pub(super) enum DraftMade {
     /// The next of the items.
     Template {
@@ -36,7 +36,7 @@ pub(super) enum DraftMade {
 }
 
 impl DraftThen {
-    /// Returns which items it has wait for which from the beginning.
+    /// Returns the dependencies that it adds at submit.
     pub(super) fn order(&self) -> Option<&BTreeMap<ItemId, Vec<ItemId>>> {
         match self {
             Self::Whole(Then::Order(order)) => Some(order),
@@ -64,7 +64,7 @@ impl DraftThen {
     }
 }
 
-/// Reads the one thing that a rule does.
+/// Parses the only effect of a rule.
 pub(super) fn read(fields: &Fields<'_>, draft: &mut DraftRule, problems: &mut Problems) {
     let present: Vec<&str> =
         ["create", "outcome", "order", "gate"].into_iter().filter(|key| fields.get(key).is_some()).collect();
@@ -188,7 +188,7 @@ fn path(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<FilePath> {
     FilePath::parse(string(value, at, own)?).map_err(|error| bad::<()>(at, &error.to_string(), own)).ok()
 }
 
-/// Checks a word that a run says of itself.
+/// Validates the word of an outcome.
 fn word(text: &str, at: &JsonPath, own: &mut Problems) -> Option<String> {
     let plain = text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     if text.is_empty() || !plain {

@@ -1,4 +1,4 @@
-//! Reads when a rule does something.
+//! Parses the conditions of a rule.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,15 @@ use crate::model::problems::Problems;
 use crate::model::read::{Fields, string, wrong_type};
 use crate::model::rule::{Became, Condition, ItemCondition, Of, Op, What, When};
 
-/// The most items that a rule may be allowed to create.
+/// The maximum number of items that a rule may create.
 const MAX_CREATED: u64 = 10_000;
 
-/// The most conditions on items of one rule, and the most items that one of them names: a verifier looks at all of them for every round.
+/// The maximum number of conditions on items of a rule, and of items in one, because a verifier
+/// evaluates all of them in every round.
 const MAX_CONDITIONS: usize = 20;
 const MAX_NAMED: usize = 1_000;
 
-/// Reads `when`, which is absent in the draft only if it is no object.
+/// Parses `when`; absent in the draft only if it is not an object.
 pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Option<When> {
     let fields = Fields::of(value, at, &["present", "absent", "if", "items", "atMost"], own)?;
     let present = read_documents(&fields, "present", own);
@@ -48,7 +49,7 @@ pub(super) fn read_when(value: &Value, at: JsonPath, own: &mut Problems) -> Opti
     Some(When { present, absent, conditions, items, at_most })
 }
 
-/// Reads a condition on what became of items.
+/// Parses a condition on items.
 fn read_item_condition(value: &Value, at: JsonPath, own: &mut Problems) -> Option<ItemCondition> {
     let fields = Fields::of(value, at, &["items", "createdBy", "are", "have", "count", "op", "value"], own)?;
     let many = fields.get("items").and_then(Value::as_array).is_some_and(|list| list.len() > MAX_NAMED);
@@ -102,7 +103,7 @@ fn read_ids(list: &[Value], at: &JsonPath, own: &mut Problems) -> Option<Vec<Ite
     ids.collect()
 }
 
-/// Reads one word for what can have become of an item, or several.
+/// Parses one or several status words.
 fn read_words(value: &Value, at: &JsonPath, own: &mut Problems) -> Option<Vec<Became>> {
     let words = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let known = Became::ALL.map(Became::as_str).join(" ");

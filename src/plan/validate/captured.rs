@@ -1,4 +1,4 @@
-//! Whether the pipeline of an item takes what the item is to hand over.
+//! Validates that an item's pipeline captures its declared products.
 
 use crate::model::catalog::Catalog;
 use crate::model::json::JsonPath;
@@ -8,14 +8,14 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::DraftItem;
 
-/// Returns the pipeline that an item names, as far as it is known what that means: in a run that is extended, what it was sealed as.
+/// Returns an item's pipeline, if known; in a run to extend, the sealed one.
 pub(super) fn spec_of<'c>(item: &DraftItem, catalog: &'c Catalog) -> Option<&'c Spec> {
     let name = item.inputs.as_ref()?.get(PIPELINE)?.as_str()?;
     let sealed = catalog.pipelines.sealed.get(name);
     catalog.pipelines.find(name).ok().filter(|spec| sealed.is_none_or(|sealed| *sealed == spec.digest()))
 }
 
-/// Checks that the pipeline of an item takes every product that the item or its shape declares.
+/// Checks that an item's pipeline captures every product declared by item or shape.
 pub(super) fn check(item: &DraftItem, catalog: &Catalog, problems: &mut Problems) {
     let Some(spec) = spec_of(item, catalog) else { return };
     let mut hold = |produced: &Produced, at: &JsonPath| {
@@ -30,7 +30,7 @@ pub(super) fn check(item: &DraftItem, catalog: &Catalog, problems: &mut Problems
     by_shape.for_each(|produced| hold(produced, &item.path.key("subagentShape")));
 }
 
-/// Returns why a pipeline hands nothing over of a kind; nothing where it does.
+/// Returns the reason why a pipeline does not capture a kind of product, if so.
 pub(super) fn refusal(spec: &Spec, what: What) -> Option<String> {
     let word = if what == What::Patch { "patch" } else { "outputs" };
     (!spec.captures(what)).then(|| format!("no block of the pipeline {:?} is `capture` of `{word}`", spec.id))

@@ -1,4 +1,4 @@
-//! Who waits for whom: ids, references and cycles. Nothing here recurses.
+//! Validates ids, references and cycles, without recursion.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,18 +9,17 @@ use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::plan::DraftItem;
 
-/// How many items of a cycle are named at least, before those between the first and the last are counted instead.
+/// The number of named items of a cycle; those in the middle are counted.
 const MAX_NAMED: usize = 10;
 
-/// The items by position, and for each the positions of those it waits for.
+/// The items with their dependencies, by position.
 pub(super) struct Graph {
     positions: BTreeMap<String, usize>,
     waits_for: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    /// Builds the graph; reports what is wrong with the ids and edges of the first `added` items.
-    /// `order` are edges besides those that items name.
+    /// Builds the graph; reports problems of ids and edges of the first `added` items.
     pub(super) fn check(
         items: &[Option<DraftItem>],
         added: usize,
@@ -51,19 +50,19 @@ impl Graph {
         graph
     }
 
-    /// Reports what is wrong with the edges of an item that has no place in the graph yet; `known` are those of others of its kind.
+    /// Reports problems of the edges of an item outside the graph; `known` are the ids of its kind.
     pub(super) fn check_created(&self, item: &DraftItem, known: &BTreeSet<&str>, problems: &mut Problems) {
         for edge in edges(item).filter(|edge| !known.contains(edge.to) && !edge.to.contains("{{")) {
             self.resolve(&edge, problems);
         }
     }
 
-    /// The position of the item with this id.
+    /// Returns the position of an id.
     pub(super) fn position(&self, id: &str) -> Option<usize> {
         self.positions.get(id).copied()
     }
 
-    /// The position of the item that an edge leads to; reports that there is none.
+    /// Returns the target of an edge; reports a missing one.
     fn resolve(&self, edge: &Edge<'_>, problems: &mut Problems) -> Option<usize> {
         let found = self.position(edge.to);
         if found.is_none() && !problems.keeps_more() {
@@ -80,7 +79,8 @@ impl Graph {
         found
     }
 
-    /// The problem of items that wait for one another, with the shortest cycle through the first; a long one is cut.
+    /// Returns the problem of a cycle, with the shortest one through the first item; truncates a
+    /// long one.
     fn cycle(&self, component: &[usize], items: &[Option<DraftItem>]) -> Problem {
         let members: BTreeSet<usize> = component.iter().copied().collect();
         let start = *members.first().expect("a component has members");
@@ -115,23 +115,23 @@ impl Graph {
     }
 }
 
-/// One reference from an item to another.
+/// A reference from an item to another.
 struct Edge<'i> {
     from: &'i DraftItem,
     to: &'i str,
     at: Reference<'i>,
 }
 
-/// Where an item names another.
+/// The place of a reference.
 enum Reference<'i> {
-    /// In its `depends_on`, at this index.
+    /// In `depends_on`, at this index.
     Listed(usize),
-    /// As the source of this need.
+    /// The source of this need.
     Need(&'i str),
 }
 
 impl Edge<'_> {
-    /// The path of the reference.
+    /// Returns the path of the reference.
     fn path(&self) -> JsonPath {
         match self.at {
             Reference::Listed(index) => self.from.path.key("depends_on").index(index),
@@ -139,7 +139,7 @@ impl Edge<'_> {
         }
     }
 
-    /// The code of a reference to no item.
+    /// Returns the problem code of a missing target.
     fn unknown(&self) -> Code {
         match self.at {
             Reference::Listed(_) => Code::UnknownDependency,
@@ -148,7 +148,7 @@ impl Edge<'_> {
     }
 }
 
-/// The references of an item; a need's source that is no item is none.
+/// Returns the references of an item; a source outside the run is none.
 fn edges(item: &DraftItem) -> impl Iterator<Item = Edge<'_>> {
     let listed = item.depends_on.iter().enumerate();
     let listed = listed.filter_map(|(index, to)| Some((to.as_deref()?, Reference::Listed(index))));
@@ -161,11 +161,11 @@ fn edges(item: &DraftItem) -> impl Iterator<Item = Edge<'_>> {
     listed.chain(needed).map(|(to, at)| Edge { from: item, to, at })
 }
 
-/// The position of every id; an id that is taken, letter case aside, is reported.
+/// Returns the positions by id; reports duplicates, ignoring case.
 fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Problems) -> BTreeMap<String, usize> {
     let mut positions = BTreeMap::new();
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
-    // Those that are not new were there first.
+    // Existing items come first.
     for at in (added..items.len()).chain(0..added) {
         let Some((item, id)) = items[at].as_ref().and_then(|item| Some((item, item.id.as_deref()?))) else {
             continue;
@@ -184,7 +184,7 @@ fn positions(items: &[Option<DraftItem>], added: usize, problems: &mut Problems)
     positions
 }
 
-/// The strongly connected components of more than one node (Tarjan, with an explicit stack).
+/// Returns the strongly connected components of several nodes (Tarjan, with an explicit stack).
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let mut number = vec![NEW; edges.len()];
@@ -192,7 +192,7 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut open = vec![false; edges.len()];
     let (mut count, mut stack, mut found) = (0, Vec::new(), Vec::new());
     for root in 0..edges.len() {
-        // Each frame is a node and how many of its edges were followed.
+        // A frame is a node and its number of followed edges.
         let mut frames = if number[root] == NEW { vec![(root, 0)] } else { Vec::new() };
         while let Some((node, followed)) = frames.pop() {
             if followed == 0 {
@@ -202,7 +202,7 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
                 open[node] = true;
                 stack.push(node);
             } else {
-                // Back from the edge followed last.
+                // Returns from the last edge.
                 let child = edges[node][followed - 1];
                 if open[child] {
                     low[node] = low[node].min(low[child]);

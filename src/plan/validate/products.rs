@@ -1,4 +1,4 @@
-//! Whether every need can be met: by its kind of source, by what is declared, and in its type.
+//! Validates needs: kind of source, declaration, and type.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::plan::validate::graph::Graph;
 use crate::plan::validate::{Scope, captured};
 use crate::plan::{Draft, DraftItem};
 
-/// Among how many products of an item the one that was meant is looked for.
+/// The maximum number of products to search for a suggestion.
 const MAX_MEANT: usize = 100;
 
-/// Checks the needs and products of the new items.
+/// Validates the needs and products of new items.
 pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problems: &mut Problems) {
     let draft = scope.draft;
     let declared = draft.items.iter().map(|item| match item {
@@ -53,12 +53,12 @@ pub(super) fn check(scope: &Scope<'_>, graph: &Graph, catalog: &Catalog, problem
     check_document_names(scope, problems);
 }
 
-/// Whether people decide about an item, and nothing runs.
+/// Returns true for an approval.
 fn is_decided(item: &DraftItem) -> bool {
     item.executor.as_deref() == Some(APPROVAL)
 }
 
-/// One need, with what its consumer is.
+/// A need with its consumer.
 struct NeedEdge<'d> {
     item: &'d DraftItem,
     key: &'d str,
@@ -73,13 +73,13 @@ impl NeedEdge<'_> {
         Problem::new(code, &path, message)
     }
 
-    /// The type that its consumer takes: its shape's word comes before its pipeline's.
+    /// Returns the consumer's type: by its shape, else by its pipeline.
     fn takes(&self) -> Option<&String> {
         let by_shape = self.shape.and_then(|shape| shape.consumes.get(self.key));
         by_shape.or_else(|| self.pipeline?.input_edge_types.get(self.key))
     }
 
-    /// The edge as people read it: `edit-a -> apply-patch (patch)`.
+    /// Formats the edge: `edit-a -> apply-patch (patch)`.
     fn name(&self) -> String {
         let from = self.need.from.as_deref().unwrap_or_default();
         let to = self.item.id.as_deref().unwrap_or_default();
@@ -87,20 +87,20 @@ impl NeedEdge<'_> {
     }
 }
 
-/// What an item declares to hand over, itself or by its shape.
+/// The declared products of an item, by itself or its shape.
 #[derive(Default)]
 struct Declared<'d> {
     products: BTreeMap<ProductKey, &'d Produced>,
-    /// Whether it says itself what it hands over, be it nothing.
+    /// Whether the item declares its products, possibly none.
     is_listed: bool,
-    /// What takes them, where it is not all that there is.
+    /// The captures, if not everything.
     pipeline: Option<&'d Spec>,
-    /// Whether some of it could not be read, so that nothing can be said to be undeclared.
+    /// Whether some could not be parsed, so that none can be called undeclared.
     unread: bool,
 }
 
 impl<'d> Declared<'d> {
-    /// The type of a product: what is declared of it comes before what its pipeline says of all.
+    /// Returns the type of a product: its own, else its pipeline's.
     fn makes(&self, product: Option<&'d Produced>) -> Option<&'d String> {
         let declared = product.and_then(|product| product.kind_of_type.as_ref());
         declared.or_else(|| self.pipeline?.output_edge_type.as_ref())
@@ -108,14 +108,14 @@ impl<'d> Declared<'d> {
 
     fn of(item: &'d DraftItem, catalog: &'d Catalog) -> Self {
         let by_shape = catalog.shape(item.subagent_shape.as_ref()).into_iter().flat_map(|shape| &shape.produces);
-        // A shape is known here only; that a file becomes a document is for the plan to say, where everybody reads it.
+        // A shape is only known here, so documents must be declared in the plan.
         let by_shape = by_shape.filter(|product| !matches!(product.select, Selector::Document { .. }));
-        // The item's own word comes last, and so replaces its shape's.
+        // The item's declaration overrides its shape's.
         let by_item = item.produces.iter();
         let products = by_shape.chain(by_item);
         let mut declared = BTreeMap::new();
         for product in products {
-            // The file that becomes a document stays an output.
+            // The file of a document stays an output.
             if let Some(path) = &product.path {
                 declared.entry(ProductKey::Output(path.clone())).or_insert(product);
             }
@@ -166,7 +166,7 @@ fn from_elsewhere(edge: &NeedEdge<'_>, from: &str, select: &Selector, problems: 
     }
 }
 
-/// Refuses needs of what is outside the run, where nothing is sealed for them any more.
+/// Refuses needs from outside the run after submit, when nothing is sealed any more.
 pub(super) fn refuse_elsewhere<'d>(items: impl Iterator<Item = &'d DraftItem>, problems: &mut Problems) {
     for item in items {
         for (key, _) in item.needs.iter().filter(|(_, need)| need.elsewhere) {
@@ -184,12 +184,12 @@ fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Decl
         return;
     }
     let product = declared.products.get(&key).copied();
-    // Only a declaration makes a file a document, so that one is always needed.
+    // A document needs a declaration.
     let must_declare = declared.is_listed || !declared.products.is_empty() || matches!(key, ProductKey::Document(_));
     if product.is_none() && !declared.unread && must_declare {
         let message = format!("the item {from:?} does not declare {key} among its products");
         let problem = edge.problem(Code::UndeclaredProduct, "select", message);
-        // Of very many, nobody meant just one.
+        // With very many products, a suggestion is pointless.
         let meant = declared.products.keys().take(if problems.keeps_more() { MAX_MEANT } else { 0 });
         let names: Vec<String> = meant.map(ToString::to_string).collect();
         problems.push_near(problem, &key.to_string(), names.iter().map(String::as_str));
@@ -204,7 +204,7 @@ fn from_item(edge: &NeedEdge<'_>, from: &str, select: &Selector, declared: &Decl
     }
 }
 
-/// What a document is and what is wanted of it, where that is not the same.
+/// Returns a document's schema and the required one, if they do not match.
 fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
     let Selector::Document { schema: Some(wanted), .. } = select else { return None };
     let made = product.schema.as_ref();
@@ -212,12 +212,12 @@ fn drift(product: &Produced, select: &Selector) -> Option<(String, String)> {
     (!wanted.admits(made)).then(|| (said(), wanted.to_string()))
 }
 
-/// Reports document names that cannot stand side by side in the run's folder of documents.
+/// Reports clashing document names.
 ///
-/// Several items may write one document: the same name again is another revision.
+/// Several items can write one document: each makes a revision.
 fn check_document_names(scope: &Scope<'_>, problems: &mut Problems) {
     let mut writers: BTreeMap<&str, &DraftItem> = BTreeMap::new();
-    // Those that are not new come first, so that the first writer is blamed last.
+    // Existing ones come first, so that a new writer is blamed.
     for item in scope.known_items().chain(scope.new_items()) {
         for product in item.produces.iter() {
             if let Selector::Document { name, .. } = &product.select {

@@ -1,4 +1,4 @@
-//! Whether what an item refers to is registered here, and whether its inputs are what that takes.
+//! Validates references to registered things, and inputs.
 
 mod shapes;
 
@@ -21,7 +21,7 @@ use crate::plan::schemas::{self, Unfit};
 use crate::plan::{DraftItem, ItemPath};
 use shapes::ShapeSchemas;
 
-/// Checks executors, subagents, shapes, pipelines and inputs.
+/// Validates executors, subagents, shapes, pipelines and inputs.
 pub(super) fn check<'d>(
     items: impl Iterator<Item = &'d DraftItem> + Clone,
     catalog: &'d Catalog,
@@ -66,15 +66,15 @@ impl Wanted<'_> {
     }
 }
 
-/// The schemas that items say their documents are of, each looked at once.
+/// The declared schemas of documents; each is checked once.
 struct DocumentSchemas<'d> {
     unfit: BTreeMap<&'d Schema, Unfit>,
-    /// The names of all that are registered, for hints.
+    /// All registered names, for suggestions.
     known: Vec<String>,
 }
 
 impl<'d> DocumentSchemas<'d> {
-    /// Looks at each whether documents can be held against it.
+    /// Checks that each schema is usable.
     fn look_up(items: impl Iterator<Item = &'d DraftItem> + Clone, catalog: &'d Catalog) -> Self {
         let of_shape = |item: &&'d DraftItem| {
             catalog.shape(item.subagent_shape.as_ref()).map(|shape| &shape.produces[..]).unwrap_or_default()
@@ -87,7 +87,7 @@ impl<'d> DocumentSchemas<'d> {
         Self { unfit: unfit.collect(), known: catalog.schemas.names().map(ToString::to_string).collect() }
     }
 
-    /// Checks that the documents that an item makes can be held against what it says they are.
+    /// Checks that an item's documents have usable schemas.
     fn check(&self, item: &DraftItem, catalog: &Catalog, problems: &mut Problems) {
         let own = item.produces.iter().enumerate();
         let own = own.map(|(index, product)| (product, item.path.key("produces").index(index).key("schema")));
@@ -109,7 +109,7 @@ impl<'d> DocumentSchemas<'d> {
     }
 }
 
-/// Refuses of an item that people decide about what only a worker could keep.
+/// Refuses fields of an approval that need a worker.
 fn check_people(item: &DraftItem, problems: &mut Problems) {
     if item.executor.as_deref() != Some(APPROVAL) {
         return;
@@ -127,7 +127,7 @@ fn check_people(item: &DraftItem, problems: &mut Problems) {
     }
 }
 
-/// Checks the keys of `inputs` that mean something to the tool.
+/// Validates the reserved keys of `inputs`.
 fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, problems: &mut Problems) {
     if inputs.get("inputRefs").is_some() {
         let message = "`inputRefs` is set by the tool alone; bind products with `needs`";
@@ -178,7 +178,7 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
     }
 }
 
-/// Says that an item names no subagent where none can be meant.
+/// Reports a missing subagent without a default.
 fn no_subagent(inputs: &Fields<'_>, catalog: &Catalog) -> Problem {
     let names: Vec<&str> = catalog.subagents.iter().map(String::as_str).collect();
     let (message, hint) = match names.first() {
@@ -194,7 +194,7 @@ fn no_subagent(inputs: &Fields<'_>, catalog: &Catalog) -> Problem {
     Problem::new(Code::MissingField, &inputs.at("subagent"), message).hint(hint)
 }
 
-/// Checks the environment variables that an item sets for its own command.
+/// Validates the environment variables of an item's command.
 fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
     let Some(set) = inputs.object(ENV, problems) else { return };
     let at = inputs.at(ENV);
@@ -212,13 +212,13 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
     }
 }
 
-/// Whether a value names keys, at least one.
+/// Returns true if a value is a non-empty list of keys.
 fn are_keys(value: &Value) -> bool {
     let named = value.as_array().filter(|keys| !keys.is_empty());
     named.is_some_and(|keys| keys.iter().all(|key| key.as_str().is_some_and(is_fingerprint)))
 }
 
-/// Whether something can be executed by this value.
+/// Returns true if a value is a command.
 fn is_command(command: &Value) -> bool {
     let passable = |text: &str| !text.contains('\0');
     match command {
@@ -231,7 +231,7 @@ fn is_command(command: &Value) -> bool {
     }
 }
 
-/// Checks that an item's shape is registered and can be read.
+/// Checks that an item's shape is registered and readable.
 fn check_shape(name: &String, path: &ItemPath, catalog: &Catalog, problems: &mut Problems) {
     let at = path.key("subagentShape");
     match catalog.shapes.get(name) {

@@ -1,4 +1,4 @@
-//! The inputs of items, checked against the JSON Schemas of their shapes.
+//! Validates inputs against the JSON Schemas of shapes.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::model::problems::Problems;
 use crate::plan::schemas::{Compiled, Wrong};
 use crate::plan::{DraftItem, ItemPath};
 
-/// The schemas of shapes, each compiled when an item first needs it.
+/// The schemas of shapes, compiled on first use.
 #[derive(Default)]
 pub(super) struct ShapeSchemas<'c>(BTreeMap<&'c str, Result<Compiled, String>>);
 
 impl<'c> ShapeSchemas<'c> {
-    /// Reports what is wrong with the inputs of an item of a shape.
+    /// Reports the problems of an item's inputs.
     pub(super) fn check(&mut self, shape: &'c String, item: &DraftItem, catalog: &'c Catalog, problems: &mut Problems) {
         let schema = catalog.shape(Some(shape)).and_then(|shape| shape.input_schema.as_ref());
         let Some((schema, inputs)) = schema.zip(item.inputs.clone().map(Value::Object)) else { return };
