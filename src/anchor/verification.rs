@@ -12,8 +12,8 @@ use crate::repository::shown::{self, Vanished};
 use crate::repository::{Repository, Trust, trust};
 use crate::run::{Target, submit, target};
 use crate::verify::{
-    self, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, LocalCopies, Logs, Options, Question, Report,
-    ThreadQuestion, Witness, verify_beside, verify_proof,
+    self, AskAnchors, AtHand, Beside, Bundle, BundleError, ChainReport, Gate, LocalCopies, Logs, Options, Question,
+    Report, ThreadQuestion, Witness, verify_beside, verify_proof,
 };
 
 use super::held::{self, Missed};
@@ -166,7 +166,7 @@ impl<'r> Verification<'r> {
         let witnesses = Logs::read(&self.repository.store)?;
         let ask = |question: &Question<'_>| self.ask(question);
         let ask_thread = |question: &ThreadQuestion<'_>| ask_all_of_thread(&self.anchors, &self.means, question);
-        for report in bundle.verify(names, witnesses, (&ask, &ask_thread), &self.options)? {
+        for report in bundle.verify(names, witnesses, AskAnchors { run: &ask, thread: &ask_thread }, &self.options)? {
             told(report?);
         }
         Ok(())

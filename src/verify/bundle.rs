@@ -15,9 +15,7 @@ use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
 use crate::model::printable;
 
-use super::{
-    Ask, AskThread, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with,
-};
+use super::{AskAnchors, AtHand, Error, Logs, Options, Report, Row, ThreadReport, ThreadsAtHand, thread, verify_with};
 
 const LONGEST_HEAD: u64 = 16 << 20;
 
@@ -112,7 +110,7 @@ impl Bundle {
         &'a self,
         names: &[String],
         witnesses: Logs,
-        (ask, ask_thread): (Ask<'a>, AskThread<'a>),
+        ask: AskAnchors<'a>,
         options: &Options,
     ) -> Result<impl Iterator<Item = Result<ChainReport, Error>> + use<'a>, BundleError> {
         let runs = self.runs.iter().map(One::Run);
@@ -130,12 +128,12 @@ impl Bundle {
         let options = Options { alone: true, ..options.clone() };
         Ok(wanted.into_iter().map(move |one| match one {
             One::Run(run) => {
-                let at_hand = AtHand { logs: &logs, ask };
+                let at_hand = AtHand { logs: &logs, ask: ask.run };
                 verify_with(store, &at_hand, run, &run_ref(run), &options)
                     .map(|report| ChainReport::Run(Box::new(report)))
             }
             One::Thread(id) => {
-                thread(store, ThreadsAtHand { logs: &logs, ask: ask_thread }, id, &thread_ref(id), &options)
+                thread(store, ThreadsAtHand { logs: &logs, ask: ask.thread }, id, &thread_ref(id), &options)
                     .map(|report| ChainReport::Thread(Box::new(report)))
             }
         }))

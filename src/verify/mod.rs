@@ -76,7 +76,9 @@ pub use thread::{
 };
 pub use upstream::{CopyState, Upstream};
 pub use verified::Verified;
-pub use witness::{Anchored, Answer, Ask, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, ask_none};
+pub use witness::{
+    Anchored, Answer, Ask, AskAnchors, AtHand, Held, LOCAL, Question, Seal, Standing, Timed, Witness, ask_none,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 

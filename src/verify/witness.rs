@@ -9,7 +9,7 @@ use crate::model::entry::LogSealed;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
 
-use super::{Guarantee, Logs};
+use super::{AskThread, Guarantee, Logs};
 
 /// A question to an external anchor.
 pub struct Question<'a> {
@@ -97,6 +97,22 @@ pub type Ask<'a> = &'a dyn Fn(&Question<'_>) -> Vec<Witness>;
 /// Asks no external anchor.
 pub fn ask_none(_: &Question<'_>) -> Vec<Witness> {
     Vec::new()
+}
+
+/// Asks every configured external anchor about runs and threads.
+#[derive(Clone, Copy)]
+pub struct AskAnchors<'a> {
+    /// About a run.
+    pub run: Ask<'a>,
+    /// About a thread.
+    pub thread: AskThread<'a>,
+}
+
+impl AskAnchors<'static> {
+    /// Returns functions that ask no external anchor.
+    pub fn none() -> Self {
+        Self { run: &ask_none, thread: &|_| Vec::new() }
+    }
 }
 
 /// The logs and anchors to compare a run with.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use git_handoff::model::printable;
-use git_handoff::verify::{Bundle, Logs, Options, Signers, TimeZone, ask_none};
+use git_handoff::verify::{AskAnchors, Bundle, Logs, Options, Signers, TimeZone};
 
 /// A larger bundle is not opened, nor one that takes more when it is unpacked.
 const LARGEST: u64 = 1 << 30;
@@ -20,7 +20,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let options = Options { signers: Some(signers), strict_signers: true, ..Options::default() };
     let bundle = Bundle::open(Path::new(bundle), LARGEST)?;
     let mut all_intact = true;
-    for report in bundle.verify(&[], Logs::default(), &ask_none, &options)? {
+    for report in bundle.verify(&[], Logs::default(), AskAnchors::none(), &options)? {
         let report = report?;
         all_intact &= report.is_intact();
         say(&format!("{}: {}", report.name(), if report.is_intact() { "intact" } else { "NOT INTACT" }));
