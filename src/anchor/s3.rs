@@ -8,6 +8,7 @@ mod xml;
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::model::digest::{Digest, Oid};
@@ -186,8 +187,7 @@ impl AnchorKind for S3Place {
             let mut found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
             if found.is_none() {
                 unsure(&subject)?;
-                let until = means.clock.now().plus_millis(self.retention_days * DAY);
-                bucket.put(&self.key(&sealing.fingerprint, &sealing.run), &format::canonical(&object), until)?;
+                self.put(&bucket, means, &self.key(&sealing.fingerprint, &sealing.run), &object)?;
                 // Another writer may have been faster, and only the earliest version counts.
                 found = self.find(&bucket, &sealing.fingerprint, &sealing.run)?;
                 status = "new";
@@ -218,6 +218,12 @@ impl S3Place {
         Ok(Bucket::new(&self.bucket, self.endpoint.as_deref(), region, credentials, within, means.clock)?)
     }
 
+    /// Puts an object in canonical form, locked for the retention period.
+    fn put<T: Serialize>(&self, bucket: &Bucket, means: &Means, key: &str, object: &T) -> Result<(), Error> {
+        let until = means.clock.now().plus_millis(self.retention_days * DAY);
+        Ok(bucket.put(key, &format::canonical(object), until)?)
+    }
+
     /// Returns the object key of a writer's run: like its ref, with `!` in place of `%`.
     fn key(&self, fingerprint: &str, run: &RunId) -> String {
         format!("{}{}.json", self.folder(fingerprint), run.encoded().replace('%', "!"))
@@ -230,15 +236,18 @@ impl S3Place {
 
     fn find(&self, bucket: &Bucket, fingerprint: &str, run: &RunId) -> Result<Option<Found>, Error> {
         let Some(stored) = bucket.earliest(&self.key(fingerprint, run))? else { return Ok(None) };
-        let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
-        let object =
-            object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
+        let object = parse_object(&stored.bytes).filter(|object: &Object| object.schema == SCHEMA);
         let object = object.ok_or(Error::NotOurs("run"))?;
         if object.run != *run || object.fingerprint != fingerprint {
             return Err(Error::Elsewhere { run: object.run, fingerprint: object.fingerprint });
         }
         Ok(Some(Found { object, stored }))
     }
+}
+
+/// Parses an object, or returns `None` unless the bytes are in canonical form.
+fn parse_object<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    serde_json::from_slice(bytes).ok().filter(|object| format::canonical(object) == bytes)
 }
 
 /// Returns true if the connection is protected against changes.

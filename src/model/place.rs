@@ -159,11 +159,6 @@ impl Place {
         Self { kind: Kind::Log, segment: encode_segment(&name), name }
     }
 
-    /// Returns the place of an archive.
-    pub fn of_archive(archive: &LogName) -> Self {
-        Self { kind: Kind::Archive, ..Self::of_log(archive) }
-    }
-
     /// Returns the ref in a folder, which ends with a slash.
     pub fn below(&self, folder: &str) -> String {
         format!("{folder}{}/{}", self.kind.folder(), self.segment)

@@ -9,7 +9,7 @@ use crate::model::entry::LogSealed;
 use crate::model::name::RunId;
 use crate::model::time::Moment;
 
-use super::{AskThread, Guarantee, Logs};
+use super::{AskThread, Guarantee, Logs, no_place};
 
 /// A question to an external anchor.
 pub struct Question<'a> {
@@ -111,7 +111,7 @@ pub struct AskAnchors<'a> {
 impl AskAnchors<'static> {
     /// Returns functions that ask no external anchor.
     pub fn none() -> Self {
-        Self { run: &ask_none, thread: &|_| Vec::new() }
+        Self { run: &ask_none, thread: &no_place }
     }
 }
 

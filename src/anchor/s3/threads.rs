@@ -5,13 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::digest::Digest;
 use crate::model::entry::Subject;
-use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::time::Moment;
 use crate::verify::{Against, Guarantee, ThreadQuestion, ThreadStatement, ThreadWord};
 
 use super::wire::{Bucket, Stored};
-use super::{DAY, S3Place, plural};
+use super::{S3Place, parse_object, plural};
 use crate::anchor::kind::{Published, ThreadTip, Unsure};
 use crate::anchor::{Error, Means};
 
@@ -94,8 +93,7 @@ impl S3Place {
             last: *last,
             fingerprint: fingerprint.clone(),
         };
-        let until = means.clock.now().plus_millis(self.retention_days * DAY);
-        bucket.put(&self.thread_key(fingerprint, thread, *entries), &format::canonical(&object), until)?;
+        self.put(bucket, means, &self.thread_key(fingerprint, thread, *entries), &object)?;
         // Another process may have been faster, and only the earliest version counts.
         let found = now(self.find_thread(bucket, fingerprint, thread, &exactly)?);
         let (held, stored) = found.ok_or_else(|| Error::NotKept(subject.clone()))?;
@@ -121,9 +119,7 @@ impl S3Place {
         let is_one = |key: &str| entries(key).is_some_and(is_wanted);
         let mut found = Vec::new();
         for (key, stored) in bucket.earliest_below(&self.thread_folder(fingerprint, thread), &is_one)? {
-            let object: Option<Object> = serde_json::from_slice(&stored.bytes).ok();
-            let object =
-                object.filter(|object: &Object| object.schema == SCHEMA && format::canonical(object) == stored.bytes);
+            let object = parse_object(&stored.bytes).filter(|object: &Object| object.schema == SCHEMA);
             let object = object.ok_or(Error::NotOurs("thread"))?;
             let expected = entries(&key).unwrap_or_default();
             if object.thread != *thread || object.entries != expected || object.fingerprint != fingerprint {
