@@ -1,4 +1,4 @@
-//! What `apply` answers, as JSON has it.
+//! The JSON output of `apply`.
 
 use serde::Serialize;
 
@@ -8,32 +8,32 @@ use crate::model::name::{ItemId, RunId};
 use super::submodules::Left;
 use super::{Applied, Conflict, Planned, Step};
 
-/// What was applied, or why nothing was: what `apply --json` prints.
+/// The output of `apply --json`: what was applied, or why nothing was.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer<'a> {
     schema: &'static str,
     /// The run.
     pub run: &'a RunId,
-    /// Whether anything could be applied; with `planned`, whether it could be.
+    /// True if something was applied; with `planned`, if it could be.
     pub applied: bool,
-    /// What would be changed, where nothing was to be: the commits, or without any what each item changes.
+    /// For a dry run: the planned commits, or without commits the changes of each item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<&'a [Planned]>,
-    /// The branch that moved, or would.
+    /// The branch that was or would be moved.
     pub branch: Option<&'a str>,
-    /// The items, in the order in which they were applied; none where something conflicts.
+    /// The items in the order of application; empty after a conflict.
     pub items: Vec<AppliedItem<'a>>,
-    /// The commits that were made.
+    /// The new commits.
     pub commits: Vec<Oid>,
-    /// What conflicts.
+    /// The conflicts.
     pub conflicts: Vec<&'a Conflict>,
-    /// Whether what conflicts is in the work tree, to be resolved; only said where it is so.
+    /// True if the conflicts are in the work tree, to be resolved. Omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// Changes to submodules that items hand over, and that are not applied; only said where there are any.
+    /// Changes to submodules, which are not applied. Omitted if there are none.
     #[serde(skip_serializing_if = "<[Left]>::is_empty")]
     pub submodules: &'a [Left],
-    /// Whether what was begun was given up, and everything is as it was; only said where it is given up.
+    /// True if an `--abort` restored the earlier state. Omitted without `--abort`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aborted: Option<bool>,
 }
@@ -45,25 +45,26 @@ pub struct AppliedItem<'a> {
     pub item: &'a ItemId,
     /// Its patch.
     pub product: Digest,
-    /// Whether it changed anything that was not there already.
+    /// True if it changed anything.
     pub changed: bool,
-    /// The commit that was made for it.
+    /// Its new commit.
     pub commit: Option<Oid>,
-    /// Whether its check did not pass; only said where it is so.
+    /// True if its check failed. Omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
-    /// Whether the commit rests on what a person resolved, and is not just what the item handed over; only said where it is so.
+    /// True if the commit contains a person's resolution instead of the item's exact patch. Omitted
+    /// if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resolved: bool,
 }
 
 impl<'a> Answer<'a> {
-    /// Answers that the items of a run are no longer applied.
+    /// Creates the answer to `--abort`.
     pub fn aborted(run: &'a RunId, nothing: &'a Applied, is_back: bool) -> Self {
         Self { applied: false, aborted: Some(is_back), ..Self::of(run, nothing) }
     }
 
-    /// Answers what came of a run.
+    /// Creates the answer for an applied run.
     pub fn of(run: &'a RunId, applied: &'a Applied) -> Self {
         let refused = !applied.conflicts.is_empty();
         let item = |step: &'a Step| AppliedItem {

@@ -1,4 +1,5 @@
-//! What items of a run come to on any tree, with nothing moved: to hold against it what somebody has committed.
+//! Computes the tree that a run's items make of any tree, without moving refs, to compare it with a
+//! commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use crate::run::VerifiedRun;
 use super::parts::{self, Part};
 use super::{Error, Step};
 
-/// A run whose items can be put onto trees.
+/// A run whose items can be applied to trees.
 pub struct Composer {
     store: Store,
     run: Rc<VerifiedRun>,
@@ -20,7 +21,7 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Makes one; `aside` is where trees are written, and sees the objects of the run.
+    /// `aside` is the store for new trees; it also sees the run's objects.
     pub fn new(aside: &Store, run: Rc<VerifiedRun>) -> Result<Self, Error> {
         let base = run.state.submitted.base;
         if !aside.contains(base) {
@@ -34,7 +35,7 @@ impl Composer {
         &self.run
     }
 
-    /// Puts items, by position, onto a tree, as `apply` does; none where they do not fit.
+    /// Applies items to a tree as `apply` does, or returns `None` if they conflict.
     pub fn onto(&mut self, items: &BTreeSet<usize>, onto: Oid) -> Result<Option<Vec<Step>>, Error> {
         let given: BTreeSet<usize> = items.iter().flat_map(|at| self.run.state.given(*at)).collect();
         let mut together = Vec::new();

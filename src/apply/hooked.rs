@@ -1,7 +1,7 @@
-//! Commits that the person's hooks see before they are made.
+//! Creates commits with the user's hooks.
 //!
-//! As with `git commit`, index and work tree are as the commit has them while its hooks run. The branch moves once, when all of them
-//! have passed: until then everything can be put back.
+//! As in `git commit`, index and work tree match the commit while its hooks run. The branch moves
+//! once, after all hooks passed; until then everything can be restored.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,10 +21,10 @@ use super::message::{self, Message};
 use super::target::{commits, reason};
 use super::{Applied, Error, Step};
 
-/// Where git has the message of the commit that is being made.
+/// git's file for the message of the commit in progress.
 const MESSAGE_FILE: &str = "COMMIT_EDITMSG";
 
-/// What is committed, and onto what.
+/// The commits to create and their parent.
 pub(super) struct Hooked<'a> {
     pub(super) store: &'a Store,
     pub(super) hooks: &'a Hooks,
@@ -33,16 +33,16 @@ pub(super) struct Hooked<'a> {
     pub(super) head: Oid,
 }
 
-/// What was changed so far, and how to undo it.
+/// The changes made so far, to undo them.
 pub(super) struct Changed {
     before: Before,
     touched: BTreeSet<PathBuf>,
-    /// What the files were already: only the index was told of it.
+    /// Files that already had their target content: only the index changed.
     there: BTreeSet<PathBuf>,
 }
 
 impl Changed {
-    /// Puts everything back. `because` tells more than what fails here, unless something is left.
+    /// Restores everything. Returns `because`, unless something could not be restored.
     pub(super) fn back(&self, because: Error) -> Error {
         let back = self.before.put_back(&self.touched);
         let back = back.and_then(|()| if self.there.is_empty() { Ok(()) } else { self.before.unstage() });
@@ -54,24 +54,25 @@ impl Changed {
 }
 
 impl Hooked<'_> {
-    /// Makes the commits, moves the branch, and tells the hook that is to hear of it.
+    /// Creates the commits, moves the branch and runs `post-commit`.
     pub(super) fn finish(&self, branch: &str, applied: &mut Applied) -> Result<(), Error> {
         let (tip, changed) = self.make(&mut applied.steps, &mut applied.said)?;
         self.store.sync()?;
-        // A crash here leaves the changes in the index, for the user to commit.
+        // A crash here leaves the changes in the index, ready to commit.
         if let Err(error) = refs::move_branch(self.store, branch, Some(self.head), tip, &reason(self.run)) {
             return Err(changed.back(error.into()));
         }
-        // The commits are made, whatever it says.
+        // The commits exist, whatever this hook returns.
         applied.said.push(self.hooks.tell(hook::POST_COMMIT).unwrap_or_else(|error| error.to_string()));
         Ok(())
     }
 
-    /// Puts steps into index and work tree, commit by commit, and makes the commits; returns the last, that nothing points at yet.
+    /// Applies the steps commit by commit to index and work tree and creates the commits. Returns
+    /// the last, to which no ref points yet.
     ///
-    /// After an error, everything is as it was.
+    /// After an error everything is restored.
     fn make(&self, steps: &mut [Step], said: &mut Vec<String>) -> Result<(Oid, Changed), Error> {
-        // Where conflicts are left, the index is no tree.
+        // An index with conflicts has no tree.
         let before = Before::look(self.store, self.head).map_err(|error| match error {
             put_back::Error::Git(inner) => Error::LocalChanges(inner.into()),
             other => other.into(),
@@ -105,7 +106,7 @@ impl Hooked<'_> {
     }
 }
 
-/// Refuses to run hooks that some of these paths are.
+/// Refuses to run hooks that the changes would modify.
 pub(super) fn check(hooks: Option<&Hooks>, changed: &BTreeSet<PathBuf>) -> Result<(), Error> {
     match hooks.and_then(|hooks| changed.iter().find(|path| hooks.is_own(path))) {
         Some(path) => Err(Error::OwnHooks(path.clone())),
@@ -113,7 +114,7 @@ pub(super) fn check(hooks: Option<&Hooks>, changed: &BTreeSet<PathBuf>) -> Resul
     }
 }
 
-/// Shows the hooks a tree and a message; returns the message as they leave it.
+/// Runs the hooks on a tree and a message. Returns the message as they leave it.
 pub(super) fn passed(
     store: &Store,
     hooks: &Hooks,
@@ -132,7 +133,7 @@ pub(super) fn passed(
         [(hook::PRE_COMMIT, &[][..]), (hook::PREPARE_MESSAGE, &[file, OsStr::new("message")]), (hook::MESSAGE, &[file])]
     {
         said.push(hooks.run(name, arguments)?);
-        // A commit that names a product has that product's bytes, and no others.
+        // A commit that names a product must contain exactly its bytes.
         if hooks.shown()? != tree.to_string() {
             return Err(Error::HookIndex(name));
         }

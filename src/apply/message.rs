@@ -1,4 +1,4 @@
-//! What the commits that are made say: which items they are of, and what the person has them say besides.
+//! The messages of commits that `apply` creates: the user's text and trailers that name the items.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use crate::model::name::{ItemId, RunId};
 
 use super::{ITEM, PRODUCT, RESOLVED, RUN, Step};
 
-/// What the names of all our trailers begin with.
+/// The prefix of all our trailers.
 const OURS: &str = "handoff-";
 
-/// What a person has a commit say: lines of text, of which none could be read as a trailer of ours.
+/// The user's text for a commit, in which no line reads as one of our trailers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message(String);
 
 impl Message {
-    /// Makes one of paragraphs; white space around lines, and more than one empty line, is taken out as git does it.
+    /// Joins paragraphs, stripping white space and repeated empty lines as git does.
     pub fn new<S: AsRef<str>>(paragraphs: &[S]) -> Result<Self, Error> {
         let text = paragraphs.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("\n\n");
         let text = stripped(&text);
@@ -28,16 +28,17 @@ impl Message {
         }
     }
 
-    /// Returns the text, which ends in no line end.
+    /// Returns the text without a final newline.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Returns the message of the commit that some items share.
+/// Returns the message of a commit of one or more items.
 pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
     let mut trailers = String::new();
-    // What rests on a resolution is not what the item handed over: it is named in a line that nobody takes for a claim to be that.
+    // A resolved item differs from its product, so a separate line names it that does not claim the
+    // product.
     for step in steps.iter().filter(|step| step.resolved) {
         writeln!(trailers, "{RESOLVED}: {run}/{} {}", step.item, step.product)
             .expect("writing to a string does not fail");
@@ -52,7 +53,7 @@ pub(super) fn of(run: &RunId, steps: &[Step], own: Option<&Message>) -> String {
     with_trailers(own.map_or_else(|| subject(run, steps), |own| own.0.clone()).as_str(), &trailers)
 }
 
-/// The item that the message of a commit names, if the commit is of one item.
+/// The item that a commit message names, for a commit of one item.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) run: RunId,
@@ -62,19 +63,19 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Returns the item as one that was applied.
+    /// Returns the item as an applied step.
     pub(super) fn step(&self, tree: Oid) -> Step {
         let (item, product, resolved) = (self.item.clone(), self.product, self.resolved);
         Step { item, product, tree, changed: true, folded: false, commit: None, red: false, resolved }
     }
 
-    /// Returns the line that names an item whose conflicts were resolved.
+    /// Returns the line that names a resolved item.
     fn line(&self) -> String {
         format!("{RESOLVED}: {}/{} {}", self.run, self.item, self.product)
     }
 }
 
-/// Reads the item that a message names as [`of`] writes it.
+/// Parses the item from a message that [`of`] wrote.
 pub(super) fn named(message: &str) -> Option<Named> {
     let value = |key| message.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
     let resolved = value(RESOLVED).and_then(|value| {
@@ -88,7 +89,7 @@ pub(super) fn named(message: &str) -> Option<Named> {
     Some(Named { run, item, product, resolved: resolved.is_some() })
 }
 
-/// Returns a message that claims a product as one that claims a resolution.
+/// Rewrites a message that names a product into one that names a resolution.
 pub(super) fn as_resolved(message: &str, item: &Named) -> String {
     let claims = [format!("{ITEM}: {}", item.item), format!("{PRODUCT}: {}", item.product)];
     let lines = message.lines().filter(|line| !claims.iter().any(|claim| claim == line));
@@ -96,21 +97,21 @@ pub(super) fn as_resolved(message: &str, item: &Named) -> String {
     lines.map(|line| if line == run { item.line() } else { line.to_owned() } + "\n").collect()
 }
 
-/// Returns what the first line says where nobody says anything else.
+/// Returns the default first line.
 fn subject(run: &RunId, steps: &[Step]) -> String {
     let items: Vec<_> = steps.iter().map(|step| step.item.as_str()).collect();
     let patches = if steps.len() == 1 { "patch" } else { "patches" };
     format!("{}: apply the {patches} of {run}", items.join(", "))
 }
 
-/// Puts trailers below a text, in the same block as those that it ends with, so that git reads all of them.
+/// Appends trailers to a text, in one block with its own trailers, so that git reads all of them.
 fn with_trailers(text: &str, trailers: &str) -> String {
     let last = text.rsplit_once("\n\n").map(|(_, last)| last);
     let apart = if last.is_some_and(is_trailers) { "\n" } else { "\n\n" };
     format!("{text}{apart}{trailers}")
 }
 
-/// Returns whether a paragraph is nothing but trailers and their further lines.
+/// Returns true if a paragraph consists of trailers and their continuation lines.
 fn is_trailers(paragraph: &str) -> bool {
     let mut first = true;
     paragraph.lines().all(|line| {
@@ -123,7 +124,7 @@ fn is_token(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Returns the lines that could be read as trailers of ours: anywhere, because they are looked for anywhere.
+/// Returns the lines that could be read as our trailers, anywhere in the text.
 pub(super) fn claims(text: &str) -> Vec<&str> {
     let is_ours = |line: &&str| {
         let key = line.split_once(':').map(|(key, _)| key.trim_end().to_ascii_lowercase());
@@ -132,20 +133,20 @@ pub(super) fn claims(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(is_ours).collect()
 }
 
-/// Takes white space out that nobody means, as `git stripspace` does.
+/// Strips white space as `git stripspace` does.
 pub(super) fn stripped(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.dedup_by(|next, line| next.is_empty() && line.is_empty());
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-/// Why something cannot be what a commit says.
+/// Why a text cannot be a commit message.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("the message is empty")]
     Empty,
-    #[error("the message has the line {0:?}, which would be read as what this program says of the commit")]
+    #[error("the message has the line {0:?}, which would be read as a trailer of this program")]
     Claims(String),
 }
 

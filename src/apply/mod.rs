@@ -1,8 +1,8 @@
-//! Puts what a run's items changed onto a commit, a branch or the work tree.
+//! Applies the changes of a run's items to a commit, a branch or the work tree.
 //!
-//! Everything is merged as trees, in memory: an item's result is the run's base with its patch, and the results are merged
-//! over that base. So an item that built on another's patch, and therefore contains it, fits as well as one that did not.
-//! What all of them come to is then merged with what stands at the target. Nothing moves before all of it has merged.
+//! Everything is merged as trees: an item's result is the run's base with its patch, and the
+//! results are merged over that base. So an item that contains another's patch merges like one that
+//! does not. The total is then merged with the target. Nothing moves before everything has merged.
 
 pub mod answer;
 pub mod compose;
@@ -34,46 +34,49 @@ use submodules::Left;
 use target::Target;
 use threeway::Underway;
 
-/// The trailer by which a commit names a run.
+/// The trailer that names a run.
 pub const RUN: &str = "Handoff-Run";
 
-/// The trailer by which it names an item of that run.
+/// The trailer that names an item of that run.
 pub const ITEM: &str = "Handoff-Item";
 
-/// The trailer by which it names the digest of that item's patch.
+/// The trailer with the digest of that item's patch.
 pub const PRODUCT: &str = "Handoff-Product";
 
-/// The trailer by which a commit names an item, and its patch, that a person resolved conflicts of: its bytes are the person's.
+/// The trailer that names an item and its patch if a person resolved its conflicts, so that the
+/// commit contains that person's bytes.
 pub const RESOLVED: &str = "Handoff-Resolved";
 
-/// What to apply, and onto what.
+/// The items to apply and the target.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Request {
-    /// Only this item, by position; otherwise every item that is done.
+    /// Only this item; otherwise every item that is done.
     pub item: Option<usize>,
-    /// Where it goes.
+    /// The target.
     pub onto: Onto,
-    /// Whether it may be an item whose check did not pass.
+    /// True to apply items whose check failed.
     pub allow_red: bool,
-    /// What the commit says, where one is made; without it, which item it is of. Its trailers are ours in either case.
+    /// The text of the commit; by default the name of its item. Our trailers are added in either
+    /// case.
     pub message: Option<Message>,
-    /// Whether the person's hooks are run before a commit onto `HEAD`, and told of it.
+    /// True to run the user's commit hooks for a commit onto `HEAD`.
     pub hooks: bool,
-    /// Whether items that conflict are to be left for the user to resolve.
+    /// True to leave conflicts for the user to resolve.
     pub three_way: bool,
-    /// Whether to say what would be done and to change nothing.
+    /// True to plan and change nothing.
     pub dry_run: bool,
 }
 
-/// Where changes go.
+/// The target of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Onto {
-    /// A branch that no work tree has checked out, with a commit for each item; made at the run's base if it is not there.
+    /// A branch that is not checked out, with a commit for each item. Created at the run's base if
+    /// it does not exist.
     Branch(String),
     /// The index and the work tree.
     WorkTree {
-        /// Whether to commit them onto `HEAD` as well, with a commit for each item.
+        /// True to commit them onto `HEAD` as well, with a commit for each item.
         commit: bool,
     },
 }
@@ -88,35 +91,36 @@ pub struct Step {
     pub product: Digest,
     /// The tree after it.
     pub tree: Oid,
-    /// Whether it changed anything that was not there already.
+    /// True if it changed anything.
     pub changed: bool,
-    /// Whether it fits only together with the item after it, because what stands there has gone further already.
+    /// True if it merges only together with the next item, because the target already has later
+    /// changes.
     pub folded: bool,
-    /// The commit made for it.
+    /// Its new commit.
     pub commit: Option<Oid>,
-    /// Whether its check did not pass.
+    /// True if its check failed.
     pub red: bool,
-    /// Whether it rests on what a person resolved.
+    /// True if a person resolved its conflicts.
     pub resolved: bool,
 }
 
-/// An item that could not be merged.
+/// An item with conflicts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Conflict {
     /// The item.
     pub item: ItemId,
-    /// The paths that it and what stands there change in different ways.
+    /// The paths that it and the target change differently.
     pub paths: Vec<String>,
-    /// The items applied before it that change any of these paths.
+    /// The earlier items that change any of these paths.
     pub with: Vec<ItemId>,
 }
 
-/// Items that would be applied together, and what that would change.
+/// Items that would share a commit, with their changes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Planned {
     /// The items.
     pub items: Vec<ItemId>,
-    /// What their commit would say; none where none would be made.
+    /// The message of their commit, or `None` if there would be no commit.
     pub message: Option<String>,
     /// The files that would change.
     pub files: Vec<Change>,
@@ -125,32 +129,32 @@ pub struct Planned {
 /// A file that would change.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Change {
-    /// How, by git's letter for it.
+    /// git's status letter.
     pub change: char,
     /// The path.
     pub path: String,
 }
 
-/// What came of it.
+/// The result of applying a run.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// The items, in the order in which they were applied.
+    /// The items in the order of application.
     pub steps: Vec<Step>,
-    /// Those that could not be; if there are any, nothing was changed, unless it stopped there.
+    /// The conflicting items. If there are any, nothing was changed unless `stopped` is true.
     pub conflicts: Vec<Conflict>,
-    /// Whether it stopped for a person to resolve a conflict.
+    /// True if it stopped for a person to resolve a conflict.
     pub stopped: bool,
-    /// The branch that moved, if one did, by its short name; `HEAD` where it is detached.
+    /// The short name of the branch that moved, or `HEAD` if it is detached.
     pub moved: Option<String>,
-    /// What hooks printed.
+    /// The output of hooks.
     pub said: Vec<String>,
-    /// What would be changed, where nothing was to be.
+    /// The plan of a dry run.
     pub planned: Option<Vec<Planned>>,
-    /// Changes to submodules, none of which is touched.
+    /// Changes to submodules, which are not applied.
     pub submodules: Vec<Left>,
 }
 
-/// Applies a run's patches, or says what that would do. After an error or a conflict, nothing has changed.
+/// Applies a run's patches, or plans that. After an error or a conflict nothing has changed.
 pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Applied, Error> {
     let view: &View = run;
     if let Some(underway) = Underway::read(store)? {
@@ -204,25 +208,25 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     Ok(Applied { submodules, ..applied })
 }
 
-/// Names items, as what a sentence is about.
+/// Names items as the subject of a sentence.
 fn are(items: &[ItemId]) -> String {
     let named: Vec<String> = items.iter().map(|item| format!("{:?}", item.as_str())).collect();
     format!("{} {}", named.join(", "), if items.len() == 1 { "is" } else { "are" })
 }
 
-/// Why a run's patches could not be applied.
+/// Why a run's patches were not applied.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("the run's base commit {0} is not in this repository")]
     NoBase(Oid),
-    #[error("the item {0:?} is done and changed no tracked file: it has no patch")]
+    #[error("the item {0:?} is done but changed no tracked file: it has no patch")]
     NoPatch(ItemId),
-    #[error("the item {0:?} is {1}; only what is done can be applied")]
+    #[error("the item {0:?} is {1}; only done items can be applied")]
     NotDone(ItemId, &'static str),
-    #[error("{} red: the check did not pass; nothing was changed", are(.0))]
+    #[error("{} red: the check failed; nothing was changed", are(.0))]
     Red(Vec<ItemId>),
-    #[error("the patch of {0:?} in the object database is not the one that its entry names")]
+    #[error("the patch of {0:?} in the object database is not the one in its entry")]
     Altered(ItemId, #[source] Box<checked::Error>),
     #[error("the patch of {0:?} does not apply to the run's base")]
     Patch(ItemId, #[source] program::Error),
@@ -230,7 +234,7 @@ pub enum Error {
     BadBranch(String),
     #[error("the branch {0:?} is checked out in {1}")]
     CheckedOut(String, String),
-    #[error("this is a bare repository: there is no work tree to apply anything to")]
+    #[error("cannot apply: a bare repository has no work tree")]
     Bare,
     #[error("HEAD does not point at a commit yet")]
     Unborn,
@@ -248,21 +252,21 @@ pub enum Error {
         "{0:?} is one of the hooks that would be run, or leads to one, and what is applied changes it; nothing was changed"
     )]
     OwnHooks(PathBuf),
-    #[error("what is applied changes the configuration by which hooks are found; nothing was changed")]
+    #[error("the changes affect the configuration of hooks; nothing was changed")]
     OtherHooks,
-    #[error("the message of the commit could not be written or read")]
+    #[error("cannot write or read the commit message")]
     MessageFile(#[source] io::Error),
-    #[error("{0}; but index and work tree could not be put back: {1}")]
+    #[error("{0}; and the index and work tree could not be restored: {1}")]
     Left(Box<Error>, put_back::Error),
     #[error(transparent)]
     PutBack(#[from] put_back::Error),
-    #[error("{0} commits would be made, and the message is for one; nothing was changed")]
+    #[error("there would be {0} commits, but the message is for one; nothing was changed")]
     Commits(usize),
     #[error(transparent)]
     ThreeWay(#[from] threeway::Error),
     #[error(transparent)]
     Message(#[from] message::Error),
-    #[error("the commit could not be made")]
+    #[error("cannot create the commit")]
     Commit(#[source] program::Error),
     #[error(transparent)]
     Git(#[from] program::Error),

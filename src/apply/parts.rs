@@ -1,4 +1,4 @@
-//! What each item makes of the base, and what they come to together.
+//! The tree of each item on the run's base, and their merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,19 @@ use crate::run::{VerifiedRun, View};
 
 use super::{Applied, Conflict, Error, Step, submodules};
 
-/// An item's patch, and the tree that it makes of the base.
+/// An item's patch, and the base tree with that patch.
 #[derive(Clone)]
 pub(super) struct Part {
     item: ItemId,
     product: Digest,
     result: Oid,
-    /// Whether it is to be applied; otherwise it is only here because one that is was given its patch.
+    /// True if it is to be applied; otherwise it is here because an applied item consumed its
+    /// patch.
     chosen: bool,
 }
 
 impl Part {
-    /// Returns it as one that is to be applied, or is not.
+    /// Sets whether it is to be applied.
     pub(super) fn chosen(self, chosen: bool) -> Self {
         Self { chosen, ..self }
     }
@@ -50,10 +51,10 @@ impl Part {
     }
 }
 
-/// The parts by position, in the order in which they are applied.
+/// The parts by item, in the order of application.
 pub(super) type Parts = Vec<(usize, Part)>;
 
-/// Returns the positions of the items to apply, every producer before its consumers, otherwise in plan order.
+/// Returns the items to apply: producers before consumers, otherwise in plan order.
 pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Error> {
     let state = &view.state;
     let has_patch = |at: usize| state.items[at].products.contains_key(&ProductKey::Patch);
@@ -61,7 +62,7 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
         let id = || state.graph.item(at).id.clone();
         return match state.items[at].phase {
             Phase::Done if has_patch(at) => Ok(vec![at]),
-            // It is told of what belongs into other repositories.
+            // Its changes belong to other repositories and are reported.
             Phase::Done if submodules::named_like_one(view, at).next().is_some() => Ok(Vec::new()),
             Phase::Done => Err(Error::NoPatch(id())),
             _ => Err(Error::NotDone(id(), state.status(at))),
@@ -70,7 +71,8 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
     Ok(done(view).filter(|at| has_patch(*at)).collect())
 }
 
-/// Returns the positions of the items that are done, in the same order; what another item stands for now is in that one's patch.
+/// Returns the items that are done, in the same order. A superseded item is contained in its
+/// successor's patch.
 pub(super) fn done(view: &View) -> impl Iterator<Item = usize> {
     let state = &view.state;
     let is_newest = |at: usize| state.newest(&state.graph.item(at).id) == Some(at);
@@ -78,7 +80,7 @@ pub(super) fn done(view: &View) -> impl Iterator<Item = usize> {
     state.graph.order().into_iter().filter(done)
 }
 
-/// Returns the red ones of the chosen items and of those that they build on, however far back: what was built on one contains it.
+/// Returns the red items among the chosen ones and all that they build on.
 pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
     let below = chosen.iter().flat_map(|at| view.state.built_upon(*at));
     let all: BTreeSet<usize> = below.chain(chosen.iter().copied()).collect();
@@ -86,7 +88,7 @@ pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
     red.map(|at| view.state.graph.item(at).id.clone()).collect()
 }
 
-/// Reads the patches of the chosen items, and of those whose patches they were given.
+/// Reads the patches of the chosen items and of those whose patches they consumed.
 pub(super) fn read(store: &Store, scratch: &Scratch, run: &VerifiedRun, chosen: &[usize]) -> Result<Parts, Error> {
     let given: BTreeSet<usize> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
     let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
@@ -94,7 +96,7 @@ pub(super) fn read(store: &Store, scratch: &Scratch, run: &VerifiedRun, chosen: 
     order.map(|at| Ok((at, part(store, scratch, run, at, chosen.contains(&at))?))).collect()
 }
 
-/// Reads the patch of an item, and makes its tree.
+/// Reads an item's patch and creates its tree.
 pub(super) fn part(
     store: &Store,
     scratch: &Scratch,
@@ -105,7 +107,7 @@ pub(super) fn part(
     let item = run.state.graph.item(at).id.clone();
     let missing = || Error::NoPatch(item.clone());
     let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;
-    // What is put into somebody's work is what the chain says, or nothing.
+    // Only bytes that match the chain may be applied.
     let patch = run.product(product.oid).that_is(product.sha256).read(store).map_err(|error| match error {
         checked::Error::Store(inner) => Error::Store(inner),
         altered => Error::Altered(item.clone(), Box::new(altered)),
@@ -114,13 +116,13 @@ pub(super) fn part(
     Ok(Part { item, product: product.sha256, result, chosen })
 }
 
-/// Merges the chosen results over the base, one after the other.
+/// Merges the chosen results over the base in order.
 pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Applied, Error> {
     let mut applied = Applied::default();
     let mut tree = scratch.base();
     let mut lost = BTreeSet::new();
     for (at, part) in parts.iter().filter(|(_, part)| part.chosen) {
-        // What builds on something that did not merge would only repeat its conflicts.
+        // An item that builds on a conflicting one would only repeat its conflicts.
         if view.state.graph.dependencies(*at).iter().any(|on| lost.contains(on)) {
             lost.insert(*at);
             continue;
@@ -158,7 +160,8 @@ pub(super) fn fits(scratch: &Scratch, view: &View, parts: &Parts, nth: usize, tr
     Ok(merge_one(scratch, view, parts, *at, part, tree)?.ok())
 }
 
-/// Returns the tree that an item changed: the base with the patches that it was given, if it kept these, else the base.
+/// Returns the tree that an item started from: the base with its consumed patches, if it kept them,
+/// otherwise the base.
 pub(super) fn before(scratch: &Scratch, view: &View, parts: &Parts, nth: usize) -> Result<Oid, Error> {
     let given = together(scratch, parts, &view.state.given(parts[nth].0))?;
     if let Some(given) = given.filter(|given| *given != scratch.base())
@@ -169,7 +172,7 @@ pub(super) fn before(scratch: &Scratch, view: &View, parts: &Parts, nth: usize) 
     Ok(scratch.base())
 }
 
-/// Merges the results of some items over the base; none where they conflict.
+/// Merges the results of some items over the base, or returns `None` if they conflict.
 fn together(scratch: &Scratch, parts: &Parts, items: &[usize]) -> Result<Option<Oid>, Error> {
     let mut all = scratch.base();
     for (_, part) in parts.iter().filter(|(at, _)| items.contains(at)) {
@@ -181,10 +184,10 @@ fn together(scratch: &Scratch, parts: &Parts, items: &[usize]) -> Result<Option<
     Ok(Some(all))
 }
 
-/// Merges one item's result into a tree; the paths in conflict if that cannot be done.
+/// Merges one item's result into a tree, or returns the conflicting paths.
 ///
-/// An item that was given others' patches may have rewritten the very lines that they changed. If it kept everything else of
-/// theirs, it built on them, and what it made of those lines stands.
+/// An item may have rewritten the very lines that its consumed patches changed. If it kept
+/// everything else of theirs, it built on them, and its version of these lines wins.
 fn merge_one(
     scratch: &Scratch,
     view: &View,
@@ -221,10 +224,10 @@ fn others(scratch: &Scratch, parts: &Parts, at: usize, paths: &[String]) -> Resu
     Ok(others)
 }
 
-/// Moves steps over the base to what stands at the target.
+/// Merges the steps with the target.
 ///
-/// What they all come to decides whether they fit: the target may hold them already, and may have gone further than an
-/// item in the middle did.
+/// The total decides whether they fit: the target may already contain the changes, or later ones
+/// than an item in the middle made.
 pub(super) fn transplant(
     scratch: &Scratch,
     view: &View,
@@ -257,7 +260,7 @@ pub(super) fn transplant(
         step.changed = step.tree != tree;
         tree = step.tree;
     }
-    // Those that fit only together change something if they do so together.
+    // Steps that fit only together count as changed if they change something together.
     for nth in (1..count).rev() {
         if applied.steps[nth - 1].folded {
             applied.steps[nth - 1].changed = applied.steps[nth].changed;
@@ -266,7 +269,7 @@ pub(super) fn transplant(
     Ok(applied)
 }
 
-/// Says which items change the paths that conflict with the target.
+/// Returns the items that change the paths in conflict with the target.
 fn blame(scratch: &Scratch, parts: &Parts, paths: &[String]) -> Result<Vec<Conflict>, Error> {
     let mut left: BTreeMap<&String, bool> = paths.iter().map(|path| (path, false)).collect();
     let mut conflicts = Vec::new();
@@ -278,7 +281,8 @@ fn blame(scratch: &Scratch, parts: &Parts, paths: &[String]) -> Result<Vec<Confl
             conflicts.push(Conflict { item: part.item.clone(), paths: own, with: Vec::new() });
         }
     }
-    // A path that no item names, such as one that the target has renamed, is told of with the last one.
+    // A path that no item changes, for example one that the target renamed, is reported with the
+    // last item.
     let rest: Vec<String> = left.into_iter().filter(|(_, blamed)| !blamed).map(|(path, _)| path.clone()).collect();
     if let (false, Some((_, part))) = (rest.is_empty(), parts.last()) {
         conflicts.push(Conflict { item: part.item.clone(), paths: rest, with: Vec::new() });

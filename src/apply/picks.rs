@@ -1,4 +1,4 @@
-//! The commits that `git cherry-pick` puts onto `HEAD` where items conflict: one for each item, which no branch holds.
+//! Creates the commits for `git cherry-pick`, one for each item, without a branch.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,19 @@ use super::{Error, Step};
 pub(super) struct Picks {
     /// The commits, in their order.
     pub(super) commits: Vec<Oid>,
-    /// The items that `HEAD` holds already.
+    /// The items that `HEAD` already contains.
     pub(super) unchanged: Vec<Step>,
-    /// The paths that any of the commits changes.
+    /// The paths that the commits change.
     pub(super) touched: BTreeSet<PathBuf>,
-    /// The tree that all of them make, with marks where they conflict.
+    /// The tree with all of them, with conflict markers.
     pub(super) last: Option<Oid>,
 }
 
-/// Makes the commits.
+/// Creates the commits.
 ///
-/// Until the first conflict, each is the commit that the branch gets. From there on, an item that changes no file that conflicts is
-/// committed as what it handed over. Any other rests on what the user resolves, and its message says so.
+/// Up to the first conflict, each is the commit that the branch gets. After it, an item that
+/// changes no conflicting file is committed as its product. Any other will contain the user's
+/// resolution, and its message says so.
 pub(super) fn make(
     (store, scratch): (&Store, &Scratch),
     (run, parts): (&VerifiedRun, &Parts),

@@ -1,4 +1,4 @@
-//! The changes to submodules that a run's items hand over, each of which belongs into another repository than the run's.
+//! Finds changes to submodules among a run's products. Each belongs to another repository.
 
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -14,15 +14,15 @@ use super::Error;
 pub struct Left {
     /// The item.
     pub item: ItemId,
-    /// The path of the submodule.
+    /// The submodule's path.
     pub submodule: String,
-    /// The product that is the change, by its key.
+    /// The key of the product with the change.
     pub product: String,
 }
 
-/// Returns the changes to submodules of some items, by their positions.
+/// Returns the changes to submodules among the outputs of some items.
 ///
-/// An output is one if it is named like one, after a submodule that the run's base has, whose tree is `base`.
+/// Such an output is named after a submodule in the run's base, whose tree is `base`.
 pub(super) fn left(store: &Store, view: &View, base: Oid, items: &[usize]) -> Result<Vec<Left>, Error> {
     let mut found = Vec::new();
     for at in items {
@@ -36,7 +36,7 @@ pub(super) fn left(store: &Store, view: &View, base: Oid, items: &[usize]) -> Re
     Ok(found)
 }
 
-/// Returns the outputs of an item that are named like changes to submodules, with the paths of these.
+/// Returns an item's outputs that are named like changes to submodules, with their paths.
 pub(super) fn named_like_one(view: &View, at: usize) -> impl Iterator<Item = (&ProductKey, &str)> {
     let keys = view.state.items[at].products.keys();
     keys.filter_map(|key| Some((key, format::submodule_of(key.output()?)?)))

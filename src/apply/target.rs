@@ -1,4 +1,4 @@
-//! Where the changes go, and how they get there.
+//! The target of the changes: finds, checks and moves it.
 
 use std::ops::Range;
 
@@ -14,20 +14,20 @@ use super::hooked::Hooked;
 use super::message::{self, Message};
 use super::{Applied, Change, Error, Onto, Planned, Request, Step};
 
-/// The place that the changes go to, as it was when it was looked at.
+/// The target and its state when it was read.
 pub(super) enum Target {
     Branch { name: String, tip: Option<Oid> },
     WorkTree { head: Oid, branch: Option<String>, commit: bool },
 }
 
-/// That place, and the commit that they are put onto.
+/// The target, and the commit to apply the changes to.
 pub(super) struct Found {
     pub(super) onto: Oid,
     target: Target,
 }
 
 impl Target {
-    /// Looks at the place.
+    /// Reads the target.
     pub(super) fn find(store: &Store, onto: &Onto, base: Oid) -> Result<Found, Error> {
         match onto {
             Onto::Branch(short) => {
@@ -50,12 +50,12 @@ impl Target {
 }
 
 impl Found {
-    /// Returns whether commits are made here.
+    /// Returns true if commits are created here.
     fn commits(&self) -> bool {
         !matches!(self.target, Target::WorkTree { commit: false, .. })
     }
 
-    /// Returns the commit that commits are made onto in a work tree, or `None` elsewhere.
+    /// Returns the parent of new commits in a work tree, or `None` for other targets.
     pub(super) fn head(&self) -> Option<Oid> {
         match &self.target {
             Target::WorkTree { head, commit: true, .. } => Some(*head),
@@ -63,13 +63,13 @@ impl Found {
         }
     }
 
-    /// Refuses a message for one commit where several would be made.
+    /// Refuses a message for one commit if there would be several.
     pub(super) fn takes(&self, message: Option<&Message>, steps: &[Step]) -> Result<(), Error> {
         let count = commits(steps).len();
         if message.is_some() && self.commits() && count > 1 { Err(Error::Commits(count)) } else { Ok(()) }
     }
 
-    /// Fails where [`Found::finish`] would for want of anything that can be told beforehand; changes nothing.
+    /// Fails if [`Found::finish`] foreseeably would, and changes nothing.
     pub(super) fn rehearse(&self, store: &Store, scratch: &Scratch, applied: &mut Applied) -> Result<(), Error> {
         let last = applied.steps.last().expect("something changed").tree;
         if self.commits() {
@@ -92,7 +92,7 @@ impl Found {
         Ok(())
     }
 
-    /// Says what [`Found::finish`] would make of steps.
+    /// Plans what [`Found::finish`] would do with the steps.
     pub(super) fn plan(
         &self,
         scratch: &Scratch,
@@ -113,7 +113,7 @@ impl Found {
         planned.collect()
     }
 
-    /// Makes the commits and moves what is to be moved.
+    /// Creates the commits and moves the target.
     pub(super) fn finish(
         &self,
         store: &Store,
@@ -127,12 +127,12 @@ impl Found {
             Target::Branch { name, tip } => {
                 let tip_now = make(store, run, own, &mut applied.steps, self.onto)?;
                 store.sync()?;
-                // A crash here leaves commits that nothing points at, and the branch as it was.
+                // A crash here leaves unreferenced commits and the old branch.
                 refs::move_branch(store, name, *tip, tip_now, &reason(run))?;
                 applied.moved = Some(short(name));
             }
             Target::WorkTree { head, commit: false, .. } => {
-                // A crash here leaves files that are taken up when the same is applied again.
+                // After a crash here, applying the same again finishes the checkout.
                 work_tree::switch(store, *head, last, Halfway::TakenUp).map_err(Error::LocalChanges)?;
             }
             Target::WorkTree { head, branch, commit: true } => {
@@ -145,10 +145,11 @@ impl Found {
                     let there = work_tree::switch(store, *head, last, Halfway::TakenUp);
                     let there = there.map_err(Error::LocalChanges)?;
                     store.sync()?;
-                    // A crash here leaves the changes in the index, for the user to commit.
+                    // A crash here leaves the changes in the index, ready to commit.
                     if let Err(error) = refs::move_branch(store, name, Some(*head), tip, &reason(run)) {
-                        // Somebody committed meanwhile: back to what was there. If that fails too, the first error tells more.
-                        // Files that were as they are stay so, with the changes in the index.
+                        // Another process committed meanwhile: restore the earlier state. If that
+                        // also fails, return the first error. Files that already matched stay, with
+                        // their changes in the index.
                         if there.is_empty() {
                             let _ = work_tree::switch(store, last, *head, Halfway::Refused);
                         }
@@ -162,19 +163,19 @@ impl Found {
     }
 }
 
-/// Returns what the reflog of a branch says.
+/// Returns the reflog message for a branch.
 pub(super) fn reason(run: &RunId) -> String {
     format!("handoff: apply {run}")
 }
 
-/// Returns what people call a branch.
+/// Returns the short name of a branch.
 pub(super) fn short(name: &str) -> String {
     name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
 }
 
-/// Returns which steps share a commit, for each commit that is made.
+/// Returns the range of steps for each commit.
 ///
-/// An item whose result has no place of its own on the target shares the commit of the one after it; what changed nothing has none.
+/// A folded item shares the commit of the next one. Unchanged items have no commit.
 pub(super) fn commits(steps: &[Step]) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let mut first = 0;
@@ -187,7 +188,7 @@ pub(super) fn commits(steps: &[Step]) -> Vec<Range<usize>> {
     all
 }
 
-/// Makes the commits; returns the last.
+/// Creates the commits and returns the last.
 fn make(store: &Store, run: &RunId, own: Option<&Message>, steps: &mut [Step], onto: Oid) -> Result<Oid, Error> {
     let mut tip = onto;
     for range in commits(steps) {

@@ -1,7 +1,7 @@
-//! Applies items one after the other by `git cherry-pick`, which lets the user resolve what conflicts.
+//! Applies items in sequence with `git cherry-pick`, so that the user can resolve conflicts.
 //!
-//! A commit that rests on a resolution is not what an item handed over, and its message does not say so. Nothing is kept from one
-//! command to the next but what git keeps.
+//! A resolved commit is not the item's product, and its message does not claim so. All state
+//! between two commands is git's own.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ use super::parts::Parts;
 use super::target::short;
 use super::{Applied, Conflict, Error as ApplyError, Step, hooked, picks};
 
-/// Items that are being applied, and the commit that is next.
+/// An `apply --3way` in progress, and its next commit.
 pub struct Underway {
     pick: CherryPick,
     next: Named,
 }
 
 impl Underway {
-    /// Reads what is underway in this work tree, or returns `None`.
+    /// Reads the `apply --3way` in progress in this work tree, or returns `None`.
     pub fn read(store: &Store) -> Result<Option<Self>, ApplyError> {
         let Some(pick) = CherryPick::read(store)? else { return Ok(None) };
         Ok(message::named(&pick.message).map(|next| Self { pick, next }))
@@ -40,7 +40,7 @@ impl Underway {
     }
 }
 
-/// Begins. Stops at the first conflict; after an error, everything is as it was.
+/// Starts, and stops at the first conflict. After an error nothing has changed.
 pub(super) fn begin(
     (store, scratch): (&Store, &Scratch),
     (run, parts): (&VerifiedRun, &Parts),
@@ -58,7 +58,7 @@ pub(super) fn begin(
     picking.applied.steps = picks.unchanged;
     let Some(last) = picks.last else { return Ok(picking.applied) };
     hooked::check(picking.hooks.as_ref(), &picks.touched)?;
-    // git itself would write over ignored files, and refuse in the middle where files have local changes.
+    // git itself would overwrite ignored files, and refuse midway at files with local changes.
     work_tree::may_switch(store, scratch, (head, last), Halfway::Refused).map_err(ApplyError::LocalChanges)?;
     store.sync()?;
     let commits = picks.commits.iter().map(Oid::to_string).collect();
@@ -71,9 +71,9 @@ pub(super) fn begin(
     }
 }
 
-/// Goes on after the user resolved what conflicts. After an error, it can be called again.
+/// Continues after the user resolved a conflict. Can be called again after an error.
 ///
-/// Returns the run as well.
+/// Also returns the run.
 pub fn resume(store: &Store, hooks: bool) -> Result<(RunId, Applied), ApplyError> {
     let underway = Underway::read(store)?.ok_or(Error::Nothing)?;
     if !underway.pick.is_at(head(store)?) {
@@ -90,9 +90,10 @@ pub fn resume(store: &Store, hooks: bool) -> Result<(RunId, Applied), ApplyError
     Ok((underway.next.run, picking.applied))
 }
 
-/// Gives up: puts branch, index and files back as they were before it began. After an error, it can be called again.
+/// Aborts: restores branch, index and files. Can be called again after an error.
 ///
-/// Returns the run, and true if everything was put back: a `HEAD` that was moved since stays, with index and files as they are.
+/// Returns the run, and true if everything was restored. If `HEAD` moved since, leaves it with
+/// index and files.
 pub fn abort(store: &Store) -> Result<(RunId, bool), ApplyError> {
     let Underway { pick, next } = Underway::read(store)?.ok_or(Error::Nothing)?;
     let head = head(store)?;
@@ -108,7 +109,7 @@ pub fn abort(store: &Store) -> Result<(RunId, bool), ApplyError> {
     Ok((next.run, true))
 }
 
-/// One call of `git cherry-pick`, and those that it leads to.
+/// A `git cherry-pick` and its continuations.
 struct Picking<'a> {
     store: &'a Store,
     hooks: Option<Hooks>,
@@ -121,7 +122,7 @@ impl<'a> Picking<'a> {
         Ok(Self { store, hooks, applied: Applied::default() })
     }
 
-    /// Picks until all is done, or a commit conflicts. A commit that would be empty is skipped.
+    /// Picks commits until done or a conflict. Skips commits that would be empty.
     fn go_on(&mut self, mut arguments: Vec<String>) -> Result<(), ApplyError> {
         let from = head(self.store)?;
         while let Err(error) = cherry_pick::run(self.store, self.hooks.as_ref(), &arguments) {
@@ -141,14 +142,14 @@ impl<'a> Picking<'a> {
         self.read_commits(from)
     }
 
-    /// Records that an item changes nothing that is not there; returns what is said to git.
+    /// Records that an item changes nothing. Returns the option for git.
     fn skip(&mut self, item: &Named) -> Result<&'static str, ApplyError> {
         let tree = merge::oid(&self.store.git().args(["rev-parse", "HEAD^{tree}"]).line()?)?;
         self.applied.steps.push(Step { changed: false, resolved: false, ..item.step(tree) });
         Ok("--skip")
     }
 
-    /// Stops for a conflict: the commit will rest on what the user resolves, whatever was foreseen.
+    /// Stops at a conflict: the commit will contain the user's resolution.
     fn stop(&mut self, item: Named, open: &BTreeSet<PathBuf>) -> Result<(), ApplyError> {
         if !item.resolved {
             cherry_pick::set_message(self.store, &message::as_resolved(&cherry_pick::message(self.store)?, &item))?;
@@ -159,7 +160,7 @@ impl<'a> Picking<'a> {
         Ok(())
     }
 
-    /// Reads the commits that were made from their messages.
+    /// Reads the items of the new commits from their messages.
     fn read_commits(&mut self, from: Oid) -> Result<(), ApplyError> {
         let listed = ["log", "-z", "--reverse", "--first-parent", "--format=%H %T%n%B"];
         let listed = self.store.git().args(listed).arg(format!("{from}..HEAD")).run()?;
@@ -177,7 +178,7 @@ impl<'a> Picking<'a> {
         Ok(())
     }
 
-    /// Says why git failed, which made no commit and left no conflict.
+    /// Returns the reason why git failed without a commit or conflict.
     fn failure(&self, error: cherry_pick::Error, is_shown: bool) -> ApplyError {
         let cherry_pick::Error::Git(program::Error::Failed { call, code, said }) = error else { return error.into() };
         let git = program::Error::Failed { call, code, said: said.clone() };
@@ -195,25 +196,25 @@ fn head(store: &Store) -> Result<Oid, ApplyError> {
     Ok(work_tree::head(store)?.ok_or(ApplyError::Unborn)?.0)
 }
 
-/// Why items cannot be applied one after the other.
+/// Why items cannot be applied in sequence.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("something is staged, and with --3way what is staged is what is committed; nothing was changed")]
+    #[error("changes are staged, which --3way would commit as well; nothing was changed")]
     Staged,
-    #[error("changed since by hand, and giving up would lose that: {}; nothing was put back", list(.0))]
+    #[error("changed by hand since, and --abort would lose that: {}; nothing was restored", list(.0))]
     Since(BTreeSet<PathBuf>),
     #[error("not resolved yet: {}", list(.0))]
     Unmerged(BTreeSet<PathBuf>),
-    #[error("HEAD is not where it was when this stopped")]
+    #[error("HEAD has moved since this stopped")]
     Moved,
     #[error("conflicts of the run {0} are being resolved in this work tree")]
     Underway(RunId),
-    #[error("a cherry-pick of other commits is underway in this work tree")]
+    #[error("a cherry-pick of other commits is in progress in this work tree")]
     Other,
-    #[error("there is nothing to go on with, and nothing to give up")]
+    #[error("there is nothing to continue or abort")]
     Nothing,
-    #[error("{0}; but what was done before could not be undone")]
+    #[error("{0}; and earlier steps could not be undone")]
     Half(Box<ApplyError>),
     #[error(transparent)]
     CherryPick(#[from] cherry_pick::Error),

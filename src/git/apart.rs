@@ -1,7 +1,8 @@
-//! git with a configuration of its own: what the user says of how others are reached, and nothing that a commit could say.
+//! Runs git with an isolated configuration: the user's settings for reaching remotes, and nothing
+//! that a commit could set.
 //!
-//! A call of git in a repository takes in every file that its configuration includes, and none of that can be taken back on the
-//! command line. So such a call is made from a throw-away repository that only borrows the objects.
+//! git in a repository reads every file that its configuration includes, and the command line
+//! cannot undo that. So these calls run in a temporary repository that borrows the objects.
 
 use std::fmt;
 use std::fs;
@@ -14,14 +15,15 @@ use super::program::Git;
 use super::scratch::{Error, Scratch};
 use super::store::Store;
 
-/// A throw-away repository whose git knows these settings and no others but those of the command line.
+/// A temporary repository in which git uses only these settings and those of the command line.
 pub struct Apart {
     scratch: Scratch,
     settings: PathBuf,
 }
 
 impl Apart {
-    /// Makes one for objects that are named by `sha1` or `sha256`; settings are keys and values as git lists them.
+    /// Creates one for objects named by `sha1` or `sha256`. Settings are keys and values as git
+    /// lists them.
     pub fn new(object_format: &str, settings: &[(String, String)]) -> Result<Self, Error> {
         let scratch = Scratch::new(object_format)?;
         let (mut file, mut own) = (gix::config::File::default(), gix::config::File::default());
@@ -32,7 +34,7 @@ impl Apart {
                 None => (section, None),
             };
             let wrong = |_| Error::Setting(key.clone());
-            // git finds a remote by its name in the repository's own configuration alone.
+            // git looks up remotes by name only in the repository's own configuration.
             let to = if section == "remote" { &mut own } else { &mut file };
             to.new_section(section, subsection).map_err(wrong)?.push(name, value.as_str()).map_err(wrong)?;
         }
@@ -44,12 +46,12 @@ impl Apart {
         Ok(Self { scratch, settings: path })
     }
 
-    /// Returns the throw-away repository.
+    /// Returns the temporary repository.
     pub(super) fn store(&self) -> &Store {
         self.scratch.store()
     }
 
-    /// Returns a call of git on the objects of a repository.
+    /// Returns a git command that sees the objects of a repository.
     pub(super) fn git(&self, store: &Store) -> Git {
         self.scratch
             .store()

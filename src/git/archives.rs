@@ -1,7 +1,7 @@
-//! What archives hold: sealed runs that have no refs of their own, each in the place of the one that it had.
+//! Looks up sealed runs in archives, for runs that no longer have refs of their own.
 //!
-//! An archive is read as far as its entries go. Whether they are by its key, and whether what it names is such a run, is looked at
-//! where an archive comes in; a run that is found here is verified like any other.
+//! Reading an archive checks only that its entries parse. Signatures and runs are checked when an
+//! archive is fetched; a run found here is verified like any other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -16,19 +16,20 @@ use crate::model::format::{self, ARCHIVE_REFS, FETCHED_REFS, KEPT_REF, LOG_REFS,
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 
-/// The runs of an archive, each as the archive says last.
+/// The runs of an archive, each as its latest entry records it.
 pub type Contents = BTreeMap<RunId, ArchivedRun>;
 
-/// What is known of archives, by their last commits: what each holds, or that it is none.
+/// A cache by the last commit of an archive: its contents, or `None` if it is not an archive.
 pub(super) type Known = HashMap<Oid, Option<Arc<Contents>>>;
 
-/// How many runs are held in memory of archives that are not being looked at.
+/// The most runs that the cache holds in memory.
 const MOST_KNOWN: usize = 200_000;
 
-/// Returns what stands for a ref that there is not: of a run and its time stamps what an archive of the same folder holds, of its
-/// transcripts and its salvaged work what is kept here.
+/// Looks up a ref that does not exist: runs and time stamps in the archive of the same folder,
+/// transcripts and salvaged work among the refs kept for archived runs.
 ///
-/// An archive of ours that cannot be read is an error only for a run that a log of ours names: no other run can lie in it.
+/// An unreadable local archive is an error only for a run that a local log names: no other run can
+/// be in it.
 pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let fetched = Place::fetched(name).map(|(remote, place)| (format::fetched_refs(remote), place));
     let own = || Some((REFS.to_owned(), Place::parse(name.strip_prefix(REFS)?)?));
@@ -60,7 +61,7 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     }
 }
 
-/// Returns true if a log of ours names the run, or cannot be read.
+/// Returns true if a local log names the run or cannot be read.
 fn is_logged(store: &Store, run: &RunId) -> Result<bool, Error> {
     let names = |tip: Oid| -> Result<bool, store::Error> {
         Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
@@ -68,7 +69,7 @@ fn is_logged(store: &Store, run: &RunId) -> Result<bool, Error> {
     Ok(stored::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names(tip).unwrap_or(true)))
 }
 
-/// Returns our archives that cannot be read, each with the reason.
+/// Returns the local archives that cannot be read, each with the reason.
 pub fn unreadable(store: &Store) -> Result<Vec<Error>, Error> {
     let mut unreadable = Vec::new();
     for (reference, tip) in stored::list(store, ARCHIVE_REFS)? {
@@ -83,9 +84,10 @@ pub fn unreadable(store: &Store) -> Result<Vec<Error>, Error> {
     Ok(unreadable)
 }
 
-/// Returns the refs below a prefix that ends with a slash which archives stand for, whether they are there besides or not.
+/// Returns the refs below a prefix that archives provide, even if such a ref also exists. The
+/// prefix ends with a slash.
 ///
-/// An archive that cannot be read holds none; [`unreadable`] names ours.
+/// Skips unreadable archives; [`unreadable`] lists the local ones.
 pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>, Error> {
     let folder = if prefix.starts_with(FETCHED_REFS) { prefix } else { ARCHIVE_REFS };
     let mut archives = stored::list(store, folder)?;
@@ -104,7 +106,7 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
             let place = Place::of_run(run);
             let stamps = place.stamps().zip(held.stamps).map(|(stamps, tree)| (stamps.below(&at), tree));
             let found = [Some((place.below(&at), held.commit)), stamps].into_iter().flatten();
-            // Of several the first counts, as where one is looked for.
+            // The first of several wins, as in the lookup by name.
             found
                 .filter(|(name, _)| name.starts_with(prefix))
                 .for_each(|(name, oid)| _ = refs.entry(name).or_insert(oid));
@@ -113,7 +115,8 @@ pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>
     Ok(refs)
 }
 
-/// Returns the folder of refs, ours or a remote's, that an archive lies in; none of a ref that is no archive's.
+/// Returns the folder of refs, local or of a remote, that an archive ref is in, or `None` for other
+/// refs.
 pub fn folder_of(reference: &str) -> Option<String> {
     let is_archive = |place: &Place| place.kind == Kind::Archive;
     if reference.starts_with(ARCHIVE_REFS) {
@@ -123,7 +126,8 @@ pub fn folder_of(reference: &str) -> Option<String> {
     is_archive(&place).then(|| format::fetched_refs(remote))
 }
 
-/// Returns what an archive holds. One of a remote's that cannot be read holds nothing, and holds nobody up; `doctor` names it.
+/// Returns the contents of an archive. An unreadable archive of a remote counts as empty; `doctor`
+/// reports it.
 fn held(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>>, Error> {
     let is_fetched = reference.starts_with(FETCHED_REFS);
     if is_fetched && known(store).get(&tip) == Some(&None) {
@@ -132,7 +136,7 @@ fn held(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>
     match contents(store, tip) {
         Ok(contents) => Ok(Some(contents)),
         Err(why) if is_fetched => {
-            // Objects that are not here may still come; what is no archive never becomes one.
+            // Missing objects may still arrive; other faults are final.
             if !matches!(why, Fault::Store(_)) {
                 remember(store, tip, None);
             }
@@ -142,7 +146,7 @@ fn held(store: &Store, reference: &str, tip: Oid) -> Result<Option<Arc<Contents>
     }
 }
 
-/// Returns the runs that the archive which ends at a commit holds.
+/// Returns the runs of the archive that ends at a commit.
 pub fn contents(store: &Store, tip: Oid) -> Result<Arc<Contents>, Fault> {
     if let Some(Some(known)) = known(store).get(&tip) {
         return Ok(known.clone());
@@ -163,12 +167,12 @@ pub fn contents(store: &Store, tip: Oid) -> Result<Arc<Contents>, Fault> {
     Ok(contents)
 }
 
-/// Returns what is known of archives that were looked at.
+/// Locks the cache of archives that were read.
 fn known(store: &Store) -> MutexGuard<'_, Known> {
     store.known.archives.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Remembers what one holds, for as long as those that are known hold no more runs than [`MOST_KNOWN`] together.
+/// Caches the contents of an archive while the cache holds at most [`MOST_KNOWN`] runs.
 fn remember(store: &Store, tip: Oid, contents: Option<Arc<Contents>>) {
     let mut known = known(store);
     let runs: usize = known.values().chain([&contents]).flatten().map(|contents| contents.len()).sum();
@@ -178,7 +182,7 @@ fn remember(store: &Store, tip: Oid, contents: Option<Arc<Contents>>) {
     known.insert(tip, contents);
 }
 
-/// Returns what is kept here of an archived run, and is no evidence.
+/// Looks up a ref kept for an archived run that is not evidence.
 fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     let Some((folder, segment)) = name.strip_prefix(REFS).and_then(|below| below.split_once('/')) else {
         return Ok(None);
@@ -189,7 +193,7 @@ fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     found().map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
 }
 
-/// Why it is not known what archives hold.
+/// Why archives cannot be searched.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -207,7 +211,7 @@ pub enum Fault {
     Store(#[from] store::Error),
     #[error("commit {0} of the archive cannot be read")]
     Entry(Oid, #[source] codec::Error),
-    #[error("commit {0} is no entry of an archive")]
+    #[error("commit {0} is not an entry of an archive")]
     Kind(Oid),
     #[error(transparent)]
     TooMuch(#[from] bounds::TooMuch),

@@ -1,5 +1,5 @@
-//! A throw-away repository that borrows the objects of another: what is computed there leaves nothing behind, reaches nobody, and
-//! comes out the same whatever anybody configured.
+//! A temporary repository that borrows the objects of another. Commands there leave nothing behind,
+//! run no hooks, and ignore the user's configuration.
 
 use std::fs;
 use std::io;
@@ -14,31 +14,31 @@ use super::scratch::{self, Scratch};
 use super::store::{self, Store};
 use crate::model::digest::Oid;
 
-/// The file that says where history was cut off.
+/// The file that lists where history was cut off.
 const SHALLOW: &str = "shallow";
 
-/// A throw-away repository beside another.
+/// A temporary repository that borrows the objects of another.
 pub struct Aside {
     scratch: Scratch,
 }
 
-/// Lines that one commit brought into a file, as blame tells it.
+/// Lines that one commit added to a file, as `git blame` reports them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blamed {
-    /// The commit; none for lines that are not committed yet.
+    /// The commit, or `None` for uncommitted lines.
     pub commit: Option<Oid>,
-    /// The file, as the commit calls it.
+    /// The path of the file in that commit.
     pub path: BString,
-    /// The number of the first line there.
+    /// The number of the first line in that commit's file.
     pub there: u64,
-    /// The numbers of the lines in the file that was asked about.
+    /// The line numbers in the blamed file.
     pub lines: RangeInclusive<u64>,
-    /// The commit that changed them since, if `blame.ignoreRevsFile` passes over it.
+    /// The later commit that changed these lines and that `blame.ignoreRevsFile` skips.
     pub passed: Option<Oid>,
 }
 
 impl Aside {
-    /// Makes one beside a repository.
+    /// Creates one that borrows the objects of `store`.
     pub fn new(store: &Store) -> Result<Self, scratch::Error> {
         let mut scratch = Scratch::new(store.object_format())?;
         scratch.borrow_objects(store)?;
@@ -53,13 +53,14 @@ impl Aside {
         self.scratch.store()
     }
 
-    /// Returns a call of git that knows no settings but git's own.
+    /// Returns a git command that uses only git's own defaults.
     fn git(&self) -> Git {
         let git = self.store().git().env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
         git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_NO_LAZY_FETCH", "1")
     }
 
-    /// Returns the patch from one tree to another as the patches of items are written; none where it has more bytes than `most`.
+    /// Returns the patch between two trees in the form of an item's patch, or `None` if it is
+    /// larger than `most` bytes.
     pub fn patch(&self, old: Oid, new: Oid, most: usize) -> Result<Option<Vec<u8>>, program::Error> {
         let mut patch = Vec::new();
         let options = ["-p", "-r", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"];
@@ -84,9 +85,10 @@ impl Aside {
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(BString::from).collect())
     }
 
-    /// Returns the stable patch id of each patch, which knows neither line numbers nor white space.
+    /// Returns the stable patch id of each patch, which ignores line numbers and white space.
     ///
-    /// A label may come back more than once, and with an id that is not its own, where a patch is none that git wrote.
+    /// For input that is not a patch written by git, a label may be returned more than once or with
+    /// a wrong id.
     pub fn patch_ids<'p>(
         &self,
         patches: impl IntoIterator<Item = (Oid, &'p [u8])>,
@@ -109,12 +111,13 @@ impl Aside {
         Ok(told.lines().filter_map(id).collect())
     }
 
-    /// Writes a commit of a tree, for git to walk along.
+    /// Writes a commit of a tree, so that git can walk the history.
     pub fn commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, store::Error> {
         merge::bare_commit(self.store(), tree, parent)
     }
 
-    /// Returns who brought some stretches of lines of a file of a commit, of all commits that lead from `since` to it.
+    /// Returns the origin of ranges of lines in a file of a commit, among the commits from `since`
+    /// to it.
     pub fn blame(
         &self,
         (since, tip): (Option<Oid>, Oid),
@@ -127,9 +130,10 @@ impl Aside {
     }
 }
 
-/// Returns who brought the lines of a file: of a commit, or as they stand in the work tree.
+/// Returns the origin of each line of a file, in a commit or in the work tree.
 ///
-/// Commits of the user's `blame.ignoreRevsFile` are passed over, and named. No replaced object and no graft has a say.
+/// Skips and names the commits of the user's `blame.ignoreRevsFile`. Ignores replaced objects and
+/// grafts.
 pub fn lines(
     store: &Store,
     commit: Option<Oid>,
@@ -140,7 +144,7 @@ pub fn lines(
         let git = store.git().env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
         match store.work_dir() {
             Some(root) if commit.is_none() => git.work_tree(&root),
-            // A relative path in the setting begins at the top of the work tree.
+            // A relative path in the setting starts at the top of the work tree.
             Some(root) => git.in_dir(&root),
             None => git,
         }
@@ -158,13 +162,13 @@ pub fn lines(
     Ok(passed_over(&all, blame(git(), (&[], &revisions), path, asked)?))
 }
 
-/// The setting that names lists of commits that `git blame` passes over.
+/// The setting that names files with commits for `git blame` to skip.
 const IGNORED: &str = "blame.ignoreRevsFile";
 
-/// Clears these lists; an empty setting does not.
+/// Clears these lists, which an empty setting does not do.
 const NONE_PASSED: &str = "--ignore-revs-file=";
 
-/// Tells which lines have another origin where no commit is passed over, and names that commit.
+/// Marks the lines whose origin differs if no commit is skipped, and names that commit.
 fn passed_over(all: &[Blamed], over: Vec<Blamed>) -> Vec<Blamed> {
     let last = |line: u64| all.iter().find(|one| one.lines.contains(&line)).and_then(|one| one.commit);
     let mut found: Vec<Blamed> = Vec::new();
@@ -197,7 +201,8 @@ fn blame(
     Ok(blamed)
 }
 
-/// Reads what `git blame --incremental` prints: groups of lines, each of which ends with the name of the file.
+/// Parses the output of `git blame --incremental`: groups of lines that each end with the file
+/// name.
 fn read(told: &[u8]) -> Vec<Blamed> {
     let mut found = Vec::new();
     let mut group: Option<(Option<Oid>, u64, u64, u64)> = None;

@@ -1,4 +1,4 @@
-//! Objects that are written together, and are there together.
+//! Writes several objects so that all appear in the repository at once.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,15 +14,15 @@ use super::store::{Error, Store};
 use crate::model::bounds;
 use crate::model::digest::{Digest, HashingReader, Oid};
 
-/// Objects being written; nobody sees any of them before [`Batch::keep`], and none is there if this is dropped.
+/// Objects being written. None is visible before [`Batch::keep`]; dropping the batch discards them.
 ///
-/// Every object is written, also one that is in the repository already: nothing may reach that one, and then the next prune
-/// takes it. Where a ref reaches it, the next `git gc` drops the second one.
+/// Also writes objects that the repository already has: an existing copy may be unreachable, and
+/// the next prune would remove it. `git gc` drops duplicates of reachable objects.
 pub struct Batch {
     store: Store,
-    /// Reads what is in the repository and what was written here; small objects stay in its memory.
+    /// Reads the repository and the objects written so far; keeps small objects in memory.
     repo: gix::Repository,
-    /// Takes the large ones as they come.
+    /// Receives large objects as they are written.
     pack: Option<PackWriter>,
 }
 
@@ -41,23 +41,24 @@ impl Batch {
         self.write(Kind::Blob, bytes)
     }
 
-    /// Writes a file as a blob in one pass, without holding it in memory; returns its names and size.
+    /// Writes a file as a blob in one pass without holding it in memory. Returns its object id,
+    /// SHA-256 and size.
     pub fn write_file(&mut self, file: &mut File) -> Result<(Oid, Digest, u64), Error> {
         let size = file.metadata().map_err(Error::Read)?.len();
         io::Seek::rewind(file).map_err(Error::Read)?;
         let mut reader = HashingReader::new(Read::by_ref(file).take(size));
         let streamed = self.pack()?.stream(size, &mut reader);
         let (digest, read) = reader.finish();
-        // Where the pack finds no space, the file is not read to its end either.
+        // A full disk also ends the reading of the file early.
         if read != size && matches!(file.read(&mut [0]), Ok(0)) {
             return Err(Error::Read(io::Error::other("the file changed while it was read")));
         }
         Ok((Oid(streamed.map_err(|e| Error::Object(Box::new(e)))?), digest, size))
     }
 
-    /// Returns a tree that is `base` with the given edits, made in order.
+    /// Applies edits in order to the tree `base` and returns the new tree.
     ///
-    /// Paths are slash-separated and already encoded. Removing a folder removes what is in it.
+    /// Paths use slashes and are already encoded. Removing a folder removes its contents.
     pub fn edit_tree(&mut self, base: Option<Oid>, edits: &[(String, Edit)]) -> Result<Oid, Error> {
         let mut blobs = Vec::with_capacity(edits.len());
         for (_, edit) in edits {
@@ -92,7 +93,8 @@ impl Batch {
         Ok(Oid(written))
     }
 
-    /// Puts everything in place, forced to disk where that is asked for, and keeps it until a ref reaches it.
+    /// Moves all objects into the repository, synced to disk if configured, and keeps them until a
+    /// ref reaches them.
     pub fn keep(mut self) -> Result<Kept, Error> {
         let memory = self.repo.objects.reset_object_memory().unwrap_or_default();
         if memory.is_empty() && self.pack.is_none() {
@@ -105,7 +107,7 @@ impl Batch {
             pack.add(*oid, *kind, bytes).map_err(Error::Pack)?;
         }
         let finished = self.pack.take().expect("it was made above").finish().map_err(Error::Pack)?;
-        // Before there is one more, those that gathered become fewer. What cannot be merged now can be the next time.
+        // Merges earlier packs first. A failed merge is tried again next time.
         let _ = gather::gather(&self.store);
         Kept::install(&self.store, finished).map_err(Error::Pack)
     }

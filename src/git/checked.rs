@@ -1,4 +1,4 @@
-//! Bytes on their way out: handed on once they were seen to be what their names say.
+//! Streams blobs to a writer after checking their hashes.
 
 use std::io::{self, Write};
 
@@ -6,16 +6,17 @@ use super::store::{self, Store, object_oid};
 use super::whole;
 use crate::model::digest::{Digest, Oid};
 
-/// Blobs above this size are read two times instead of being held in memory.
+/// Blobs above this size are read twice instead of held in memory.
 const HELD: u64 = 4 << 20;
 
-/// The most bytes of a blob that somebody asked for and that is handed on from memory: a patch, a document.
+/// The most bytes of a blob that is returned in memory, such as a patch or a document.
 const MOST: u64 = 512 << 20;
 
-/// Copies a blob to `out` once its bytes are known to be those that git names, and those of every digest in `recorded`.
+/// Copies a blob to `out` after checking its bytes against its object id and every digest in
+/// `recorded`.
 ///
-/// What is small is hashed in memory, and what was hashed is what leaves. What is large is read two times and hashed both times:
-/// not a byte leaves before the first reading was right, and a second that differs from it is an error.
+/// Small blobs are hashed and written from memory. Large blobs are read and hashed twice: nothing
+/// is written before the first pass matches, and a second pass that differs is an error.
 pub fn copy(store: &Store, oid: Oid, recorded: &[Digest], out: &mut dyn Write) -> Result<(), Error> {
     let size = size(store, oid)?;
     if size <= HELD {
@@ -25,7 +26,7 @@ pub fn copy(store: &Store, oid: Oid, recorded: &[Digest], out: &mut dyn Write) -
     stream(store, (oid, size), recorded, out)
 }
 
-/// Reads a blob into memory, like [`copy`]; one of more than 512 MiB is an error.
+/// Reads a blob into memory, checked like [`copy`]. A blob over 512 MiB is an error.
 pub fn read(store: &Store, oid: Oid, recorded: &[Digest]) -> Result<Vec<u8>, Error> {
     let bytes = store.read_blob_of(oid, MOST)?;
     let named = object_oid(store.hash_kind(), gix::objs::Kind::Blob, &bytes).ok();
@@ -57,7 +58,7 @@ fn size(store: &Store, oid: Oid) -> Result<u64, store::Error> {
     Ok(size)
 }
 
-/// Hands bytes on and names them as git does.
+/// Forwards bytes to a writer and computes their object id.
 struct Tee<'a> {
     hasher: gix::hash::Hasher,
     out: &'a mut dyn Write,
@@ -75,7 +76,7 @@ impl Write for Tee<'_> {
     }
 }
 
-/// Why bytes were not handed on.
+/// Why a blob was not copied.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {

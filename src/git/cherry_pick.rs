@@ -1,7 +1,7 @@
-//! `git cherry-pick` in the user's work tree: what is underway, and how it is given up.
+//! `git cherry-pick` in the user's work tree: reads its state, runs it and aborts it.
 //!
-//! Everything that lasts from one command to the next is git's own: `CHERRY_PICK_HEAD` and the folder `sequencer`. So the user can
-//! go on, skip or give up with `git cherry-pick` as well.
+//! All state between two commands is git's own: `CHERRY_PICK_HEAD` and the folder `sequencer`. So
+//! the user can also continue, skip or abort with `git cherry-pick`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,28 +17,29 @@ use super::temporary::Temporary;
 use super::work_tree::{self, paths};
 use crate::model::digest::Oid;
 
-/// The file that names the commit that is being picked, in the git directory of a work tree.
+/// The file in the git directory of a work tree that names the commit being picked.
 const PICKED: &str = "CHERRY_PICK_HEAD";
 
 /// The file that holds the message of the commit to be made.
 const MESSAGE: &str = "MERGE_MSG";
 
-/// A cherry-pick that is underway.
+/// A cherry-pick in progress.
 #[derive(Clone, Debug)]
 pub struct CherryPick {
-    /// The commit that stopped it, or the one that is next.
+    /// The commit that stopped it, or the next one.
     pub commit: Oid,
     /// Its message.
     pub message: String,
-    /// True if the commit is in index and work tree, to be committed or skipped.
+    /// True if the commit's changes are in the index and work tree, ready to be committed or
+    /// skipped.
     pub is_shown: bool,
-    /// The commit that `HEAD` was at when it began, and the one that the last command left it at. `None` where one commit is picked:
-    /// then `HEAD` did not move.
+    /// The commits of `HEAD` at the start and after the last command. `None` if one commit is
+    /// picked: then `HEAD` has not moved.
     moved: Option<(Oid, Oid)>,
 }
 
 impl CherryPick {
-    /// Reads what is underway in this work tree, or returns `None`.
+    /// Reads the cherry-pick in progress in this work tree, or returns `None`.
     pub fn read(store: &Store) -> Result<Option<Self>, Error> {
         let folder = store.git_dir().join("sequencer");
         let shown = read(&store.git_dir().join(PICKED))?;
@@ -60,7 +61,8 @@ impl CherryPick {
         self.moved.is_none_or(|(_, left)| left == head)
     }
 
-    /// Returns the files that the user changed since, and that giving up would change: all but those that conflict.
+    /// Returns the files that the user changed since and that aborting would overwrite, except
+    /// conflicting ones.
     pub fn changed_by_hand(&self, store: &Store, head: Oid) -> Result<BTreeSet<PathBuf>, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let (tree, open) = self.left(store)?;
@@ -68,7 +70,7 @@ impl CherryPick {
         let differing = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &start, &tree.to_string()];
         let own: BTreeSet<PathBuf> = paths(&store.git().args(differing).run()?).collect();
         let own: BTreeSet<PathBuf> = own.difference(&open).cloned().collect();
-        // Content counts, whatever the user's index says of it.
+        // Compares contents, regardless of marks in the user's index.
         let folder = Temporary::new().map_err(Error::Index)?;
         let index = work_tree::copy_of_index(store, folder.path()).map_err(Error::Index)?;
         let git = || store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false");
@@ -85,7 +87,8 @@ impl CherryPick {
         Ok(found)
     }
 
-    /// Puts branch, index and files back as they were before it began. Other changes of the user stay in the files.
+    /// Restores branch, index and files to their state at the start. Keeps the user's other changes
+    /// in the files.
     pub fn give_up(&self, store: &Store, reason: &str) -> Result<(), Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let git = || store.git().work_tree(&root);
@@ -93,13 +96,15 @@ impl CherryPick {
         let tree = tree.to_string();
         let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &tree]).run()?;
         let staged: Vec<PathBuf> = paths(&staged).filter(|path| !open.contains(path)).collect();
-        // git throws away what is staged: what the user staged of other files is to stay in them.
+        // git discards staged changes; the user's staged changes of other files must stay in the
+        // files.
         if !staged.is_empty() {
             let unstage =
                 ["--literal-pathspecs", "reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul", &tree];
             git().args(unstage).input(listed(&staged)).run()?;
         }
-        // And it refuses where a file was staged and then changed again: of a conflict, all is given up.
+        // git refuses if a file was staged and then changed again; conflicting files are discarded
+        // in any case.
         let is_folder = |path: &PathBuf| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
         let open: Vec<PathBuf> = open.into_iter().filter(|path| !is_folder(path)).collect();
         if !open.is_empty() {
@@ -110,7 +115,7 @@ impl CherryPick {
         Ok(())
     }
 
-    /// Returns the commit that `HEAD` was at when it began.
+    /// Returns the commit of `HEAD` at the start.
     fn start(&self, head: Oid) -> Oid {
         self.moved.map_or(head, |(start, _)| start)
     }
@@ -127,24 +132,24 @@ impl CherryPick {
     }
 }
 
-/// Runs `git cherry-pick` as the user would, with the user's hooks, or without any. Nothing is edited.
+/// Runs `git cherry-pick` with the user's hooks, or without any. Opens no editor.
 pub fn run(store: &Store, hooks: Option<&Hooks>, arguments: &[String]) -> Result<(), Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = hooks.map_or_else(|| store.git().work_tree(&root), Hooks::git_with_hooks);
     Ok(git.env("GIT_EDITOR", ":").arg("cherry-pick").args(arguments).run().map(drop)?)
 }
 
-/// Ends a cherry-pick, and leaves branch, index and files as they are.
+/// Ends a cherry-pick without touching branch, index or files.
 pub fn forget(store: &Store) -> Result<(), Error> {
     Ok(git(store)?.args(["cherry-pick", "--quit"]).run().map(drop)?)
 }
 
-/// Returns the message that the commit will have.
+/// Returns the message prepared for the commit.
 pub fn message(store: &Store) -> Result<String, Error> {
     Ok(read(&store.git_dir().join(MESSAGE))?.unwrap_or_default())
 }
 
-/// Replaces the message that the commit will have.
+/// Replaces the message prepared for the commit.
 pub fn set_message(store: &Store, message: &str) -> Result<(), Error> {
     let path = store.git_dir().join(MESSAGE);
     fs::write(&path, message).map_err(|error| Error::File(path, error))
@@ -175,7 +180,7 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// Lists paths as git reads them.
+/// Joins paths with NUL, as git reads them.
 fn listed(files: &[PathBuf]) -> Vec<u8> {
     files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
 }
@@ -184,7 +189,7 @@ fn oid(text: &str) -> Result<Oid, Error> {
     Ok(merge::oid(text)?)
 }
 
-/// Why a cherry-pick cannot be read, or did not end well.
+/// Why a cherry-pick cannot be read or completed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -192,7 +197,7 @@ pub enum Error {
     Bare,
     #[error("cannot read or write {}", .0.display())]
     File(PathBuf, #[source] io::Error),
-    #[error("cannot look at {}", .0.display())]
+    #[error("cannot read {}", .0.display())]
     Look(PathBuf, #[source] io::Error),
     #[error("cannot copy the index")]
     Index(#[source] io::Error),

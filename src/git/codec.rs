@@ -1,6 +1,7 @@
-//! An entry as the bytes of a commit object, and back. Pure.
+//! Encodes an entry as a commit object, and decodes it. Pure.
 //!
-//! The commit is a function of entry, tree and parents; the signature covers all of it but its own header, just as git's does.
+//! Entry, tree and parents determine the commit. The signature covers all of it except its own
+//! header, as in git.
 
 use crate::model::digest::Oid;
 use crate::model::entry::{self, Entry};
@@ -13,24 +14,24 @@ pub struct Decoded {
     pub tree: Oid,
     /// The parents, in order.
     pub parents: Vec<Oid>,
-    /// The signature in its armour, without line end.
+    /// The armored signature, without a final newline.
     pub signature: Option<String>,
     /// The entry.
     pub entry: Entry,
     /// The leaf hash of the entry.
     pub hash: crate::model::digest::Digest,
-    /// What the signature is over: the commit without the signature header.
+    /// The signed bytes: the commit without the signature header.
     pub payload: Vec<u8>,
 }
 
-/// Returns the commit's bytes without a signature: what is signed.
+/// Returns the bytes to sign: the commit without a signature.
 pub fn payload(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
     let mut out = headers(entry, tree, parents);
     push_message(&mut out, entry, &entry.canonical());
     out
 }
 
-/// Returns the whole commit: the payload with the signature header in its place.
+/// Returns the commit with the signature header inserted.
 pub fn signed(entry: &Entry, tree: Oid, parents: &[Oid], signature: &str) -> Vec<u8> {
     let mut out = headers(entry, tree, parents);
     push_signature(&mut out, tree, signature);
@@ -38,9 +39,10 @@ pub fn signed(entry: &Entry, tree: Oid, parents: &[Oid], signature: &str) -> Vec
     out
 }
 
-/// Reads a commit that carries an entry.
+/// Parses a commit that carries an entry.
 ///
-/// Only the exact bytes that [`signed`] writes are accepted, so that no header, space or encoding can differ unnoticed.
+/// Accepts only the exact bytes that [`signed`] writes, so that no header, space or encoding can
+/// differ unnoticed.
 pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
     let split = raw.windows(2).position(|w| w == b"\n\n").ok_or(Error::Malformed("no message"))?;
     let head = std::str::from_utf8(&raw[..=split]).map_err(|_| Error::Malformed("headers are not UTF-8"))?;
@@ -69,7 +71,7 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
         .position(|w| w == b"\n\n")
         .and_then(|end| message[end + 2..].strip_suffix(b"\n"))
         .ok_or(Error::Malformed("the message is not a subject and an entry"))?;
-    // What it takes is canonical: the same bytes stand in the commit that the entry makes.
+    // The parser accepts only canonical bytes, so the entry reproduces them.
     let entry = Entry::parse(body)?;
     let mut payload = headers(&entry, tree, &parents);
     let mut exact = payload.clone();
@@ -84,7 +86,8 @@ pub fn decode(raw: &[u8]) -> Result<Decoded, Error> {
     Ok(Decoded { tree, payload, parents, signature, hash: crate::model::format::leaf_hash(body), entry })
 }
 
-/// Returns the author name of an actor: control characters and angle brackets would break the header line.
+/// Returns the author name for an actor, without control characters and angle brackets, which would
+/// break the header.
 fn author(actor: &str) -> String {
     let safe = |c: char| {
         if c.is_control() || c == '<' || c == '>' { '_' } else { c }
@@ -126,7 +129,7 @@ fn push_message(out: &mut Vec<u8>, entry: &Entry, canonical: &[u8]) {
     out.push(b'\n');
 }
 
-/// Why a commit does not carry an entry.
+/// Why a commit is not an entry.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -134,6 +137,6 @@ pub enum Error {
     Malformed(&'static str),
     #[error(transparent)]
     Entry(#[from] entry::Error),
-    #[error("the commit is not byte for byte what its entry makes")]
+    #[error("the commit's bytes differ from those that its entry determines")]
     NotExact,
 }

@@ -1,4 +1,4 @@
-//! Finds the repository around a directory.
+//! Opens the repository that contains a directory.
 
 use std::path::Path;
 
@@ -8,9 +8,10 @@ use gix::discover::upwards;
 use super::ownership;
 use super::store::{Error, bounded};
 
-/// Opens the repository that contains `dir`, as git's own environment variables and discovery rules say, if it is not somebody else's.
+/// Opens the repository that contains `dir` by git's discovery rules and environment variables.
+/// Refuses one of another owner, as git does.
 pub(super) fn discover(dir: &Path) -> Result<ThreadSafeRepository, Error> {
-    // A ceiling that lies elsewhere is of no concern here, as it is of none to git.
+    // Like git, ignore a ceiling directory that does not contain `dir`.
     let options = upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
     let trust = gix::sec::trust::Mapping::<gix::open::Options>::default();
     let trust = gix::sec::trust::Mapping { full: bounded(trust.full), reduced: bounded(trust.reduced) };
@@ -20,7 +21,7 @@ pub(super) fn discover(dir: &Path) -> Result<ThreadSafeRepository, Error> {
     Ok(repo)
 }
 
-/// Says that there is no repository, or that the one that is there cannot be opened.
+/// Returns the error for a missing repository or for one that cannot be opened.
 fn not_opened(dir: &Path, error: gix::Error) -> Error {
     match error.downcast_any_ref() {
         Some(

@@ -1,25 +1,25 @@
-//! What a write is told: the changes to a tree, and how far to force objects to disk.
+//! The edits of a tree, and the durability of a write.
 
 use crate::model::digest::Oid;
 
-/// How far objects are forced to disk before a ref may show them.
+/// When objects are synced to disk, before a ref may point at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Before every swap of a ref.
     Strict,
-    /// As git itself does it, which by default is not at all.
+    /// As git is configured; by default never.
     Relaxed,
 }
 
 /// One change to a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// Sets a file with mode 100644 to these bytes, which are written with the tree.
+    /// Sets a file with mode 100644 to these bytes, which are written as a blob with the tree.
     Bytes(Vec<u8>),
     /// Sets a file with mode 100644.
     Blob(Oid),
     /// Sets a folder.
     Tree(Oid),
-    /// Removes what is there, if anything.
+    /// Removes the entry, if it exists.
     Remove,
 }

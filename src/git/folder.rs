@@ -1,9 +1,9 @@
-//! What lies in a folder, by its names, and where it lies itself. One that is not there, or cannot be read, holds nothing.
+//! Lists folders and resolves paths. A folder that is absent or unreadable counts as empty.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the paths of what a folder holds under names that are of some form, in order.
+/// Returns the paths of the entries of a folder whose names match, sorted.
 pub fn entries(folder: &Path, is: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> =
@@ -12,7 +12,7 @@ pub fn entries(folder: &Path, is: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     found
 }
 
-/// Returns where a path leads, without links; the path itself where that cannot be said.
+/// Resolves all symbolic links of a path, or returns the path unchanged if that fails.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,15 +1,15 @@
-//! What git's check of objects lets through: the settings `fetch.fsck.*`, which count wherever
-//! objects come in.
+//! The findings of git's object check that the user permits with `fetch.fsck.*`. They apply to
+//! every import of objects.
 
 use super::program::{Error, Git};
 
-/// The words by which a setting says how bad a finding is.
+/// The severities that a setting can name.
 const SEVERITIES: [&str; 3] = ["error", "warn", "ignore"];
 
-/// Returns the exceptions as `index-pack` takes them behind `--strict` or `--fsck-objects`; nothing
-/// if there are none.
+/// Returns the exceptions as the value of `index-pack --strict` or `--fsck-objects`; empty if there
+/// are none.
 ///
-/// `git` makes a call of git that sees the configuration. `git fetch` reads the settings by itself.
+/// `git` returns a git command that sees the configuration. `git fetch` reads the settings itself.
 pub fn exceptions(git: &dyn Fn() -> Git) -> Result<String, Error> {
     let listed = match git().args(["config", "-z", "--get-regexp", r"^fetch\.fsck\."]).run() {
         Err(Error::Failed { code: Some(1), .. }) => return Ok(String::new()),
@@ -29,7 +29,7 @@ pub fn exceptions(git: &dyn Fn() -> Git) -> Result<String, Error> {
     Ok(if words.is_empty() { String::new() } else { format!("={}", words.join(",")) })
 }
 
-/// Returns the name of what git's check found first, as a setting names it.
+/// Returns the message id of the first finding in git's output, as settings name it.
 pub fn finding(said: &str) -> Option<&str> {
     let (_, rest) = said.split_once("object ")?;
     let name = rest.split_once(": ")?.1.split(':').next()?;

@@ -1,7 +1,7 @@
-//! Merges the packs of ours as they gather: each recorded batch leaves one.
+//! Merges our packs as they accumulate: each recorded batch writes one.
 //!
-//! Packs that somebody keeps are left alone, and so are those that a multi-pack-index names, which would miss them. Sizes are
-//! kept in proportion, as `git repack --geometric` does it, so that a byte is copied a logarithmic number of times.
+//! Skips packs that a process keeps and packs that a multi-pack-index names. Sizes form a geometric
+//! series, as with `git repack --geometric`, so each byte is copied a logarithmic number of times.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,29 +18,31 @@ use super::pack::UNFINISHED;
 use super::program::Git;
 use super::store::Store;
 
-/// More packs than this are too many; git's own limit, beyond which it packs everything anew, is 50.
+/// Merge above this number of packs. git's own limit for a full repack is 50.
 const MOST: usize = 20;
 
-/// Each pack that is left is at least so many times as large as all smaller ones together.
+/// Each remaining pack is at least this many times as large as all smaller ones together.
 const FACTOR: u64 = 2;
 
-/// A `gc.pid` that is older than this was left behind, as git sees it.
+/// A `gc.pid` older than this is stale, as in git.
 const ABANDONED: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// How git packs, whatever the configuration says: one pack, large files whole, and no sync, because it is synced when it is adopted.
+/// Settings that override the configuration: one pack, large files undeltified, no sync, because
+/// the pack is synced when it is installed.
 const SETTINGS: [&str; 5] =
     ["pack.packSizeLimit=0", "pack.window=10", "pack.windowMemory=64m", "core.bigFileThreshold=4m", "core.fsync=none"];
 
-/// A pack of ours that nobody keeps.
+/// A pack of ours that no process keeps.
 struct Gathered {
-    /// The path of its files without an extension.
+    /// The path of its files without the extension.
     stem: PathBuf,
     bytes: u64,
 }
 
-/// Merges the smaller packs of ours where there are too many. One that goes away meanwhile is somebody else's work done.
+/// Merges the smaller packs of ours if there are too many. A pack that disappears was merged by
+/// another process.
 pub(super) fn gather(store: &Store) -> io::Result<()> {
-    // One at a time is enough; two processes that merge the same packs only work in vain.
+    // One process at a time: a second would only repeat the work.
     let Some(_alone) = store.alone_gathering() else { return Ok(()) };
     if is_collecting(store) {
         return Ok(());
@@ -62,12 +64,12 @@ pub(super) fn gather(store: &Store) -> io::Result<()> {
     merge(store, &packs)
 }
 
-/// Returns the packs of ours that nobody keeps and that no multi-pack-index names.
+/// Returns the packs of ours that no process keeps and no multi-pack-index names.
 fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     let files = kept::files(store)?;
     let folder = store.objects_dir().join("pack");
     let Some(indexed) = midx::named(&folder) else { return Ok(Vec::new()) };
-    // What a dead process kept is reachable, or garbage.
+    // The packs of dead processes are reachable or garbage.
     files.iter().for_each(|path| _ = kept::release(path));
     let mut packs = Vec::new();
     for index in &files {
@@ -81,7 +83,7 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
         if fs::exists(stem.with_extension("keep"))? {
             continue;
         }
-        // It may be gone by now: somebody else merged it.
+        // Another process may have merged it.
         if let Ok(meta) = fs::metadata(stem.with_extension("pack")) {
             packs.push(Gathered { stem, bytes: meta.len() });
         }
@@ -89,13 +91,14 @@ fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
     Ok(packs)
 }
 
-/// Has git pack the objects of some packs into one, then removes these.
+/// Lets git write the objects of some packs into one, then removes these packs.
 ///
-/// git tries differences between objects of different packs alone. Each batch is a pack of its own, so every pair is tried once.
+/// git looks for deltas only between objects of different packs. Each batch is its own pack, so
+/// every pair is tried once.
 fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
     let mut wanted = String::new();
     for pack in packs {
-        // One that is gone was merged by another process.
+        // Another process may have merged it.
         let index =
             pack::index::File::at(pack.stem.with_extension("idx"), store.hash_kind()).map_err(io::Error::other)?;
         index.iter().for_each(|entry| writeln!(wanted, "{}", entry.oid).expect("writing to a string does not fail"));
@@ -104,32 +107,36 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
     let call = SETTINGS.iter().fold(store.git(), Git::config);
     let name = call.args(["pack-objects", "-q"]).arg(folder.path().join("pack")).input(wanted).line();
     let name = name.map_err(io::Error::other)?;
-    // In place, and on disk, before the others go; they are reachable, or garbage, so nobody needs to keep the new one.
+    // The new pack is installed and synced before the old ones go. Its objects are reachable or
+    // garbage, so it needs no `.keep` file.
     let new = Kept::adopt(store, &folder.path().join(format!("pack-{name}.pack")), OURS)?;
     let removed = if is_collecting(store) { 0 } else { packs.iter().filter(|pack| remove(&pack.stem)).count() };
     if removed == 0 {
-        // Where others' packs cannot be removed, or must not be now, one more would be made each time.
+        // If the old packs cannot be removed now, drop the new one; otherwise one more would remain
+        // each time.
         new.stems().for_each(|stem| _ = remove(stem));
     }
-    // One may have been written meanwhile.
+    // git may have written one meanwhile.
     midx::forget_stale(store);
     Ok(())
 }
 
-/// Returns whether `git gc` is at work: it ends with an error where a pack goes away that it has listed, and packs ours anyway.
+/// Returns true while `git gc` runs: it fails if a pack that it listed disappears, and merges our
+/// packs anyway.
 fn is_collecting(store: &Store) -> bool {
     let begun = fs::metadata(store.common_dir().join("gc.pid")).and_then(|meta| meta.modified());
     begun.is_ok_and(|begun| begun.elapsed().is_ok_and(|since| since < ABANDONED))
 }
 
-/// Removes a pack; its index goes first, as it is what makes it be seen. Returns whether that is gone.
+/// Removes a pack, index first because the index makes it visible. Returns true if the index is
+/// gone.
 fn remove(stem: &Path) -> bool {
     let gone = fs::remove_file(stem.with_extension("idx"));
     if gone.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
         return false;
     }
     for extension in ["rev", "pack"] {
-        // Without an index it is no pack, and in nobody's way.
+        // Without an index the pack is invisible and harmless.
         let _ = fs::remove_file(stem.with_extension(extension));
     }
     true

@@ -1,4 +1,4 @@
-//! Files that already are what they are to become: a command that was ended midway had written them, and not yet the index.
+//! Finishes a checkout that was interrupted after it wrote files but before it updated the index.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,30 +9,32 @@ use super::temporary::Temporary;
 use super::work_tree::{Error, paths};
 use crate::model::digest::Oid;
 
-/// The modes by which git lists what is not there, and a submodule.
+/// The modes that git lists for an absent entry and for a submodule.
 const NOTHING: &str = "000000";
 const SUBMODULE: &str = "160000";
 
-/// A path in which two trees differ, with what either has there, as the index is told of it.
+/// A path in which two trees differ, with both entries in the index's input format.
 struct Change {
     path: PathBuf,
     old: Option<Vec<u8>>,
     new: Option<Vec<u8>>,
-    /// What the index is told where it is to have nothing there.
+    /// The input that removes the entry.
     gone: Vec<u8>,
 }
 
-/// Files that are as in the tree to come, of which the index was told; none, where nobody looked for any.
+/// Files that already match the target tree and were added to the index; empty if that was not
+/// checked.
 #[derive(Default)]
 pub(super) struct Half {
     files: BTreeSet<PathBuf>,
     changes: Vec<Change>,
-    /// The first tree with these files.
+    /// The original tree with these files.
     tree: Option<Oid>,
 }
 
 impl Half {
-    /// Has the index hold those of some files that are as in another tree, wherever it still holds what the first one does.
+    /// Adds files that match the target tree to the index, where the index still has the entry of
+    /// the original tree.
     pub(super) fn take_up(
         git: &dyn Fn() -> Git,
         root: &Path,
@@ -45,7 +47,7 @@ impl Half {
         }
         let staged = git().args(["diff-index", "--cached", "-z", "--no-renames", "--name-only", &from.to_string()]);
         let staged: BTreeSet<PathBuf> = paths(&staged.run()?).collect();
-        // What was staged below a file, or in the place of its folder, would go from the index with it.
+        // The index would drop staged files below such a file or in place of its folder.
         let is_staged = |path: &Path| staged.iter().any(|other| other.starts_with(path) || path.starts_with(other));
         changes.retain(|change| !is_staged(&change.path));
         let there = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| !meta.is_dir());
@@ -62,27 +64,27 @@ impl Half {
         Ok(Self { files, changes, tree })
     }
 
-    /// Returns what the index holds now in the place of the first tree: that tree with these files.
+    /// Returns the tree that the index now contains in place of the original one.
     pub(super) fn tree(&self) -> Option<Oid> {
         self.tree
     }
 
-    /// Returns whether a file is one of them.
+    /// Returns true if the file is one of them.
     pub(super) fn has(&self, file: &Path) -> bool {
         self.files.contains(file)
     }
 
-    /// Returns them.
+    /// Returns these files.
     pub(super) fn into_files(self) -> BTreeSet<PathBuf> {
         self.files
     }
 
-    /// Has the index hold again what it held.
+    /// Restores the original entries of the index.
     pub(super) fn leave(&self, git: &dyn Fn() -> Git) -> Result<(), program::Error> {
         if self.files.is_empty() {
             return Ok(());
         }
-        // A file may stand where there is a folder in the index now: what is not to be there goes first.
+        // A file may replace a folder of the index: remove entries first.
         let nothing = self.changes.iter().flat_map(|change| change.gone.iter());
         let old = self.changes.iter().filter_map(|change| change.old.as_deref()).flatten();
         tell(git, &nothing.chain(old).copied().collect::<Vec<_>>())?;
@@ -90,7 +92,7 @@ impl Half {
     }
 }
 
-/// Returns how two trees differ; no submodule is looked at.
+/// Returns the differences between two trees, without submodules.
 fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, program::Error> {
     let listed =
         git().args(["diff-tree", "-r", "-z", "--no-renames"]).args([from.to_string(), to.to_string()]).run()?;
@@ -111,7 +113,7 @@ fn changes(git: &dyn Fn() -> Git, from: Oid, to: Oid) -> Result<Vec<Change>, pro
     Ok(changes.collect())
 }
 
-/// Returns which of some entries the work tree has otherwise, or not at all.
+/// Returns the entries whose file in the work tree differs or is missing.
 fn differing(git: &dyn Fn() -> Git, told: &[u8]) -> Result<BTreeSet<PathBuf>, Error> {
     aside(git, |git| {
         tell(git, told)?;
@@ -121,7 +123,7 @@ fn differing(git: &dyn Fn() -> Git, told: &[u8]) -> Result<BTreeSet<PathBuf>, Er
     })
 }
 
-/// Returns a tree with entries in the place of what it has there.
+/// Returns the tree with the given entries replaced.
 fn with(git: &dyn Fn() -> Git, tree: Oid, told: &[u8]) -> Result<Oid, Error> {
     aside(git, |git| {
         git().args(["read-tree", &tree.to_string()]).run()?;
@@ -131,14 +133,14 @@ fn with(git: &dyn Fn() -> Git, tree: Oid, told: &[u8]) -> Result<Oid, Error> {
     })
 }
 
-/// Does something with an index of its own, which is empty.
+/// Runs a function with an empty temporary index.
 fn aside<T>(git: &dyn Fn() -> Git, does: impl Fn(&dyn Fn() -> Git) -> Result<T, Error>) -> Result<T, Error> {
     let folder = Temporary::new().map_err(Error::Index)?;
-    // A split one would be written beside the user's.
+    // A split index would write a file beside the user's index.
     does(&|| git().env("GIT_INDEX_FILE", folder.path().join("index")).config("core.splitIndex=false"))
 }
 
-/// Tells the index of entries.
+/// Writes entries into the index.
 fn tell(git: &dyn Fn() -> Git, entries: &[u8]) -> Result<(), program::Error> {
     if entries.is_empty() {
         return Ok(());
@@ -146,7 +148,7 @@ fn tell(git: &dyn Fn() -> Git, entries: &[u8]) -> Result<(), program::Error> {
     git().args(["update-index", "-z", "--index-info"]).input(entries).run().map(drop)
 }
 
-/// Writes an entry as the index is told of it.
+/// Formats an entry for `git update-index --index-info`.
 fn entry(mode: &str, object: &str, path: &[u8]) -> Vec<u8> {
     [mode.as_bytes(), b" ", object.as_bytes(), b"\t", path, b"\0"].concat()
 }

@@ -1,4 +1,4 @@
-//! Chains as git sees them: a line of first parents, and what of it may be elsewhere.
+//! Walks chains of commits along first parents, also in partial and shallow clones.
 
 use gix::objs::Kind;
 use gix::odb::pack::cache::lru::MemoryCappedHashmap;
@@ -7,7 +7,7 @@ use super::store::{Error, Store, most};
 use super::whole;
 use crate::model::digest::Oid;
 
-/// Whether missing objects are what this repository was made for: a partial clone.
+/// Returns true for a partial clone, where missing objects are normal.
 pub fn is_partial(store: &Store) -> bool {
     let repo = store.local();
     let config = repo.config_snapshot();
@@ -18,45 +18,46 @@ pub fn is_partial(store: &Store) -> bool {
     config.string("extensions.partialClone").is_some() || promised()
 }
 
-/// Whether objects may be elsewhere: in a partial clone, or a shallow one.
+/// Returns true for a partial or shallow clone, where objects may be missing.
 pub fn is_lazy(store: &Store) -> bool {
     is_partial(store) || is_shallow(store)
 }
 
-/// Returns true if this clone has only the latest part of its history.
+/// Returns true for a shallow clone.
 pub fn is_shallow(store: &Store) -> bool {
     store.local().is_shallow().unwrap_or(false)
 }
 
-/// The bytes of objects in packs that a reader keeps because others build on them.
+/// The size of a reader's cache of delta bases, in bytes.
 const KEEP: usize = 4 << 20;
 
-/// Returns a handle for reading many objects of a chain, best the newest first: a pack holds an older tree as what differs
-/// from the next.
+/// Returns a reader for many objects of a chain. Reading newest first is fastest: packs store older
+/// trees as differences from newer ones.
 pub fn reader(store: &Store) -> gix::Repository {
     let mut repo = store.local();
     repo.objects.set_pack_cache(|| Box::new(MemoryCappedHashmap::new(KEEP)));
     repo
 }
 
-/// Returns whether the chain that ends at `new` goes on from `old`, along first parents only.
+/// Returns true if the chain that ends at `new` extends `old` along first parents only.
 ///
-/// A chain has no other parents; git's own idea of a fast-forward would take one that hides its old head behind a merge.
+/// git's own fast-forward check would accept a chain that hides its old head behind a merge.
 pub fn continues(store: &Store, old: Oid, new: Oid) -> Result<bool, Error> {
     Ok(line(store, new, Some(old))?.1)
 }
 
-/// Returns whether it does, or is the same; not so where that cannot be told.
+/// Returns true if `new` extends or equals `old`, and false if that cannot be determined.
 pub fn goes_on(store: &Store, old: Oid, new: Oid) -> bool {
     continues(store, old, new).unwrap_or(false)
 }
 
-/// Returns the commits from `tip` on back to the first, or to a known one, which is not among them.
+/// Returns the commits from `tip` back to the first one or to a known commit, which is excluded.
 pub fn since(store: &Store, tip: Oid, known: Option<Oid>) -> Result<Vec<Oid>, Error> {
     Ok(line(store, tip, known)?.0)
 }
 
-/// Returns the first commit of the chain that ends at `tip`, or `None` if the chain cannot be read to its beginning.
+/// Returns the first commit of the chain that ends at `tip`, or `None` if it cannot be read to its
+/// start.
 pub fn first(store: &Store, tip: Oid) -> Option<Oid> {
     since(store, tip, None).ok()?.last().copied()
 }

@@ -1,7 +1,7 @@
-//! The person's own hooks, where a commit is made in the person's name.
+//! Runs the user's hooks for commits made in the user's name.
 //!
-//! Everywhere else git runs without hooks. Here it runs as the person would run it, with the person's configuration and environment,
-//! in the person's work tree; what is about to be committed stands in an index that is thrown away.
+//! All other calls of git run without hooks. These run in the user's work tree with the user's
+//! configuration and environment; the content to commit is in a temporary index.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,35 +17,35 @@ use super::way;
 use super::work_tree;
 use crate::model::digest::Oid;
 
-/// Looks at what is about to be committed, and may refuse it.
+/// Checks the content to commit and may refuse it.
 pub const PRE_COMMIT: &str = "pre-commit";
-/// Writes into the message, and may refuse it.
+/// Edits the message and may refuse it.
 pub const PREPARE_MESSAGE: &str = "prepare-commit-msg";
-/// Looks at the message, may change and may refuse it.
+/// Checks the message, may change it and may refuse it.
 pub const MESSAGE: &str = "commit-msg";
-/// Hears of the commit.
+/// Runs after the commit.
 pub const POST_COMMIT: &str = "post-commit";
 
 const ALL: [&str; 4] = [PRE_COMMIT, PREPARE_MESSAGE, MESSAGE, POST_COMMIT];
 
-/// The most bytes of what a hook prints that are repeated.
+/// The most bytes of a hook's output that are repeated.
 const MOST_SAID: u64 = 64 << 10;
 
-/// The hooks of a work tree that commits are made with.
+/// The commit hooks of a work tree.
 pub struct Hooks {
     store: Store,
     root: PathBuf,
-    /// Whether git finds this repository from the top of the work tree by itself.
+    /// True if git discovers this repository from the top of the work tree.
     found: bool,
-    /// What of the work tree would be run, and what leads there, relative to its top.
+    /// Paths in the work tree that are run as hooks or lead to them, relative to its top.
     own: Vec<PathBuf>,
-    /// What git says of hooks: another answer means others.
+    /// git's answers about hooks; a different answer means different hooks.
     said: Said,
     folder: Temporary,
 }
 
 impl Hooks {
-    /// Looks for the hooks; none where there are none.
+    /// Finds the hooks, or returns `None`.
     pub fn find(store: &Store) -> Result<Option<Self>, Error> {
         let Some(root) = store.work_dir() else { return Ok(None) };
         let folder = Temporary::new().map_err(Error::Folder)?;
@@ -56,7 +56,7 @@ impl Hooks {
         hooks.found = at.is_some_and(|at| real(&at) == real(&store.git_dir()));
         hooks.said = hooks.ask()?;
         let path = hooks.root.join(&hooks.said.folder);
-        // Later versions of git have hooks in their configuration as well.
+        // Newer versions of git also define hooks in the configuration.
         if !ALL.iter().any(|name| runs(&path.join(name))) && hooks.said.commands.is_none() {
             return Ok(None);
         }
@@ -66,32 +66,33 @@ impl Hooks {
         Ok(Some(hooks))
     }
 
-    /// Asks git where hooks lie, and which its configuration names.
+    /// Asks git for the folder of hooks and for hooks in the configuration.
     fn ask(&self) -> Result<Said, Error> {
         let folder = self.answer(&["rev-parse", "--git-path", "hooks"])?.unwrap_or_default();
         Ok(Said { folder, commands: self.answer(&["config", "--get-regexp", r"^hook\."])? })
     }
 
-    /// Returns whether a change of a path of the work tree changes what is run: a hook, the folder of hooks, and whatever leads there.
+    /// Returns true if changing this path of the work tree changes which hooks run: a hook, the
+    /// folder of hooks, or a path that leads there.
     pub fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own) || own.starts_with(path))
     }
 
-    /// Returns whether git would look for hooks where they were found: what is applied may be part of the configuration.
+    /// Returns true if git still finds the same hooks: applied changes may include configuration.
     pub fn are_same(&self) -> Result<bool, Error> {
         Ok(self.ask()? == self.said)
     }
 
-    /// Shows the hooks a tree as what is about to be committed.
+    /// Fills the temporary index with a tree, for the hooks to check.
     pub fn show(&self, tree: Oid) -> Result<(), Error> {
-        // What the person's index knows of the files is kept, so that nobody has to read them again.
+        // Starts from the user's index, so that files need not be read again.
         work_tree::copy_of_index(&self.store, self.folder.path()).map_err(Error::Folder)?;
         self.git().args(["read-tree", "--reset", &tree.to_string()]).run()?;
         self.git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(())
     }
 
-    /// Returns the tree that is about to be committed, as the hooks left it.
+    /// Returns the tree to commit, as the hooks left it.
     pub fn shown(&self) -> Result<String, Error> {
         Ok(self.git().arg("write-tree").line()?)
     }
@@ -105,23 +106,23 @@ impl Hooks {
         self.folder.path().join(work_tree::COPY)
     }
 
-    /// Runs a hook, if there is one, before the commit; returns what it printed.
+    /// Runs a hook before the commit, if it exists, and returns its output.
     pub fn run(&self, name: &'static str, arguments: &[&OsStr]) -> Result<String, Error> {
         self.call(name, arguments, &self.index())
     }
 
-    /// Runs a hook, if there is one, after the commit, with the person's own index.
+    /// Runs a hook after the commit, if it exists, with the user's own index.
     pub fn tell(&self, name: &'static str) -> Result<String, Error> {
         self.call(name, &[], &self.store.git_dir().join("index"))
     }
 
     fn call(&self, name: &'static str, arguments: &[&OsStr], index: &Path) -> Result<String, Error> {
-        // A file and no pipe: what a hook leaves running in the background may hold on to it.
+        // A file instead of a pipe: background processes of a hook may keep it open.
         let mut said = tempfile::tempfile().map_err(Error::Folder)?;
         let both = || said.try_clone().map(Stdio::from).map_err(Error::Folder);
         let mut command = self.command();
         command.args(["hook", "run", "--ignore-missing", name, "--"]).args(arguments);
-        // Nobody is asked to edit anything; git says so like this.
+        // As git does when no editor is opened.
         command.env("GIT_INDEX_FILE", index).env("GIT_EDITOR", ":");
         let status = command.stdin(Stdio::null()).stdout(both()?).stderr(both()?).status().map_err(Error::Spawn)?;
         let mut text = Vec::new();
@@ -130,7 +131,7 @@ impl Hooks {
         if status.success() { Ok(text) } else { Err(Error::Refused { name, code: status.code(), said: text }) }
     }
 
-    /// Starts a call of git, as the user would make it, that runs these hooks and no others.
+    /// Returns a git command as the user would run it, with these hooks and no others.
     pub(super) fn git_with_hooks(&self) -> Git {
         let git = if self.found { Git::found_from(&self.root) } else { self.store.git().work_tree(&self.root) };
         let mut setting = OsString::from("core.hooksPath=");
@@ -138,7 +139,7 @@ impl Hooks {
         git.config(setting)
     }
 
-    /// Asks the person's git; none where it has no answer.
+    /// Asks git with the user's configuration. Returns `None` if there is no answer.
     fn answer(&self, arguments: &[&str]) -> Result<Option<PathBuf>, Error> {
         let output = self.command().args(arguments).stdin(Stdio::null()).output().map_err(Error::Spawn)?;
         let line = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
@@ -150,7 +151,8 @@ impl Hooks {
         for variable in REPOSITORY_VARIABLES {
             command.env_remove(variable);
         }
-        // A hook that looks at another repository must not be pointed at this one, unless nothing else leads there.
+        // A hook that visits another repository must not be pointed back here, unless discovery
+        // does not find this repository.
         if !self.found {
             command.env("GIT_DIR", self.store.git_dir()).env("GIT_WORK_TREE", &self.root);
         }
@@ -159,19 +161,20 @@ impl Hooks {
     }
 }
 
-/// What git says of hooks.
+/// git's answers about hooks.
 #[derive(PartialEq, Eq)]
 struct Said {
-    /// Where they lie.
+    /// The folder of hooks.
     folder: PathBuf,
-    /// What the configuration says of them.
+    /// The hooks that the configuration defines.
     commands: Option<PathBuf>,
 }
 
-/// Returns what would be run from a folder of hooks, with all that leads there; hooks that are not there yet as well.
+/// Returns the paths that would be run from a folder of hooks and those that lead there, including
+/// hooks that do not exist yet.
 fn ways(folder: &Path) -> Vec<PathBuf> {
     let mut own: Vec<PathBuf> = ALL.iter().flat_map(|name| way::places(&folder.join(name))).collect();
-    // husky keeps in this folder what calls the scripts beside it.
+    // husky puts scripts in this folder that call those beside it.
     let is_husky = |path: &Path| path.ends_with("_");
     for path in [Some(folder.to_owned()), fs::canonicalize(folder).ok()].into_iter().flatten() {
         let beside = path.parent().filter(|_| is_husky(&path)).map(Path::to_owned);
@@ -180,7 +183,7 @@ fn ways(folder: &Path) -> Vec<PathBuf> {
     own
 }
 
-/// Returns whether git would run a file.
+/// Returns true if git would run the file.
 fn runs(file: &Path) -> bool {
     let Ok(meta) = fs::metadata(file) else { return false };
     #[cfg(unix)]
@@ -189,15 +192,15 @@ fn runs(file: &Path) -> bool {
     meta.is_file()
 }
 
-/// Why a hook did not let something pass.
+/// Why a hook failed or refused.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{name} ended{}: {said}", .code.map(|code| format!(" with exit code {code}")).unwrap_or_default())]
     Refused { name: &'static str, code: Option<i32>, said: String },
-    #[error("the git program could not be run")]
+    #[error("cannot run git")]
     Spawn(#[source] io::Error),
-    #[error("no temporary file could be made")]
+    #[error("cannot create a temporary file")]
     Folder(#[source] io::Error),
     #[error(transparent)]
     Git(#[from] program::Error),

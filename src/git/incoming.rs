@@ -1,4 +1,4 @@
-//! A place for packs that are still coming in, so that one that is refused leaves nothing behind.
+//! A folder for packs being received, so that a rejected pack leaves nothing behind.
 
 use std::fs;
 use std::io::{self, Seek as _, Write as _};
@@ -12,12 +12,13 @@ use super::program::{self, Git};
 use super::store::Store;
 use crate::model::digest::Oid;
 
-/// The number of bytes before the objects of a pack, the last four of which say how many there are.
+/// The bytes before the objects of a pack; the last four are the number of objects.
 const PACK_HEADER: usize = 12;
 
-/// A folder inside the object database that git writes into instead; removed when dropped.
+/// A folder inside the object database that git writes to instead. Removed when dropped.
 ///
-/// Its name is none that `git prune` knows, which would take it away while it fills; `doctor` finds it, should we be killed.
+/// `git prune` does not know this name, so it does not remove the folder while it fills. `doctor`
+/// finds it if this process is killed.
 pub(super) struct Incoming {
     folder: TempDir,
     store: Store,
@@ -33,12 +34,12 @@ impl Incoming {
         Ok(Self { folder, store: store.clone() })
     }
 
-    /// Has git write its objects here.
+    /// Makes a git command write its objects here.
     pub(super) fn around(&self, call: Git) -> Git {
         call.env("GIT_OBJECT_DIRECTORY", self.folder.path())
     }
 
-    /// Takes the packs over into the object database, where they are kept until a ref reaches them.
+    /// Moves the packs into the object database and keeps them until a ref reaches them.
     pub(super) fn release(self) -> io::Result<Kept> {
         let mut kept = Kept::default();
         for entry in fs::read_dir(self.folder.path().join("pack"))? {
@@ -51,10 +52,12 @@ impl Incoming {
     }
 }
 
-/// Takes what `tip` reaches into a repository, as far as `known` does not reach it, kept until a ref reaches it.
+/// Fetches the objects that `tip` reaches and `known` does not, and keeps them until a ref reaches
+/// them.
 ///
-/// `from` is a call of git that sees the objects. What the repository has already is taken as well: nothing may reach it there.
-/// With `strict`, everything is checked as a host checks what is pushed to it, but for what `fetch.fsck.*` lets through.
+/// `from` is a git command that sees the objects. Objects that the repository already has are
+/// copied as well, because they may be unreachable. With `strict`, checks everything as a host
+/// checks a push, except what `fetch.fsck.*` permits.
 pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: bool) -> Result<Kept, Error> {
     let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
     let mut header = Vec::new();
@@ -78,13 +81,13 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
     }
 }
 
-/// Why objects were not taken in.
+/// Why objects were not fetched.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("git refuses the objects: {0}")]
     Refused(String),
-    #[error("a temporary folder could not be used")]
+    #[error("cannot use a temporary folder")]
     Folder(#[source] io::Error),
     #[error(transparent)]
     Git(#[from] program::Error),

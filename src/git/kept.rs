@@ -1,7 +1,9 @@
-//! Objects that no prune takes although no ref reaches them yet: packs of ours with a `.keep` file, which git honours.
+//! Protects new objects from pruning until a ref reaches them: packs with a `.keep` file, which git
+//! respects.
 //!
-//! The `.keep` file is there before the pack can be seen, and holds a lock of the operating system, which ends with the process
-//! that has it: one that can be locked was left by a process that died, and what it kept was never recorded or is reachable.
+//! The `.keep` file exists before the pack is visible and holds an operating system lock, which
+//! ends with its process. A `.keep` file that can be locked was left by a dead process; its objects
+//! are reachable or were never recorded.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -15,34 +17,35 @@ use super::pack::{self, Finished};
 use super::store::{Durability, Store};
 use crate::model::digest::{Digest, Hasher};
 
-/// What the names of our packs begin with, so that they can be told from git's: the word "handoff" as hexadecimal digits,
-/// where git has the first of a hash. Programs that want a hash there find one.
+/// The prefix of our packs' names, to tell them from git's: "handoff" in hexadecimal. Programs that
+/// expect a hash find hexadecimal digits.
 pub(super) const OURS: &str = "pack-68616e646f6666";
 
-/// How our `.keep` files begin.
+/// The first bytes of our `.keep` files.
 const MARK: &str = "git-handoff: ";
 
-/// How many packs this process has put in place.
+/// The number of packs that this process has installed.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns how many packs this process has put in place.
+/// Returns the number of packs that this process has installed.
 pub(super) fn written() -> usize {
     WRITTEN.load(Ordering::Relaxed)
 }
 
-/// Objects that are safe from every `git prune`, `git gc` and `git repack` for as long as this lives.
+/// Protects objects from `git prune`, `git gc` and `git repack` while it lives.
 ///
-/// Whoever is to name them from a ref holds on to this until the ref is moved. What no ref reaches then is for git to prune.
+/// Hold this until a ref that reaches the objects has been updated. Afterwards git may prune the
+/// unreachable ones.
 #[derive(Clone, Debug, Default)]
 #[must_use = "the objects are git's to prune as soon as this is dropped"]
 pub struct Kept(Vec<Arc<Pack>>);
 
-/// One pack that is kept.
+/// A pack with a `.keep` file.
 #[derive(Debug)]
 struct Pack {
-    /// The path of its files without an extension.
+    /// The path of its files without the extension.
     stem: PathBuf,
-    /// The files themselves: what somebody removes nevertheless can be put back.
+    /// The open files, so that removed ones can be restored.
     objects: File,
     index: File,
     /// Holds the lock.
@@ -50,7 +53,7 @@ struct Pack {
 }
 
 impl Kept {
-    /// Keeps what another one keeps as well.
+    /// Also protects the objects of another guard.
     pub fn join(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -60,7 +63,7 @@ impl Kept {
         self.0.iter().map(|pack| pack.stem.as_path())
     }
 
-    /// Puts a pack and its index in place, kept before they can be seen.
+    /// Installs a pack and its index; its `.keep` file exists before they are visible.
     pub(super) fn install(store: &Store, finished: Finished) -> io::Result<Self> {
         let folder = folder(store)?;
         if store.durability() == Durability::Strict {
@@ -74,7 +77,7 @@ impl Kept {
         };
         let placed = place(finished.pack, "pack").and_then(|pack| Ok((pack, place(finished.index, "idx")?)));
         let (pack, index) = placed.inspect_err(|_| {
-            // Without its index it is no pack yet; what cannot be removed is kept by nothing, and seen by nobody.
+            // A pack without its index is invisible; if it cannot be removed, nothing keeps it.
             let _ = fs::remove_file(stem.with_extension("pack"));
             unkeep(&stem);
         })?;
@@ -85,7 +88,8 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Takes over a pack that git wrote elsewhere, with all its files, kept before it can be seen. `prefix` begins its new name.
+    /// Moves in a pack that git wrote elsewhere, with all its files; its `.keep` file exists before
+    /// it is visible. `prefix` starts its new name.
     pub(super) fn adopt(store: &Store, pack: &Path, prefix: &str) -> io::Result<Self> {
         let folder = folder(store)?;
         WRITTEN.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +106,7 @@ impl Kept {
                     files.push((path, extension));
                 }
             }
-            // The index is what makes a pack be seen.
+            // The index makes a pack visible, so it is moved last.
             files.sort_by_key(|(_, extension)| extension == "idx");
             for (path, extension) in &files {
                 if store.durability() == Durability::Strict {
@@ -119,7 +123,8 @@ impl Kept {
         Ok(Self(vec![Arc::new(Pack { stem, objects: pack, index, _keep: keep })]))
     }
 
-    /// Puts back what was removed although it was to be kept; returns whether anything was.
+    /// Restores packs that were removed in spite of their `.keep` file. Returns true if there were
+    /// any.
     pub fn put_back(&self) -> io::Result<bool> {
         let mut any = false;
         for kept in &self.0 {
@@ -149,7 +154,8 @@ impl Drop for Pack {
     }
 }
 
-/// Forces a pack and its index to disk at the same time: one commit of the file system's journal is for both.
+/// Syncs a pack and its index in parallel, so that one commit of the file system's journal covers
+/// both.
 fn force_both(finished: &Finished) -> io::Result<()> {
     let index = || pack::force(finished.index.as_file());
     std::thread::scope(|scope| {
@@ -157,13 +163,13 @@ fn force_both(finished: &Finished) -> io::Result<()> {
         pack::force(finished.pack.as_file())?;
         match forcing {
             Ok(forcing) => forcing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            // Where there is no thread to be had, one after the other.
+            // Without a thread, sync them one after the other.
             Err(_) => index(),
         }
     })
 }
 
-/// Lets git have a pack; a file that cannot be removed now is found by `doctor`.
+/// Removes the `.keep` file. `doctor` finds one that cannot be removed.
 fn unkeep(stem: &Path) {
     let _ = fs::remove_file(stem.with_extension("keep"));
 }
@@ -175,11 +181,12 @@ pub(super) fn folder(store: &Store) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Takes a name that no pack ever had, by putting its `.keep` file in place.
+/// Reserves an unused pack name by creating its `.keep` file.
 ///
-/// It is a hash of the random name of the temporary file: a name that was used before may stand on the list of what a running
-/// `git repack` is about to remove. The file is locked and written before it has its name: one without our words would be nobody's
-/// to remove, if the process died in between or the disk was full.
+/// The name is a hash of the temporary file's random name: a running `git repack` may be about to
+/// remove a name that was used before. The file is locked and written before it gets its name;
+/// otherwise a crash or a full disk would leave a `.keep` file without our mark, which nothing
+/// would ever remove.
 fn claim(folder: &Path, prefix: &str, length: usize, unique: &Path, more: &[u8]) -> io::Result<(PathBuf, File)> {
     let mut keep = unnamed(folder)?;
     for turn in 0_u64.. {
@@ -207,7 +214,7 @@ fn claim(folder: &Path, prefix: &str, length: usize, unique: &Path, more: &[u8])
     unreachable!("names do not run out")
 }
 
-/// Makes a `.keep` file that has no name yet, locked and with our words in it.
+/// Creates a locked `.keep` file with our mark and no final name yet.
 fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     let mut keep = pack::temporary(folder)?;
     keep.as_file().lock()?;
@@ -215,14 +222,14 @@ fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     Ok(keep)
 }
 
-/// Returns the `.keep` files that processes of ours left that are dead, in order.
+/// Returns the `.keep` files that dead processes of ours left, sorted.
 pub fn forsaken(store: &Store) -> Result<Vec<PathBuf>, io::Error> {
     let mut found: Vec<PathBuf> = files(store)?.into_iter().filter(|path| is_forsaken(path)).collect();
     found.sort();
     Ok(found)
 }
 
-/// Removes a `.keep` file if the process that left it is dead; returns whether it is gone.
+/// Removes a `.keep` file if its process is dead. Returns true if it is gone.
 pub fn release(keep: &Path) -> bool {
     is_forsaken(keep) && fs::remove_file(keep).is_ok()
 }

@@ -1,18 +1,18 @@
-//! How much of the machine a call of git may use.
+//! Limits the memory and file size of a git command.
 
 use std::process::{Command, Stdio};
 
-/// What git says when it was refused memory.
+/// git's message when an allocation fails.
 pub(super) const OUT_OF_MEMORY: &str = "Out of memory";
 
-/// Bounds the memory of a process that has just begun.
+/// Limits the memory of a process that just started.
 pub(super) fn bound_memory(process: u32, bytes: u64) {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Pid, Resource, Rlimit};
         let most = Rlimit { current: Some(bytes), maximum: Some(bytes) };
         if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
-            // One that is over already needs none.
+            // A process that has already ended needs no limit.
             let _ = rustix::process::prlimit(Some(process), Resource::Data, most);
         }
     }
@@ -20,7 +20,8 @@ pub(super) fn bound_memory(process: u32, bytes: u64) {
     let _ = (process, bytes);
 }
 
-/// Returns the same call under a shell that sets the limit first; a write beyond it fails instead of killing.
+/// Returns the command wrapped in a shell that limits file size. Writes beyond the limit fail
+/// instead of killing git.
 pub(super) fn limited(command: &Command, bytes: u64) -> Command {
     const SCRIPT: &str = r#"trap '' XFSZ; ulimit -f "$0"; exec "$@""#;
     let mut shell = Command::new("sh");

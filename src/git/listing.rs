@@ -1,7 +1,8 @@
-//! The entries of an index, with the marks by which it tells git not to look at files: skip-worktree and assume-unchanged.
+//! The entries of an index, with the skip-worktree and assume-unchanged marks, for which git does
+//! not read the files.
 //!
-//! A mark says nothing about the file: people set them by hand, `core.ignoreStat` sets them for every file, and the file may be
-//! changed or deleted all the same. Only the files that a sparse checkout leaves out are absent for a reason.
+//! A marked file may still be changed or deleted: people set marks by hand, and `core.ignoreStat`
+//! marks every file. Only files excluded by a sparse checkout are absent on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +13,8 @@ use super::work_tree::paths;
 
 /// One entry of an index.
 struct Entry {
-    /// The entry as `git update-index --index-info` reads it: mode, object and stage, a tab, the path.
+    /// The entry in the format of `git update-index --index-info`: mode, object, stage, a tab, the
+    /// path.
     line: Vec<u8>,
     /// The entry is marked skip-worktree.
     skipped: bool,
@@ -21,7 +23,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Parses what `git ls-files -v --stage` lists.
+    /// Parses a line of `git ls-files -v --stage`.
     fn parse(record: &[u8]) -> Option<Self> {
         let [tag, b' ', line @ ..] = record else { return None };
         let (skipped, assumed) = (tag.eq_ignore_ascii_case(&b'S'), tag.is_ascii_lowercase());
@@ -33,7 +35,7 @@ impl Entry {
     }
 }
 
-/// The entries of an index, and which of them a sparse checkout leaves out.
+/// The entries of an index, and the files that a sparse checkout excludes.
 pub struct Listing {
     entries: Vec<Entry>,
     left_out: BTreeSet<Vec<u8>>,
@@ -49,20 +51,21 @@ impl Listing {
         Ok(Self { entries, left_out })
     }
 
-    /// Returns every entry as `git update-index -z --index-info` reads it.
+    /// Returns every entry in the format of `git update-index -z --index-info`.
     pub fn lines(&self) -> Vec<u8> {
         joined(self.entries.iter())
     }
 
-    /// Returns the marked entries in the same form, except the files that a sparse checkout leaves out.
+    /// Returns the marked entries in the same format, except files that a sparse checkout excludes.
     ///
-    /// An index that is told of them has no marks and no times for these files, so git reads each of them.
+    /// An index filled with these entries has neither marks nor times for them, so git reads each
+    /// file.
     pub fn marked_lines(&self) -> Vec<u8> {
         let marked = self.entries.iter().filter(|entry| entry.skipped || entry.assumed);
         joined(marked.filter(|entry| !self.left_out.contains(entry.path())))
     }
 
-    /// Returns the files that a sparse checkout leaves out.
+    /// Returns the files that a sparse checkout excludes.
     pub fn left_out(&self) -> &BTreeSet<Vec<u8>> {
         &self.left_out
     }
@@ -78,7 +81,7 @@ impl Listing {
     }
 }
 
-/// Marked files, by the kind of their mark.
+/// Marked files by kind of mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Files that are marked skip-worktree.
@@ -91,9 +94,10 @@ fn joined<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<u8> {
     entries.flat_map(|entry| entry.line.iter().copied().chain([0])).collect()
 }
 
-/// Returns which of the skip-worktree files are absent because a sparse checkout leaves them out.
+/// Returns the skip-worktree files that are absent because a sparse checkout excludes them.
 ///
-/// git before 2.41 cannot say which paths its patterns match; there every absent file counts as left out.
+/// git before 2.41 cannot test paths against the patterns; there every absent file counts as
+/// excluded.
 fn left_out<'e>(
     git: &dyn Fn() -> Git,
     root: &Path,
@@ -125,7 +129,8 @@ fn is_sparse(git: &dyn Fn() -> Git) -> Result<bool, program::Error> {
     }
 }
 
-/// Returns true if a file of the work tree is there. A file behind a symbolic link is not one of the work tree.
+/// Returns true if the file exists in the work tree. A file behind a symbolic link is outside of
+/// it.
 fn is_present(root: &Path, path: &[u8], folders: &mut BTreeMap<PathBuf, bool>) -> bool {
     let Some(path) = paths(path).next() else { return false };
     let mut is_folder = |folder: &Path| {

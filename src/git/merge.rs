@@ -1,4 +1,4 @@
-//! Merging trees with no work tree and no index of anybody's.
+//! Merges trees without a work tree and with a temporary index.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,23 @@ use super::work_tree::paths;
 use crate::model::digest::Oid;
 use crate::model::format;
 
-/// A place to patch and merge in, gone when it is dropped. Objects that it writes are unreachable until somebody names them.
+/// A temporary index in which to patch and merge. Objects that it writes are unreachable until a
+/// ref names them.
 pub struct Scratch {
     store: Store,
     base: Oid,
     folder: Temporary,
-    /// Where objects are written, if that is not the repository.
+    /// The directory for new objects, if it is not the repository.
     objects: Option<PathBuf>,
 }
 
 impl Scratch {
-    /// Makes one for patches against a commit.
+    /// Creates one for patches against a commit.
     pub fn new(store: &Store, commit: Oid) -> Result<Self, Error> {
         Self::with(store, commit, false)
     }
 
-    /// Makes one that writes nothing into the repository: its objects are gone with it.
+    /// Creates one that writes nothing into the repository: its objects are deleted with it.
     pub fn apart(store: &Store, commit: Oid) -> Result<Self, Error> {
         Self::with(store, commit, true)
     }
@@ -37,7 +38,7 @@ impl Scratch {
             std::fs::create_dir(objects).map_err(Error::Folder)?;
         }
         let mut scratch = Self { store: store.clone(), base: commit, folder, objects };
-        // A commit serves as well as its tree until the tree is known.
+        // The commit stands in for its tree until the tree is known.
         scratch.base = scratch.tree_of(commit)?;
         let index = scratch.folder.path().join("base");
         let tree = scratch.base.to_string();
@@ -45,7 +46,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Returns the tree that patches are against.
+    /// Returns the tree that patches apply to.
     pub fn base(&self) -> Oid {
         self.base
     }
@@ -55,7 +56,7 @@ impl Scratch {
         oid(&self.git().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).line()?)
     }
 
-    /// Returns the base with a patch; whitespace and line ends are taken as they are, whatever the configuration says.
+    /// Applies a patch to the base. Ignores settings for white space and line ends.
     pub fn patched(&self, patch: Vec<u8>) -> Result<Oid, program::Error> {
         let index = self.folder.path().join("index");
         std::fs::copy(self.folder.path().join("base"), &index).map_err(program::Error::Spawn)?;
@@ -66,9 +67,9 @@ impl Scratch {
         oid(&tree).map_err(|_| program::Error::Spawn(std::io::Error::other("git write-tree names no tree")))
     }
 
-    /// Merges two trees over a third; the paths in conflict if that cannot be done.
+    /// Merges two trees over a third, or returns the conflicting paths.
     pub fn merge(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<Result<Oid, Vec<String>>, Error> {
-        // Most items change nothing of each other's; these need no process.
+        // Most items change different files and need no process here.
         if ours == over || ours == theirs {
             return Ok(Ok(theirs));
         }
@@ -77,17 +78,19 @@ impl Scratch {
         Ok(conflicts.map_or(Ok(merged), |paths| Err(shown(paths))))
     }
 
-    /// Merges two trees over a third; returns the tree, with marks in the files that conflict, and the paths of these.
+    /// Merges two trees over a third. Returns the tree, with conflict markers, and the conflicting
+    /// paths.
     pub fn merge_with_marks(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<(Oid, BTreeSet<PathBuf>), Error> {
         let (merged, conflicts) = self.merge_tree(&[], over, ours, theirs)?;
         Ok((merged, conflicts.unwrap_or_default()))
     }
 
-    /// Merges two trees over a third, taking theirs where both changed the same lines; none where even that cannot be done.
+    /// Merges two trees over a third and prefers theirs where both changed the same lines. Returns
+    /// `None` if conflicts remain.
     pub fn merge_preferring_theirs(&self, over: Oid, ours: Oid, theirs: Oid) -> Result<Option<Oid>, Error> {
         match self.merge_tree(&["-Xtheirs"], over, ours, theirs) {
             Ok((merged, conflicts)) => Ok(Some(merged).filter(|_| conflicts.is_none())),
-            // Before git 2.43 there is no such option.
+            // git before 2.43 lacks this option.
             Err(Error::Git(program::Error::Failed { code: Some(129), .. })) => Ok(None),
             Err(other) => Err(other),
         }
@@ -114,7 +117,7 @@ impl Scratch {
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// Returns the paths in which two trees differ, each with the letter by which git says how.
+    /// Returns the paths in which two trees differ, each with git's status letter.
     pub fn changes(&self, from: Oid, to: Oid) -> Result<Vec<(char, String)>, Error> {
         let listed = self.git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-status"]);
         let listed = listed.args([from.to_string(), to.to_string()]).run()?;
@@ -123,7 +126,7 @@ impl Scratch {
         Ok(fields.chunks_exact(2).map(change).collect())
     }
 
-    /// Writes a commit of a tree, to merge it.
+    /// Writes a commit of a tree, for merging.
     pub fn as_commit(&self, tree: Oid, parent: Option<Oid>) -> Result<Oid, Error> {
         if self.objects.is_none() {
             return Ok(bare_commit(&self.store, tree, parent)?);
@@ -132,15 +135,15 @@ impl Scratch {
         oid(&call.input(bare_commit_bytes(tree, parent)).line()?)
     }
 
-    /// Returns the folder, for files that go with it.
+    /// Returns the folder, for files with the same lifetime.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Has a call of git see what was written here.
+    /// Makes a git command see the objects written here.
     pub(super) fn seen_by(&self, git: Git) -> Git {
         let Some(objects) = &self.objects else { return git };
-        // As git reads the list, a quoted path may have any letter in it.
+        // git unquotes the list, so a quoted path may contain any byte.
         let theirs = self.store.objects_dir();
         let mut quoted = vec![b'"'];
         for byte in theirs.as_os_str().as_encoded_bytes() {
@@ -154,15 +157,16 @@ impl Scratch {
         git.env("GIT_OBJECT_DIRECTORY", objects).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted)
     }
 
-    /// Attributes are the base's: neither the caller's folder nor what an item wrote has a say in how things merge.
+    /// Attributes come from the base: neither the current folder nor an item's changes affect
+    /// merging.
     pub(super) fn git(&self) -> Git {
         let git = self.store.git().work_tree(self.folder.path()).env("GIT_NO_REPLACE_OBJECTS", "1");
         self.seen_by(git.env("GIT_ATTR_SOURCE", self.base.to_string()))
     }
 }
 
-/// Writes a commit of a tree that nothing points at: before git 2.45 only commits can be merged, and before 2.40 only over
-/// what they both come from.
+/// Writes an unreferenced commit of a tree: git before 2.45 merges only commits, and before 2.40
+/// only over their merge base.
 pub(super) fn bare_commit(store: &Store, tree: Oid, parent: Option<Oid>) -> Result<Oid, store::Error> {
     store.write(gix::objs::Kind::Commit, bare_commit_bytes(tree, parent).as_bytes())
 }
@@ -173,7 +177,7 @@ fn bare_commit_bytes(tree: Oid, parent: Option<Oid>) -> String {
     format!("tree {tree}\n{parent}author {who}\ncommitter {who}\n\n")
 }
 
-/// Fails where git would not say who commits.
+/// Fails if git has no identity for the committer.
 pub fn identified(store: &Store) -> Result<(), program::Error> {
     for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         store.git().args(["var", who]).run()?;
@@ -181,14 +185,15 @@ pub fn identified(store: &Store) -> Result<(), program::Error> {
     Ok(())
 }
 
-/// Makes a commit as the user would, by git's own configuration, signed where that says so. Nothing points at it yet.
+/// Creates a commit with the user's configuration, signed if that asks for it. No ref points at it
+/// yet.
 pub fn commit(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
     let signs = store.git().args(["config", "--type=bool", "--get", "commit.gpgSign"]).line();
     let sign = if signs.is_ok_and(|answer| answer == "true") { &["-S"][..] } else { &[] };
     commit_tree(store, sign, (tree, parent), message)
 }
 
-/// Makes a commit as the user would that is never signed, because git makes another one of it.
+/// Creates a commit with the user's configuration but never signed, because git rewrites it.
 pub fn unsigned(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
     commit_tree(store, &[], (tree, parent), message)
 }
@@ -205,7 +210,7 @@ fn commit_tree(
     id.parse().map_err(|_| program::Error::Spawn(std::io::Error::other("git commit-tree names no commit")))
 }
 
-/// Runs `git merge-tree -z --name-only`; returns the tree, and the paths that conflict if any do.
+/// Runs `git merge-tree -z --name-only`. Returns the tree and the conflicting paths, if any.
 pub(super) fn answer(call: Git) -> Result<(Oid, Option<BTreeSet<PathBuf>>), Error> {
     let mut said = Vec::new();
     let result = call.stream(&mut |chunk| {
@@ -223,16 +228,16 @@ pub(super) fn answer(call: Git) -> Result<(Oid, Option<BTreeSet<PathBuf>>), Erro
     }
 }
 
-/// Reads an object name that git printed.
+/// Parses an object id that git printed.
 pub fn oid(text: &str) -> Result<Oid, Error> {
     text.parse().map_err(|_| Error::Answer(text.to_owned()))
 }
 
-/// What can go wrong while merging, besides a conflict.
+/// Why a merge failed, other than by conflicts.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("no temporary folder could be made")]
+    #[error("cannot create a temporary folder")]
     Folder(#[source] std::io::Error),
     #[error(transparent)]
     Git(#[from] program::Error),

@@ -1,4 +1,4 @@
-//! Everything that touches the repository: objects, refs, commit bytes, and the `git` program.
+//! Reads and writes the repository: objects, refs, commits, and the `git` program.
 
 mod alternates;
 pub mod apart;

@@ -1,8 +1,8 @@
-//! What is about to be pushed, as refs that git goes through once.
+//! Temporary refs for a push, which git matches with one pattern.
 //!
-//! git holds each ref that it is told to push by name against every ref of both sides, so that thousands of them take minutes; by
-//! a pattern it goes through them once. A pattern stands for whatever its refs point at by then, though, and only what was
-//! judged is to be pushed. So the pattern is one of a folder that was made for one push, and that nobody else knows.
+//! git compares each ref named in a push with every ref of both sides, so thousands take minutes; a
+//! pattern is matched once. But a pattern pushes whatever its refs point at by then. So the pattern
+//! names a private folder of refs made for one push.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,25 +14,27 @@ use super::folder;
 use super::store::Store;
 use crate::model::digest::Oid;
 
-/// Where a git directory has refs that are its own: no other worktree sees them, and nothing packs them.
+/// Refs private to a git directory: no other worktree sees them, and nothing packs them.
 const FOLDER: &str = "refs/worktree";
 
-/// What the names of the folders in it begin with.
+/// The prefix of our folders.
 const OURS: &str = "handoff-push-";
 
-/// Refs in a folder of their own, gone when it is dropped; `doctor` finds it, should we be killed.
+/// Refs in a folder of their own, deleted when dropped. `doctor` finds it if this process is
+/// killed.
 pub(super) struct Outgoing {
     folder: TempDir,
-    /// How many folders there are in it, called by their numbers: git goes through refs by name.
+    /// The number of subfolders, named by number: git visits refs in order of name.
     groups: usize,
-    /// Says that somebody is at work here.
+    /// A lock that shows that a process uses the folder.
     _open: File,
 }
 
 impl Outgoing {
-    /// Makes one in the git directory that git is called in; names are full ones, and none is there twice.
+    /// Creates one in the git directory in which git runs. Names are full and distinct.
     ///
-    /// Those of one folder go together, and the folders in the order in which they come: runs before the logs that speak of them.
+    /// Refs of one folder are pushed together, and folders in the given order: runs before the logs
+    /// that refer to them.
     pub(super) fn new<'a>(within: &Store, refs: impl Iterator<Item = (&'a str, Oid)>) -> io::Result<Self> {
         let parent = within.git_dir().join(FOLDER);
         fs::create_dir_all(&parent)?;
@@ -59,15 +61,14 @@ impl Outgoing {
         Ok(outgoing)
     }
 
-    /// Returns the refspecs that stand for all of them, and for nothing else.
+    /// Returns the refspecs that match exactly these refs.
     pub(super) fn patterns(&self) -> impl Iterator<Item = String> {
         let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         (1..=self.groups).map(move |group| format!("{FOLDER}/{name}/{group}/*:refs/*"))
     }
 }
 
-/// Returns the folders that are there now, of pushes from this work tree and from all others: those of pushes that go on, and of
-/// those that were killed.
+/// Returns the existing folders of all worktrees, of running and of killed pushes.
 pub fn folders(store: &Store) -> Vec<PathBuf> {
     let common = store.common_dir();
     let mut places = folder::entries(&common.join("worktrees"), |_| true);

@@ -1,7 +1,7 @@
-//! A pack as it is being written, with its index.
+//! Writes a pack and its index.
 //!
-//! Every object is stored whole, because git makes differences when packs are merged. Blobs of any size pass through without being
-//! held in memory.
+//! Stores every object undeltified, because git deltifies when packs are merged. Streams blobs of
+//! any size.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,26 +16,26 @@ use gix::zlib::Compression;
 use gix::zlib::stream::deflate;
 use tempfile::{Builder, NamedTempFile};
 
-/// What the names of files begin with that are not packs yet; git passes over them, and `doctor` finds them.
+/// The prefix of unfinished packs. git ignores them, and `doctor` finds them.
 pub(super) const UNFINISHED: &str = ".tmp-handoff-";
 
 /// The first four bytes of an index, and its version.
 const INDEX: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 
-/// Offsets from here on do not fit the index's table of small ones.
+/// Offsets from this value on do not fit the index's table of small offsets.
 const LARGE_OFFSET: u64 = 1 << 31;
 
-/// How much is read at once.
+/// The bytes of one read.
 const CHUNK: usize = 64 << 10;
 
-/// Where an object stands in a pack, and the checksum of its entry.
+/// The offset of an object in the pack and the checksum of its entry.
 #[derive(Clone, Copy)]
 struct Place {
     offset: u64,
     crc: u32,
 }
 
-/// A pack being written to a temporary file beside the others; gone if it is dropped.
+/// A pack being written to a temporary file beside the others. Deleted if dropped.
 pub(super) struct PackWriter {
     out: BufWriter<NamedTempFile>,
     hash: HashKind,
@@ -53,20 +53,20 @@ pub(super) struct Finished {
 }
 
 impl PackWriter {
-    /// Begins one in the folder of packs.
+    /// Starts a pack in the folder of packs.
     pub(super) fn new(folder: &Path, hash: HashKind) -> io::Result<Self> {
         let mut out = BufWriter::new(temporary(folder)?);
-        // The number of objects is known in the end.
+        // The number of objects is filled in at the end.
         out.write_all(&header::encode(Version::V2, 0))?;
         Ok(Self { out, hash, end: header::encode(Version::V2, 0).len() as u64, places: BTreeMap::new() })
     }
 
-    /// Returns whether it holds an object.
+    /// Returns true if the pack contains the object.
     pub(super) fn contains(&self, oid: ObjectId) -> bool {
         self.places.contains_key(&oid)
     }
 
-    /// Adds an object whose name is known.
+    /// Adds an object whose id is known.
     pub(super) fn add(&mut self, oid: ObjectId, kind: Kind, bytes: &[u8]) -> io::Result<()> {
         if self.contains(oid) {
             return Ok(());
@@ -78,7 +78,8 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Adds exactly `size` bytes as a blob and returns its name; a reader that ends sooner leaves the pack as it was.
+    /// Adds exactly `size` bytes as a blob and returns its id. A reader that ends early leaves the
+    /// pack unchanged.
     pub(super) fn stream(&mut self, size: u64, from: &mut dyn Read) -> Result<ObjectId, gix::Error> {
         let streamed = self.try_stream(size, from);
         if streamed.is_err() {
@@ -113,7 +114,7 @@ impl PackWriter {
         Ok(oid)
     }
 
-    /// Writes what a pack and an index have besides objects.
+    /// Completes the pack and writes its index.
     pub(super) fn finish(self) -> io::Result<Finished> {
         let count = u32::try_from(self.places.len()).map_err(|_| io::Error::other("too many objects for one pack"))?;
         let mut pack = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -147,14 +148,14 @@ impl PackWriter {
         self.end = end;
     }
 
-    /// Takes back what was written of an entry that is not to stand.
+    /// Truncates an entry that was not completed.
     fn take_back(&mut self) -> io::Result<()> {
         self.out.seek(SeekFrom::Start(self.end))?;
         self.out.get_ref().as_file().set_len(self.end)
     }
 }
 
-/// An object on its way into a pack.
+/// An object being written into a pack.
 struct Entry<'a> {
     offset: u64,
     out: deflate::Write<Summing<'a>>,
@@ -165,7 +166,7 @@ impl Entry<'_> {
         self.out.write_all(bytes)
     }
 
-    /// Returns its place, and where the next one begins.
+    /// Returns its offset and checksum, and the offset of the next entry.
     fn finish(mut self) -> io::Result<(Place, u64)> {
         self.out.flush()?;
         let summing = self.out.into_inner();
@@ -173,7 +174,7 @@ impl Entry<'_> {
     }
 }
 
-/// Hands bytes on and sums them up as an index wants it.
+/// Forwards bytes and computes the index's CRC-32.
 struct Summing<'a> {
     out: &'a mut BufWriter<NamedTempFile>,
     crc: crc32fast::Hasher,
@@ -193,7 +194,7 @@ impl Write for Summing<'_> {
     }
 }
 
-/// Hands bytes on and hashes them.
+/// Forwards bytes and hashes them.
 struct Hashing<'a, W> {
     out: W,
     hasher: &'a mut Hasher,
@@ -215,7 +216,8 @@ fn finalize(hasher: Hasher) -> io::Result<ObjectId> {
     hasher.try_finalize().map_err(io::Error::other)
 }
 
-/// Makes a file that git does not take for a pack, and that can be read by whoever may look into the repository.
+/// Creates a file that git does not take for a pack, readable by everyone who may read the
+/// repository.
 pub(super) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let file = Builder::new().prefix(UNFINISHED).rand_bytes(16).tempfile_in(folder)?;
     #[cfg(unix)]
@@ -262,7 +264,7 @@ fn index(
     Ok(file)
 }
 
-/// Forces a file to disk.
+/// Syncs a file to disk.
 pub(super) fn force(file: &File) -> io::Result<()> {
     file.sync_data()
 }

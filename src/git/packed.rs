@@ -1,7 +1,7 @@
-//! Whether the file of packed refs says one thing, whoever reads it.
+//! Checks that every reader understands the file of packed refs in the same way.
 //!
-//! git looks a name up by halves and reads a list from the start; others do it otherwise. In a file that names a ref twice, or
-//! is not in the order that it claims, they find different things. git never writes such a file.
+//! git uses a binary search and other programs a linear one. If a name occurs twice, or the order
+//! is not as the header says, they find different values. git never writes such a file.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -12,10 +12,10 @@ use std::time::SystemTime;
 
 use super::store::Store;
 
-/// The files that were looked at in the life of this process and found good, each as it was then.
+/// The files that this process checked and found valid, with their state at the time.
 static GOOD: LazyLock<Mutex<HashMap<PathBuf, Seen>>> = LazyLock::new(Mutex::default);
 
-/// What tells one state of a file from another.
+/// The metadata that identifies a state of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Seen {
     written: Option<SystemTime>,
@@ -35,7 +35,7 @@ impl Seen {
     }
 }
 
-/// Refuses a file of packed refs that two readers could read differently. There may be none.
+/// Refuses a file of packed refs that two readers could read differently. Accepts a missing file.
 pub fn check(store: &Store) -> Result<(), Error> {
     let path = store.common_dir().join("packed-refs");
     let failed = |error| Error::Read(path.clone(), error);
@@ -55,7 +55,7 @@ pub fn check(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the number of the first line that is not as git writes it, and what is wrong with it.
+/// Returns the number and fault of the first line that git would not have written.
 fn read(bytes: &[u8]) -> Result<(), (usize, String)> {
     let mut names = HashSet::new();
     let mut last: &[u8] = b"";
@@ -97,13 +97,13 @@ fn is_oid(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Why the packed refs are not relied on.
+/// Why the file of packed refs is refused.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{} could not be read", .0.display())]
     Read(PathBuf, #[source] io::Error),
-    #[error("{} does not mean the same to every reader: line {}: {}", .0.display(), .1, .2)]
+    #[error("{} is ambiguous: line {}: {}", .0.display(), .1, .2)]
     Ambiguous(PathBuf, usize, String),
 }
 

@@ -1,29 +1,30 @@
-//! What git prints for programs: the answers of `push --porcelain` and `ls-remote`, and the head of a bundle. Pure.
+//! Parses git's output for programs: `push --porcelain`, `ls-remote`, and the header of a bundle.
+//! Pure.
 
 use std::path::PathBuf;
 
 use crate::model::digest::Oid;
 use crate::model::printable;
 
-/// What became of one ref of a push.
+/// The result for one ref of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The ref of the remote.
     pub to: String,
-    /// Whether the remote has it now.
+    /// True if the remote has the new value now.
     pub taken: bool,
-    /// Why not, or what kind of change it was, in git's words.
+    /// The reason of a rejection, or the kind of change, in git's words.
     pub summary: String,
 }
 
 impl Answer {
-    /// Returns true if the remote refused the ref, and not git here.
+    /// Returns true if the remote refused the ref, false if the local git did.
     pub fn is_by_remote(&self) -> bool {
         !self.taken && self.summary.starts_with("[remote rejected]")
     }
 }
 
-/// Returns the refs that a remote refused, each with the reason, and then those that it took.
+/// Returns the refs that a remote refused, with reasons, and then the accepted ones.
 pub fn refused(answers: &[Answer]) -> String {
     let refused = answers.iter().filter(|answer| !answer.taken);
     let refused = refused.map(|answer| format!("{} {}", answer.to, answer.summary)).collect::<Vec<_>>().join(", ");
@@ -31,9 +32,9 @@ pub fn refused(answers: &[Answer]) -> String {
     if taken.is_empty() { refused } else { format!("{refused}; it took {}", taken.join(", ")) }
 }
 
-/// Returns true if git says that the remote cannot take all refs of a push or none.
+/// Returns true if git reports that the remote does not support atomic pushes.
 ///
-/// The words of the remote stand behind `remote: `; a host that refuses such pushes by itself says so there.
+/// A remote's own text follows `remote: `; a host that refuses atomic pushes itself says so there.
 pub fn is_not_atomic(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     ["does not support --atomic", "atomic push is not supported", "atomic pushes are not supported"]
@@ -41,7 +42,7 @@ pub fn is_not_atomic(said: &str) -> bool {
         .any(|words| said.contains(words))
 }
 
-/// Reads what `git push --porcelain` prints; lines that tell of no ref are passed over.
+/// Parses the output of `git push --porcelain` and skips lines that are not about a ref.
 pub fn pushed(text: &str) -> Vec<Answer> {
     text.lines().filter_map(answer).collect()
 }
@@ -59,7 +60,7 @@ fn answer(line: &str) -> Option<Answer> {
     Some(Answer { to: to.to_owned(), taken, summary: printable::line(summary) })
 }
 
-/// Reads what `git ls-remote` prints: an object and a name a line.
+/// Parses the output of `git ls-remote`: an object id and a name on each line.
 pub fn listed(text: &str) -> Vec<(Oid, String)> {
     let line = |line: &str| {
         let (oid, name) = line.split_once('\t')?;
@@ -68,14 +69,14 @@ pub fn listed(text: &str) -> Vec<(Oid, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Returns whether git says that objects came, and are not what it takes.
+/// Returns true if git reports that received objects failed its checks.
 pub fn is_unsound(said: &str) -> bool {
     ["fsck error in", "did not send all necessary objects"].iter().any(|words| said.contains(words))
 }
 
-/// Returns the status of HTTP with which, as git says, a server or a proxy before it refused: its first question, or what was sent.
+/// Returns the HTTP status with which, by git's message, a server or proxy refused the request.
 ///
-/// What the other side says by itself stands behind `remote: `, and may be anything.
+/// Ignores the remote's own text, which follows `remote: ` and may be anything.
 pub fn http_status(said: &str) -> Option<u16> {
     let status = |line: &str| {
         let (_, rest) = ["The requested URL returned error: ", "RPC failed; HTTP "]
@@ -86,7 +87,7 @@ pub fn http_status(said: &str) -> Option<u16> {
     said.lines().filter(|line| !line.starts_with("remote: ")).find_map(status)
 }
 
-/// Returns the lock file that git, or we, could not make because it is there.
+/// Returns the lock file that already existed, from git's message or ours.
 pub fn lock_named(said: &str) -> Option<PathBuf> {
     let line = |line: &str| {
         let git =
@@ -101,23 +102,24 @@ pub fn lock_named(said: &str) -> Option<PathBuf> {
     said.lines().find_map(line).map(PathBuf::from).filter(|path| path.extension().is_some_and(|end| end == "lock"))
 }
 
-/// What stands before the pack in a bundle.
+/// The header of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleHead {
     /// `sha1` or `sha256`.
     pub object_format: String,
-    /// What a reader must be capable of besides: every line of that kind but the object format's. Of a filter, it would be to do
-    /// without objects.
+    /// The capabilities that a reader needs other than the object format, such as `filter`, which
+    /// omits objects.
     pub asks: Vec<String>,
     /// The commits that a reader must have already.
     pub prerequisites: Vec<Oid>,
-    /// What the bundle's refs point at.
+    /// The refs of the bundle, with their objects.
     pub refs: Vec<(Oid, String)>,
-    /// How many bytes it takes; the pack follows.
+    /// Its length in bytes; the pack follows.
     pub length: usize,
 }
 
-/// Reads the head of a bundle of version 2 or 3; none where the bytes are not one, or not all of it.
+/// Parses the header of a bundle of version 2 or 3, or returns `None` if it is invalid or
+/// incomplete.
 pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
     let mut lines = bytes[..end].split(|b| *b == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
@@ -137,7 +139,7 @@ pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
     for line in lines {
         if let Some(capability) = line.strip_prefix('@') {
             match capability.split_once('=') {
-                // Two formats, or what version 2 does not know, two readers could read differently.
+                // Refuse two formats, and capabilities in version 2: readers could disagree.
                 Some(("object-format", format @ ("sha1" | "sha256"))) if is_newer && !formatted => {
                     (head.object_format, formatted) = (format.into(), true);
                 }
@@ -166,7 +168,8 @@ mod tests {
         !\tHEAD:refs/handoff/runs/u\t[rejected] (non-fast-forward)\n\
         Done\n";
 
-    /// Captured from git 2.47 pushing to a server that answers 403, to the first question and to the pack.
+    /// Captured from git 2.47 pushing to a server that answers 403 to the first request and to the
+    /// pack.
     #[test]
     fn an_answer_of_403_is_told_from_what_the_other_side_says() {
         let first =

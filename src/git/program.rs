@@ -1,7 +1,7 @@
-//! The only caller of the `git` program, but for the person's hooks (`hook`).
+//! The only caller of the `git` program, except for the user's hooks (`hook`).
 //!
-//! git runs with a fixed locale, without hooks, without a file-system monitor and without the `GIT_*` variables of our own
-//! environment, so that only the directories named here decide what it looks at.
+//! git runs with a fixed locale, without hooks, without a file system monitor and without `GIT_*`
+//! variables from the environment, so that only the given directories determine its repository.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,17 +17,17 @@ use super::room;
 use super::stop::{self, Stop};
 use super::variables::REPOSITORY_VARIABLES;
 
-/// Settings that hold for every call, whatever the repository's configuration says.
+/// Settings for every call, which override the configuration.
 const ALWAYS: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.trustctime=true", "gc.auto=0", "maintenance.auto=false"];
 
-/// The oldest git that takes attributes from a tree instead of from the files that a worker left.
+/// The oldest git that reads attributes from a tree instead of the worker's files.
 const ATTRIBUTES_OF_TREES: (u32, u32) = (2, 41);
 
-/// The oldest git that says which paths the patterns of a sparse checkout match.
+/// The oldest git that matches paths against sparse checkout patterns.
 const SPARSE_RULES: (u32, u32) = (2, 41);
 
-/// Returns whether the `git` program can be told to take attributes from a tree; asked once.
+/// Returns true if the `git` program reads attributes from a tree. Asks once.
 pub fn takes_attributes_from_trees() -> bool {
     version() >= Some(ATTRIBUTES_OF_TREES)
 }
@@ -37,7 +37,7 @@ pub fn checks_sparse_rules() -> bool {
     version() >= Some(SPARSE_RULES)
 }
 
-/// Returns the version of the `git` program, or `None` if it does not tell; asked once.
+/// Returns the version of the `git` program, or `None` if it is unknown. Asks once.
 fn version() -> Option<(u32, u32)> {
     static ANSWER: OnceLock<Option<(u32, u32)>> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -48,7 +48,7 @@ fn version() -> Option<(u32, u32)> {
     })
 }
 
-/// One call of `git`, being put together.
+/// A builder for one `git` command.
 #[derive(Debug)]
 pub struct Git {
     command: Command,
@@ -62,12 +62,12 @@ pub struct Git {
 }
 
 impl Git {
-    /// Starts a call with `--git-dir`.
+    /// Creates a command with `--git-dir`.
     pub fn new(git_dir: &Path) -> Self {
         Self::without_variables().env("GIT_DIR", git_dir)
     }
 
-    /// Starts a call that finds its repository from a folder, as if the user made it there.
+    /// Creates a command that discovers its repository from a folder, as if the user ran it there.
     pub(super) fn found_from(folder: &Path) -> Self {
         Self::without_variables().in_dir(folder)
     }
@@ -80,7 +80,7 @@ impl Git {
         git
     }
 
-    /// Starts a call that finds its repository by itself, as the variables of our own environment say.
+    /// Creates a command that discovers its repository with the variables of our environment.
     pub(super) fn searching() -> Self {
         let mut command = Command::new("git");
         command
@@ -104,14 +104,14 @@ impl Git {
         }
     }
 
-    /// Names the work tree.
+    /// Sets the work tree.
     #[must_use]
     pub fn work_tree(mut self, dir: &Path) -> Self {
         self.command.env("GIT_WORK_TREE", dir).current_dir(dir);
         self
     }
 
-    /// Runs it in a folder, which relative paths are relative to.
+    /// Sets the working directory, to which relative paths refer.
     #[must_use]
     pub fn in_dir(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
@@ -146,53 +146,53 @@ impl Git {
         args.into_iter().fold(self, Self::arg)
     }
 
-    /// Gives git bytes to read.
+    /// Sets the bytes of standard input.
     #[must_use]
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = bytes.into();
         self
     }
 
-    /// Gives git a file to read, from where it stands.
+    /// Uses a file as standard input, from its current position.
     #[must_use]
     pub fn stdin(mut self, file: File) -> Self {
         self.stdin = Some(file);
         self
     }
 
-    /// Has the system refuse to let git, or any program that it starts, write a file of more bytes than this.
+    /// Limits the size of any file that git or its children write, in bytes.
     ///
-    /// git itself bounds what it receives, but not what it fetches.
+    /// git limits what it receives but not what it fetches.
     #[must_use]
     pub fn largest_file(mut self, bytes: u64) -> Self {
         self.largest_file = Some(bytes);
         self
     }
 
-    /// Has the system refuse git more memory than this, in bytes, that is its own: what it maps of files does not count. Only on Linux.
+    /// Limits git's private memory in bytes; mapped files do not count. Linux only.
     #[must_use]
     pub fn most_memory(mut self, bytes: Option<u64>) -> Self {
         self.most_memory = bytes;
         self
     }
 
-    /// Ends it, and every program that it started, unless it is done in this time.
+    /// Kills git and its children after this time.
     ///
-    /// It then runs in a process group of its own, so that nobody can be asked for a password on the terminal.
+    /// The command gets its own process group, so it cannot ask for a password on the terminal.
     #[must_use]
     pub fn within(mut self, time: Option<Duration>) -> Self {
         self.within = time;
         self
     }
 
-    /// Ends it, as [`Git::within`] does, a few seconds after somebody said that it is time to end.
+    /// Kills git and its children a few seconds after a cancellation.
     #[must_use]
     pub fn unless(mut self, stop: Stop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Runs it and returns what it printed; anything but exit code 0 is an error.
+    /// Runs git and returns its output. Any exit code other than 0 is an error.
     pub fn run(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         self.stream(&mut |chunk| {
@@ -202,13 +202,13 @@ impl Git {
         Ok(out)
     }
 
-    /// Runs it and returns what it printed, trimmed, as text.
+    /// Runs git and returns its trimmed output as text.
     pub fn line(self) -> Result<String, Error> {
         let out = self.run()?;
         Ok(String::from_utf8_lossy(&out).trim_end().to_owned())
     }
 
-    /// Runs it and returns whether the exit code was 0 or 1; anything else is an error.
+    /// Runs git and returns true for exit code 0, false for 1. Any other code is an error.
     pub fn succeeds(self) -> Result<bool, Error> {
         match self.run() {
             Ok(_) => Ok(true),
@@ -217,7 +217,7 @@ impl Git {
         }
     }
 
-    /// Runs it and hands on what it prints piece by piece.
+    /// Runs git and passes its output to `sink` in pieces.
     pub fn stream(mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Error> {
         if let Some(bytes) = self.largest_file {
             self.command = limited(&self.command, bytes);
@@ -245,7 +245,7 @@ impl Git {
         let mut stdout = child.stdout.take().expect("stdout is piped");
         let mut stderr = child.stderr.take().expect("stderr is piped");
         let (piped, said, status) = std::thread::scope(|scope| {
-            // Where no thread is to be had, the call ends as one that could not be started.
+            // If no thread can be started, the command fails as if git had not started.
             let thread = || std::thread::Builder::new();
             let threads = || {
                 if bounded {
@@ -267,11 +267,11 @@ impl Git {
                 room::pump(&mut stdout, sink)
             } else {
                 group.end();
-                // It may have ended by itself in this moment.
+                // It may just have ended by itself.
                 let _ = child.kill();
                 Ok(())
             };
-            // A sink that gave up must not leave git blocked on a full pipe.
+            // git must not block on a full pipe after the sink failed.
             drop(stdout);
             let said = said.map(|said| said.join().expect("reading stderr does not panic"));
             let status = child.wait();
@@ -299,7 +299,7 @@ impl Git {
     }
 }
 
-/// The processes that one call started; none known where the call is not bounded, and they are in our own group.
+/// The process group of a limited command, or `None` for one in our own group.
 #[derive(Clone, Copy, Default)]
 struct Group(#[cfg(unix)] Option<rustix::process::Pid>);
 
@@ -317,25 +317,25 @@ impl Group {
     fn end(self) {
         #[cfg(unix)]
         if let Some(group) = self.0 {
-            // It may have ended by itself in this moment.
+            // It may just have ended by itself.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// What can go wrong with a call of `git`.
+/// Why a `git` command failed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("the git program could not be run")]
+    #[error("cannot run git")]
     Spawn(#[source] io::Error),
-    #[error("the output of git could not be passed on")]
+    #[error("cannot process git's output")]
     Pipe(#[source] io::Error),
     #[error("git was not done after {0} seconds")]
     Late(u64),
     #[error("git needs more than {0} bytes of memory for it")]
     Memory(u64),
-    #[error("git was ended, because the program was told to end")]
+    #[error("git was cancelled")]
     Stopped,
     #[error("`{call}` failed{}: {said}", .code.map(|c| format!(" with exit code {c}")).unwrap_or_default())]
     Failed { call: String, code: Option<i32>, said: String },

@@ -1,4 +1,4 @@
-//! Moves and deletes refs of other repositories.
+//! Pushes and deletes refs of remotes.
 
 use super::outgoing::Outgoing;
 use super::porcelain::{self, Answer};
@@ -11,31 +11,33 @@ use crate::model::printable;
 /// The most refs in one call of `git push`.
 const MOST_PUSHED: usize = 10_000;
 
-/// The most of them that are to be moved away from something: each is named on the command line, and held against every ref.
+/// The most refs with an expected value in one call: each is named on the command line and compared
+/// with every ref.
 const MOST_LEASED: usize = 500;
 
-/// How git begins to say why it refused all refs of a push, where their number is not the reason: it would say the same again
-/// of one of them, and the refs that go first would speak of others that do not follow.
+/// git's reasons for refusing all refs of a push that do not depend on their number. Pushing refs
+/// one by one would fail alike.
 const OTHER_REASONS: [&str; 6] =
     ["unpack", "cannot lock ref", "failed to lock", "failed to update ref", "hidden ref", "shallow update not allowed"];
 
 /// One ref to be pushed.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// What the remote's ref is to point at.
+    /// The new value of the remote's ref.
     pub oid: Oid,
     /// The remote's ref.
     pub to: String,
-    /// What it may be moved away from although that is no ancestor; only for what is no chain.
+    /// The old value that it may replace although it is no ancestor. Only for refs that are not
+    /// chains.
     pub instead_of: Option<Oid>,
-    /// True for a ref that must be there before those that do not go first, where they cannot go together.
+    /// True for a ref that must be pushed before the others if they cannot be pushed atomically.
     pub goes_first: bool,
 }
 
-/// Moves refs of a remote, all or none of a batch where it can do that; returns what became of each.
+/// Pushes refs to a remote, atomically by batch if it can, and returns the result for each.
 ///
-/// A remote that refuses atomic pushes, or more than a ref a push, gets the refs that go first, and then the others. Nothing is
-/// ever forced that is a chain, nothing goes but what the specs name, and no hook of ours runs.
+/// If a remote refuses atomic pushes or several refs in one push, the refs that go first are pushed
+/// first. Never forces a chain, never pushes other refs, and runs no hooks.
 pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(Vec<Answer>, String), Error> {
     let mut done = Done::default();
     let leased = specs.iter().filter(|spec| spec.instead_of.is_some()).count();
@@ -44,7 +46,7 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
         let (mut first, others): (Vec<Spec>, Vec<Spec>) = specs.iter().cloned().partition(|spec| spec.goes_first);
         match call.push(specs, true)? {
             None => {
-                // Nothing is taken of the others unless all that goes first is there.
+                // The others are pushed only after all first refs arrived.
                 for part in [&first, &others].into_iter().filter(|part| !part.is_empty()) {
                     if done.answers.iter().all(|answer| answer.taken) {
                         let part_done = call.push(part, false)?.unwrap_or_default();
@@ -61,11 +63,11 @@ pub fn push(store: &Store, reach: &Reach, to: &str, specs: &[Spec]) -> Result<(V
     Ok((done.answers, done.said))
 }
 
-/// What became of some refs.
+/// The results for some refs.
 #[derive(Default)]
 struct Done {
     answers: Vec<Answer>,
-    /// What the remote said to a push of which it did not take everything.
+    /// The remote's messages about rejected refs.
     said: String,
 }
 
@@ -77,9 +79,9 @@ impl Done {
         }
     }
 
-    /// Returns true if the remote refused every ref of a push and did not tell one from another.
+    /// Returns true if the remote refused every ref for the same reason.
     ///
-    /// A host that takes one ref a push answers so.
+    /// Hosts that accept one ref per push answer like this.
     fn is_refused_as_a_whole(&self) -> bool {
         let Some(first) = self.answers.first() else { return false };
         let is_same = |answer: &Answer| !answer.taken && answer.summary == first.summary;
@@ -89,7 +91,7 @@ impl Done {
     }
 }
 
-/// A remote to be pushed to.
+/// A remote as the target of pushes.
 #[derive(Clone, Copy)]
 struct Call<'a> {
     store: &'a Store,
@@ -136,9 +138,9 @@ impl Call<'_> {
         Ok(Done { answers, said })
     }
 
-    /// Pushes each ref alone if the remote refused all of them together; returns what became of each by now.
+    /// Pushes each ref alone if the remote refused all together. Returns the results so far.
     ///
-    /// The refs that go first must be taken before any other goes.
+    /// Stops at the first rejected ref that must go first.
     fn one_by_one(self, specs: &[Spec], together: Done) -> Result<Done, Error> {
         if specs.len() < 2 || !together.is_refused_as_a_whole() {
             return Ok(together);
@@ -148,7 +150,7 @@ impl Call<'_> {
             let alone = self.push(std::slice::from_ref(spec), false)?.unwrap_or_default();
             let is_taken = alone.answers.iter().all(|answer| answer.taken);
             if !is_taken && (at == 0 || spec.goes_first) {
-                // The reason is another one than their number: the answer to all of them tells it of each.
+                // A reason that does not depend on the number of refs applies to each.
                 let left = specs[at..].iter().map(|spec| &spec.to).collect::<Vec<_>>();
                 done.answers.extend(together.answers.into_iter().filter(|answer| left.contains(&&answer.to)));
                 done.said = alone.said;
@@ -160,7 +162,7 @@ impl Call<'_> {
     }
 }
 
-/// Deletes refs of a remote, each only where it still points at what is said; returns what became of each.
+/// Deletes refs of a remote that still have the expected values, and returns the result for each.
 pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) -> Result<Vec<Answer>, Error> {
     let call = Call { store, reach, to };
     let mut answers = Vec::new();
@@ -182,7 +184,7 @@ pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) ->
     Ok(answers)
 }
 
-/// Nothing goes but what is named, and no hook of ours runs.
+/// Pushes only the named refs and runs no hooks.
 const PUSH: [&str; 6] =
     ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed"];
 

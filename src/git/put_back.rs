@@ -1,4 +1,4 @@
-//! Puts index and work tree back as they were before files were changed in them.
+//! Restores the index and work tree to a state recorded earlier.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use super::store::Store;
 use super::work_tree::paths;
 use crate::model::digest::Oid;
 
-/// What stood in the index, and in which of its files the person had changes.
+/// The recorded entries of the index, and the files that the user had changed.
 pub struct Before {
     store: Store,
     root: PathBuf,
@@ -19,7 +19,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Looks at the index, which holds all of a commit but for what the person has staged.
+    /// Records the index, which matches a commit except for staged changes.
     pub fn look(store: &Store, head: Oid) -> Result<Self, Error> {
         let root = store.work_dir().ok_or(Error::Bare)?;
         let index = store.git().work_tree(&root).arg("write-tree").line()?;
@@ -35,10 +35,11 @@ impl Before {
         Ok(paths(&listed).collect())
     }
 
-    /// Puts files back that were as they are in the index when they were changed; whatever was done to them since is lost.
+    /// Restores files that matched the index when they were changed. Later changes to them are
+    /// lost.
     ///
-    /// What the person had staged before in just the form that it would be given was not touched, and is not. The index goes first,
-    /// in one step: where that fails, nothing was put back ([`Error::Nothing`]).
+    /// Files that the user had already staged in the new form are left alone. The index is restored
+    /// first, in one step; if that fails, nothing has changed ([`Error::Nothing`]).
     pub fn put_back(&self, touched: &BTreeSet<PathBuf>) -> Result<(), Error> {
         let nothing = |error| if let Error::Git(inner) = error { Error::Nothing(inner) } else { error };
         let differing = self.differing(&self.index).map_err(nothing)?;
@@ -55,19 +56,19 @@ impl Before {
         Ok(())
     }
 
-    /// Puts the index back whatever was staged since, and leaves the files.
+    /// Restores the index, even if more was staged since, and leaves the files.
     pub fn unstage(&self) -> Result<(), Error> {
         self.reset_index(&self.differing(&self.index)?)?;
         self.git().args(["update-index", "--refresh"]).succeeds()?;
         Ok(())
     }
 
-    /// Makes the index say of some files what it said; returns those that it held.
+    /// Restores the index entries of some files and returns those that it contains.
     fn reset_index(&self, files: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, Error> {
         if files.is_empty() {
             return Ok(BTreeSet::new());
         }
-        // A file may stand where there is a folder now: what is not to be there goes first.
+        // A file may replace a folder of the index: remove entries first.
         let nothing = "0".repeat(self.index.len());
         let mut told = Vec::new();
         for file in files {
@@ -81,7 +82,7 @@ impl Before {
         Ok(held)
     }
 
-    /// Returns which of some files a tree holds, and what the index is told to hold them as well.
+    /// Returns which of some files a tree contains, and adds them to the index input.
     fn held(&self, tree: &str, files: &BTreeSet<PathBuf>) -> Result<(BTreeSet<PathBuf>, Vec<u8>), Error> {
         let (mut held, mut told) = (BTreeSet::new(), Vec::new());
         let all = self.git().args(["ls-tree", "-r", "-z", "--full-tree", tree]).run()?;
@@ -107,12 +108,12 @@ impl Before {
     }
 }
 
-/// Lists paths as git reads them.
+/// Joins paths with NUL, as git reads them.
 fn listed(files: &BTreeSet<PathBuf>) -> Vec<u8> {
     files.iter().flat_map(|file| [file.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect()
 }
 
-/// Adds a file of the work tree that is there, or all that lies in a folder in its place.
+/// Adds a file of the work tree if it exists, or all files of a folder in its place.
 pub(super) fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     match fs::symlink_metadata(root.join(path)) {
         Ok(meta) if meta.is_dir() => {
@@ -127,7 +128,8 @@ pub(super) fn there(root: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> 
     }
 }
 
-/// Removes a file of the work tree, and the folders that it leaves empty; what lies behind a link is no file of the work tree.
+/// Removes a file of the work tree and the folders that this leaves empty. Files behind a symbolic
+/// link are outside of the work tree.
 fn remove(root: &Path, path: &Path) -> io::Result<()> {
     let folders = || path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let is_folder = |path: &Path| fs::symlink_metadata(root.join(path)).is_ok_and(|meta| meta.is_dir());
@@ -138,18 +140,18 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // The first that is not empty ends it.
+    // Stops at the first folder that is not empty.
     folders().try_for_each(|folder| fs::remove_dir(root.join(folder))).unwrap_or_default();
     Ok(())
 }
 
-/// Why index and work tree are not as they were.
+/// Why the index or work tree was not restored.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("there is no work tree")]
     Bare,
-    #[error("{0:?} could not be removed")]
+    #[error("cannot remove {0:?}")]
     Remove(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Nothing(program::Error),

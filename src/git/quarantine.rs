@@ -1,7 +1,7 @@
-//! A place for objects that the repository does not have yet, and may never get.
+//! Holds objects outside the repository until they are accepted.
 //!
-//! It is a git directory of its own that borrows the repository's objects. What is put there does not exist for the repository
-//! until it is promoted: packed, checked like something that a host receives, and only then stored.
+//! A quarantine is a git directory that borrows the repository's objects. Its own objects become
+//! visible to the repository only when promoted: packed, checked like received objects, and stored.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use super::store::{self, Kept, Store};
 use super::temporary::Temporary;
 use crate::model::digest::Oid;
 
-/// Objects outside the repository, gone when it is dropped.
+/// Objects outside the repository. Deleted when dropped.
 pub struct Quarantine {
     repository: Store,
     store: Store,
@@ -22,26 +22,26 @@ pub struct Quarantine {
 }
 
 impl Quarantine {
-    /// Makes an empty one.
+    /// Creates an empty quarantine.
     pub fn new(repository: &Store) -> Result<Self, Error> {
         let folder = Temporary::new().map_err(Error::Folder)?;
         lay_out(repository, folder.path()).map_err(Error::Folder)?;
         Ok(Self { repository: repository.clone(), store: Store::open(folder.path())?, folder })
     }
 
-    /// Returns the objects here and those of the repository.
+    /// Returns a store with the objects here and in the repository.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Returns its git directory, for an index and settings.
+    /// Returns its git directory, for an index and for settings.
     pub fn dir(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Fetches what one ref of another repository reaches, with every object checked; returns what the ref points at.
+    /// Fetches and checks the objects of one ref of another repository and returns its value.
     ///
-    /// `from` is a remote of the repository, a URL, a path or a bundle. No ref is written, here or there.
+    /// `from` is a remote of the repository, a URL, a path or a bundle. Writes no refs.
     pub fn fetch(&self, reach: &Reach, from: &str, reference: &str) -> Result<Oid, Error> {
         check_place(from)?;
         let is_remote = self.repository.local().remote_names().iter().any(|name| **name == *from.as_bytes());
@@ -56,9 +56,10 @@ impl Quarantine {
         Ok(tip)
     }
 
-    /// Takes what `tip` reaches into the repository, as far as `known` does not, kept until a ref reaches it.
+    /// Stores the objects that `tip` reaches and `known` does not in the repository, and keeps them
+    /// until a ref reaches them.
     ///
-    /// Everything is checked as a host checks what is pushed to it; [`Error::Refused`] says what it would not take.
+    /// Checks all objects as a host checks a push. [`Error::Refused`] names the fault.
     pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<Kept, Error> {
         incoming::take_in(&self.repository, self.store.git(), tip, known, true).map_err(|error| match error {
             incoming::Error::Refused(said) => Error::Refused(said),
@@ -68,7 +69,7 @@ impl Quarantine {
     }
 }
 
-/// Refuses what git would take for an option or for a command to run.
+/// Refuses values that git would read as an option or a command.
 fn check_place(from: &str) -> Result<(), Error> {
     let helper = from.split_once("::").is_some_and(|(name, _)| {
         name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.' | b'_'))
@@ -90,7 +91,8 @@ fn lay_out(repository: &Store, dir: &Path) -> io::Result<()> {
     };
     fs::write(dir.join("config"), config)?;
     let mut alternates = File::create(dir.join("objects/info/alternates"))?;
-    // The repository's own alternates too: git takes relative ones only in the repository that names them.
+    // Lists the repository's alternates explicitly: git follows relative ones only in the
+    // repository itself.
     for objects in repository.object_dirs().map_err(io::Error::other)? {
         let path = objects.as_os_str().as_encoded_bytes();
         if path.contains(&b'\n') || path.starts_with(b"\"") || path.starts_with(b"#") {
@@ -102,19 +104,19 @@ fn lay_out(repository: &Store, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Why objects did not come, or did not get in.
+/// Why objects were not fetched or not promoted.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0:?} is not a remote, a URL, a path or a bundle that may be fetched from")]
     Place(String),
-    #[error("nothing could be fetched from {0:?}")]
+    #[error("cannot fetch from {0:?}")]
     Unreachable(String, #[source] Box<remote::Error>),
     #[error("{from:?} has no {reference}")]
     NoRef { from: String, reference: String },
     #[error("git refuses the objects: {0}")]
     Refused(String),
-    #[error("a temporary folder could not be used")]
+    #[error("cannot use a temporary folder")]
     Folder(#[source] io::Error),
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -1,8 +1,8 @@
-//! Paths as git writes them for programs: in quotes, with escapes, where a byte of them is not plain. Pure.
+//! Parses paths as git quotes them, with escapes for special bytes. Pure.
 
 use gix::bstr::BString;
 
-/// Returns the path that git wrote.
+/// Returns the unquoted path.
 pub fn unquoted(text: &[u8]) -> BString {
     match read(text) {
         Some((path, [])) => path,
@@ -10,7 +10,7 @@ pub fn unquoted(text: &[u8]) -> BString {
     }
 }
 
-/// Reads a path in quotes at the beginning of a text; returns it and what follows.
+/// Parses a quoted path at the start of a text. Returns it and the rest.
 pub fn read(text: &[u8]) -> Option<(BString, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut path = BString::default();

@@ -1,11 +1,11 @@
-//! The lock file of one loose ref, as git has it, and the ref's new value through it.
+//! Locks a loose ref with git's lock file and writes its new value.
 //!
-//! Such a file says nothing of whether whoever made it is alive, and a process that is slow is soon taken for dead: a disk that is busy
-//! takes seconds for what an idle one does in a millisecond. So ours hold a lock of the operating system too, which ends with the
-//! process, and begin with a mark. Of git's own there is only the age to go by.
+//! The file alone does not show whether its owner is alive, and a slow process is easily taken for
+//! dead. So ours also hold an operating system lock, which ends with the process, and start with a
+//! mark. For git's own there is only the age.
 //!
-//! gix locks `packed-refs` as well for every change of a ref, where there is such a file: a process that is killed then would
-//! lock the repository for everybody. git does that only to take a ref out of that file, and so do we.
+//! gix also locks `packed-refs` for every change if that file exists; a process killed then would
+//! block the repository. git does so only to remove a ref from that file, and so do we.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,32 +14,32 @@ use std::time::{Duration, Instant};
 
 use crate::model::digest::Oid;
 
-/// How long a lock that somebody else has is waited for; git's own `core.filesRefLockTimeout`, by default.
+/// How long to wait for another process's lock: git's default of `core.filesRefLockTimeout`.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a lock file of ours holds until it gets the ref's new value.
+/// The content of our lock file before the new value.
 const MARK: &[u8] = b"git-handoff\n";
 
-/// How old a lock file of ours is that was left: longer than it takes to lock what was just made.
+/// The age at which our lock file is stale: longer than it takes to lock a new file.
 const OURS: Duration = Duration::from_secs(1);
 
-/// How old a lock file of anybody's is that was left.
+/// The age at which any other lock file is stale.
 const ANYBODYS: Duration = Duration::from_secs(10);
 
-/// How long to wait in between.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The lock on a ref; let go, with nothing changed, when it is dropped.
+/// The lock on a ref. Dropping it releases the lock and changes nothing.
 pub(super) struct RefLock {
     lock: PathBuf,
     path: PathBuf,
     file: File,
-    /// Whether the lock file is still ours to remove.
+    /// True while the lock file is ours to remove.
     held: bool,
 }
 
 impl RefLock {
-    /// Takes the lock of the ref whose file is `path`; none where somebody else has it.
+    /// Locks the ref with the file `path`, or returns `None` if another process holds the lock.
     pub(super) fn take(path: &Path) -> io::Result<Option<Self>> {
         let lock = lock_of(path);
         let begun = Instant::now();
@@ -48,7 +48,7 @@ impl RefLock {
                 Ok(file) => {
                     let mut own = Self { lock: lock.clone(), path: path.to_owned(), file, held: true };
                     own.file.write_all(MARK)?;
-                    // Whoever thinks that it was left looks at it now, or has just removed it.
+                    // Another process may be checking whether it is stale, or just removed it.
                     if own.file.try_lock().is_ok() && is_at(&own.file, &lock) {
                         return Ok(Some(own));
                     }
@@ -60,7 +60,7 @@ impl RefLock {
                     }
                     std::thread::sleep(PAUSE);
                 }
-                // Packing refs removes folders that got empty, and may do so right after we made one.
+                // `git pack-refs` removes empty folders, perhaps one that we just made.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && begun.elapsed() < PATIENCE => {
                     fs::create_dir_all(path.parent().unwrap_or(path))?;
                 }
@@ -69,7 +69,7 @@ impl RefLock {
         }
     }
 
-    /// Gives the ref its new value, forced to disk before it can be seen if that is asked for.
+    /// Sets the ref's new value, synced to disk first if `force` is true.
     pub(super) fn set(mut self, new: Oid, force: bool) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.rewind()?;
@@ -86,13 +86,14 @@ impl RefLock {
 impl Drop for RefLock {
     fn drop(&mut self) {
         if self.held {
-            // One that cannot be removed is found by `doctor`.
+            // `doctor` finds one that cannot be removed.
             let _ = fs::remove_file(&self.lock);
         }
     }
 }
 
-/// Removes a lock file that was left; waits, if need be, until that can be told. One whose process is alive stays, and is an error.
+/// Removes a stale lock file, waiting if necessary until that is certain. The file of a live
+/// process stays and is an error.
 pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
     loop {
         let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
@@ -103,19 +104,19 @@ pub(super) fn clear_left(lock: &Path) -> io::Result<()> {
         let mut begins = Vec::new();
         (&mut file).take(MARK.len() as u64).read_to_end(&mut begins)?;
         let left = if begins == MARK { OURS } else { ANYBODYS };
-        // A lock file from the future is not one that is being written now.
+        // A file dated in the future is not being written now.
         let age = made.elapsed().unwrap_or(left);
         if age < left {
             std::thread::sleep(left.saturating_sub(age).min(Duration::from_millis(20)));
             continue;
         }
         file.try_lock().map_err(io::Error::from)?;
-        // As long as this is locked, nobody else takes it for left; whoever made it is gone.
+        // While we hold this lock, no other process removes the file. Its owner is dead.
         return if is_at(&file, lock) { fs::remove_file(lock) } else { Ok(()) };
     }
 }
 
-/// Whether a file is the one at a path.
+/// Returns true if the open file is the one at `path`.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -124,13 +125,13 @@ fn is_at(file: &File, path: &Path) -> bool {
     own.is_ok_and(|own| there.is_ok_and(|there| id(&own) == id(&there)))
 }
 
-/// Where files have no numbers, one that is locked cannot be removed.
+/// On systems without inode numbers, a locked file cannot be removed.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Returns the lock file of a file.
+/// Returns the path of a file's lock file.
 pub(super) fn lock_of(path: &Path) -> PathBuf {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
@@ -159,7 +160,7 @@ mod tests {
         let new: Oid = "0123456789012345678901234567890123456789".parse().unwrap();
         held.set(new, false).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{new}\n"));
-        // Ours is told at once, anybody else's by its age.
+        // Ours is recognised at once, another's by its age.
         for (text, by) in [(MARK, OURS), (b"", ANYBODYS)] {
             fs::write(&lock, text).unwrap();
             age(&lock, by);

@@ -1,6 +1,6 @@
-//! The only writer of refs. Every change is a compare-and-swap of one ref.
+//! Reads and writes refs. The only writer: every change is a compare-and-swap of one ref.
 //!
-//! What an archive holds counts as the value of the ref that it took the place of, here as for everybody who reads.
+//! A run in an archive counts as the value of the ref that it replaced.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::model::digest::Oid;
 use crate::model::format::{FETCHED_REFS, REFS};
 use crate::model::place::Place;
 
-/// How often a swap is tried again that lost its folder to a concurrent `git pack-refs`.
+/// How often to retry a swap whose folder a concurrent `git pack-refs` removed.
 const GC_RETRIES: usize = 8;
 
-/// Returns what the ref of exactly this full name stands for: what it points at, and, where it does not exist, what an archive holds in
-/// its place; none where there is neither.
+/// Returns the value of the ref with this full name, or of its archived run, or `None` if neither
+/// exists.
 pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     match read_stored(store, name)? {
         Some(found) => Ok(Some(found)),
@@ -30,38 +30,38 @@ pub fn read(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     }
 }
 
-/// Returns whether there is a ref of exactly this full name, whatever archives hold.
+/// Returns true if a ref with this full name exists, without archives.
 pub fn is_stored(store: &Store, name: &str) -> Result<bool, Error> {
     Ok(read_stored(store, name)?.is_some())
 }
 
-/// Returns what the ref of exactly this full name points at, whatever archives hold; none where there is none.
+/// Returns the value of the ref with this full name, without archives, or `None`.
 pub fn read_stored(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     Ok(stored::find(store, name)?)
 }
 
-/// Returns all refs that there are below a prefix that ends with a slash, with what they point at, in order of name.
+/// Returns all refs below a prefix that ends with a slash, with their values, sorted by name.
 pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     Ok(stored::list(store, prefix)?)
 }
 
-/// Returns what [`list`] does, and what archives hold in the places of refs that there are not.
+/// Like [`list`], with the runs of archives as well.
 pub fn list_with_archived(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     let mut refs: BTreeMap<String, Oid> = archives::below(store, prefix)?;
     refs.extend(stored::list(store, prefix)?);
     Ok(refs.into_iter().collect())
 }
 
-/// Returns the refs at which copies of what lies in a place were fetched, with what they point at, in order of name.
+/// Returns the remote-tracking refs for a place, with their values, sorted by name.
 pub fn fetched_at(store: &Store, place: &Place) -> Result<Vec<(String, Oid)>, Error> {
     let mut copies = list_with_archived(store, FETCHED_REFS)?;
     copies.retain(|(name, _)| place.is_fetched_at(name));
     Ok(copies)
 }
 
-/// Returns the names of the files below a prefix that are refs nobody can read: symbolic, or filled with something else.
+/// Returns the files below a prefix that are unreadable as refs: symbolic refs or other content.
 ///
-/// `listed` is what [`list`] returns for the prefix; a file that another process is just writing is none.
+/// `listed` is the result of [`list`] for the prefix. Skips a file that another process is writing.
 pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Result<Vec<String>, Error> {
     let top = store.common_dir();
     let failed = |error: std::io::Error| Error::Other(prefix.to_owned(), Box::new(error));
@@ -85,30 +85,30 @@ pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Resu
             }
         }
     }
-    // One that was made, or taken away, since they were listed is no ref that cannot be read.
+    // Skip files that were created or removed since the listing.
     names.retain(|name| top.join(name).symlink_metadata().is_ok() && !matches!(stored::find(store, name), Ok(Some(_))));
     names.sort();
     Ok(names)
 }
 
-/// Creates a ref that must not exist.
+/// Creates a ref.
 ///
-/// Creating it with the value it already has succeeds as well, so success does not prove who created it.
+/// Succeeds if the ref already has this value, so success does not prove who created it.
 pub fn create(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
     swap(store, name, new, Expected::Nothing)
 }
 
-/// Creates a ref that must not exist, not even with this value: success proves who created it.
+/// Creates a ref and fails if it exists, even with this value: success proves who created it.
 pub fn begin(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
-    swap(store, name, new, Expected::Nobody)
+    swap(store, name, new, Expected::Absent)
 }
 
-/// Moves a ref from `old` to `new`; fails with [`Error::LostRace`] if it is anywhere else.
+/// Moves a ref from `old` to `new`, or fails with [`Error::LostRace`] if it has another value.
 pub fn advance(store: &Store, name: &str, old: Oid, new: Oid) -> Result<(), Error> {
     swap(store, name, new, Expected::This(old))
 }
 
-/// Sets a ref that nobody's safety depends on, such as one that keeps objects from being pruned.
+/// Sets a ref that needs no compare-and-swap, such as one that only protects objects from pruning.
 pub fn set(store: &Store, name: &str, new: Oid) -> Result<(), Error> {
     swap(store, name, new, Expected::Anything)
 }
@@ -118,14 +118,14 @@ pub fn delete(store: &Store, name: &str, old: Oid) -> Result<(), Error> {
     unlocked(store, name, || delete_once(store, &[(name.to_owned(), old)]))
 }
 
-/// Deletes refs, each if it is still where it is said to be; all of them or none.
+/// Deletes all refs if each has its expected value, otherwise none.
 ///
-/// The file of packed refs is written once for all of them.
+/// Writes the file of packed refs once for all.
 pub fn delete_all(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     if refs.is_empty() {
         return Ok(());
     }
-    // What a process left that died here is its lock, on some of them.
+    // A process that died here may have left locks on some of them.
     refs.iter().for_each(|(name, _)| drop(clear_stale_lock(store, name)));
     delete_once(store, refs)
 }
@@ -151,7 +151,7 @@ fn delete_once(store: &Store, refs: &[(String, Oid)]) -> Result<(), Error> {
     result.map(drop).map_err(|error| Error::deleting(store, first, error))
 }
 
-/// Moves a branch of the user's from `old`, or from not being there, to `new`, with its reflog, as git itself does it.
+/// Moves a branch from `old`, or from not existing, to `new` with a reflog, as git does.
 pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &str) -> Result<(), Error> {
     let expected = old.map_or_else(|| "0".repeat(new.to_string().len()), |old| old.to_string());
     let call = store.git().args(["update-ref", "--create-reflog", "-m", why, name, &new.to_string(), &expected]);
@@ -162,16 +162,16 @@ pub fn move_branch(store: &Store, name: &str, old: Option<Oid>, new: Oid, why: &
     }
 }
 
-/// Fails where a branch that is not there could not be made; makes nothing.
+/// Fails if a new branch of this name could not be created. Changes nothing.
 pub fn may_make_branch(store: &Store, name: &str, at: Oid) -> Result<(), Error> {
     let told = format!("start\ncreate {name} {at}\nprepare\nabort\n");
     let call = store.git().args(["update-ref", "--stdin"]).input(told);
     call.run().map(drop).map_err(|error| Error::Other(name.to_owned(), Box::new(error)))
 }
 
-/// Removes the lock file that a killed process left on a ref.
+/// Removes a ref's lock file left by a killed process.
 ///
-/// Only for refs below `refs/handoff/`, which nobody but us writes, and git when it packs refs.
+/// Only for refs below `refs/handoff/`, which only this program writes, and git when it packs refs.
 pub fn clear_stale_lock(store: &Store, name: &str) -> Result<(), std::io::Error> {
     ref_lock::clear_left(&lock_of(&path_of(store, name)))
 }
@@ -180,16 +180,16 @@ fn path_of(store: &Store, name: &str) -> PathBuf {
     store.common_dir().join(name)
 }
 
-/// What a ref must be before it is moved.
+/// The required value of a ref before a change.
 #[derive(Clone, Copy)]
 enum Expected {
-    /// Whatever it is.
+    /// Any value.
     Anything,
-    /// Not there, or there already with the new value.
+    /// Absent, or already the new value.
     Nothing,
-    /// Not there.
-    Nobody,
-    /// Here.
+    /// Absent.
+    Absent,
+    /// Exactly this value.
     This(Oid),
 }
 
@@ -203,29 +203,29 @@ fn swap(store: &Store, name: &str, new: Oid, expected: Expected) -> Result<(), E
         let lock = lock.ok_or_else(|| Error::Locked { name: name.to_owned(), lock: lock_of(&path) })?;
         let is = match expected {
             Expected::Anything => None,
-            // Nobody can change it now.
-            Expected::Nothing | Expected::Nobody | Expected::This(_) => read(store, name)?,
+            // The lock prevents changes now.
+            Expected::Nothing | Expected::Absent | Expected::This(_) => read(store, name)?,
         };
         match (expected, is) {
-            // What an archive holds comes to be a ref again.
+            // An archived run becomes a ref again.
             (Expected::Nothing, Some(is)) if is == new && !is_stored(store, name)? => {
                 lock.set(new, store.durability() == Durability::Strict).map_err(other)
             }
             (Expected::Nothing, Some(is)) if is == new => Ok(()),
-            (Expected::Anything, _) | (Expected::Nothing | Expected::Nobody, None) => {
+            (Expected::Anything, _) | (Expected::Nothing | Expected::Absent, None) => {
                 lock.set(new, store.durability() == Durability::Strict).map_err(other)
             }
             (Expected::This(old), Some(is)) if is == old => {
                 lock.set(new, store.durability() == Durability::Strict).map_err(other)
             }
-            (Expected::Nothing | Expected::Nobody | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
+            (Expected::Nothing | Expected::Absent | Expected::This(_), _) => Err(Error::LostRace(name.to_owned())),
         }
     })
 }
 
-/// Tries what a lock stands in the way of again, if that lock turns out to be a dead process's.
+/// Retries after removing a lock of a dead process.
 ///
-/// A process that was killed between taking the lock and the swap leaves its lock file, whatever ref it was about.
+/// A process killed between locking and swapping leaves its lock file.
 fn unlocked(store: &Store, name: &str, attempt: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
     match attempt() {
         Err(Error::Locked { lock, .. })
@@ -239,8 +239,8 @@ fn unlocked(store: &Store, name: &str, attempt: impl Fn() -> Result<(), Error>) 
     }
 }
 
-/// Returns whether a ref could not be locked because its folder went away: packing refs removes empty ones, and may do so
-/// between our making the folder and our making the lock file.
+/// Returns true if locking failed because the folder disappeared: `git pack-refs` may remove an
+/// empty folder before our lock file is in it.
 fn lost_its_folder(error: &gix::Error) -> bool {
     error.iter_errors().any(|error| {
         let io = error.downcast_ref::<std::io::Error>();
@@ -254,7 +254,7 @@ fn lost_its_folder(error: &gix::Error) -> bool {
 pub enum Error {
     #[error("{0:?} is not the name of a ref")]
     Name(String),
-    #[error("{0} was moved by someone else in the meantime")]
+    #[error("{0} was moved by another process meanwhile")]
     LostRace(String),
     #[error("{name} is locked: {} exists", lock.display())]
     Locked { name: String, lock: PathBuf },
@@ -299,7 +299,7 @@ impl Lost for Error {
 }
 
 impl Error {
-    /// Returns what kept a ref from being deleted; only for that is `packed-refs` locked.
+    /// Returns the error of a deletion; only deletions lock `packed-refs`.
     fn deleting(store: &Store, name: &str, error: gix::Error) -> Self {
         if error.is_conflict() {
             return Self::LostRace(name.to_owned());

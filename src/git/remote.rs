@@ -1,8 +1,8 @@
-//! Other repositories: which there are, what they hold, how objects travel. The only caller of `git ls-remote` and `fetch`, and, with
-//! `pushing`, of `push`.
+//! Lists remotes, their refs, and fetches from them. The only caller of `git ls-remote` and
+//! `fetch`, and, with `pushing`, of `push`.
 //!
-//! Whatever the user configured for a remote counts, as it does for `git fetch` and `git push`; what a remote sends does not
-//! decide anything: objects are asked for by id, and no ref of ours is moved here.
+//! The user's settings for a remote apply, as in `git fetch` and `git push`. A remote's data
+//! decides nothing: objects are requested by id, and no local ref moves here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,44 +24,44 @@ use crate::model::printable;
 
 pub use super::pushing::{Spec, delete, push};
 
-/// The transports that are used; none of them runs a command that a URL names.
+/// The permitted transports. None runs a command from a URL.
 pub const PROTOCOLS: [&str; 5] = ["file", "git", "http", "https", "ssh"];
 
-/// A remote that shows more bytes of refs than this is not listened to.
+/// The most bytes of a remote's list of refs.
 const MOST_LISTED: usize = 64 << 20;
 
-/// Why what git has no room for is not taken.
-const TOO_MUCH: &str = "it holds objects that take more memory to put together than there is for them";
+/// The reason for refusing a fetch that ran out of memory.
+const TOO_MUCH: &str = "its objects need more memory than permitted";
 
 /// How remotes may be reached.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// The transports, as `GIT_ALLOW_PROTOCOL` lists them.
     pub protocols: String,
-    /// Whether somebody is there to be asked for a password.
+    /// True if a user can be asked for a password.
     pub prompt: bool,
-    /// The most bytes that one fetch may bring.
+    /// The most bytes of one fetch.
     pub largest: u64,
-    /// How long one call of git may take; as long as it likes where there is none.
+    /// The time limit for one call of git, or `None`.
     pub within: Option<Duration>,
-    /// When one is ended although it has time left; never where there is none.
+    /// Cancels a call before its time limit.
     pub unless: Option<Stop>,
-    /// The settings that alone count about how others are reached; where there are none, the repository's configuration.
+    /// Isolated settings for reaching remotes, or `None` for the repository's configuration.
     pub apart: Option<Arc<Apart>>,
 }
 
 /// One remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// What git is given: the name of a configured remote, a URL, or an absolute path.
+    /// The argument for git: the name of a configured remote, a URL, or an absolute path.
     pub given: String,
-    /// What its refs are kept under below `refs/handoff/remotes/`.
+    /// The folder of its refs below `refs/handoff/remotes/`.
     pub name: String,
-    /// Whether `given` is the name of a configured remote.
+    /// True if `given` is the name of a configured remote.
     pub configured: bool,
 }
 
-/// What is configured about remotes.
+/// The configured remotes.
 #[derive(Debug, Default)]
 pub struct Remotes {
     settings: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ impl Remotes {
         Self::read_by(store, &|| store.git())
     }
 
-    /// Reads what these settings say of remotes, and nothing else.
+    /// Reads only the remotes in these isolated settings.
     pub fn read_apart(store: &Store, apart: &Apart) -> Result<Self, Error> {
         Self::read_by(store, &|| apart.git(store))
     }
@@ -110,7 +110,7 @@ impl Remotes {
         names
     }
 
-    /// Returns the remote that git would take without being told one: the branch's, else the only one, else `origin`.
+    /// Returns the remote that git uses by default: the branch's, the only one, or `origin`.
     pub fn default(&self, push: bool) -> String {
         let set = |key: &str| self.settings.get(key).cloned();
         let of_branch = |what: &str| set(&format!("branch.{}.{what}", self.branch.as_deref()?));
@@ -122,7 +122,7 @@ impl Remotes {
         push_only().or_else(|| of_branch("remote")).or_else(only).unwrap_or_else(|| "origin".into())
     }
 
-    /// Returns the remote that somebody means by a word: a configured one, a URL, or the path of a repository.
+    /// Returns the remote for a word: a configured name, a URL, or the path of a repository.
     pub fn find(&self, word: &str) -> Result<Remote, Error> {
         if self.names().contains(&word) {
             return Ok(Remote { given: word.to_owned(), name: word.to_owned(), configured: true });
@@ -139,7 +139,7 @@ impl Remotes {
     }
 }
 
-/// Returns the absolute path that a word is, if something is there: git runs elsewhere than where the word was given.
+/// Returns the absolute path of a word if that exists: git runs in another directory.
 pub(super) fn absolute(word: &str) -> Option<String> {
     let path = Path::new(word).canonicalize().ok()?;
     (!word.starts_with('-') && !word.contains("://")).then(|| path.to_string_lossy().into_owned())
@@ -150,12 +150,12 @@ fn looks_like_url(word: &str) -> bool {
     !word.starts_with('-') && !word.chars().any(char::is_control) && (word.contains("://") || scp())
 }
 
-/// Returns the refs of a remote that a pattern names, and what they point at.
+/// Returns the refs of a remote that match a pattern, with their values.
 pub fn list(store: &Store, reach: &Reach, from: &str, pattern: &str) -> Result<Vec<(Oid, String)>, Error> {
     list_any(store, reach, from, &[pattern])
 }
 
-/// Returns the refs of a remote that any of some patterns names, and what they point at.
+/// Returns the refs of a remote that match any pattern, with their values.
 pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> Result<Vec<(Oid, String)>, Error> {
     let failed = |error| Error::of(from, error, reach);
     let mut out = Vec::new();
@@ -174,7 +174,7 @@ pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> 
     Ok(refs)
 }
 
-/// Returns where a push to a remote goes, if that is somewhere else than where a fetch comes from.
+/// Returns the push URL of a remote, which may differ from its fetch URL.
 pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
@@ -184,8 +184,7 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     Ok(if fetches.is_ok_and(|fetches| fetches == pushes) { remote.given.clone() } else { pushes })
 }
 
-/// Returns where a push to a remote goes by these settings, without the name that the configuration may come to give to another
-/// place.
+/// Returns the push URL of a remote by these isolated settings.
 pub fn push_destination(store: &Store, apart: &Apart, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
@@ -195,29 +194,32 @@ pub fn push_destination(store: &Store, apart: &Apart, remote: &Remote) -> Result
     Ok(path.map_or(url, |path| path.to_string_lossy().into_owned()))
 }
 
-/// How much of what hangs on the wanted objects is brought.
+/// The objects to fetch in addition to the wanted ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// All that is not here yet; in a partial clone, what its filter lets through.
+    /// Everything missing here; in a partial clone, everything that its filter permits.
     History,
-    /// These objects and nothing else.
+    /// Only the wanted objects.
     Only,
-    /// All commits and trees, even those that seem to be here: for a clone whose filter keeps trees back.
+    /// All commits and trees, even those that seem to be present: for a clone whose filter omits
+    /// trees.
     Trees,
 }
 
-/// Brings objects by id, checked by git as they come in, all of them or none, and kept until a ref reaches them. No ref moves.
+/// Fetches objects by id, checked by git, all or none, and keeps them until a ref reaches them.
+/// Moves no ref.
 pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<Kept, Error> {
     let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
     let mut call = quarantine.around(receiving(store, reach));
     if depth == Depth::Only {
-        // What is here must not be named to the other side, or it would leave out what hangs on it.
+        // Objects here must not be offered to the remote, or it would omit those that they reach.
         call = call.config("fetch.negotiationAlgorithm=noop");
     }
     let mut lines = String::new();
     wanted.iter().for_each(|oid| writeln!(lines, "{oid}").expect("writing to a string does not fail"));
     if depth == Depth::Trees {
-        // On the command line, a filter would be recorded for the remote; so would be that it is one of a partial clone.
+        // A filter on the command line would be recorded for the remote and make this a partial
+        // clone.
         call = call.config(format!("remote.{from}.partialCloneFilter=blob:none"));
     }
     let refetch = if depth == Depth::Trees { ["--refetch"].as_slice() } else { &[] };
@@ -226,7 +228,8 @@ pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: De
     quarantine.release().map_err(Error::Quarantine)
 }
 
-/// Brings what one ref reaches, whole, into an object directory of its own; checked and bounded like [`fetch`]. No ref moves.
+/// Fetches all objects of one ref into a separate object directory, checked and limited like
+/// [`fetch`]. Moves no ref.
 pub(super) fn fetch_apart(
     store: &Store,
     reach: &Reach,
@@ -239,7 +242,7 @@ pub(super) fn fetch_apart(
     call.run().map(drop).map_err(|error| Error::of(from, error, reach))
 }
 
-/// Nothing is moved, written or started but for the objects.
+/// Options that prevent every effect except new objects.
 const FETCH: [&str; 8] = [
     "--quiet",
     "--no-tags",
@@ -251,18 +254,18 @@ const FETCH: [&str; 8] = [
     "--no-show-forced-updates",
 ];
 
-/// Returns a call that takes objects in: every one is checked, and all of them together are bounded.
+/// Returns a git command that checks every received object and limits their total size.
 fn receiving(store: &Store, reach: &Reach) -> Git {
     transport(store, reach)
         .frugal()
         .largest_file(reach.largest)
         .config("transfer.fsckObjects=true")
         .config("fetch.fsckObjects=true")
-        // One pack for all, so that the limit is on the whole of it.
+        // One pack for all objects, so that the limit applies to the total.
         .config("fetch.unpackLimit=1")
 }
 
-/// Where relative URLs in the configuration are relative to.
+/// The directory to which relative URLs in the configuration refer.
 fn root(store: &Store) -> PathBuf {
     store.work_dir().unwrap_or_else(|| store.common_dir())
 }
@@ -279,27 +282,27 @@ pub(super) fn transport(store: &Store, reach: &Reach) -> Git {
         .env("GIT_TERMINAL_PROMPT", if reach.prompt { "1" } else { "0" })
 }
 
-/// Why a remote could not be dealt with.
+/// Why a remote could not be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("{0:?} is neither a remote of this repository nor a URL nor the path of a repository")]
     Unknown(String),
-    #[error("what {0} sends is more than {1} bytes")]
+    #[error("{0} sends more than {1} bytes")]
     TooLarge(String, u64),
-    #[error("what {0} sends is unsound: {1}")]
+    #[error("{0} sends invalid objects: {1}")]
     Unsound(String, String),
-    #[error("{0} does not answer as a git repository does, but with {1}")]
+    #[error("{0} does not answer like a git repository, but with {1}")]
     NotGit(String, String),
     #[error("{0} could not be read or written")]
     Failed(String, #[source] program::Error),
-    #[error("{0} forbids what was to be pushed (HTTP 403)")]
+    #[error("{0} forbids the push (HTTP 403)")]
     Forbidden(String, #[source] program::Error),
-    #[error("what came in could not be put into the object database")]
+    #[error("cannot store the fetched objects")]
     Quarantine(#[source] io::Error),
-    #[error("what is to be pushed could not be put together")]
+    #[error("cannot prepare the refs to push")]
     Outgoing(#[source] io::Error),
-    #[error("the remotes could not be read")]
+    #[error("cannot read the remotes")]
     Git(#[from] program::Error),
 }
 
@@ -312,7 +315,7 @@ impl Error {
             }
             error if error.wants_memory() => Self::Unsound(remote, TOO_MUCH.into()),
             program::Error::Failed { call, code, said } => {
-                // The rest of the call may be thousands of refs.
+                // The rest of the command line may be thousands of refs.
                 let call = call.split(' ').take(2).collect::<Vec<_>>().join(" ");
                 let said = printable::lines(&said);
                 if porcelain::is_unsound(&said) {
@@ -325,7 +328,7 @@ impl Error {
         }
     }
 
-    /// As [`Error::of`], of a push, which may be forbidden where reading is not.
+    /// Like [`Error::of`], for a push, which may be forbidden where reading is allowed.
     pub(super) fn of_push(remote: &str, error: program::Error, reach: &Reach) -> Self {
         match Self::of(remote, error, reach) {
             Self::Failed(remote, why) if porcelain::http_status(&why.to_string()) == Some(403) => {
@@ -336,7 +339,7 @@ impl Error {
     }
 }
 
-/// Returns a URL as it may be shown.
+/// Returns a URL without its password.
 pub fn without_password(url: &str) -> String {
     let shown = || {
         let (scheme, rest) = url.split_once("://")?;

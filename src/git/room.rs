@@ -1,24 +1,25 @@
-//! How much memory git may take, where what it reads comes from others.
+//! Limits git's memory when it reads other people's objects.
 //!
-//! git holds objects that are stored as differences, and those that they differ from, whole. Nothing in its configuration bounds
-//! that, but a variable of the environment does.
+//! git holds a delta and its base in memory. Only an environment variable, not the configuration,
+//! limits that.
 
 use std::io::{self, Read};
 
 use super::program::{Error, Git};
 
-/// The largest file that git makes a difference from unless it is told otherwise, and that a call within bounds puts together.
+/// git's default for the largest deltified file, and the largest that a limited command
+/// reconstructs.
 const MOST_HELD: u64 = 512 << 20;
 
-/// Larger files than this stream through a call within bounds, unless they are stored as differences.
+/// A limited command streams larger files than this, unless they are deltas.
 const STREAMED: u64 = 4 << 20;
 
-/// What git says on standard error is kept to so many bytes at its beginning, and as many at its end.
+/// The bytes kept from the start, and from the end, of git's standard error.
 const MOST_SAID: usize = 256 << 10;
 
 impl Git {
-    /// Bounds what git holds in memory at once, whatever a pack says: large files stream through, and what is stored as
-    /// differences is put together only where no step of it is larger than `MOST_HELD`, on one thread.
+    /// Limits git's memory for any pack: large files are streamed, and deltas are reconstructed on
+    /// one thread and only if no step exceeds `MOST_HELD`.
     #[must_use]
     pub fn frugal(self) -> Self {
         self.env("GIT_ALLOC_LIMIT", (MOST_HELD + (1 << 20)).to_string())
@@ -29,16 +30,16 @@ impl Git {
 }
 
 impl Error {
-    /// Returns whether it ended for want of memory, or because it would have taken more than it was allowed.
+    /// Returns true if git ended because memory ran out or its limit was reached.
     pub fn wants_memory(&self) -> bool {
         const WORDS: [&str; 4] = ["over limit", "out of memory", "Out of memory", "Cannot allocate memory"];
-        // What a remote says through git begins otherwise.
+        // A remote's messages have another prefix.
         let is_it = |line: &str| line.starts_with("fatal: ") && WORDS.iter().any(|words| line.contains(words));
         matches!(self, Self::Failed { said, .. } if said.lines().any(is_it))
     }
 }
 
-/// Reads what git says on standard error. A remote may say what it likes through it; why git ended stands at the end.
+/// Reads git's standard error. A remote may write anything to it; git's own reason comes last.
 pub(super) fn said(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     pump(from, &mut |chunk| {
@@ -51,7 +52,7 @@ pub(super) fn said(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Hands on what a pipe holds, a little at a time.
+/// Copies a pipe in small pieces.
 pub(super) fn pump(from: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -1,4 +1,4 @@
-//! Takes the bytes that people and agents hand in.
+//! Stores bytes from people and agents as a blob.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
@@ -6,11 +6,12 @@ use std::io::{self, Read, Seek as _};
 use super::store::{self, Kept, Store};
 use crate::model::entry::Product;
 
-/// Writes bytes of any number up to a limit into the repository without holding them in memory.
+/// Writes up to `limit` bytes into the repository without holding them in memory.
 ///
-/// A plain file is read where it lies; anything else is copied to a temporary file first, because git has to know the size.
+/// A regular file is read in place; other input is copied to a temporary file first, because git
+/// needs the size.
 ///
-/// They are kept until a ref reaches them. `check` is given the file first, and may refuse it.
+/// Keeps the blob until a ref reaches it. `check` sees the file first and may refuse it.
 pub fn save<E: From<Error>>(
     store: &Store,
     mut file: File,
@@ -39,7 +40,7 @@ pub fn save<E: From<Error>>(
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("it has more than {0} bytes, the most that is taken")]
+    #[error("it has more than {0} bytes, the limit")]
     TooLarge(u64),
     #[error("it could not be read")]
     Read(#[source] io::Error),

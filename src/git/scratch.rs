@@ -1,4 +1,4 @@
-//! A throw-away repository, for what must not touch the user's or where there is none.
+//! A temporary repository, for work that must not touch the user's or that needs none.
 
 use std::fs;
 use std::io;
@@ -7,14 +7,14 @@ use super::program::{self, Git};
 use super::store::{self, Store};
 use super::temporary::Temporary;
 
-/// A bare repository in a temporary folder, removed when dropped.
+/// A bare repository in a temporary folder. Deleted when dropped.
 pub struct Scratch {
     store: Store,
     folder: Temporary,
 }
 
 impl Scratch {
-    /// Makes one whose objects are named by `sha1` or `sha256`.
+    /// Creates one with objects named by `sha1` or `sha256`.
     pub fn new(object_format: &str) -> Result<Self, Error> {
         let folder = Temporary::new().map_err(Error::Folder)?;
         let git_dir = folder.path().canonicalize().map_err(Error::Folder)?;
@@ -25,7 +25,7 @@ impl Scratch {
         Ok(Self { store: Store::open(&git_dir)?.with_durability(store::Durability::Relaxed), folder })
     }
 
-    /// Lets it read the objects of another repository.
+    /// Adds the objects of another repository as alternates.
     pub fn borrow_objects(&mut self, from: &Store) -> Result<(), Error> {
         let line = [from.objects_dir().as_os_str().as_encoded_bytes(), b"\n"].concat();
         fs::write(self.folder.path().join("objects/info/alternates"), line).map_err(Error::Folder)?;
@@ -43,16 +43,16 @@ impl Scratch {
     }
 }
 
-/// Why there is no throw-away repository.
+/// Why a temporary repository was not created.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("a temporary folder could not be made")]
+    #[error("cannot create a temporary folder")]
     Folder(#[source] io::Error),
-    #[error("a temporary repository could not be made")]
+    #[error("cannot create a temporary repository")]
     Git(#[from] program::Error),
-    #[error("the setting `{0}` cannot be handed on")]
+    #[error("cannot pass on the setting `{0}`")]
     Setting(String),
-    #[error("a temporary repository could not be opened")]
+    #[error("cannot open a temporary repository")]
     Store(#[from] store::Error),
 }

@@ -1,4 +1,4 @@
-//! Looks for secrets in objects that are about to be stored or handed on.
+//! Scans objects for secrets before they are stored or sent.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,18 +8,19 @@ use crate::model::credential::gate::{Gate, Scan, Secret};
 use crate::model::credential::patch::PatchScan;
 use crate::model::digest::Oid;
 
-/// What is looked at: what some objects reach, and others do not.
+/// The objects to scan: those reachable from `tips` but not from `known`.
 #[derive(Clone, Debug, Default)]
 pub struct Range {
-    /// What is about to be stored.
+    /// The new objects.
     pub tips: Vec<Oid>,
-    /// What is there already.
+    /// The objects that exist already.
     pub known: Vec<String>,
 }
 
-/// Returns every new blob and commit that has a secret in it, by its object name.
+/// Returns the ids of all new blobs and commits that contain a secret.
 ///
-/// `git` is called where the objects are. Of the patches of items only what they add is looked at, as when they were taken.
+/// `git` returns a command that sees the objects. In patches of items, only added lines are
+/// scanned, as at capture.
 pub fn new_objects(git: &dyn Fn() -> Git, range: &Range, gate: &Gate) -> Result<Vec<(String, Secret)>, program::Error> {
     let wanted = range.tips.iter().map(|tip| format!("{tip}\n"));
     let known = range.known.iter().map(|known| format!("^{known}\n"));
@@ -45,25 +46,26 @@ pub fn new_objects(git: &dyn Fn() -> Git, range: &Range, gate: &Gate) -> Result<
     Ok(reader.found)
 }
 
-/// What is done with the object that is being read.
+/// The scan of the current object.
 enum Now<'g> {
     Skip,
     Plain(String, Scan<'g>),
     Patch(String, PatchScan<'g>),
-    /// A commit, with what was read of it.
+    /// A commit, with its bytes so far.
     Commit(String, Scan<'g>, Vec<u8>),
 }
 
-/// The most of a commit that is read as one: beyond that nobody signs it.
+/// The most bytes of a commit that are read to blank its signature; no larger one is signed.
 const COMMIT: u64 = 1 << 20;
 
-/// Reads what `git cat-file --batch` prints: a line with name, kind and size, the bytes, and a line end.
+/// Parses the output of `git cat-file --batch`: a line with id, kind and size, the bytes, and a
+/// newline.
 struct Reader<'g, 'n> {
     gate: &'g Gate,
     names: &'n BTreeMap<&'n str, &'n str>,
     found: Vec<(String, Secret)>,
     header: Vec<u8>,
-    /// How many bytes of the object are to come.
+    /// The remaining bytes of the object.
     left: u64,
     now: Now<'g>,
 }
@@ -157,9 +159,9 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Blanks the signature of a commit: its letters are drawn by lot, and some look like a token.
+/// Blanks a commit's signature, whose random letters can look like a token.
 ///
-/// Only what a signature is written with is blanked, so that nothing else can be said in its place.
+/// Blanks only characters of a signature, so that no other text can hide there.
 fn without_signature(mut commit: Vec<u8>) -> Vec<u8> {
     let (mut at, mut inside) = (0, false);
     while at < commit.len() {

@@ -1,24 +1,24 @@
-//! When a call of git is to end before it is done.
+//! Cancels a git command before it is done.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// Tells whoever works whether it is time to end; once it is, it stays so.
+/// A request to cancel; once made, it stays.
 #[derive(Clone)]
 pub struct Stop(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Stop {
-    /// It is time when `said` returns true, which is asked again and again and must not block.
+    /// Cancels when `said` returns true. It is polled and must not block.
     pub fn when(said: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(said))
     }
 
-    /// It never is.
+    /// Never cancels.
     pub fn never() -> Self {
         Self::when(|| false)
     }
 
-    /// Returns whether it is time.
+    /// Returns true if cancellation was requested.
     pub fn is_said(&self) -> bool {
         (self.0)()
     }
@@ -30,13 +30,13 @@ impl std::fmt::Debug for Stop {
     }
 }
 
-/// How long a call goes on that could soon be done, after somebody said that it is time to end.
+/// How long a command may continue after a cancellation, in case it is almost done.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often a call looks whether somebody said so.
+/// How often a command polls for a cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits until a call is over; returns whether it is time to end it first.
+/// Waits for a command to end. Returns true if it must be killed first.
 pub(super) fn outlasts(over: &mpsc::Receiver<()>, (within, stop): (Option<Duration>, Option<Stop>)) -> bool {
     let mut until = within.and_then(|time| Instant::now().checked_add(time));
     let mut said = false;

@@ -1,6 +1,6 @@
-//! The object database: the only place that reads objects, and where batches of new ones begin.
+//! The object database: the only reader of objects, and the start of batches of new ones.
 //!
-//! gix never syncs what it writes and never freshens what it finds; both are done here (see
+//! gix neither syncs new objects nor freshens existing ones; both are done here (see
 //! `docs/explanation/architecture.md`).
 
 use std::fs;
@@ -25,51 +25,53 @@ use super::whole::{self, Whole};
 use crate::model::bounds;
 use crate::model::digest::{Digest, Hasher, Oid};
 
-/// Blobs above this size are streamed instead of being held in memory.
+/// Blobs above this size are streamed, not held in memory.
 const STREAM_ABOVE: u64 = 4 << 20;
 
-/// How many packs gix has room for in a repository that is open. It gives each new one another slot, and where the slots have
-/// all been used once, it can lose a pack that comes while another goes.
+/// The slots for packs of an open gix repository. gix uses a new slot for each pack; after all
+/// slots were used once, it can lose a pack that appears while another disappears.
 const SLOTS: Slots = Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 2048 };
 
-/// After so many packs that we wrote the repository is opened anew, well before the slots are used up.
+/// The number of packs written before the repository is reopened, well before the slots run out.
 const RENEW_AFTER: usize = 1000;
 
-/// How often a write that lost to a concurrent `git gc` is tried again.
+/// How often to retry a write that failed because of a concurrent `git gc`.
 const GC_RETRIES: usize = 8;
 
-/// A repository opened for reading and writing objects and refs; cheap to clone and safe to share between threads.
+/// An open repository for reading and writing objects and refs. Cheap to clone and shareable
+/// between threads.
 #[derive(Clone)]
 pub struct Store {
     repo: gix::ThreadSafeRepository,
     durability: Durability,
-    /// What every write asks for, looked up once.
+    /// Facts that every write needs, looked up once.
     pub(super) known: Arc<Known>,
 }
 
-/// What does not change while a repository is open.
+/// Facts that do not change while a repository is open.
 pub(super) struct Known {
     git_dir: PathBuf,
     common_dir: PathBuf,
     objects_dir: PathBuf,
     hash: gix::hash::Kind,
-    /// How many packs had been written when the repository was opened last, and what was opened then, if not at first.
+    /// The number of packs written before the last reopening, and the reopened repository.
     renewed: Mutex<(usize, Option<gix::ThreadSafeRepository>)>,
-    /// Held by whoever merges packs here.
+    /// Held while packs are merged.
     gathering: Mutex<()>,
-    /// What is known of archives.
+    /// The cache of archives.
     pub(super) archives: Mutex<archives::Known>,
 }
 
 impl Store {
-    /// Opens the repository that contains `dir`, as git's own environment variables and discovery rules say.
+    /// Opens the repository that contains `dir` by git's discovery rules and environment variables.
     ///
-    /// Nothing that its settings name runs as us if it is somebody else's: it is refused where git refuses it.
+    /// Refuses another user's repository where git refuses it, so that programs named in its
+    /// settings do not run.
     pub fn discover(dir: &Path) -> Result<Self, Error> {
         Self::accept(discover::discover(dir)?)
     }
 
-    /// Opens the git directory at `dir`, and no other, whatever the environment says.
+    /// Opens exactly the git directory `dir`, ignoring the environment.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let repo = gix::ThreadSafeRepository::open_opts(dir, bounded(gix::open::Options::isolated()))
             .map_err(|e| Error::Open(dir.to_owned(), Box::new(e)))?;
@@ -94,7 +96,7 @@ impl Store {
         Ok(Self { repo, durability: Durability::Strict, known: Arc::new(known) })
     }
 
-    /// Returns the same repository with another durability.
+    /// Sets the durability of writes.
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -104,12 +106,12 @@ impl Store {
     /// Returns a handle for one thread.
     pub fn local(&self) -> gix::Repository {
         let mut repo = self.current().to_thread_local();
-        // Evidence is read as it is stored: `git replace` must not stand in for it.
+        // Evidence is read as stored: `git replace` must not change it.
         repo.objects.ignore_replacements = true;
         repo
     }
 
-    /// Returns a handle that reads objects of any size: for the user's own files, which are checked out whole.
+    /// Returns a handle without a size limit, for checking out the user's own files.
     pub fn unbounded(&self) -> Result<gix::Repository, Error> {
         let repo = self.local();
         let options = repo.open_options().clone().config_overrides(None::<&str>).open_path_as_is(true);
@@ -119,13 +121,13 @@ impl Store {
         Ok(repo)
     }
 
-    /// Returns the repository, opened anew after many packs.
+    /// Returns the repository, reopened after many packs.
     fn current(&self) -> gix::ThreadSafeRepository {
         let written = kept::written();
         let mut renewed = self.known.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         if written - renewed.0 > RENEW_AFTER {
             let mut repo = self.repo.to_thread_local();
-            // One that cannot be opened now is still open as it was.
+            // If reopening fails, keep the open one.
             if repo.reload().is_ok() {
                 *renewed = (written, Some(repo.into_sync()));
             }
@@ -133,7 +135,7 @@ impl Store {
         renewed.1.clone().unwrap_or_else(|| self.repo.clone())
     }
 
-    /// Returns what lets its holder alone merge packs here; nothing while somebody else of this process does.
+    /// Locks the merging of packs, or returns `None` if another thread holds the lock.
     pub(super) fn alone_gathering(&self) -> Option<MutexGuard<'_, ()>> {
         self.known.gathering.try_lock().ok()
     }
@@ -153,12 +155,12 @@ impl Store {
         self.known.objects_dir.clone()
     }
 
-    /// Returns the root of the work tree; none in a bare repository.
+    /// Returns the root of the work tree, or `None` in a bare repository.
     pub fn work_dir(&self) -> Option<PathBuf> {
         self.repo.work_dir().map(absolute)
     }
 
-    /// Returns the hash function that names objects here.
+    /// Returns the hash function for object ids.
     pub fn hash_kind(&self) -> gix::hash::Kind {
         self.known.hash
     }
@@ -171,12 +173,12 @@ impl Store {
         }
     }
 
-    /// Returns the name that git gives a blob of these bytes here.
+    /// Returns the object id of a blob with these bytes.
     pub fn blob_oid(&self, bytes: &[u8]) -> Result<Oid, Error> {
         object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)
     }
 
-    /// Returns the name of the tree that holds nothing, which git knows without an object.
+    /// Returns the id of the empty tree, which git knows without an object.
     pub fn empty_tree(&self) -> Oid {
         Oid(gix::ObjectId::empty_tree(self.hash_kind()))
     }
@@ -186,15 +188,15 @@ impl Store {
         Git::new(&self.git_dir())
     }
 
-    /// Writes a blob by itself; see [`Store::write`].
+    /// Writes a single blob; see [`Store::write`].
     pub fn write_blob(&self, bytes: &[u8]) -> Result<Oid, Error> {
         self.write(gix::objs::Kind::Blob, bytes)
     }
 
-    /// Writes an object by itself, from its bytes without the header.
+    /// Writes a single object from its bytes without the header.
     ///
-    /// Until a ref reaches it `git prune --expire=now` takes it, so what is to stay goes into a [`Batch`]. One that is there
-    /// already is freshened instead, so that a prune in progress that goes by age spares it.
+    /// `git prune --expire=now` removes it until a ref reaches it, so objects to keep go into a
+    /// [`Batch`]. An existing object is freshened, so that an age-based prune spares it.
     pub fn write(&self, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
         let oid = object_oid(self.hash_kind(), kind, bytes)?;
         if self.freshen(oid) {
@@ -204,22 +206,23 @@ impl Store {
         retry(|| repo.objects.write_buf(kind, bytes).map(Oid).map_err(|e| Error::Object(Box::new(e))))
     }
 
-    /// Begins objects that are to be there together, and that no prune takes before a ref reaches them.
+    /// Starts a batch of objects that appear together and are kept until a ref reaches them.
     pub fn batch(&self) -> Batch {
         Batch::new(self)
     }
 
-    /// Returns how far objects are forced to disk before a ref may show them.
+    /// Returns when objects are synced to disk.
     pub fn durability(&self) -> Durability {
         self.durability
     }
 
-    /// Reads an object with its kind; nothing is fetched from elsewhere. One larger than [`bounds`] say of its kind is an error.
+    /// Reads an object with its kind, without fetching. An object larger than [`bounds`] allows for
+    /// its kind is an error.
     pub fn read(&self, oid: Oid) -> Result<(gix::objs::Kind, Vec<u8>), Error> {
         self.whole(oid).map(|object| (object.kind, object.bytes))
     }
 
-    /// Reads an object like [`Store::read`], and says what it takes in the object database.
+    /// Reads an object like [`Store::read`], with its stored size.
     pub fn whole(&self, oid: Oid) -> Result<Whole, Error> {
         whole::read(&self.local(), oid, most)?.ok_or(Error::Missing(oid))
     }
@@ -229,23 +232,23 @@ impl Store {
         self.read_blob_of(oid, bounds::BLOB)
     }
 
-    /// Reads a blob of at most so many bytes into memory.
+    /// Reads a blob of at most `most` bytes into memory.
     pub fn read_blob_of(&self, oid: Oid, most: u64) -> Result<Vec<u8>, Error> {
         let object = whole::read(&self.local(), oid, |_| most)?.ok_or(Error::Missing(oid))?;
         if object.kind == gix::objs::Kind::Blob { Ok(object.bytes) } else { Err(Error::Kind(oid, object.kind)) }
     }
 
-    /// Returns the kind of an object that is here; none where it is not.
+    /// Returns the kind of an object, or `None` if it is missing.
     pub fn kind(&self, oid: Oid) -> Result<Option<gix::objs::Kind>, Error> {
         Ok(whole::header(&self.local(), oid)?.map(|(kind, _)| kind))
     }
 
-    /// Returns whether an object is here.
+    /// Returns true if the object exists here.
     pub fn contains(&self, oid: Oid) -> bool {
         oid.0.kind() == self.hash_kind() && self.local().has_object(oid.0)
     }
 
-    /// Copies a blob's bytes to `out`, streaming large ones; returns their digest and number.
+    /// Copies a blob to `out`, streaming large ones. Returns its SHA-256 and size.
     pub fn copy_blob(&self, oid: Oid, out: &mut dyn Write) -> Result<(Digest, u64), Error> {
         let (_, size) = whole::header(&self.local(), oid)?.ok_or(Error::Missing(oid))?;
         let mut hasher = Hasher::default();
@@ -255,7 +258,8 @@ impl Store {
             out.write_all(&bytes).map_err(Error::Write)?;
             return Ok(hasher.finish());
         }
-        // gix inflates an object whole; git streams it. It is here, so nothing is fetched, and it is not to be replaced.
+        // gix inflates an object in memory; git streams it. Nothing is fetched, because it exists,
+        // and replacements are ignored.
         self.git()
             .frugal()
             .env("GIT_NO_REPLACE_OBJECTS", "1")
@@ -271,7 +275,7 @@ impl Store {
         Ok(hasher.finish())
     }
 
-    /// Forces what git wrote to disk, if durability is strict; what a [`Batch`] keeps is there already.
+    /// Syncs objects that git wrote, if durability is strict; a [`Batch`] syncs its own.
     pub fn sync(&self) -> Result<(), Error> {
         if self.durability == Durability::Relaxed {
             return Ok(());
@@ -284,7 +288,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives a loose object the present time; returns whether it is there.
+    /// Sets a loose object's time to now. Returns true if it exists.
     fn freshen(&self, oid: Oid) -> bool {
         let hex = oid.to_string();
         let path = self.objects_dir().join(&hex[..2]).join(&hex[2..]);
@@ -295,12 +299,12 @@ impl Store {
     }
 }
 
-/// Returns the same options for a repository that a chain is read from.
+/// Adds limits to the options for reading a chain.
 pub(super) fn bounded(options: gix::open::Options) -> gix::open::Options {
     options.object_store_slots(SLOTS).config_overrides([whole::setting(), midx::SETTING.to_owned()])
 }
 
-/// Returns how large an object may be that is read whole, whatever it is read for.
+/// Returns the most bytes of an object that is read into memory for any purpose.
 pub fn most(kind: gix::objs::Kind) -> u64 {
     match kind {
         gix::objs::Kind::Commit | gix::objs::Kind::Tag => bounds::COMMIT,
@@ -309,12 +313,12 @@ pub fn most(kind: gix::objs::Kind) -> u64 {
     }
 }
 
-/// Returns the object name of `bytes` under a hash function; bytes made to collide under SHA-1 have none.
+/// Returns the object id of `bytes`. Bytes made to collide under SHA-1 are an error.
 pub fn object_oid(hash: gix::hash::Kind, kind: gix::objs::Kind, bytes: &[u8]) -> Result<Oid, Error> {
     gix::objs::compute_hash(hash, kind, bytes).map(Oid).map_err(|e| Error::Name(Box::new(e)))
 }
 
-/// Tries a write again that failed because `git gc` removed the folder it was about to use.
+/// Retries a write that failed because `git gc` removed the folder it needed.
 fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut tries = 0;
     loop {
@@ -325,25 +329,25 @@ fn retry<T>(mut write: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     }
 }
 
-/// What can go wrong with objects.
+/// Why an object cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("not in a git repository: {}", .0.display())]
     Nowhere(PathBuf),
-    #[error("no git repository could be opened from {}", .0.display())]
+    #[error("cannot open a git repository from {}", .0.display())]
     Open(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("{} belongs to somebody else, and what its settings name would run as you; it is not opened", .0.display())]
+    #[error("cannot open {}: another user owns it, and programs named in its settings would run as you", .0.display())]
     Foreign(PathBuf),
-    #[error("the repository keeps its refs in `{0}`, which is not supported yet; only `files` is")]
+    #[error("the repository keeps its refs in `{0}`, which is not supported; only `files` is")]
     RefStorage(String),
     #[error("the bytes cannot be named by this repository's hash function; a repository of --object-format=sha256 can")]
     Name(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("an object could not be written")]
+    #[error("cannot write an object")]
     Object(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("a pack of objects could not be written")]
+    #[error("cannot write a pack")]
     Pack(#[source] io::Error),
-    #[error("the tree could not be edited at {0}")]
+    #[error("cannot edit the tree at {0}")]
     Tree(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("a folder of the tree would take {0} bytes; at most {max} are read", max = bounds::TREE)]
     Folder(usize),
@@ -359,7 +363,7 @@ pub enum Error {
     Read(#[source] io::Error),
     #[error("writing failed")]
     Write(#[source] io::Error),
-    #[error("what was written could not be forced to disk")]
+    #[error("cannot sync new objects to disk")]
     Sync(#[source] io::Error),
     #[error(transparent)]
     Program(Box<program::Error>),

@@ -1,12 +1,12 @@
-//! The refs that there are, by exactly their names.
+//! Looks up refs by their exact names.
 
 use super::packed;
 use super::store::Store;
 use crate::model::digest::Oid;
 
-/// Returns what the ref of exactly this full name points at; none where it does not exist.
+/// Returns the value of the ref with this full name, or `None`.
 ///
-/// None of git's ways of finding another ref by a name is followed, and nothing here is ever a symbolic ref.
+/// Follows neither git's name rules nor symbolic refs.
 pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     packed::check(store)?;
     let repo = store.local();
@@ -18,7 +18,7 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     }
 }
 
-/// Returns all refs below a prefix that ends with a slash, with what they point at, in order of name.
+/// Returns all refs below a prefix that ends with a slash, with their values, sorted by name.
 pub(super) fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     packed::check(store)?;
     let failed = |e: gix::Error| Error::Find(prefix.to_owned(), Box::new(e));

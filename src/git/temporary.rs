@@ -1,4 +1,4 @@
-//! Folders for what nobody else is to see, gone when they are dropped, and when a signal ends the program.
+//! Private temporary folders, removed when dropped and when a signal ends the program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,37 +10,37 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// The folders that there are.
+/// The existing folders.
 static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// What is done before the first of them is made.
+/// A function to call before the first folder is created.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 static FIRST: Once = Once::new();
 
-/// How often it is looked whether a folder is gone, and how long is waited in between: a git that still runs may make it anew.
+/// How often to check that a folder is gone, with pauses: a running git may create it again.
 const LOOKS: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// In how many looks one after the other none of them is there.
+/// The number of consecutive checks in which all folders must be gone.
 const ENOUGH: u32 = 2;
 
-/// A folder where the system has its temporary files.
+/// A folder in the system's directory for temporary files.
 pub struct Temporary {
     folder: TempDir,
 }
 
 impl Temporary {
-    /// Makes an empty one.
+    /// Creates an empty folder.
     pub fn new() -> io::Result<Self> {
         FIRST.call_once(|| BEFORE.get().iter().for_each(|before| before()));
-        // None is made that is not known.
+        // Create it under the lock, so that every folder is registered.
         let mut held = held();
         let folder = tempfile::Builder::new().prefix("git-handoff-").tempdir()?;
         held.insert(folder.path().to_owned());
         Ok(Self { folder })
     }
 
-    /// Returns where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -52,19 +52,21 @@ impl Drop for Temporary {
     }
 }
 
-/// Has something done before the first of them is made: for a program that hears signals, and not before it has something to tidy up.
+/// Registers a function to call before the first folder is created, for a program that installs
+/// signal handlers only when there is something to remove.
 pub fn before_the_first(what: fn()) {
-    // Whoever asked first has seen to it.
+    // The first caller wins.
     let _ = BEFORE.set(what);
 }
 
-/// Removes all of them, in a program that ends now: whoever makes another, or drops one, waits for the end.
+/// Removes all folders in a program that is ending. Other threads that create or drop one wait for
+/// the end.
 pub fn remove_all() {
     let held = held();
     let mut gone = 0;
     for _ in 0..LOOKS {
         let left = held.iter().filter(|folder| folder.exists());
-        // What cannot be removed now, because something is put there meanwhile, can be soon.
+        // A folder that is being filled now can be removed soon.
         gone = if left.map(fs::remove_dir_all).count() == 0 { gone + 1 } else { 0 };
         if gone == ENOUGH || held.is_empty() {
             break;

@@ -1,4 +1,4 @@
-//! What lies in a tree.
+//! Reads trees: files, folders and submodules by path.
 
 use gix::objs::{CommitRef, Kind, TreeRefIter};
 
@@ -6,7 +6,7 @@ use super::store::{Error, Store, most};
 use super::whole;
 use crate::model::digest::Oid;
 
-/// Returns the plain files in a tree, by name; what else is in it is left out.
+/// Returns the regular files in a tree with their names, and skips other entries.
 pub fn files(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
     let (kind, bytes) = store.read(tree)?;
     if kind != Kind::Tree {
@@ -46,7 +46,7 @@ impl Store {
         Ok(Some(at))
     }
 
-    /// Returns whether a tree names a submodule's commit at a path.
+    /// Returns true if a tree has a submodule at a path.
     pub fn has_commit_at(&self, tree: Oid, path: &str) -> Result<bool, Error> {
         let (folder, name) = path.rsplit_once('/').map_or((None, path), |(folder, name)| (Some(folder), name));
         let repo = self.local();
@@ -62,7 +62,7 @@ impl Store {
         Ok(self.tree(&repo, at)?.entries.iter().any(|entry| entry.filename == name && entry.mode.is_commit()))
     }
 
-    /// Returns whether there is a folder at a path of a tree.
+    /// Returns true if a tree has a folder at a path.
     pub fn has_tree_at(&self, tree: Oid, path: &str) -> Result<bool, Error> {
         Ok(self.tree_at(tree, path)?.is_some())
     }
@@ -82,7 +82,7 @@ impl Store {
         Ok(Some(at))
     }
 
-    /// Returns the tree and the parents of a commit, whoever made it.
+    /// Returns the tree and the parents of any commit.
     pub fn commit(&self, commit: Oid) -> Result<(Oid, Vec<Oid>), Error> {
         let (kind, bytes) = self.read(commit)?;
         if kind != Kind::Commit {
@@ -92,7 +92,7 @@ impl Store {
         Ok((Oid(read.tree()), read.parents().map(Oid).collect()))
     }
 
-    /// Returns how many bytes the files of a tree hold, as far as they are here.
+    /// Returns the total size of a tree's files that exist here, in bytes.
     pub fn tree_size(&self, tree: Oid) -> Result<u64, Error> {
         let repo = self.local();
         let mut total = 0;

@@ -1,6 +1,6 @@
-//! What the environment of whoever calls us may not say to git.
+//! The environment variables that are removed from git's environment.
 
-/// Variables that would point git somewhere else, or have it read or print something else, than the caller says.
+/// Variables that change git's repository, input or output.
 pub(super) const REPOSITORY_VARIABLES: [&str; 18] = [
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -1,17 +1,18 @@
-//! The way to a file: each link that is followed, and its end.
+//! Resolves a path step by step: every symbolic link on it, and its end.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The most links that are followed, as with the operating system.
+/// The most links to follow, as in the operating system.
 const MOST_LINKS: usize = 40;
 
-/// Returns every link that a path leads over, and where it ends, whether or not anything is there.
+/// Returns every symbolic link on a path and the place where it ends, even if nothing exists there.
 ///
-/// Each is without links but for its last name: whoever changes none of them, nor any folder above them, leaves the path leading where
-/// it leads. After too many links it leads nowhere, as for whoever opens it.
+/// Only the last component of each result can be a link: as long as these and the folders above
+/// them do not change, the path leads to the same place. After too many links the path ends
+/// nowhere.
 pub(super) fn places(path: &Path) -> Vec<PathBuf> {
     let (mut places, mut at, mut left) = (Vec::new(), PathBuf::new(), names(path));
     while let Some(name) = left.pop_front() {

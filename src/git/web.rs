@@ -1,9 +1,8 @@
-//! Tells a git server from a web page.
+//! Distinguishes a git server from a web page.
 //!
-//! git takes any answer over HTTP that is not its own protocol for the list of refs of a repository
-//! that is served as plain files. A page without a line break, or an empty answer, then is a
-//! repository without refs. So an empty list that came over HTTP only counts if the server sent it
-//! as git does.
+//! git takes any HTTP response that is not its protocol for the refs of a repository served as
+//! plain files. A page without a newline or an empty response then looks like a repository without
+//! refs. So an empty list over HTTP counts only if a git server sent it.
 
 use std::fs;
 use std::io;
@@ -14,35 +13,35 @@ use super::program::{self, Git};
 use super::temporary::Temporary;
 use crate::model::printable;
 
-/// The type of git's own answer, as curl reports it in lower case.
+/// The content type of git's protocol, as curl reports it in lower case.
 const ADVERTISEMENT: &str = "recv header: content-type: application/x-git-upload-pack-advertisement";
 
-/// What the file `HEAD` of a repository that is served as plain files begins with.
+/// The start of the file `HEAD` of a repository served as plain files.
 const HEAD: &str = "recv data: ref: refs/";
 
-/// How git says that the list of refs is none.
+/// git's message for an invalid list of refs.
 const NOT_VALID: &str = "not valid: is this a git repository?";
 
-/// The most characters of a page that are shown.
+/// The most characters of a page to show.
 const SHOWN: usize = 120;
 
-/// Returns true if git says that it was answered with something else than a list of refs.
+/// Returns true if git reports that the response was not a list of refs.
 pub(super) fn is_page(error: &program::Error) -> bool {
     matches!(error, program::Error::Failed { said, .. } if said.contains(NOT_VALID))
 }
 
-/// What curl reports of one listing of a remote, if it came over HTTP.
+/// curl's report of one listing of a remote over HTTP.
 pub(super) struct Trace {
     folder: Temporary,
 }
 
 impl Trace {
-    /// Makes room for a report.
+    /// Creates the file for a report.
     pub(super) fn new() -> Result<Self, program::Error> {
         Ok(Self { folder: Temporary::new().map_err(program::Error::Pipe)? })
     }
 
-    /// Has a call of git report the headers of what it is answered.
+    /// Makes a git command report the response headers.
     pub(super) fn of(&self, call: Git) -> Git {
         self.of_all(call).env("GIT_TRACE_CURL_NO_DATA", "1")
     }
@@ -55,7 +54,7 @@ impl Trace {
         self.folder.path().join("trace")
     }
 
-    /// Returns the report; nothing where no answer came over HTTP.
+    /// Returns the report, empty if there was no HTTP response.
     fn read(&self) -> Result<String, program::Error> {
         match fs::read(self.file()) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -64,16 +63,16 @@ impl Trace {
         }
     }
 
-    /// Returns what answered in the place of a repository, or `None` if a repository or no web
-    /// server did.
+    /// Describes the page that answered instead of a repository, or returns `None` for a repository
+    /// or another transport.
     ///
-    /// `call` makes a call of git that may reach the remote.
+    /// `call` returns a git command that may reach the remote.
     pub(super) fn page(&self, call: &dyn Fn() -> Git, from: &str) -> Result<Option<String>, program::Error> {
         let report = self.read()?;
         if report.is_empty() || report.to_ascii_lowercase().contains(ADVERTISEMENT) {
             return Ok(None);
         }
-        // It may be served as plain files, with refs that are none of ours, or none at all.
+        // It may be a repository served as plain files without refs of ours.
         let whole = Self::new()?;
         let listed = match whole.of_all(call()).args(["ls-remote", "--quiet", "--", from]).run() {
             Err(error) if is_page(&error) => Vec::new(),
@@ -86,17 +85,17 @@ impl Trace {
     }
 }
 
-/// Returns the type of an answer and how it begins, in one line.
+/// Returns the content type and start of a response in one line.
 fn described(report: &str) -> String {
     let header = |name: &str| {
         let fields = report.lines().filter_map(|line| line.split_once("Recv header: ")?.1.split_once(": "));
         fields.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
     };
-    // Only the first body: git may ask for the file HEAD as well.
+    // Only the first body: git may also request the file HEAD.
     let data = report.lines().map(|line| Some(line.split_once("Recv data: ")?.1.trim()));
     let data: Vec<&str> = data.skip_while(Option::is_none).map_while(|line| line).collect();
     let kind = header("content-type").unwrap_or("no content type");
-    // A packed answer is reported as it came.
+    // A compressed body is not decoded in the report.
     let text = if header("content-encoding").is_some() { String::new() } else { data.join(" ") };
     let mut short: String = text.chars().take(SHOWN).collect();
     if short.len() < text.len() {

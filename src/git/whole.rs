@@ -1,8 +1,8 @@
-//! Objects that are read whole, none larger than its reader has room for.
+//! Reads objects into memory within a size limit.
 //!
-//! An object of a few bytes in a pack can stand for gigabytes, and so can the ones that it is stored as a difference from. What
-//! gix puts together in our own memory is bounded by a limit on its allocations; what is beyond that is left to git, whose
-//! memory is another process's and bounded as well, and comes back in a size that was told first.
+//! A few bytes in a pack can expand to gigabytes, and so can their delta bases. A limit on
+//! allocations bounds what gix reconstructs in our memory. Larger objects are reconstructed by git
+//! in a limited process of its own, and their size is known before the bytes arrive.
 
 use std::fs;
 use std::io;
@@ -13,31 +13,32 @@ use gix::objs::Kind;
 use super::program::{self, Git};
 use crate::model::digest::Oid;
 
-/// The most bytes that putting one object together takes in our own memory, those that it is a difference from included.
+/// The most bytes for reconstructing one object in our memory, delta bases included.
 const HERE: u64 = 16 << 20;
 
-/// The setting that bounds gix.
+/// The setting that limits gix.
 pub(super) fn setting() -> String {
     format!("gitoxide.objects.allocLimit={HERE}")
 }
 
-/// Held while git puts an object together for us: one at a time.
+/// Held while git reconstructs an object: one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The longest first line of what git says of an object.
+/// The most bytes of git's line about an object.
 const LONGEST_LINE: usize = 256;
 
-/// An object.
+/// An object in memory.
 pub struct Whole {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its bytes, and not more room than they take.
+    /// Its bytes, without spare capacity.
     pub bytes: Vec<u8>,
-    /// The bytes that it takes in the object database, those that it is a difference from aside.
+    /// Its size in the object database in bytes, without delta bases.
     pub stored: u64,
 }
 
-/// Reads an object that has at most as many bytes as `most` says of its kind; none where it is not here. Nothing is fetched.
+/// Reads an object of at most `most(kind)` bytes, or returns `None` if it is missing. Fetches
+/// nothing.
 pub fn read(repo: &gix::Repository, oid: Oid, most: impl Fn(Kind) -> u64) -> Result<Option<Whole>, Error> {
     if oid.0 == gix::ObjectId::empty_tree(repo.object_hash()) {
         return Ok(Some(Whole { kind: Kind::Tree, bytes: Vec::new(), stored: 0 }));
@@ -46,9 +47,9 @@ pub fn read(repo: &gix::Repository, oid: Oid, most: impl Fn(Kind) -> u64) -> Res
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    // What is too large for our memory fails here, before it is inflated.
+    // An object too large for our memory fails before it is inflated.
     let found = if repo.objects.num_objects_in_memory() > 0 {
-        // What is still to be written takes nothing yet.
+        // An unwritten object has no stored size yet.
         gix::objs::Find::try_find(&repo.objects, &oid.0, &mut bytes).map(|found| Some((found?.kind, Some(0))))
     } else {
         let found = gix::odb::pack::Find::try_find(&*repo.objects, &oid.0, &mut bytes);
@@ -64,12 +65,12 @@ pub fn read(repo: &gix::Repository, oid: Oid, most: impl Fn(Kind) -> u64) -> Res
     if size > most(kind) {
         return Err(Error::TooLarge { oid, kind, size, most: most(kind) });
     }
-    // An object that was put together from differences leaves the room of all of them.
+    // Reconstruction leaves the capacity of all deltas.
     bytes.shrink_to_fit();
     Ok(Some(Whole { kind, stored: packed.unwrap_or_else(|| loose(repo, oid)), bytes }))
 }
 
-/// Returns the kind and the size of an object; none where it is not here, as none of another object format is.
+/// Returns the kind and size of an object, or `None` if it is missing or of another object format.
 pub fn header(repo: &gix::Repository, oid: Oid) -> Result<Option<(Kind, u64)>, Error> {
     if is_foreign(repo, oid) {
         return Ok(None);
@@ -78,20 +79,21 @@ pub fn header(repo: &gix::Repository, oid: Oid) -> Result<Option<(Kind, u64)>, E
     Ok(found.map(|header| (header.kind(), header.size())))
 }
 
-/// Returns whether a name is one of another object format, which gix takes for a mistake of who asks. Entries name what they like.
+/// Returns true for an id of another object format, which gix would treat as a caller's error.
+/// Entries may contain any id.
 fn is_foreign(repo: &gix::Repository, oid: Oid) -> bool {
     oid.0.kind() != repo.object_hash()
 }
 
-/// Returns how many bytes a loose object takes.
+/// Returns the stored size of a loose object in bytes.
 fn loose(repo: &gix::Repository, oid: Oid) -> u64 {
     let hex = oid.to_string();
     let path = repo.objects.store_ref().path().join(&hex[..2]).join(&hex[2..]);
-    // One in a borrowed database takes as good as nothing where it is not worth the trouble to look.
+    // An object in an alternate counts as 0: it is not worth looking for.
     fs::metadata(path).map_or(0, |meta| meta.len())
 }
 
-/// Has git put an object together.
+/// Lets git reconstruct an object.
 fn by_git(repo: &gix::Repository, oid: Oid, most: &dyn Fn(Kind) -> u64) -> Result<Whole, Error> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut line = Vec::new();
@@ -123,7 +125,7 @@ fn by_git(repo: &gix::Repository, oid: Oid, most: &dyn Fn(Kind) -> u64) -> Resul
             found = Some((kind, size, stored));
             chunk = &chunk[end + 1..];
         }
-        // The line end that git adds is the last byte.
+        // The last byte is the newline that git adds.
         let left = bytes.capacity().saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(&chunk[..left]);
         Ok(())
@@ -143,7 +145,7 @@ fn by_git(repo: &gix::Repository, oid: Oid, most: &dyn Fn(Kind) -> u64) -> Resul
     Ok(Whole { kind, bytes, stored })
 }
 
-/// Reads `<kind> <size> <size in the object database>`.
+/// Parses `<kind> <size> <stored size>`.
 fn head(line: &[u8]) -> Option<(Kind, u64, u64)> {
     let line = std::str::from_utf8(line).ok()?;
     let mut words = line.split(' ');
@@ -152,7 +154,7 @@ fn head(line: &[u8]) -> Option<(Kind, u64, u64)> {
     Some((kind, number()?, number()?))
 }
 
-/// Why an object cannot be read whole.
+/// Why an object cannot be read into memory.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -162,6 +164,6 @@ pub enum Error {
     Find(Oid, #[source] Box<gix::Error>),
     #[error("object {0} is damaged: {1}")]
     Damaged(Oid, String),
-    #[error("object {0} cannot be put together")]
+    #[error("cannot reconstruct object {0}")]
     Git(Oid, #[source] Box<program::Error>),
 }

@@ -1,4 +1,4 @@
-//! The user's own branches, index and work tree.
+//! Reads and changes the user's branches, index and work tree.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,40 +11,43 @@ use super::put_back::there;
 use super::store::Store;
 use crate::model::digest::Oid;
 
-/// What a copy of the user's index is called.
+/// The file name of a copy of the user's index.
 pub(super) const COPY: &str = "index-now";
 
-/// What becomes of files that already are what they are to become, as a command that was ended midway leaves them.
+/// How to treat files that already have their target content, as an interrupted checkout leaves
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Halfway {
-    /// They are local changes like any other.
+    /// As local changes.
     Refused,
-    /// They stay as they are, and the index is told of them.
+    /// Keep them and add them to the index.
     TakenUp,
 }
 
-/// Returns the ref of a branch name; none where it is no branch's.
+/// Returns the ref for a branch name, or `None` if the name is invalid.
 pub fn branch_ref(store: &Store, short: &str) -> Result<Option<String>, Error> {
     match store.git().args(["check-ref-format", "--branch", short]).line() {
-        // `@{-1}` is resolved to a name; `HEAD` is let through by check-ref-format and refused by `git branch`.
+        // git resolves `@{-1}`. check-ref-format accepts `HEAD`, but `git branch` refuses it.
         Ok(name) if name != "HEAD" => Ok(Some(format!("refs/heads/{name}"))),
         Ok(_) | Err(program::Error::Failed { .. }) => Ok(None),
         Err(other) => Err(other.into()),
     }
 }
 
-/// Returns the work tree that has a branch checked out, if one has.
+/// Returns the work tree in which a branch is checked out, if any.
 pub fn checked_out(store: &Store, name: &str) -> Result<Option<String>, Error> {
     let listed = store.git().args(["worktree", "list", "--porcelain", "-z"]).run()?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let wanted = format!("branch {name}");
-    // One block a work tree, its lines ended by NUL, an empty one behind it; a bare repository has nothing checked out.
+    // Each work tree is a block of lines that end with NUL, followed by an empty one; a bare
+    // repository has nothing checked out.
     let found = listed.split("\0\0").find(|block| block.split('\0').any(|line| line == wanted));
     let place = |block: &str| block.split('\0').find_map(|line| Some(line.strip_prefix("worktree ")?.to_owned()));
     Ok(found.filter(|block| !block.split('\0').any(|line| line == "bare")).and_then(place))
 }
 
-/// Returns the commit of `HEAD`, and the ref of its branch unless it is detached, or `None` if there is no commit yet.
+/// Returns the commit of `HEAD` and the ref of its branch unless it is detached, or `None` before
+/// the first commit.
 pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
     let failed = |error: gix::Error| Error::Head(Box::new(error));
     let repo = store.local();
@@ -54,7 +57,7 @@ pub fn head(store: &Store) -> Result<Option<(Oid, Option<String>)>, Error> {
     Ok(commit.map(|commit| (Oid(commit.detach()), branch)))
 }
 
-/// Returns the tracked paths whose content is not what `HEAD` has; none where there is no work tree.
+/// Returns the tracked paths whose content differs from `HEAD`; none without a work tree.
 pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
     let Some(root) = store.work_dir() else { return Ok(Vec::new()) };
     let args = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"];
@@ -63,26 +66,28 @@ pub fn uncommitted(store: &Store) -> Result<Vec<PathBuf>, Error> {
     Ok(records.flat_map(paths).collect())
 }
 
-/// Returns those of some paths whose content in the work tree is not what a commit has; none where there is no work tree.
+/// Returns the given paths whose content in the work tree differs from a commit; none without a
+/// work tree.
 pub fn changed_since(store: &Store, commit: Oid, of: &BTreeSet<String>) -> Result<Vec<String>, Error> {
     let Some(root) = store.work_dir().filter(|_| !of.is_empty()) else { return Ok(Vec::new()) };
     let args = ["--literal-pathspecs", "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
     let git = store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0").args(args);
     let listed = git.arg(commit.to_string()).arg("--").args(of).run()?;
     let names = listed.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
-    // A folder among the paths stands for all that is in it.
+    // A folder matches everything in it.
     Ok(names.filter(|name| of.contains(*name)).map(str::to_owned).collect())
 }
 
-/// Changes index and work tree by the difference between two trees or commits.
+/// Applies the difference between two trees or commits to the index and work tree.
 ///
-/// Refused, with nothing changed, if any path of the difference has local changes or is taken by what git does not track, ignored
-/// files included; everything else stays as it is. Returns the files that were as they are to be.
+/// Refuses, without changes, if a path of the difference has local changes or is taken by an
+/// untracked or ignored file. Leaves all other paths alone. Returns the files that already had
+/// their target content.
 pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTreeSet<PathBuf>, Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
     let half = make_way(&git, &root, (from, to), halfway)?;
-    // A crash from here on leaves files that are taken up when it is done again.
+    // After a crash from here on, a second call finishes the rest.
     let from = half.tree().unwrap_or(from);
     match git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run() {
         Ok(_) => Ok(half.into_files()),
@@ -93,11 +98,11 @@ pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTr
     }
 }
 
-/// Fails as [`switch`] would, and changes nothing. The trees may be known to `scratch` alone.
+/// Fails like [`switch`] but changes nothing. Only `scratch` needs to have the trees.
 pub fn may_switch(store: &Store, scratch: &Scratch, (from, to): (Oid, Oid), halfway: Halfway) -> Result<(), Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let index = copy_of_index(store, scratch.folder()).map_err(Error::Index)?;
-    // A split index would be written beside the user's own.
+    // A split index would write a file beside the user's index.
     let git =
         || scratch.seen_by(store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false"));
     let from = make_way(&git, &root, (from, to), halfway)?.tree().unwrap_or(from);
@@ -105,7 +110,8 @@ pub fn may_switch(store: &Store, scratch: &Scratch, (from, to): (Oid, Oid), half
     tried.map(drop).map_err(|error| refusal(&git, &root, (from, to), error))
 }
 
-/// Finds out whether the file that git refused to write over is marked in the index, where `git stash` passes over it.
+/// Checks whether the file that git refused to overwrite is marked in the index, in which case `git
+/// stash` skips it.
 fn refusal(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), error: program::Error) -> Error {
     let program::Error::Failed { said, .. } = &error else { return error.into() };
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
@@ -115,12 +121,13 @@ fn refusal(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), error: pr
     });
     match marks {
         Ok(marks) if marks != Marks::default() => Error::Marked(Box::new(marks), Box::new(error)),
-        // git's own words are to be shown, whatever came of this look.
+        // Show git's message, whatever this check found.
         _ => error.into(),
     }
 }
 
-/// Copies the user's index, if there is one, and keeps its time: by that, git tells entries that were written in the same moment.
+/// Copies the user's index, if it exists, with its time, by which git recognises entries written in
+/// the same moment.
 pub fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
     let (from, to) = (store.git_dir().join("index"), folder.join(COPY));
     match std::fs::copy(&from, &to) {
@@ -131,10 +138,11 @@ pub fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
     Ok(to)
 }
 
-/// Fails where files that git does not track are in the way; tells the index of those that are as they are to be.
+/// Fails if untracked files are in the way, and adds files that already have their target content
+/// to the index.
 fn make_way(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), halfway: Halfway) -> Result<Half, Error> {
     let mut taken = untracked_in_the_way(git, root, from, to)?;
-    // A file that was only touched is not changed; what is changed, read-tree finds by itself.
+    // A file that was only touched is unchanged; read-tree finds changed ones itself.
     git().args(["update-index", "--refresh"]).succeeds()?;
     let mut half = Half::default();
     if halfway == Halfway::TakenUp {
@@ -150,9 +158,9 @@ fn make_way(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), halfway:
     Err(Error::Untracked(taken.into_iter().collect()))
 }
 
-/// Returns the files that git would write over, or take away with their folder, without a word, because they are ignored.
+/// Returns ignored files that git would silently overwrite or remove with their folder.
 fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) -> Result<BTreeSet<PathBuf>, Error> {
-    // A submodule that becomes a file is a folder as well.
+    // A submodule that becomes a file is also a folder.
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=AT"]);
     let added = call.args([from.to_string(), to.to_string()]).run()?;
     let added: Vec<PathBuf> = paths(&added).collect();
@@ -172,7 +180,7 @@ fn untracked_in_the_way(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid) 
     Ok(taken)
 }
 
-/// Reads a list of paths that git printed.
+/// Parses a list of paths that git printed.
 pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     names.map(|name| {
@@ -184,7 +192,7 @@ pub fn paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// What can go wrong with the user's branches and files.
+/// Why branches or files cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -196,11 +204,11 @@ pub enum Error {
     Tree(String),
     #[error("not tracked by git, and in the way: {}", .0.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "))]
     Untracked(Vec<PathBuf>),
-    #[error("a file that the index marks, so that git status does not show it, is changed here")]
+    #[error("a file marked in the index, which git status does not show, is changed here")]
     Marked(Box<Marks>, #[source] Box<program::Error>),
-    #[error("{0:?} could not be looked at")]
+    #[error("cannot read {0:?}")]
     Look(PathBuf, #[source] std::io::Error),
-    #[error("no copy of the index could be made")]
+    #[error("cannot copy the index")]
     Index(#[source] std::io::Error),
     #[error(transparent)]
     Git(#[from] program::Error),

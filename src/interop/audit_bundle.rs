@@ -1,10 +1,9 @@
-//! Checks an audit bundle of another orchestrator, `docs/reference/export.md`, with the rows of a
-//! report.
+//! Verifies an audit bundle of another orchestrator (`docs/reference/export.md`) and reports rows.
 //!
-//! The format seals neither plan nor bytes, and its root is only as good as whoever holds it elsewhere: those rows stay open. What
-//! its own verifier lets pass is looked at here: whose run the entries are of, which item a reference comes from and when, a
-//! dispatch without a manifest, a manifest without a dispatch, and what the bundle merely displays. What no hash covers is
-//! recomputed where the entries tell it, and named in the report where they do not.
+//! The format seals neither plan nor bytes, and its root needs an outside witness, so those rows
+//! stay open. Checks more than its own verifier: that entries belong to the run, where and when a
+//! reference comes from, that each dispatch has a manifest and the reverse, and values that no hash
+//! covers. Those are recomputed from the entries where possible and listed in the report otherwise.
 
 mod fates;
 mod reading;
@@ -43,10 +42,11 @@ const KINDS: [&str; 10] = [
 ];
 const COMPLETED: &str = "run.completed";
 
-/// Reports on the bytes of such a bundle.
+/// Verifies the bytes of such a bundle.
 ///
-/// A signature counts if one of the verifier's signers made it, or `own`, the key of the verifier's repository: what the bundle says
-/// of keys is a hint. `root` is the root as the verifier knows it from elsewhere. What is no such bundle at all is an error.
+/// Accepts signatures by one of the verifier's signers or by `own`, the key of the verifier's
+/// repository; the bundle's statements about keys are hints. `root` is a root known from elsewhere.
+/// Input that is no such bundle is an error.
 pub fn verify_bundle_json(
     bytes: &[u8],
     own: Option<&PublicKey>,
@@ -85,7 +85,7 @@ pub fn verify_bundle_json(
     Ok(Verdicts { rows, missing_anchor: false, distrust, claims }.report())
 }
 
-/// Recomputes the entries' hashes, each over the one before.
+/// Recomputes the hash of each entry from the one before.
 fn hashes(records: &[Record<'_>]) -> Vec<Digest> {
     let mut hashes: Vec<Digest> = Vec::with_capacity(records.len());
     for record in records {
@@ -99,13 +99,14 @@ fn hashes(records: &[Record<'_>]) -> Vec<Digest> {
 
 fn found_root(hashes: &[Digest]) -> Digest {
     match hashes {
-        // The one place where the format's tree is not RFC 6962's.
+        // The only difference of the format's tree from RFC 6962.
         [] => Digest::from_bytes([0; 32]),
         hashes => merkle::root(hashes.iter().map(|hash| format::leaf_hash(hash.as_bytes()))),
     }
 }
 
-/// Every entry is of this run, in its place, linked to the one before, and of a kind that may stand there.
+/// Checks that every entry belongs to this run, follows the one before, and has a kind that may
+/// occur there.
 fn chain(bundle: &AuditBundle<'_>, hashes: &[Digest]) -> Verdict {
     let mut findings = Findings::default();
     if bundle.root.epoch != bundle.run {
@@ -136,7 +137,7 @@ fn chain(bundle: &AuditBundle<'_>, hashes: &[Digest]) -> Verdict {
         }
         previous = hash.hex();
     }
-    // Their system completes a run anew whenever its anchor was out of reach.
+    // Their system completes a run again after each failure to reach its anchor.
     match bundle.records.iter().skip_while(|record| record.kind != COMPLETED).find(|record| record.kind != COMPLETED) {
         Some(late) => findings.add(format!("entry {} follows {COMPLETED}", late.seq)),
         None if bundle.records.is_empty() => findings.add("there are no entries".to_owned()),
@@ -155,7 +156,8 @@ fn held_root(bundle: &AuditBundle<'_>, found: Digest) -> Verdict {
     }
 }
 
-/// The signature is over the root's bytes, by a key that the verifier has. Without one, somebody else has to vouch for the root.
+/// Checks the signature over the root by a key of the verifier. Without one, the root needs another
+/// witness.
 fn signed(
     bundle: &AuditBundle<'_>,
     found: Digest,
@@ -196,7 +198,7 @@ fn signed(
     }
 }
 
-/// What the verifier knows of the root counts; what the bundle says of its anchor does not.
+/// Compares the root with the verifier's; the bundle's statement about its anchor does not count.
 fn anchor(bundle: &AuditBundle<'_>, found: Digest, known: Option<Digest>) -> Verdict {
     let claimed = bundle.root.receipt.map_or_else(String::new, |(anchor, guarantee)| {
         format!("; the bundle itself speaks of {anchor:?} ({guarantee:?})")
@@ -208,7 +210,7 @@ fn anchor(bundle: &AuditBundle<'_>, found: Digest, known: Option<Digest>) -> Ver
     }
 }
 
-/// Every consumed reference is a product of another item that was done before.
+/// Checks that every consumed reference is a product of another item that was done earlier.
 fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
     let manifests = Manifests::of(bundle);
     let mut findings = Findings::default();
@@ -239,7 +241,7 @@ fn handoff(bundle: &AuditBundle<'_>) -> Verdict {
     })
 }
 
-/// Every dispatch has its manifest, and every manifest its dispatch.
+/// Checks that every dispatch has a manifest and every manifest a dispatch.
 fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
     let manifests = Manifests::of(bundle);
     let mut findings = Findings::default();
@@ -269,7 +271,7 @@ fn manifest(bundle: &AuditBundle<'_>) -> Verdict {
     })
 }
 
-/// The manifests by the hashes that references may end with.
+/// The manifests by the hash that ends a reference.
 struct Manifests<'b, 'v> {
     run: &'v str,
     by_hash: HashMap<String, &'b Manifest<'v>>,
@@ -285,7 +287,7 @@ impl<'b, 'v> Manifests<'b, 'v> {
         Self { run: bundle.run, by_hash }
     }
 
-    /// Returns the manifest that an entry's reference is the hash of, if it is of the same item.
+    /// Returns the manifest that an entry's reference names, if it is of the same item.
     fn behind(&self, record: &Record<'v>) -> Option<&'b Manifest<'v>> {
         let hash = record.refs.manifest?.rsplit('/').next()?;
         let manifest = self.by_hash.get(hash).copied()?;

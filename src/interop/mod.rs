@@ -64,15 +64,15 @@ fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> 
 pub enum Error {
     #[error("the run is not sealed; only a finished run is evidence")]
     Open,
-    #[error("the item {0:?} is done and was never dispatched")]
+    #[error("the item {0:?} is done but was never dispatched")]
     Undispatched(ItemId),
-    #[error("the manifest of {0:?} is not here as it was sealed")]
+    #[error("the manifest of {0:?} is missing or differs from the sealed one")]
     NoManifest(ItemId),
-    #[error("the item {0:?} consumed {1}, and this format knows no products but those of items")]
+    #[error("the item {0:?} consumed {1}, but this format has only products of items")]
     Unspeakable(ItemId, String),
-    #[error("{0} put the document {1:?} on the run, and this format knows no products but those of items")]
+    #[error("{0} put the document {1:?} on the run, but this format has only products of items")]
     Written(String, FilePath),
-    #[error("the run says of itself {0:?}, and this format knows no outcome but those of items")]
+    #[error("the run's own outcome is {0:?}, but this format has only outcomes of items")]
     Said(String),
     #[error(
         "the item {0:?} took its products from the run {1}, and this format knows no items but those that were run"

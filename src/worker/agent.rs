@@ -1,4 +1,4 @@
-//! Runs one command in a worktree to its end.
+//! Runs one command in a worktree until it and all its processes have ended.
 
 mod handle;
 mod pipes;
@@ -30,13 +30,13 @@ use super::transcript::{self, TranscriptWriter};
 use crate::model::entry::Exit;
 use crate::model::limits::{Exceeded, Limits};
 
-/// How long a command may take to end after it was asked to.
+/// The time for a command to end after a request, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the pipes are read on after every process that should hold them is gone.
+/// How long to read the pipes after every process that should hold them has ended.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// One command, completely described: nothing is inherited but the user it runs as.
+/// A complete description of one command. It inherits only the user.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     /// The program, looked up in the `PATH` of `env`, and its arguments.
@@ -47,42 +47,44 @@ pub struct Invocation {
     pub attempt_dir: PathBuf,
     /// The whole environment.
     pub env: BTreeMap<String, OsString>,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: Stdin,
-    /// When it is ended.
+    /// The time limit.
     pub timeout: Duration,
-    /// The program that supervises it when its first argument is [`supervisor::ARGUMENT`]; without
-    /// one, a process that leaves its group and does not say that it is the attempt's is not found.
+    /// The program that supervises it if started with [`supervisor::ARGUMENT`] as its first
+    /// argument. Without one, a process that leaves the group and clears its environment is not
+    /// found.
     pub supervisor: Option<PathBuf>,
-    /// What confines it, below a supervisor; none where nothing does.
+    /// The confinement, applied below a supervisor, or `None`.
     pub confinement: Option<Confined>,
-    /// How much it may use; but for its output, a supervisor sees to that.
+    /// Its limits. The supervisor enforces all but the one on output.
     pub limits: Limits,
-    /// The folders that count as what it takes on the disk.
+    /// The folders that count as its disk usage.
     pub folders: Vec<PathBuf>,
 }
 
-/// What confines one command, and what of the attempt's files it reaches.
+/// The confinement of one command, with the paths of its attempt.
 #[derive(Clone, Debug)]
 pub struct Confined {
-    /// What confines all of its executor's.
+    /// The confinement that its executor's commands share.
     pub by: Arc<Confinement>,
-    /// What it may write besides its working directory.
+    /// Writable paths besides the working directory.
     pub writable: Vec<PathBuf>,
-    /// What else it may read.
+    /// Additional readable paths.
     pub readable: Vec<PathBuf>,
-    /// What links in its worktree lead to.
+    /// The targets of links in its worktree.
     pub linked: Vec<PathBuf>,
-    /// The folders of the attempt that are laid over others: its `/tmp`, and what it writes to caches.
+    /// The attempt's folders for `/tmp` and for writes to caches.
     pub scratch: Option<(PathBuf, PathBuf)>,
-    /// Whether it may write nothing but that and its working directory, whatever others of its executor may write.
+    /// True to permit writes only to these paths and the working directory, whatever its executor
+    /// permits.
     pub frozen: bool,
 }
 
-/// What a command reads.
+/// The standard input of a command.
 #[derive(Clone, Debug)]
 pub enum Stdin {
-    /// These bytes, as far as it cares to read them.
+    /// These bytes; it need not read all of them.
     Bytes(Vec<u8>),
     /// Nothing.
     Null,
@@ -91,37 +93,39 @@ pub enum Stdin {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit code or signal; none where even that could not be learnt.
+    /// Its exit code or signal, or `None` if that is unknown.
     pub exit: Option<Exit>,
     /// Why it ended.
     pub cause: Cause,
-    /// Whether what supervised it saw that nothing of it is left.
+    /// True if the supervisor saw all of its processes end.
     pub is_clean: bool,
-    /// How long it took, with what it left running ended.
+    /// The duration in milliseconds, until its last process ended.
     pub duration_ms: u64,
 }
 
 /// Why a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// By itself, or by a signal from elsewhere.
+    /// By itself, or by a signal from another process.
     Exited,
-    /// Its time was up.
+    /// At its time limit.
     TimedOut,
-    /// The caller wanted it to end.
+    /// By the caller's request.
     Cancelled,
-    /// It used more than it may.
+    /// By exceeding a limit.
     Exceeded(Exceeded),
-    /// By itself, and something that it started could not be ended.
+    /// By itself, but a process that it started could not be killed.
     Left,
 }
 
-/// Runs a command in a process group of its own and returns when it and everything it started are gone.
+/// Runs a command in its own process group and returns after it and everything it started have
+/// ended.
 ///
-/// What it writes goes to the transcript as it comes; neither a flood nor a closed pipe nor one that a survivor holds open
-/// blocks it or us. On time-out, or when `cancel` becomes true, the group is asked to end and then killed. On Linux the
-/// command also dies with the thread that polls this first, so that thread must live as long as the process. If this future
-/// is dropped, the group is killed. A failure leaves no process behind.
+/// Its output goes to the transcript at once. Neither a flood, a closed pipe nor a pipe held open
+/// by a survivor blocks the command or this function. On a time-out, or when `cancel` becomes true,
+/// the group is terminated and then killed. On Linux the command also dies with the thread that
+/// first polls this future, so that thread must live as long as the process. Dropping the future
+/// kills the group. A failure leaves no process behind.
 pub async fn run(
     invocation: &Invocation,
     transcript: &mut TranscriptWriter,
@@ -134,14 +138,15 @@ pub async fn run(
     let outcome = attend((&mut child, &handle, &main), &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
         main.signal(Signal::KILL);
-        // Whatever it says, what is left is ended below.
+        // The result does not matter: remaining processes are killed below.
         let _ = tokio::time::timeout(GRACE, child.wait()).await;
     }
     main.ended();
-    // Whoever may read our memory could have written it as well; then the supervisor writes another, or did not come to its end.
+    // A process that can read our memory could forge a report; but then the supervisor sends a
+    // second one or does not finish.
     let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
     let is_supervised = !matches!(handle, Handle::Group);
-    // A supervisor that says how the command ended has ended all below it.
+    // A supervisor that reports the end of the command has killed everything below it.
     let has_ended_all = matches!(report, Some(Report::Ended(_) | Report::Exceeded(_)));
     if !is_supervised {
         survivors::end_group(pid);
@@ -166,14 +171,14 @@ pub async fn run(
             None
         }
         (_, Some(Report::Unconfined(why))) => return Err(Error::Unconfined(why)),
-        // Ended by us, because it did not listen.
+        // Killed by us, because it ignored the request.
         (_, None) if cause != Cause::Exited => None,
         (_, None) => return Err(Error::Supervisor(status)),
     };
     let until = tokio::time::Instant::now() + DRAIN;
     while let Ok(Some((stream, count))) = timeout_at(until, pipes.read()).await {
         transcript.push(stream, pipes.bytes(stream, count)).map_err(Error::Transcript)?;
-        // A flood never waits, so the time-out above would not be looked at.
+        // With constant output the time-out above is never polled.
         if tokio::time::Instant::now() > until {
             break;
         }
@@ -182,7 +187,7 @@ pub async fn run(
     Ok(Ended { exit, cause, is_clean, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
 }
 
-/// Waits for the main process, keeping its pipes moving.
+/// Waits for the main process and drains its pipes.
 async fn attend(
     (child, handle, main): (&mut Child, &Handle, &Main),
     pipes: &mut Pipes,
@@ -191,13 +196,13 @@ async fn attend(
     mut cancel: watch::Receiver<bool>,
 ) -> Result<(ExitStatus, Cause), Error> {
     let now = tokio::time::Instant::now();
-    // So far away that it never comes, for a time-out that no clock can count.
+    // Effectively never, for a time-out that no clock can count.
     let never = now + Duration::from_secs(60 * 60 * 24 * 365);
     let mut deadline = now.checked_add(invocation.timeout).unwrap_or(never).min(never);
     let (mut cause, mut asked) = (Cause::Exited, 0);
     let cancelled = async move {
         if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
-            // Nobody is left who could cancel.
+            // No sender is left that could cancel.
             std::future::pending::<()>().await;
         }
     };
@@ -236,7 +241,7 @@ async fn attend(
 }
 
 impl Invocation {
-    /// Returns what is to be told to what stands between the driver and the command.
+    /// Returns the message for the processes between the driver and the command.
     fn told(&self) -> Vec<u8> {
         let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked, scratch, frozen }| {
             let [writable, readable, linked]: [Vec<&Path>; 3] =
@@ -274,10 +279,10 @@ fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
         (None, Stdin::Null) => Stdio::null(),
     };
     command.args(args).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A supervisor that loses us ends what it holds before it goes, so nothing may end it.
+    // A supervisor that loses us kills its processes before it ends, so it must not be killed.
     let held = matches!(handle, Handle::Supervisor(_));
     if held {
-        // By this alone survivors are recognised; the rest is the command's, which the supervisor is told.
+        // Only this variable identifies survivors; the supervisor gets the others by message.
         command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE)).arg0(attendant::NAME);
         apart(&mut command);
     } else {
@@ -299,7 +304,7 @@ fn not_started(invocation: &Invocation, source: io::Error) -> Error {
     }
 }
 
-/// Has a command be the leader of a group of its own, that dies with us.
+/// Makes a command the leader of a process group that dies with us.
 pub(super) fn alone(command: &mut process::Command) {
     command.process_group(0);
     #[cfg(target_os = "linux")]
@@ -313,14 +318,14 @@ pub(super) fn alone(command: &mut process::Command) {
     }
 }
 
-/// Has a command be the leader of a session of its own from its first moment on: no terminal speaks to it, and nobody below it can
-/// join our group.
+/// Makes a command the leader of its own session from the start: it has no terminal, and no process
+/// below can join our group.
 fn apart(command: &mut process::Command) {
     before(command, || rustix::process::setsid().map(drop));
 }
 
-/// Has a child do something to itself before it is the program; `calls` are bare system calls and nothing else, unless this process
-/// has one thread.
+/// Runs `calls` in the child before the program starts. They must be bare system calls, unless this
+/// process has one thread.
 #[expect(
     unsafe_code,
     reason = "the only way to set the parent-death signal, to begin a session, to hand on no open files, and to be confined with no process of ours"
@@ -329,13 +334,14 @@ pub(super) fn before(
     command: &mut process::Command,
     mut calls: impl FnMut() -> rustix::io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may be allocated: close_range,
-    // prctl, getppid, setsid, and what a command confines itself by, are bare system calls here, and the errors are plain numbers. What
-    // fails to be confined says so in words, in the child of a supervisor, which has one thread when it starts its command.
+    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may
+    // be allocated. close_range, prctl, getppid, setsid and the calls of the confinement are bare
+    // system calls here, and errors are plain numbers. A failed confinement reports in words, but
+    // only in the child of a supervisor, which has one thread when it starts its command.
     unsafe {
         command.pre_exec(move || {
-            // What we were given by whoever started us is none of a worker's business. A kernel that lacks the call lacks
-            // Landlock as well.
+            // A worker must not inherit files that our parent passed to us. A kernel without this
+            // call has no Landlock either.
             #[cfg(target_os = "linux")]
             libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
             calls().map_err(io::Error::from)
@@ -357,25 +363,25 @@ pub(super) fn exit_of(status: ExitStatus) -> Option<Exit> {
 pub enum Error {
     #[error("the command is empty")]
     Empty,
-    #[error("`{program}` could not be started{}", reason(.source))]
+    #[error("cannot start `{program}`{}", reason(.source))]
     Spawn { program: String, source: io::Error },
-    #[error("the working directory {} is not there", .0.display())]
+    #[error("the working directory {} does not exist", .0.display())]
     Directory(PathBuf),
-    #[error("no socket could be made")]
+    #[error("cannot create a socket")]
     Socket(#[source] io::Error),
-    #[error("what supervises the attempt ended before it ({0}), with all that it held")]
+    #[error("the supervisor of the attempt ended early ({0}), with all its processes")]
     Supervisor(ExitStatus),
-    #[error("it could not be confined: {0}")]
+    #[error("cannot confine it: {0}")]
     Unconfined(String),
-    #[error("process {0} was killed and does not end")]
+    #[error("process {0} was killed but does not end")]
     Unkillable(i32),
-    #[error("the command could not be waited for")]
+    #[error("cannot wait for the command")]
     Wait(#[source] io::Error),
     #[error(transparent)]
     Transcript(transcript::Error),
 }
 
-/// Says what the commonest errors mean for a command.
+/// Explains common errors of starting a command.
 fn reason(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => ": there is no such program, or its interpreter is missing",

@@ -1,7 +1,8 @@
-//! The processes of ours around an attempt, each a start of a program with a word as its first argument.
+//! Our helper processes of an attempt. Each is a start of our program with a special first
+//! argument.
 //!
-//! `git-handoff` serves as each of them. It is large, and linking it at its start takes longer than all else that is done for an attempt
-//! of one small command, so that a program which can do nothing else is installed beside it and serves in its place where it is there.
+//! `git-handoff` can serve as each of them. But it is large, and loading it takes longer than the
+//! rest of a short attempt, so a small program is installed beside it and used if present.
 
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;
@@ -23,19 +24,20 @@ use super::supervisor;
 /// The name of the small program.
 pub const NAME: &str = "git-handoff-attempt";
 
-/// What the small program says when it is asked for its version; what it is told changes with versions.
+/// The small program's answer to a request for its version; its messages change with versions.
 pub const VERSION: &str = concat!("git-handoff-attempt ", env!("CARGO_PKG_VERSION"));
 
-/// A program of ours that was opened once, and is started by its handle: what comes to lie at its path since is not it.
+/// Our program, opened once and started by its handle, so that a later replacement at its path is
+/// not run.
 #[derive(Clone, Debug)]
 pub struct Attendant {
     path: PathBuf,
-    /// Nothing if it could not be opened, and so cannot be started either.
+    /// `None` if it cannot be opened; then it cannot be started either.
     handle: Option<Arc<OwnedFd>>,
 }
 
 impl Attendant {
-    /// Opens the small program where it lies beside `program` and is of this version, or else `program` itself.
+    /// Opens the small program beside `program` if it has this version, otherwise `program` itself.
     pub(crate) fn beside(program: &Path) -> Self {
         let path = beside(program);
         let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -43,12 +45,12 @@ impl Attendant {
         Self { path, handle }
     }
 
-    /// Returns where it lay when it was opened.
+    /// Returns its path when it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path by which it is started, as long as this lives.
+    /// Returns the path that starts it, valid while this lives.
     pub(crate) fn start(&self) -> PathBuf {
         match &self.handle {
             Some(handle) => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
@@ -57,9 +59,10 @@ impl Attendant {
     }
 }
 
-/// Does what this process was started for by a driver or a supervisor, as its arguments say; none where somebody else started it.
+/// Serves as the helper that a driver or supervisor started, by the arguments; returns `None` if
+/// this is an ordinary start.
 ///
-/// For a program's `main`, before it does anything else.
+/// Call this first in a program's `main`.
 #[cfg(target_os = "linux")]
 pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match arguments.next()?.to_str()? {
@@ -71,7 +74,7 @@ pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> 
     }
 }
 
-/// Returns the small program where it lies beside `program` and is of this version, or else `program` itself.
+/// Returns the small program beside `program` if it has this version, otherwise `program`.
 fn beside(program: &Path) -> PathBuf {
     let small = fs::canonicalize(program).map(|program| program.with_file_name(NAME)).ok();
     let is_ours = |small: &PathBuf| {

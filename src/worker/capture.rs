@@ -1,8 +1,8 @@
-//! Takes an attempt's products, after its processes are gone.
+//! Captures an attempt's products after its processes ended.
 //!
-//! The worktree is hostile. It is walked without following links before git may see it, and git then works with a git
-//! directory of ours, a copy of the index that we made at checkout, and the attributes of the base: neither the worktree's
-//! `.git` nor one that the worker nested anywhere is ever read.
+//! The worktree is hostile. It is walked without following links before git sees it. git then works
+//! with our own git directory, a copy of the index from checkout, and the attributes of the base:
+//! no `.git` in the worktree is ever read.
 
 mod changed;
 pub(super) mod filtered;
@@ -40,18 +40,18 @@ use crate::model::entry::Product;
 use crate::model::name::FilePath;
 use crate::model::pipeline::What;
 
-/// What an attempt hands over; its bytes are in the repository's object database.
+/// The products of an attempt, with bytes already in the object database.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
-    /// The change to the worktree; none where nothing changed.
+    /// The change to the worktree, or `None` if nothing changed.
     pub patch: Option<Product>,
-    /// The changes to submodules, each by the name of the output that it is handed over as.
+    /// The changes to submodules, by output name.
     pub submodules: BTreeMap<FilePath, Product>,
     /// The files below `outputs/`.
     pub outputs: BTreeMap<FilePath, Product>,
-    /// The repositories in the worktree that no patch can carry, by their paths in words.
+    /// Descriptions of repositories in the worktree that no patch can carry.
     pub left_out: Vec<String>,
-    /// What git-lfs would keep of it, to be taken over once the rest is known to be wanted.
+    /// The objects for git-lfs, to be stored once the rest is accepted.
     pub large: Vec<Large>,
     /// Keeps their bytes until a ref reaches them.
     pub kept: Kept,
@@ -59,8 +59,10 @@ pub struct Captured {
 
 /// Captures the patch and the outputs of an attempt.
 ///
-/// Where nothing in the worktree changed no git process runs. [`Error::Refused`] is the worker's doing and fails the item;
-/// anything else is ours. [`Error::Secret`] comes before a byte of what has a secret is written into the repository. Either leaves at most unreferenced objects in the repository; the worktree is not changed.
+/// Runs no git process if nothing changed. [`Error::Refused`] is the worker's fault and fails the
+/// item; any other error is ours. [`Error::Secret`] is returned before any byte of the file with
+/// the secret is written into the repository. Errors leave at most unreferenced objects; the
+/// worktree is not changed.
 pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
     let host = &host.taking();
@@ -71,7 +73,8 @@ pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     Ok(Captured { kept: batch.keep().map_err(Error::Store)?, ..captured })
 }
 
-/// Captures the patch alone, with the changes to submodules, or the outputs alone, like [`capture`]; may be asked again when the worktree has changed.
+/// Captures only the patch, with changes to submodules, or only the outputs, like [`capture`]. Can
+/// be called again after the worktree changed.
 pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Captured, Error> {
     nothing_is_left(workspace)?;
     let host = &host.taking();
@@ -86,36 +89,36 @@ pub fn capture_part(workspace: &Workspace, host: &Host, what: What) -> Result<Ca
     Ok(captured)
 }
 
-/// Returns what git-lfs would keep of what was taken.
+/// Returns the captured objects for git-lfs.
 pub(super) fn large_of(host: &Host) -> Vec<Large> {
     std::mem::take(&mut host.taking.large.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the outputs that no worker may leave: where the changes to submodules belong, checked out or not.
+/// Returns output names reserved for changes to submodules, checked out or not.
 pub fn submodule_outputs(workspace: &Workspace, host: &Host) -> Result<BTreeSet<FilePath>, Error> {
     Ok(submodules::outputs(&*host.base(workspace.base).map_err(Error::Workspace)?))
 }
 
-/// Refuses a worktree that somebody may still write to.
+/// Refuses a worktree that a process may still write to.
 fn nothing_is_left(workspace: &Workspace) -> Result<(), Error> {
     if workspace.is_in_doubt() {
-        return Err(Error::refused("something that was started for the item could not be ended"));
+        return Err(Error::refused("a process of the item could not be killed"));
     }
     Ok(())
 }
 
-/// The differences of a worktree from its base, in files of ours.
+/// The differences of a worktree from its base, in private files.
 struct Changes {
-    /// That of the repository's own files; none where there is none.
+    /// The patch of the repository's own files, or `None`.
     patch: Option<File>,
-    /// Those of submodules.
+    /// The patches of submodules.
     submodules: BTreeMap<FilePath, File>,
-    /// The repositories that they do not hold.
+    /// The repositories that the patches omit.
     left_out: Vec<BString>,
 }
 
 impl Changes {
-    /// Writes them into what is to be kept.
+    /// Writes the patches into the batch.
     fn store(self, batch: &mut Batch) -> Result<Captured, Error> {
         let patch = self.patch.map(|mut file| store(batch, &mut file)).transpose()?;
         let submodules = self.submodules.into_iter().map(|(name, mut file)| Ok((name, store(batch, &mut file)?)));
@@ -125,7 +128,7 @@ impl Changes {
     }
 }
 
-/// Takes the differences of the worktree from its base.
+/// Captures the differences of the worktree from its base.
 fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = walk::walk(workspace, host, &base)?;
@@ -136,13 +139,13 @@ fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
     Ok(Changes { patch: taken.patch, submodules, left_out })
 }
 
-/// Writes a file into what is to be kept.
+/// Writes a file into the batch.
 fn store(batch: &mut Batch, file: &mut File) -> Result<Product, Error> {
     let (oid, sha256, size) = batch.write_file(file).map_err(Error::Store)?;
     Ok(Product { sha256, oid, size })
 }
 
-/// Why there are no products.
+/// Why products cannot be captured.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
@@ -154,17 +157,17 @@ pub enum Error {
     Workspace(workspace::Error),
     #[error("{} could not be read or written", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    #[error("it takes longer than `handoff.captureTimeout` allows to take what the item left")]
+    #[error("capturing the item's products exceeds `handoff.captureTimeout`")]
     Late,
-    #[error("the filters of the repository could not be run in the item's sandbox: {0}")]
+    #[error("cannot run the repository's filters in the item's sandbox: {0}")]
     Filter(String),
-    #[error("a filter of the repository is for {0}, and it cannot be told any more what confined the attempt")]
+    #[error("cannot filter {0}: the confinement of the attempt is no longer known")]
     Unfiltered(String),
-    #[error("the worktree could not be captured")]
+    #[error("cannot capture the worktree")]
     Git(#[source] Box<program::Error>),
-    #[error("the worktree could not be taken into the repository")]
+    #[error("cannot store the worktree in the repository")]
     TakeIn(#[from] incoming::Error),
-    #[error("a product could not be stored")]
+    #[error("cannot store a product")]
     Store(#[source] store::Error),
 }
 
@@ -179,7 +182,7 @@ impl Error {
         Self::Refused(sentence.into())
     }
 
-    /// Returns what makes an I/O error at `path` one of ours.
+    /// Returns a function that wraps an I/O error at `path` as our own error.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Io(path, error)
@@ -188,8 +191,8 @@ impl Error {
     pub(super) fn git(error: program::Error) -> Self {
         match error {
             program::Error::Late(_) => Self::Late,
-            // What a worker left is to cost no more than the worker may.
-            program::Error::Memory(_) => Self::Refused(format!("{error}, the most that `maxMemory` gives it")),
+            // The limit protects us from expensive files of a worker.
+            program::Error::Memory(_) => Self::Refused(format!("{error}, the limit of `maxMemory`")),
             error => Self::Git(Box::new(error)),
         }
     }

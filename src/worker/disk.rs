@@ -1,4 +1,4 @@
-//! How much folders take on the disk, and how much of a disk is free.
+//! Measures the disk usage of folders and the free space of file systems.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -6,17 +6,16 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-/// The number of nested folders that are opened at once. What lies deeper is not counted.
+/// The most nested folders to open; deeper ones are not counted.
 const DEEPEST: usize = 128;
 
-/// The most bytes that are kept free, and the part of a file system that is kept free if that is
-/// less.
+/// The free space to keep: at most these bytes, and at most this fraction of the file system.
 const FLOOR: (u64, u64) = (512 << 20, 50);
 
-/// Returns how many bytes a folder takes on the disk, where each file takes `least` or more. Links
-/// are not followed, and what cannot be read is not counted.
+/// Returns a folder's disk usage in bytes, at least `least` for each file. Does not follow links or
+/// count unreadable folders.
 ///
-/// The folder is walked by handles: a worker may put a link in the place of a folder at any time.
+/// Walks by handles: a worker may replace a folder with a link at any time.
 pub fn size(folder: &Path, least: u64) -> u64 {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut total = 0;
@@ -38,7 +37,7 @@ pub fn size(folder: &Path, least: u64) -> u64 {
     total
 }
 
-/// Adds the entries of a folder to `total`; returns the folder with the names of the folders in it.
+/// Adds the entries of a folder to `total`. Returns the folder and the names of its subfolders.
 fn count(dir: OwnedFd, least: u64, total: &mut u64) -> (OwnedFd, Vec<CString>) {
     let mut folders = Vec::new();
     for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
@@ -52,7 +51,7 @@ fn count(dir: OwnedFd, least: u64, total: &mut u64) -> (OwnedFd, Vec<CString>) {
             reason = "the numbers are narrower on some machines"
         )]
         let names = if is_folder { 1 } else { u64::from(stat.st_nlink).max(1) };
-        // A file with several names counts in equal parts for each, so that no names have to be
+        // A file with several links counts in part for each, so that no inodes need to be
         // remembered.
         *total += (stat.st_blocks.unsigned_abs() * 512).max(least) / names;
         if is_folder {
@@ -62,8 +61,8 @@ fn count(dir: OwnedFd, least: u64, total: &mut u64) -> (OwnedFd, Vec<CString>) {
     (dir, folders)
 }
 
-/// Returns how many bytes are free on the file system of a folder, and how many have to stay free;
-/// `None` if it does not say.
+/// Returns the free bytes of a folder's file system and the bytes that must stay free, or `None` if
+/// unknown.
 pub(super) fn free(folder: &Path) -> Option<(u64, u64)> {
     let stat = rustix::fs::statvfs(folder).ok()?;
     let (most, part) = FLOOR;

@@ -1,8 +1,8 @@
-//! Where the repository's filters run over what a worker left.
+//! Decides where the repository's filters run on a worker's files.
 //!
-//! git runs a filter in the folder of the worktree, and many a program takes from there what it does: a module, a plugin, the
-//! version of itself that it is to be. No list of words tells which do. So where something confines the worker, all that is run
-//! over its files is confined by the same.
+//! git runs a filter in the worktree, and many programs load code from the current folder: modules,
+//! plugins, a pinned version of themselves. No list covers all. So if the worker is confined,
+//! filters on its files are confined in the same way.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,31 +15,32 @@ use crate::model::limits::Limits;
 /// Where filters run.
 #[derive(Clone, Debug, Default)]
 pub enum Filters {
-    /// With our rights, as nothing confines the worker either.
+    /// Unconfined, like the worker.
     #[default]
     Outside,
     /// Confined as the attempt's commands are.
     Inside(Arc<Inside>),
-    /// Nowhere, because it is not known what confined the attempt: a file that one is for cannot be taken.
+    /// Nowhere, because the attempt's confinement is unknown: files with filters cannot be
+    /// captured.
     Nowhere,
 }
 
 impl Filters {
-    /// Returns where they run over what is left by a worker that was run like this; none where nothing confined it.
+    /// Returns the place for a worker with this confinement, or for an unconfined one.
     pub fn of(inside: Option<Inside>) -> Self {
         inside.map_or(Self::Outside, |inside| Self::Inside(Arc::new(inside)))
     }
 }
 
-/// What a filter is run by, as the commands of its attempt are.
+/// The settings for running a filter like the commands of its attempt.
 #[derive(Clone, Debug)]
 pub struct Inside {
-    /// What confines it.
+    /// Its confinement.
     pub by: Arc<Confinement>,
     /// The environment of the attempt's commands.
     pub env: BTreeMap<String, OsString>,
     /// The program that supervises it.
     pub supervisor: Option<Attendant>,
-    /// How much it may use.
+    /// Its limits.
     pub limits: Limits,
 }

@@ -1,7 +1,7 @@
-//! Folders that a worker could reach, held by an open handle.
+//! Folders that a worker could change, held by open handles.
 //!
-//! A worker may rename what we made and put a link, a pipe or another folder in its place. What is found below a handle, name
-//! by name and never through a link, is where it was, whatever any path leads to by then.
+//! A worker may rename our folders and put links, pipes or other folders in their place. Access
+//! below a handle, name by name and never through a link, is safe from that.
 
 use std::fs::File;
 use std::io;
@@ -13,18 +13,18 @@ use rustix::io::Errno;
 
 use super::removal;
 
-/// What the paths of what a worker left may take, in bytes, each with what it takes to keep one: they are held in memory, and cost the
+/// The most memory for the paths of a worker's files, in bytes, overhead included: paths cost the
 /// worker little.
 const MOST_PATHS: usize = 128 << 20;
 pub(in crate::worker) const KEPT: usize = 32;
 
-/// The room that there is for paths of what a worker left.
+/// The remaining memory for paths of a worker's files.
 #[derive(Debug)]
 pub(in crate::worker) struct Room(usize);
 
 /// There are too many paths.
 #[derive(Debug, thiserror::Error)]
-#[error("it left so many files that their paths take more than {} MiB", MOST_PATHS >> 20)]
+#[error("the paths of its files exceed {} MiB", MOST_PATHS >> 20)]
 pub(in crate::worker) struct Crowded;
 
 impl Room {
@@ -32,7 +32,7 @@ impl Room {
         Self(MOST_PATHS)
     }
 
-    /// Takes what a path of so many bytes takes.
+    /// Subtracts the memory for a path of this length.
     pub(in crate::worker) fn take(&mut self, path: usize) -> Result<(), Crowded> {
         self.0 = self.0.checked_sub(path + KEPT).ok_or(Crowded)?;
         Ok(())
@@ -44,7 +44,8 @@ impl Room {
 pub(in crate::worker) struct Folder(OwnedFd);
 
 impl Folder {
-    /// Opens the folder at a path, whose last part must not be a link; gives us the permissions that a worker took away.
+    /// Opens the folder at a path, of which the last component must not be a link. Restores our
+    /// permissions if the worker removed them.
     pub(in crate::worker) fn open(path: &Path) -> io::Result<Self> {
         removal::open_dir(CWD, path)?.map(Self).ok_or_else(|| Errno::NOENT.into())
     }
@@ -54,13 +55,13 @@ impl Folder {
         Ok(Self(self.0.try_clone()?))
     }
 
-    /// Makes a folder in this one that nobody else may enter: what a worker has in its hands, secrets among it, is nobody else's. Nothing
-    /// may have its name, and this one must still be somewhere.
+    /// Creates a private folder in this one: a worker's files may contain secrets. The name must be
+    /// unused, and this folder must still exist.
     pub(in crate::worker) fn make(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.0, name, Mode::RWXU)?)
     }
 
-    /// Opens a folder below this one, `relative` being slash-separated; no part of it may be a link.
+    /// Opens a folder below this one by a slash-separated path, no part of which may be a link.
     pub(in crate::worker) fn folder(&self, relative: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut at = self.0.try_clone()?;
@@ -70,12 +71,12 @@ impl Folder {
         Ok(Self(at))
     }
 
-    /// Like [`Folder::folder`] for one of ours, with the permissions that a worker may have taken away.
+    /// Like [`Folder::folder`] for one of our folders; restores permissions that a worker removed.
     pub(in crate::worker) fn own_folder(&self, name: &str) -> io::Result<Self> {
         removal::open_dir(self.0.as_fd(), name)?.map(Self).ok_or_else(|| Errno::NOENT.into())
     }
 
-    /// Opens a plain file below this folder: no link is followed, a pipe does not block, and nothing else is opened.
+    /// Opens a regular file below this folder. Follows no link and does not block on a pipe.
     pub(in crate::worker) fn file(&self, relative: &str) -> io::Result<File> {
         let (folder, name) = match relative.rsplit_once('/') {
             Some((folder, name)) => (Some(self.folder(folder)?), name),
@@ -84,7 +85,7 @@ impl Folder {
         regular(folder.as_ref().unwrap_or(self).0.as_fd(), name)
     }
 
-    /// Reads a plain file in this folder that must not have more bytes than `most`.
+    /// Reads a regular file of at most `most` bytes in this folder.
     pub(in crate::worker) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let file = self.file(name)?;
         let mut bytes = Vec::new();
@@ -95,7 +96,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Lists what is in it, with what each is, one after the other: a worker's may be more than one wants to hold.
+    /// Iterates over its entries and their types. A worker's folder may be too large to collect.
     pub(in crate::worker) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(Vec<u8>, FileType)>>> {
         let entries = rustix::fs::Dir::read_from(&self.0)?;
         let is_own = |entry: &rustix::io::Result<DirEntry>| {
@@ -104,7 +105,7 @@ impl Folder {
         Ok(entries.filter(move |entry| !is_own(entry)).map(|entry| {
             let entry = entry?;
             let kind = match entry.file_type() {
-                // Some file systems do not say.
+                // Some file systems do not report the type.
                 FileType::Unknown => {
                     let stat = rustix::fs::statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
                     FileType::from_raw_mode(stat.st_mode)
@@ -115,12 +116,12 @@ impl Folder {
         }))
     }
 
-    /// Returns whether something of that name is in it, whatever it is.
+    /// Returns true if it has an entry of any type with this name.
     pub(in crate::worker) fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Returns whether a path leads to this very folder, other than through a link at its end.
+    /// Returns true if a path leads to this folder, except through a link at its end.
     pub(in crate::worker) fn is_at(&self, path: &Path) -> bool {
         let (Ok(here), Ok(there)) =
             (rustix::fs::fstat(&self.0), rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW))
@@ -130,12 +131,12 @@ impl Folder {
         (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
     }
 
-    /// Removes `name` from this folder, with all in it; succeeds if it is not there.
+    /// Removes `name` from this folder with everything in it. Succeeds if it does not exist.
     pub(in crate::worker) fn remove(&self, name: &str) -> io::Result<()> {
         removal::remove(self.0.as_fd(), name)
     }
 
-    /// Removes all that is in it.
+    /// Removes everything in it.
     pub(in crate::worker) fn empty(&self) -> io::Result<()> {
         removal::empty(self.0.as_fd())
     }
@@ -147,13 +148,14 @@ impl AsFd for Folder {
     }
 }
 
-/// Returns whether an error says that what was opened is not there, or is a link or a file in the place of a folder.
+/// Returns true if an error means that the entry is missing or is not a folder.
 pub(in crate::worker) fn is_no_folder(error: &io::Error) -> bool {
     let codes = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|code| Some(code.raw_os_error()));
     codes.contains(&error.raw_os_error())
 }
 
-/// Opens a plain file that a worker may have replaced by anything: a link is not followed and a pipe does not block.
+/// Opens a regular file that a worker may have replaced. Follows no link and does not block on a
+/// pipe.
 pub(in crate::worker) fn open_regular(path: &Path) -> io::Result<File> {
     regular(CWD, path)
 }

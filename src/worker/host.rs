@@ -1,4 +1,4 @@
-//! Where the attempts of one repository live, and what they share.
+//! The settings and folders that all attempts of one repository share.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,81 +15,84 @@ use super::capture::large::Large;
 use super::filters::Filters;
 use super::workspace::{Base, Error, Pool, Refs, sweep};
 
-/// The largest product unless configured otherwise: common hosts refuse larger blobs for good.
+/// The default limit of a product's size: common hosts refuse larger blobs.
 pub const MAX_PRODUCT: u64 = 100 << 20;
 
-/// The most of one attempt's unfinished work that is saved unless configured otherwise.
+/// The default limit of salvaged work of one attempt.
 pub const MAX_SALVAGE: u64 = 256 << 20;
 
-/// The most that worktrees take before spent ones are not kept any more, unless configured otherwise.
+/// The default total size of worktrees above which finished ones are not kept.
 pub const CAP: u64 = 10 << 30;
 
-/// How long it may take to take what one attempt left unless configured otherwise.
+/// The default time limit for capturing an attempt.
 pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
 
-/// What git may have however little an attempt may: the index of a large repository has its place in it.
+/// The least memory for git, whatever an attempt's limit: it needs to load the index of a large
+/// repository.
 const LEAST_MEMORY: u64 = 512 << 20;
 
-/// How many bases are kept prepared; a driver works on few commits at a time.
+/// The number of bases to keep prepared; a driver uses few commits at a time.
 const KEPT_BASES: usize = 8;
 
-/// What all attempts on one repository share; cheap to clone and safe to share between threads.
+/// State that all attempts of one repository share. Cheap to clone and shareable between threads.
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 pub struct Host {
     /// The repository.
     pub store: Store,
-    /// The folder that holds the attempts; made when it is needed.
+    /// The folder of the attempts, created when needed.
     pub root: PathBuf,
-    /// The folder that holds what is private to each worker, at a path as short as can be; made when it is needed.
+    /// The folder of each worker's private files, with a path as short as possible. Created when
+    /// needed.
     pub private: PathBuf,
-    /// The folder of a worktree that consumed bytes are put into, slash-separated.
+    /// The slash-separated folder of consumed products in a worktree.
     pub inputs: String,
-    /// The folder of a worktree that outputs are taken from, slash-separated.
+    /// The slash-separated folder of outputs in a worktree.
     pub outputs: String,
     /// The largest product, and the largest transcript, in bytes.
     pub max_product: u64,
-    /// The most bytes of one attempt's unfinished work that are saved.
+    /// The most bytes of salvaged work of one attempt.
     pub max_salvage: u64,
-    /// The most bytes that worktrees may take before spent ones are not kept any more.
+    /// The total size of worktrees in bytes above which finished ones are not kept.
     pub cap: u64,
-    /// What is copied from the work tree into every worktree: paths, or patterns as git's ignore files have them.
+    /// Paths copied from the work tree into every worktree, with patterns as in `.gitignore`.
     pub copy: Vec<String>,
-    /// What every worktree has a link to.
+    /// Paths that every worktree has as links.
     pub link: Vec<String>,
-    /// Whether the filter `lfs` runs.
+    /// True to run the filter `lfs`.
     pub lfs: bool,
-    /// Whether worktrees leave out what the sparse checkout of the work tree leaves out.
+    /// True to apply the work tree's sparse checkout to worktrees.
     pub sparse: bool,
-    /// Whether worktrees have the refs and the remotes of the repository.
+    /// True to show the repository's refs and remotes in worktrees.
     pub give_refs: bool,
-    /// Whether submodules are checked out, from what is on this machine.
+    /// True to check out submodules from local repositories.
     pub submodules: bool,
-    /// Whether what becomes of their files is taken; otherwise it fails the item.
+    /// True to capture changes in submodules; otherwise such a change fails the item.
     pub capture_submodules: bool,
-    /// Where filters run over what a worker left.
+    /// Where filters run on a worker's files.
     pub filters: Filters,
-    /// How long it may take to take what one attempt left, or to save it.
+    /// The time limit for capturing or salvaging an attempt.
     pub capture_time: Duration,
-    /// The `PATH` that filters are looked for in when products are taken, without folders that are relative to where git runs;
-    /// none leaves it as it is.
+    /// The `PATH` for filters during a capture, without relative folders, or `None` for the
+    /// inherited one.
     pub path: Option<OsString>,
-    /// The folder in which git looks for files of the user's that no setting names; none where there is no such.
+    /// The folder in which git looks for user files that no setting names, or `None`.
     pub user_files: Option<PathBuf>,
-    /// Tells what works on worktrees that the driver is to end.
+    /// Cancels work on worktrees when the driver ends.
     pub stop: Stop,
-    /// Name and e-mail address that a worker's own commits carry; none leaves them to git's global configuration.
+    /// The name and e-mail address for a worker's own commits, or `None` for git's global
+    /// configuration.
     pub user: Option<(String, String)>,
-    /// What may not be stored of what workers leave.
+    /// The scan of workers' files for secrets.
     pub gate: Gate,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
-    /// Whether worktrees are used again.
+    /// True to reuse worktrees.
     pub(super) reuse: bool,
-    /// The refs that worktrees get, if they were read already.
+    /// The refs for worktrees, if already read.
     chosen: Option<Refs>,
-    /// What goes on just now.
+    /// The current capture.
     pub(super) taking: Taking,
-    /// The worktrees that are used again.
+    /// The pool of reusable worktrees.
     pub(super) pool: Pool,
 }
 
@@ -127,38 +130,38 @@ impl Host {
         }
     }
 
-    /// Returns it with another word for that it is time to end.
+    /// Sets the cancellation.
     #[must_use]
     pub fn stopped_by(&self, stop: Stop) -> Self {
         Self { stop, ..self.clone() }
     }
 
-    /// Returns it for an attempt that was given these secrets.
+    /// Sets the secrets of an attempt.
     #[must_use]
     pub fn guarding(&self, secrets: &[Vec<u8>]) -> Self {
         Self { gate: self.gate.with(secrets), ..self.clone() }
     }
 
-    /// Returns it with another place for filters.
+    /// Sets where filters run.
     #[must_use]
     pub fn filtering(&self, filters: Filters) -> Self {
         Self { filters, ..self.clone() }
     }
 
-    /// Returns it for attempts whose worktrees get these refs.
+    /// Sets the refs for worktrees.
     #[must_use]
     pub fn showing(&self, refs: Refs) -> Self {
         Self { chosen: Some(refs), ..self.clone() }
     }
 
-    /// Returns it for attempts that use worktrees again, if `reuse` is true: no other attempt's
-    /// worker can hold a file of one.
+    /// Sets whether worktrees are reused: true only if no other attempt's worker can hold their
+    /// files open.
     #[must_use]
     pub fn reusing(&self, reuse: bool) -> Self {
         Self { reuse, ..self.clone() }
     }
 
-    /// Returns the refs that a worktree gets: those of the repository as they are now, unless others were chosen or it gets none.
+    /// Returns the refs for a worktree: those given, or the repository's current ones, or none.
     pub fn refs(&self) -> Result<Refs, Error> {
         if let Some(refs) = &self.chosen {
             return Ok(refs.clone());
@@ -169,7 +172,7 @@ impl Host {
         Refs::read(&self.store)
     }
 
-    /// Returns how much memory a call of git may have that looks at what an attempt left, in bytes; none where nobody bounds it.
+    /// Returns the memory limit in bytes for git commands on an attempt's files, or `None`.
     pub(super) fn most_memory(&self) -> Option<u64> {
         match &self.filters {
             Filters::Inside(inside) => Some(inside.limits.memory?.max(LEAST_MEMORY)),
@@ -177,18 +180,19 @@ impl Host {
         }
     }
 
-    /// Returns it for one look at what an attempt left, whose time runs from now on.
+    /// Starts the time limit of one capture.
     pub(super) fn taking(&self) -> Self {
         let until = Instant::now().checked_add(self.capture_time);
         Self { taking: Taking { until, large: Arc::default() }, ..self.clone() }
     }
 
-    /// Returns how much time is left for that.
+    /// Returns the remaining time.
     pub(super) fn time_left(&self) -> Duration {
         self.taking.until.map_or(self.capture_time, |until| until.saturating_duration_since(Instant::now()))
     }
 
-    /// Makes the folder of the attempts, and sees that worktrees can be made in it: before an attempt is spent on finding out.
+    /// Creates the folder of the attempts and checks that worktrees can be created in it, before
+    /// any attempt starts.
     pub fn prepare(&self) -> Result<(), Error> {
         std::fs::create_dir_all(&self.root)
             .and_then(|()| tempfile::tempdir_in(&self.root)?.close())
@@ -196,9 +200,9 @@ impl Host {
             .map_err(|source| Error::Root { root: self.root.clone(), source })
     }
 
-    /// Returns what every attempt at this commit starts from, read from the repository once.
+    /// Returns the prepared base of a commit, read from the repository once.
     ///
-    /// Two threads that ask at the same time may both read it; both get the same.
+    /// Two concurrent callers may both read it; both get the same.
     pub(super) fn base(&self, commit: Oid) -> Result<Arc<Base>, Error> {
         let known = || self.bases.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(base) = known().get(&commit) {
@@ -209,16 +213,16 @@ impl Host {
         if bases.len() >= KEPT_BASES && !bases.contains_key(&commit) {
             bases.clear();
         }
-        // A spent worktree is used again by whoever has the very same.
+        // A finished worktree can be reused only with the identical base.
         Ok(Arc::clone(bases.entry(commit).or_insert(base)))
     }
 }
 
-/// One look at what an attempt left.
+/// One capture of an attempt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taking {
-    /// When its time is up.
+    /// Its deadline.
     until: Option<Instant>,
-    /// What filters made to be kept beside the repository, as far as it was looked at.
+    /// The contents that filters want kept beside the repository, as scanned so far.
     pub(super) large: Arc<Mutex<Vec<Large>>>,
 }

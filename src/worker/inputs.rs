@@ -1,4 +1,4 @@
-//! Puts consumed bytes into a worktree.
+//! Writes consumed products into a worktree.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use crate::git::store::{self, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::FilePath;
 
-/// Writes each blob to `inputs/<key>`, read-only, and hashes it on the way.
+/// Writes each blob to `inputs/<key>`, read-only, and checks its hash.
 ///
-/// To be called before the worker runs. A blob that is missing or is not what its digest says leaves nothing under its key,
-/// and no key after it is written.
+/// Call this before the worker starts. A blob that is missing or has another hash leaves nothing
+/// under its key, and later keys are not written.
 pub fn stage(workspace: &Workspace, store: &Store, inputs: &BTreeMap<FilePath, (Oid, Digest)>) -> Result<(), Error> {
     for (key, (oid, expected)) in inputs {
         let path = workspace.inputs().join(key.as_str());
         if let Err(error) = write(store, &path, *oid, *expected) {
-            // Only what `write` itself made is there.
+            // Only files from `write` are here.
             let _ = fs::remove_file(&path);
             return Err(Error { key: key.clone(), digest: *expected, problem: error });
         }
@@ -40,20 +40,20 @@ fn write(store: &Store, path: &Path, oid: Oid, expected: Digest) -> Result<(), P
     Ok(())
 }
 
-/// Why an input could not be put in place.
+/// Why an input was not written.
 #[derive(Debug, thiserror::Error)]
-#[error("input `{key}` ({digest}) could not be put in place")]
+#[error("cannot write the input `{key}` ({digest})")]
 pub struct Error {
     /// The input key.
     pub key: FilePath,
-    /// What its bytes should hash to.
+    /// The expected hash.
     pub digest: Digest,
-    /// What went wrong.
+    /// The problem.
     #[source]
     pub problem: Problem,
 }
 
-/// What went wrong with one input.
+/// A problem with one input.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Problem {

@@ -1,4 +1,4 @@
-//! What attempts said last, for whoever watches them; nothing of it is recorded.
+//! The latest output line of each running attempt, for display. Not recorded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use crate::model::ansi;
 use crate::model::name::ItemId;
 use crate::model::printable;
 
-/// The most bytes of a line that are kept.
+/// The most bytes of a line to keep.
 const LONGEST: usize = 400;
 
-/// The most bytes of a line that are looked at: control sequences take more than what they colour.
+/// The most bytes of a line to read, control sequences included.
 const RAW: usize = 4_000;
 
-/// The attempts of a run that are under way.
+/// The running attempts of a run.
 #[derive(Debug, Default)]
 pub struct Lives(Mutex<BTreeMap<ItemId, Arc<Live>>>);
 
-/// What one attempt said last, and when.
+/// The latest line of one attempt, with its time.
 #[derive(Debug)]
 pub struct Live(Mutex<Said>);
 
@@ -29,50 +29,50 @@ struct Said {
 }
 
 impl Lives {
-    /// Begins with an attempt of an item, in the place of an earlier one.
+    /// Registers an attempt of an item and replaces an earlier one.
     pub fn begin(&self, item: &ItemId) -> Arc<Live> {
         let live = Arc::new(Live(Mutex::new(Said { last: String::new(), at: Instant::now() })));
         locked(&self.0).insert(item.clone(), Arc::clone(&live));
         live
     }
 
-    /// Ends with an item.
+    /// Removes an item.
     pub fn end(&self, item: &ItemId) {
         locked(&self.0).remove(item);
     }
 
-    /// Returns the attempt of an item that is under way.
+    /// Returns the running attempt of an item.
     pub fn of(&self, item: &ItemId) -> Option<Arc<Live>> {
         locked(&self.0).get(item).cloned()
     }
 
-    /// Returns for how long each item has said nothing.
+    /// Returns how long each item has been silent.
     pub fn silent(&self) -> Vec<(ItemId, Duration)> {
         locked(&self.0).iter().map(|(item, live)| (item.clone(), live.silent())).collect()
     }
 }
 
 impl Live {
-    /// Takes note that something was said, of which nothing may be shown yet.
+    /// Records activity that may not be shown yet.
     pub fn stir(&self) {
         locked(&self.0).at = Instant::now();
     }
 
-    /// Takes in what was said, without secrets.
+    /// Records output without secrets.
     pub fn say(&self, bytes: &[u8]) {
-        // What a progress bar writes over is one line after the other.
+        // A progress bar overwrites its line after each carriage return.
         let lines = bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
         let shown = lines.map(|line| ansi::without(&String::from_utf8_lossy(&line[..line.len().min(RAW)])));
         let Some(line) = shown.map(|line| line.trim().to_owned()).find(|line| !line.is_empty()) else { return };
         locked(&self.0).last = printable::beginning(&line, LONGEST);
     }
 
-    /// Returns the last line that was said; empty where there was none.
+    /// Returns the latest line; empty if there is none.
     pub fn last(&self) -> String {
         locked(&self.0).last.clone()
     }
 
-    /// Returns for how long nothing was said.
+    /// Returns how long it has been silent.
     pub fn silent(&self) -> Duration {
         locked(&self.0).at.elapsed()
     }

@@ -1,9 +1,11 @@
-//! One attempt: its worktree, the processes in it, and what they leave behind.
+//! Runs one attempt: its worktree, its processes, and the capture of its products.
 //!
-//! [`workspace`] makes the worktree, [`inputs`] puts the consumed bytes into it, [`agent`] runs one command in it,
-//! [`survivors`] ends whatever that command left running, [`capture`] takes the products, and [`salvage`] keeps the work of
-//! an attempt that has none. [`live`] is what is seen of it meanwhile. [`attendant`] are the processes of ours around the command. [`filters`] says where the repository's own filters run meanwhile. Everything that a worker wrote is hostile: no git command and no library call ever finds a
-//! repository through the worktree.
+//! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, [`agent`]
+//! runs one command, [`survivors`] kills processes that the command left, [`capture`] takes the
+//! products, and [`salvage`] saves the work of an attempt without products. [`live`] shows the
+//! latest output, [`attendant`] starts our helper processes, and [`filters`] decides where the
+//! repository's filters run. Everything that a worker wrote is hostile: no git command and no
+//! library call ever discovers a repository through the worktree.
 
 pub mod agent;
 pub mod attendant;

@@ -1,13 +1,14 @@
-//! Reads the pipeline of an attempt, by its digest and no other way.
+//! Reads an attempt's pipeline by its digest.
 
 use crate::git::store::{self, Store};
 use crate::model::digest::{Digest, Oid};
 use crate::model::pipeline::{MAX_BYTES, Spec};
 use crate::model::problems::Problems;
 
-/// Reads the bytes that were sealed with the run, hashes them again and reads them as strictly as when they were submitted.
+/// Reads the bytes sealed with the run, checks their hash and parses them as strictly as at
+/// submission.
 ///
-/// To be called before anything of the attempt runs. What is not what was sealed gives nothing.
+/// Call this before the attempt starts. Bytes with another hash are an error.
 pub fn load(store: &Store, oid: Oid, expected: Digest) -> Result<Spec, Error> {
     let bytes = store.read_blob_of(oid, MAX_BYTES).map_err(|source| Error::Read { expected, source })?;
     let actual = Digest::of(&bytes);
@@ -21,14 +22,14 @@ fn first(problems: &Problems) -> String {
     problems.first().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why an attempt has no pipeline.
+/// Why a pipeline cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("integrity: the pipeline {expected} cannot be read")]
     Read { expected: Digest, source: store::Error },
-    #[error("integrity: the pipeline {expected} is not what was sealed with the run: it hashes to {actual}")]
+    #[error("integrity: the pipeline {expected} differs from the one sealed with the run: it hashes to {actual}")]
     Mismatch { expected: Digest, actual: Digest },
-    #[error("integrity: what was sealed with the run as the pipeline {expected} is none: {first}")]
+    #[error("integrity: the sealed pipeline {expected} is invalid: {first}")]
     Invalid { expected: Digest, first: String },
 }

@@ -1,6 +1,7 @@
-//! Takes secrets out of text before anything is hashed or stored. Pure.
+//! Removes secrets from text before it is hashed or stored. Pure.
 //!
-//! Only given values and named shapes are taken out, never what merely looks random: a transcript full of hashes stays one.
+//! Removes only given values and known shapes, never text that merely looks random: hashes in a
+//! transcript stay.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -10,37 +11,39 @@ use regex::bytes::{Regex, RegexBuilder};
 use crate::model::credential;
 use crate::model::credential::values::Values;
 
-/// A line is held back up to this length, and longer lines are cut, with [`OVERLAP`] bytes looked at again.
+/// The longest line that is held back. Longer lines are cut, and [`OVERLAP`] bytes are scanned
+/// again.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// What is kept of a long line in case a secret began there.
+/// The bytes of a long line to keep in case a secret starts there.
 const OVERLAP: usize = 8 << 10;
 
-/// How much may follow the first line of a private key before it is taken to have been something else.
+/// The most bytes after the first line of a private key; more means that it was no key.
 const LONGEST_KEY: usize = 32 << 10;
 
 /// A redactor for one stream of bytes.
 ///
-/// Bytes come out line by line, so that nothing is missed that arrives in two pieces; what [`Redactor::finish`] has not been
-/// asked for yet may be held back. Memory is bounded, whatever comes in.
+/// Output comes in whole lines, so that a secret in two pieces is not missed. Bytes may be held
+/// back until [`Redactor::finish`]. Memory is bounded for any input.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     secrets: Values,
     pending: Vec<u8>,
     overlap: usize,
-    /// The bytes that may still belong to a private key.
+    /// The bytes read so far of a possible private key.
     in_key: Option<usize>,
 }
 
 impl Redactor {
-    /// Returns a redactor for these secret values in any form; of one with several lines, each line is a secret.
+    /// Creates a redactor for these secret values in any encoding. Each line of a multi-line value
+    /// is a secret.
     pub fn new(secrets: &[Vec<u8>]) -> Self {
         let secrets = Values::new(secrets);
         let overlap = OVERLAP.max(secrets.longest());
         Self { secrets, pending: Vec::new(), overlap, in_key: None }
     }
 
-    /// Takes in bytes and appends to `out` what can be told of by now.
+    /// Adds bytes and appends the redacted output to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         for piece in bytes.chunks(LONGEST_LINE) {
             self.pending.extend_from_slice(piece);
@@ -53,12 +56,12 @@ impl Redactor {
         }
     }
 
-    /// Appends what was held back.
+    /// Appends the bytes held back.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.emit(self.pending.len(), out);
     }
 
-    /// Moves the pending bytes up to `end`, or somewhat further where a secret lies across it, to `out`.
+    /// Moves the pending bytes up to `end` to `out`, or further if a secret crosses `end`.
     fn emit(&mut self, end: usize, out: &mut Vec<u8>) {
         let found = self.find();
         let end = found.iter().find(|(at, _)| at.start < end && end < at.end).map_or(end, |(at, _)| at.end);
@@ -74,16 +77,16 @@ impl Redactor {
         self.drop_keys(&clean, out);
     }
 
-    /// Finds the secrets in the pending bytes, in order and without overlap.
+    /// Returns the secrets in the pending bytes, sorted and without overlap.
     fn find(&self) -> Vec<(Range<usize>, &'static str)> {
         let mut found: Vec<(Range<usize>, &'static str)> =
             self.secrets.find(&self.pending).map(|at| (at, "secret")).collect();
-        // Private keys go over many lines and are dropped below.
+        // Private keys have many lines and are dropped below.
         found.extend(credential::find_eagerly(&self.pending).into_iter().filter(|(_, name)| *name != "private-key"));
         credential::apart(found)
     }
 
-    /// Copies text without the private keys in it, which go over many lines.
+    /// Copies text without private keys, which have many lines.
     fn drop_keys(&mut self, mut text: &[u8], out: &mut Vec<u8>) {
         static MARKERS: OnceLock<[Regex; 2]> = OnceLock::new();
         let [begin, end] = MARKERS.get_or_init(|| {

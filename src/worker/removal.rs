@@ -1,8 +1,8 @@
-//! Removing a folder that a worker had in its hands.
+//! Removes a folder that a worker could change.
 //!
-//! The worker may have taken away permissions, planted links to places outside, or nested folders deeper than any path, any
-//! stack or any number of open files reaches. So everything is done relative to open folders, nothing is followed, and what
-//! lies too deep is first moved up.
+//! The worker may have removed permissions, planted links to other places, or nested folders deeper
+//! than any path, stack or number of open files permits. So removal works relative to open folders,
+//! follows nothing, and first moves deep folders up.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,11 +13,12 @@ use rustix::io::Errno;
 /// Folders below this depth are moved up before they are emptied.
 const DEPTH: usize = 32;
 
-/// Removes `name` from an open folder, with all in it; succeeds if it is not there. A link is removed, and nothing behind it.
+/// Removes `name` from an open folder with everything in it. Succeeds if it does not exist. Removes
+/// a link but not its target.
 pub(in crate::worker) fn remove<P: rustix::path::Arg + Copy>(at: BorrowedFd<'_>, name: P) -> io::Result<()> {
     match rustix::fs::unlinkat(at, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
-        // What it says of a folder, of which there are two ways.
+        // The two errors for a folder.
         Err(Errno::ISDIR | Errno::PERM) => {}
         Err(error) => return Err(error.into()),
     }
@@ -31,7 +32,7 @@ pub(in crate::worker) fn remove<P: rustix::path::Arg + Copy>(at: BorrowedFd<'_>,
     }
 }
 
-/// Removes all that is in an open folder.
+/// Removes everything in an open folder.
 pub(in crate::worker) fn empty(dir: BorrowedFd<'_>) -> io::Result<()> {
     let mut moved = 0;
     loop {
@@ -53,7 +54,7 @@ fn clear(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, depth: usize, moved: &mut u6
         if entry.file_type() != FileType::Directory {
             match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => continue,
-                // Either a folder whose kind was not told, or one that may not be written.
+                // A folder of unknown type, or one without write permission.
                 Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -73,7 +74,7 @@ fn clear(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, depth: usize, moved: &mut u6
     Ok(())
 }
 
-/// Moves a folder to the top, under a name that nothing has there; counts it.
+/// Moves a folder to the top under an unused name, and counts it.
 fn move_up(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &std::ffi::CStr, moved: &mut u64) -> io::Result<()> {
     // Moving a folder changes its `..`, for which it must be writable.
     open_dir(dir, name)?;
@@ -86,7 +87,7 @@ fn move_up(root: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &std::ffi::CStr, mov
     }
 }
 
-/// Opens a folder for being emptied, giving ourselves the permission; none where nothing is there.
+/// Opens a folder to empty it and grants ourselves permission. Returns `None` if it does not exist.
 pub(in crate::worker) fn open_dir<P: rustix::path::Arg + Copy>(
     at: impl AsFd + Copy,
     name: P,
@@ -107,7 +108,7 @@ pub(in crate::worker) fn open_dir<P: rustix::path::Arg + Copy>(
     Ok(Some(fd))
 }
 
-/// Makes a folder readable that is not, without following a link in its place.
+/// Makes a folder readable without following a link in its place.
 fn grant<P: rustix::path::Arg>(at: impl AsFd, name: P) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! Keeps the work of an attempt that has no products.
+//! Saves the work of an attempt without products.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,10 +26,10 @@ use crate::model::credential::without;
 use crate::model::digest::Oid;
 use crate::model::name::{FilePath, ItemId, is_dot_git};
 
-/// The most files that are left out one by one.
+/// The most files to exclude one by one.
 const MOST_LEFT_OUT: usize = 1000;
 
-/// The changes to submodules, by the names of the outputs that they are.
+/// The changes to submodules by output name.
 type Patches = BTreeMap<FilePath, Vec<u8>>;
 
 /// The work of an attempt as a tree of the repository.
@@ -37,29 +37,30 @@ type Patches = BTreeMap<FilePath, Vec<u8>>;
 pub struct Salvaged {
     /// The tree.
     pub tree: Oid,
-    /// Keeps what it reaches until a ref does.
+    /// Keeps its objects until a ref reaches them.
     pub kept: Kept,
-    /// What was left out because there is a secret in it, and which submodule's changes could not be had, in words.
+    /// Descriptions of omitted files with secrets and of submodules whose changes could not be
+    /// saved.
     pub without: Vec<String>,
 }
 
 impl Salvaged {
-    /// Returns what an operator is to be told of it.
+    /// Returns messages for the operator.
     pub fn told(&self, item: &ItemId, attempt: u32) -> Vec<String> {
         let told = |what| format!("{item}: left out of the saved work of attempt {attempt}: {what}");
         self.without.iter().map(told).collect()
     }
 }
 
-/// Writes the worktree as it stands, `outputs/` included, as a tree into the repository; none where nothing changed. What was changed
-/// in submodules comes as patches of them, as if it were handed over.
+/// Writes the worktree, including `outputs/`, as a tree into the repository. Returns `None` if
+/// nothing changed. Saves changes in submodules as patches, as in a capture.
 ///
-/// For failed and interrupted attempts, after their processes are gone. Takes what can be taken: nested repositories, files
-/// that are too large for a product, what cannot be read, and the largest files beyond the limit of all together are left out.
-/// A failure leaves at most unreferenced objects.
+/// For failed and interrupted attempts, after their processes ended. Omits nested repositories,
+/// files above a product's limit, unreadable files, and the largest files beyond the total limit. A
+/// failure leaves at most unreferenced objects.
 pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, Error> {
     if !workspace.was_started() {
-        // Not all was in place, so nothing ever ran here.
+        // The worktree is incomplete, so nothing ran here.
         return Ok(None);
     }
     let host = &host.taking();
@@ -74,7 +75,7 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         fs::remove_file(&path).map_err(Error::at(&path))?;
     }
     remove_extras(workspace, &base)?;
-    // Each is made in the place of the scratch.
+    // Each uses the scratch's folder.
     let (patches, mut without) = of_submodules(workspace, host, &base)?;
     without.extend(walked.traps.paths().iter().map(traps::in_words));
     let limit = patches.values().fold(host.max_salvage, |left, patch| left.saturating_sub(patch.len() as u64));
@@ -109,17 +110,17 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
     if tree == base.tree && without.is_empty() {
         return Ok(None);
     }
-    // What the base reaches stays without us; anything else may be in the repository without anything that reaches it.
+    // Objects that the base reaches are safe; others may be unreachable in the repository.
     let kept = incoming::take_in(&host.store, scratch.git(), tree, Some(base.tree), false)?;
-    // Without it the work is still there, and pointers name what is missing.
+    // Without the contents the work is still saved, with pointers that name them.
     if let Err(error) = large::take_over(workspace, &large_of(host)) {
         without.push(format!("what git-lfs keeps of it: {}", in_words(&error)));
     }
     Ok(Some(Salvaged { tree, kept, without }))
 }
 
-/// Has filters make something of the changed files that they are for, where they do not run with our rights: then git has them run
-/// when it adds these.
+/// Applies confined filters to the changed files that have one. Unconfined filters run when git
+/// adds the files.
 fn converted(
     part: &Part<'_>,
     scratch: &Scratch,
@@ -134,20 +135,20 @@ fn converted(
     let ignored = ignored(scratch, &found.iter().collect::<Vec<_>>())?;
     let taken: BTreeSet<BString> = found.into_iter().filter(|path| !ignored.contains(path)).collect();
     match filtered::convert(part, scratch, &taken, Failing::LeavesOut) {
-        // All else is saved.
+        // Save everything else.
         Err(Error::Refused(_)) => Ok(taken.into_iter().map(|path| (path, None)).collect()),
         other => other,
     }
 }
 
-/// Returns whether a path lies at or below one that is left out.
+/// Returns true if a path is at or below an excluded one.
 fn is_left_out(path: &BString, left_out: &BTreeSet<BString>) -> bool {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     ends.chain([path.len()]).any(|end| left_out.contains(path[..end].as_bstr()))
 }
 
-/// Returns the changes to submodules, each as the output that it would have been, as far as all fit into what may be saved; and why
-/// others do not come with them.
+/// Returns the changes to submodules as outputs, as far as they fit into the limit, and why others
+/// are missing.
 fn of_submodules(workspace: &Workspace, host: &Host, base: &Base) -> Result<(Patches, Vec<String>), Error> {
     let (found, mut without) = submodules::save(workspace, host, base)?;
     let (mut patches, mut room) = (Patches::new(), host.max_salvage);
@@ -165,7 +166,7 @@ fn of_submodules(workspace: &Workspace, host: &Host, base: &Base) -> Result<(Pat
     Ok((patches, without))
 }
 
-/// Puts the changes to submodules among the outputs, in the place of what a worker left there.
+/// Adds the changes to submodules to the outputs, replacing the worker's files.
 fn put(scratch: &Scratch, outputs: &[u8], patches: &Patches) -> Result<(), Error> {
     let mut entries = Vec::new();
     for (name, bytes) in patches {
@@ -180,8 +181,8 @@ fn put(scratch: &Scratch, outputs: &[u8], patches: &Patches) -> Result<(), Error
     call.run().map(drop).map_err(Error::git)
 }
 
-/// Takes the files with secrets in them, or in their names, out of what is to be saved, before any of it is in the repository;
-/// returns what to tell. What the base has in their place stays.
+/// Removes files with secrets in content or name from the tree before it enters the repository.
+/// Keeps the base's versions. Returns messages.
 fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result<Vec<String>, Error> {
     if *tree == base {
         return Ok(Vec::new());
@@ -190,7 +191,7 @@ fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result
     let found = screen::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
     let blobs: BTreeMap<&[u8], &Secret> = found.iter().map(|(oid, secret)| (oid.as_bytes(), secret)).collect();
     let mut told = BTreeSet::new();
-    // The same bytes may lie under many names: `:old-mode new-mode old new status NUL path NUL`.
+    // The same blob may have many paths: `:old-mode new-mode old new status NUL path NUL`.
     let options = ["-r", "-z", "--no-renames", "--no-abbrev"];
     let call = scratch.git().arg("diff-tree").args(options).args([base.to_string(), tree.to_string()]);
     let listed = call.run().map_err(Error::git)?;
@@ -217,12 +218,12 @@ fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result
     Ok(told.into_iter().collect())
 }
 
-/// Removes what was copied or linked into the worktree, which is nobody's work, under whatever rules a worker made for git.
+/// Removes copied and linked files, which are not work, whatever ignore rules the worker wrote.
 fn remove_extras(workspace: &Workspace, base: &Base) -> Result<(), Error> {
     let tree = workspace.folder().folder("tree").map_err(Error::at(&workspace.tree()))?;
     for path in base.extras.paths().filter_map(|path| path.to_str().ok()) {
         let (folder, name) = match path.rsplit_once('/') {
-            // A worker may have put something else there, which is its own.
+            // The worker may have replaced it with its own file.
             Some((folder, name)) => (tree.folder(folder), name),
             None => (tree.again(), path),
         };
@@ -233,10 +234,11 @@ fn remove_extras(workspace: &Workspace, base: &Base) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds what can be added; only a fault that is not the worktree's, such as a full disk, is an error.
+/// Adds as many paths as possible. Only a fault that is not the worktree's, such as a full disk, is
+/// an error.
 fn add(scratch: &Scratch, options: &[&str], paths: &Paths) -> Result<(), Error> {
     match scratch.add(options, paths) {
-        // What git could not add it has told of; the rest is added all the same.
+        // git reported the paths that it could not add, and added the rest.
         Err(error @ program::Error::Failed { .. }) => match refusal(error, |said| Error::Refused(said.to_owned())) {
             Error::Refused(_) => Ok(()),
             other => Err(other),
@@ -245,7 +247,7 @@ fn add(scratch: &Scratch, options: &[&str], paths: &Paths) -> Result<(), Error> 
     }
 }
 
-/// The paths that git must not enter or need not take.
+/// Returns the paths that git must not or need not add.
 fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Error> {
     let nested = walked.nested.iter().chain(walked.untracked_repositories());
     let asked = nested.chain(&walked.closed).chain(&walked.large).chain(&walked.odd);
@@ -254,8 +256,8 @@ fn left_out(walked: &Walked, scratch: &Scratch) -> Result<BTreeSet<BString>, Err
     Ok(asked.into_iter().filter(|path| !ignored.contains(path)).collect())
 }
 
-/// Returns the largest files, without which the others fit into what may be saved, and how many bytes those others have. Files
-/// that git ignores count only as long as all fits.
+/// Returns the largest files, without which the others fit into the limit, and the total size of
+/// those others. Ignored files are included only if everything fits.
 fn beyond(
     walked: &Walked,
     scratch: &Scratch,
@@ -277,7 +279,7 @@ fn beyond(
         if left <= limit {
             break;
         }
-        // git holds every path that it adds against every one that it is to leave out.
+        // git compares every added path with every exclusion.
         if out.len() == MOST_LEFT_OUT {
             return Err(Error::Refused(format!("more than {limit} bytes in more than {MOST_LEFT_OUT} files")));
         }
@@ -287,7 +289,8 @@ fn beyond(
     Ok((out, left))
 }
 
-/// What to leave out of the outputs; none where there is nothing to take. Fails where that is too much to be told.
+/// Returns the outputs to exclude, or `None` if there are no outputs. Fails if there are too many
+/// to list.
 fn outputs_left_out(workspace: &Workspace, host: &Host, mut room: u64) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let root = workspace.outputs();
     let mut folders = vec![root.to_owned()];

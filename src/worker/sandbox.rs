@@ -1,4 +1,4 @@
-//! What confines a worker, in layers: each is kept by others, and a manifest records which there were.
+//! Confines a worker in layers, which a manifest records.
 //!
 //! | layer | keeps a worker from |
 //! |---|---|
@@ -6,8 +6,9 @@
 //! | Landlock (`files`) | reading and writing other files, speaking to other processes |
 //! | seccomp (`calls`) | system calls that lead out of the others |
 //!
-//! The command gives up the rights of root and is confined by the inner layers before it is one (`confine`): by itself, in the
-//! supervisor's child, or, below bubblewrap, by a process of this program that starts it. `reach` says what is reached, as a `map` from paths.
+//! The command drops root's capabilities and is confined by the inner layers before it starts
+//! (`confine`): by itself, in the supervisor's child, or, below bubblewrap, by a process of this
+//! program that starts it. `reach` decides what is reachable, as a `map` of paths.
 
 mod above;
 mod caches;
@@ -61,25 +62,26 @@ use seen::Seen;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP, Sockets};
 
-/// From this version of its interface on Landlock keeps processes from sockets of others that are no files (Linux 6.12).
+/// The first version of Landlock that blocks abstract sockets of other processes (Linux 6.12).
 const NAMES: u32 = 6;
 
-/// From this version of its interface on Landlock keeps processes from sockets that are files.
+/// The first version of Landlock that blocks sockets in the file system.
 const SOCKETS: u32 = 9;
 
-/// The layers that something is confined by, each with its version where it has one.
+/// The available layers, with versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layers {
-    /// The version of Landlock's interface.
+    /// The version of Landlock.
     pub landlock: Option<u32>,
-    /// Whether system calls are refused.
+    /// True if system calls are filtered.
     pub seccomp: bool,
     /// The version of bubblewrap.
     pub bwrap: Option<String>,
 }
 
 impl Layers {
-    /// Returns true if a worker can connect to any socket in the file system that its user may open.
+    /// Returns true if a worker can connect to any socket in the file system that its user may
+    /// open.
     fn reach_sockets(&self) -> bool {
         self.bwrap.is_none() && self.landlock.is_none_or(|version| version < SOCKETS)
     }
@@ -95,21 +97,21 @@ impl fmt::Display for Layers {
     }
 }
 
-/// What this machine can confine workers with, and what they reach here.
+/// The layers that this machine supports, and the paths that workers reach here.
 pub struct Sandbox {
     around: Surroundings,
     program: Option<PathBuf>,
-    /// bubblewrap, where it works.
+    /// The path of bubblewrap, if it works.
     bwrap: Option<PathBuf>,
-    /// Whether it can bound shared memory.
+    /// True if it can limit shared memory.
     bounds_shared: bool,
     layers: Layers,
-    /// Why layers are missing.
+    /// The reasons for missing layers.
     missing: Vec<String>,
     known: Mutex<BTreeMap<More, Arc<Reach>>>,
 }
 
-/// How the workers of one executor are confined.
+/// The confinement of one executor's workers.
 #[derive(Clone, Debug)]
 pub struct Confinement {
     reach: Arc<Reach>,
@@ -121,35 +123,35 @@ pub struct Confinement {
     home: Home,
 }
 
-/// The files of one attempt that its worker reaches.
+/// The files of one attempt that its worker can reach.
 #[derive(Clone, Copy, Debug)]
 pub struct Own<'a> {
-    /// The worktree, which it works in.
+    /// The worktree.
     pub tree: &'a Path,
-    /// What else it may write.
+    /// Additional writable paths.
     pub writable: &'a [&'a Path],
-    /// What else it may read.
+    /// Additional readable paths.
     pub readable: &'a [&'a Path],
-    /// What links in its worktree lead to.
+    /// The targets of links in its worktree.
     pub linked: &'a [&'a Path],
-    /// The folders of the attempt that are laid over others.
+    /// The attempt's folders that are mounted over others.
     pub scratch: Option<Scratch<'a>>,
-    /// Whether it may only read what all of its executor's workers may write.
+    /// True if it may only read the paths that are writable for its executor.
     pub frozen: bool,
 }
 
-/// Which files one attempt reaches.
+/// The paths that one attempt can reach.
 struct Policy {
-    /// The access to each path, from which the mounts are made.
+    /// The access to each path; the source of the mounts.
     map: Map,
-    /// The same as rules of Landlock, which take nothing away.
+    /// The same as Landlock rules, which can only grant.
     given: Vec<(Word, Access)>,
     /// Why the attempt must not start.
     refused: Option<String>,
 }
 
 impl Sandbox {
-    /// Returns one of no layers, for where nobody wants workers confined.
+    /// Returns a sandbox without layers, for unconfined workers.
     pub fn none() -> Self {
         Self {
             around: Surroundings::default(),
@@ -162,7 +164,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns how workers of an executor are confined, or `None`; refuses what cannot be enforced here.
+    /// Returns the confinement for an executor, or `None`. Fails if it cannot be enforced here.
     pub fn confine(&self, more: &More, network: Network) -> Result<Option<Confinement>, Refused> {
         if more.asked == Asked::None {
             return if network == Network::Any { Ok(None) } else { Err(Refused::Unconfined(network)) };
@@ -186,12 +188,12 @@ impl Sandbox {
         Ok(Some(Confinement { reach, layers, bwrap, bounds_shared, program, network, home: more.home }))
     }
 
-    /// Returns what cannot be enforced on this machine, and why; none where all layers are there.
+    /// Returns the missing layers with reasons, or `None` if all are available.
     pub fn missing(&self) -> Option<String> {
         (!self.missing.is_empty()).then(|| self.missing.join("; "))
     }
 
-    /// Returns the layers that are there.
+    /// Returns the available layers.
     pub fn layers(&self) -> &Layers {
         &self.layers
     }
@@ -215,27 +217,27 @@ impl Sandbox {
 }
 
 impl Confinement {
-    /// Returns the layers, as manifests record them.
+    /// Returns the layers in the form of a manifest.
     pub fn layers(&self) -> &Layers {
         &self.layers
     }
 
-    /// Returns whom the worker may speak to.
+    /// Returns the worker's network access.
     pub fn network(&self) -> Network {
         self.network
     }
 
-    /// Returns `Reachable` if no layer keeps the worker from connecting to the user's sockets in the file system.
+    /// Returns `Reachable` if no layer blocks the user's sockets in the file system.
     pub fn sockets(&self) -> Option<Sockets> {
         self.layers.reach_sockets().then_some(Sockets::Reachable)
     }
 
-    /// Returns whether the worker has a home directory of its own.
+    /// Returns true if the worker has a private home directory.
     pub fn has_own_home(&self) -> bool {
         self.home == Home::Private
     }
 
-    /// Returns whether the worker is kept from calls that change a file and none of its times.
+    /// Returns true if system calls are blocked that change a file without changing its times.
     pub fn keeps_times(&self) -> bool {
         self.layers.seccomp
     }
@@ -247,12 +249,13 @@ impl Confinement {
         self.bwrap.is_some() && self.keeps_times() && names && self.has_own_home() && !self.reach.shares
     }
 
-    /// Returns whether a worker has a private `/tmp`.
+    /// Returns true if the worker has a private `/tmp`.
     pub fn has_own_tmp(&self) -> bool {
         self.bwrap.is_some()
     }
 
-    /// Says it to the processes in between; `memory` is how many bytes of it the attempt may use.
+    /// Returns the message for the processes between driver and command; `memory` is the attempt's
+    /// limit in bytes.
     pub(in crate::worker) fn told(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
         let Policy { mut map, mut given, refused } = self.policy(own);
         let scratch = own.scratch.as_ref().filter(|_| self.bwrap.is_some());
@@ -285,10 +288,11 @@ impl Confinement {
         }
     }
 
-    /// Returns the policy for the files of one attempt, from which the mounts and the rules of Landlock are both made.
+    /// Returns the policy for one attempt, from which mounts and Landlock rules are made.
     fn policy(&self, own: &Own<'_>) -> Policy {
         let mut map = self.reach.map.clone();
-        // What bubblewrap hides comes to light where somebody outside puts another file in its place; Landlock gives neither.
+        // bubblewrap's cover is lost if an outside process replaces the hidden file; Landlock
+        // grants neither file.
         let mut given = self.reach.given.clone();
         if own.frozen {
             map.freeze();
@@ -309,7 +313,8 @@ impl Confinement {
         Policy { map, given, refused }
     }
 
-    /// Gives what links in the worktree lead to, as far as it may be given; says why where it may not.
+    /// Grants the targets of links in the worktree as far as permitted. Returns the reason if one
+    /// is not.
     fn link(&self, linked: &[&Path], map: &mut Map, given: &mut Vec<(Word, Access)>) -> Option<String> {
         for path in linked {
             let Some(Led { real, is_there: true, planted }) = map.resolve(path) else { continue };
@@ -329,13 +334,14 @@ impl Confinement {
         None
     }
 
-    /// Gives what nothing gives yet as `readable` would: what is secret below it stays hidden. Says why it may not be given.
+    /// Grants a path that is not granted yet, as `readable` would, without its secrets. Returns the
+    /// reason if it must not be granted.
     fn give(&self, real: &Path, map: &mut Map, given: &mut Vec<(Word, Access)>) -> Result<(), &'static str> {
         let secrets = &self.reach.secrets;
         if secrets.iter().any(|secret| real.starts_with(secret)) {
             return Err("which is secret: only `readable` gives it, by its name");
         }
-        // What workers have by the word of a setting, they keep.
+        // Secrets granted by a setting stay granted.
         let below = secrets.iter().filter(|secret| secret.starts_with(real));
         let below: Vec<_> = below.filter(|secret| map.access(secret) == Access::Hidden).collect();
         map.set(real, Access::Read);
@@ -343,7 +349,7 @@ impl Confinement {
             map.set(secret, Access::Hidden);
         }
         if self.bwrap.is_some() && mounts::laid_over(map).is_some() {
-            return Err("where what is made anew for each worker lies");
+            return Err("it contains folders that each worker has privately");
         }
         let mut parts = Vec::new();
         map.give(real, Access::Read, &mut parts);
@@ -352,27 +358,27 @@ impl Confinement {
     }
 }
 
-/// Says what was to be written and is not there any more, or is a link by now.
+/// Returns a message if a writable path disappeared or became a link.
 fn gone(map: &Map) -> Option<String> {
     let written = map.places().filter(|(_, access)| *access == Access::Write).map(|(place, _)| place);
     let mut gone = written.filter_map(|place| Seen::at(place).err().map(|error| (place, error)));
-    gone.next().map(|(place, error)| format!("{} is not what it was when the run began: {error}", place.display()))
+    gone.next().map(|(place, error)| format!("{} was replaced after the run started: {error}", place.display()))
 }
 
-/// Why workers are not run as they are to be.
+/// Why workers cannot be confined as configured.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Refused {
-    #[error("`handoff.sandbox` is `{0}`, and this machine cannot enforce it: {1}")]
+    #[error("`handoff.sandbox` is `{0}`, but this machine cannot enforce it: {1}")]
     Missing(Asked, String),
-    #[error("`handoff.network` is `{0}`, and this machine cannot enforce it: {1}")]
+    #[error("`handoff.network` is `{0}`, but this machine cannot enforce it: {1}")]
     Network(Network, String),
-    #[error("`handoff.network` is `{0}`, which nothing enforces where `handoff.sandbox` is `none`")]
+    #[error("cannot enforce `handoff.network` = `{0}`: `handoff.sandbox` is `none`")]
     Unconfined(Network),
     #[error(transparent)]
     Writable(#[from] Missing),
     #[error(
-        "`{setting}` gives workers {}, where what is made anew for each of them lies (/run, /dev, /proc); name folders below it", .folder.display()
+        "`{setting}` gives workers {}, which contains folders that each worker has privately (/run, /dev, /proc); name folders below it", .folder.display()
     )]
     LaidOver { setting: &'static str, folder: PathBuf },
     #[error(

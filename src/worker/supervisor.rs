@@ -1,8 +1,8 @@
-//! A process between the driver and one command, under which everything that the command starts stays.
+//! Runs a process between the driver and one command that all processes of the command stay below.
 //!
-//! It is a sub-reaper: whoever leaves its group, its session and its environment is still below it, and of no other attempt.
-//! It ends what is left before it says how the command ended, and ends everything when the driver goes away. The two talk
-//! over a socket, which is the supervisor's standard input:
+//! It is a child subreaper: a process that leaves its group, session and environment is still below
+//! it. It kills remaining processes before it reports the command's end, and kills everything when
+//! the driver goes away. The driver talks to it over a socket, its standard input:
 //!
 //! | from the driver | bytes |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | ask the command to end | `ASK` |
 //! | end everything now | `END`, or the end of the stream |
 //!
-//! The supervisor answers once, with a `Report`. Its arguments are the command's, and its output too, so that it costs no more than a
-//! start of this program and what is said of a command is said of it. Its environment is empty but for the attempt that it belongs to,
-//! and its working directory is `/`: what the command is given (`starting`) makes nothing of ours run what the command chose. What
-//! confines the command stands between the two, and is told the same in the same way ([`confine`](super::sandbox::confine)).
+//! The supervisor answers once, with a `Report`. Its arguments and output are the command's. Its
+//! environment has only the attempt's name, and its working directory is `/`; the command's
+//! settings arrive by message (`starting`), so that they do not affect our programs. A confinement
+//! process between the two gets the same message ([`confine`](super::sandbox::confine)).
 
 #[cfg(target_os = "linux")]
 mod cgroup;
@@ -39,31 +39,31 @@ use crate::model::limits::Exceeded;
 #[cfg(target_os = "linux")]
 pub use serving::serve;
 
-/// The first argument by which the program knows that it is to be a supervisor.
+/// The first argument that makes the program a supervisor.
 pub const ARGUMENT: &str = "supervise-attempt";
 
 /// The length of a standard input that is `/dev/null`.
 pub(super) const NOTHING: u64 = u64::MAX;
-/// Asks the command to end, by `SIGTERM` to its group.
+/// Ends the command with `SIGTERM` to its group.
 pub(super) const ASK: u8 = b'T';
-/// Ends everything now.
+/// Kills everything now.
 pub(super) const END: u8 = b'K';
 
-/// How long what cannot be killed is waited for; the driver looks at what is left then.
+/// How long to wait for processes that cannot be killed; then the driver checks what is left.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a supervisor says at its end.
+/// A supervisor's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// The command could not be started, for a reason that the system numbers.
+    /// The command could not be started, with the system's error number.
     NotStarted(i32),
-    /// The command ended so, and nothing of it is left.
+    /// The command ended like this, and no process is left.
     Ended(Exit),
-    /// The command ended so, or not at all; something below it could not be ended.
+    /// The command ended like this, or not at all, and a process could not be killed.
     Left(Option<Exit>),
-    /// The command could not be confined as it is to be, and was not started; the sentence says why.
+    /// The command could not be confined and was not started, with the reason.
     Unconfined(String),
-    /// It was ended because it used more than it may.
+    /// The command exceeded a limit and was killed.
     Exceeded(Exceeded),
 }
 
@@ -71,7 +71,7 @@ pub(super) enum Report {
 pub(super) const LONGEST_REPORT: usize = 2 << 10;
 
 impl Report {
-    /// Writes it as a line.
+    /// Formats it as a line.
     pub(super) fn write(&self) -> String {
         let report = match self {
             Self::Unconfined(why) => &Self::Unconfined(why.chars().take(LONGEST_REPORT / 8).collect()),
@@ -80,8 +80,8 @@ impl Report {
         serde_json::to_string(report).expect("numbers and texts serialise") + "\n"
     }
 
-    /// Reads what [`Report::write`] wrote, or returns `None` if the supervisor died before it had
-    /// written all.
+    /// Parses the output of [`Report::write`], or returns `None` if it is incomplete because the
+    /// supervisor died.
     pub(super) fn read(said: &[u8]) -> Option<Self> {
         serde_json::from_slice(said.strip_suffix(b"\n")?).ok()
     }

@@ -1,8 +1,8 @@
-//! Ends the processes that an attempt left running.
+//! Kills processes that an attempt left running.
 //!
-//! A supervisor ends all processes below it. Where there is none, or it was killed, processes are
-//! found by their group, by `HANDOFF_TASK` in their environment, and by a working directory in the
-//! attempt's folder; all below these are ended as well.
+//! A supervisor kills all processes below it. Without one, processes are found by their group, by
+//! `HANDOFF_TASK` in their environment, and by a working directory in the attempt's folder; their
+//! descendants are killed as well.
 
 #[cfg(target_os = "linux")]
 mod proc;
@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-/// The variable that every process of an attempt starts with, and that says of which.
+/// The environment variable that names the attempt of a process.
 pub(super) const VARIABLE: &str = "HANDOFF_TASK";
 
-/// How long [`end`] waits for killed processes to be gone.
+/// How long [`end`] waits for killed processes.
 #[cfg(target_os = "linux")]
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long [`end_group`] waits for the group: a zombie may be held by a parent that left it.
+/// How long [`end_group`] waits for the group: a parent outside of it may hold a zombie.
 const GROUP_PATIENCE: Duration = Duration::from_millis(250);
 
-/// The main process of an attempt; its group is killed if this is dropped before [`Main::ended`].
+/// The main process of an attempt. Its group is killed if this is dropped before [`Main::ended`].
 #[derive(Debug)]
 pub(super) struct Main {
     pid: Pid,
@@ -34,24 +34,25 @@ pub(super) struct Main {
 }
 
 impl Main {
-    /// Takes charge of a process that becomes the leader of a group of its own.
+    /// Guards a process that becomes the leader of its own group.
     pub(super) fn new(pid: Pid) -> Self {
         Self { pid, ended: false }
     }
 
-    /// Returns its id, which is its group's.
+    /// Returns its process id, which is also its group's.
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Sends a signal to the whole group, or to the process where it leads none yet; what is gone needs none.
+    /// Sends a signal to the group, or to the process if it leads none yet. Ignores a missing
+    /// process.
     pub(super) fn signal(&self, signal: Signal) {
         if rustix::process::kill_process_group(self.pid, signal) == Err(Errno::SRCH) {
             let _ = rustix::process::kill_process(self.pid, signal);
         }
     }
 
-    /// Notes that it was waited for.
+    /// Records that it was waited for.
     pub(super) fn ended(mut self) {
         self.ended = true;
     }
@@ -65,12 +66,11 @@ impl Drop for Main {
     }
 }
 
-/// Kills the processes outside of this one that say that they are an attempt's, and all below them;
-/// returns how many. Finds none but on Linux.
+/// Kills other processes marked as the attempt's, and their descendants. Returns their number.
+/// Linux only.
 ///
-/// To be called when the main process has been waited for and before the worktree is looked at.
-/// Never kills this process or its ancestors. A process that cannot be killed is left after a few
-/// seconds.
+/// Call this after waiting for the main process and before reading the worktree. Never kills this
+/// process or its ancestors. Gives up on a process that cannot be killed after a few seconds.
 pub fn end(attempt_dir: &Path) -> usize {
     #[cfg(target_os = "linux")]
     return proc::end(attempt_dir, Instant::now() + PATIENCE);
@@ -81,7 +81,7 @@ pub fn end(attempt_dir: &Path) -> usize {
     }
 }
 
-/// Returns true if a process runs that [`end`] would end.
+/// Returns true if there is a process that [`end`] would kill.
 pub fn are_left(attempt_dir: &Path) -> bool {
     #[cfg(target_os = "linux")]
     return proc::are_left(attempt_dir);
@@ -92,7 +92,7 @@ pub fn are_left(attempt_dir: &Path) -> bool {
     }
 }
 
-/// Kills a process group until nothing is left of it; its zombies that became our children are reaped.
+/// Kills a process group until it is empty, and reaps zombies that became our children.
 pub(super) fn end_group(group: Pid) {
     let deadline = Instant::now() + GROUP_PATIENCE;
     while rustix::process::kill_process_group(group, Signal::KILL) != Err(Errno::SRCH) && Instant::now() < deadline {

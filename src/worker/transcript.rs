@@ -1,4 +1,4 @@
-//! The transcript of one attempt: what its commands wrote to stdout and stderr, redacted, in the order it came.
+//! Writes the transcript of one attempt: the redacted output of its commands, in order of arrival.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -10,13 +10,13 @@ use super::redact::Redactor;
 use crate::model::digest::Hasher;
 use crate::model::entry::Transcript;
 
-/// Room for the line that tells of dropped bytes.
+/// The bytes reserved for the line about dropped bytes.
 const MARKER: u64 = 64;
 
-/// How much of the end of what is followed is kept.
+/// The most bytes of followed output to keep.
 const FOLLOWED: usize = 8 << 10;
 
-/// Which stream of a command bytes came from.
+/// An output stream of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -25,11 +25,11 @@ pub enum Stream {
     Err,
 }
 
-/// A transcript being written; the setup, main and verify commands of an attempt write to one.
+/// A transcript being written by the setup, main and verify commands of an attempt.
 ///
-/// Each stream is redacted by itself and reaches the file in whole lines, so that neither can cut a secret of the other in
-/// two. Beyond the limit bytes are counted and dropped. The file has no name, so that no worker can exchange it, and goes with
-/// whoever holds it.
+/// Each stream is redacted separately and written in whole lines, so that neither can split a
+/// secret of the other. Bytes beyond the limit are counted and dropped. The file has no name, so no
+/// worker can replace it.
 pub struct TranscriptWriter {
     dir: PathBuf,
     file: File,
@@ -37,14 +37,14 @@ pub struct TranscriptWriter {
     hasher: Hasher,
     room: u64,
     dropped: u64,
-    /// The end of what was written since it was followed, as redacted; beyond the limit, too.
+    /// The end of the redacted output since [`TranscriptWriter::follow`], also beyond the limit.
     followed: Option<Vec<u8>>,
-    /// Whoever watches.
+    /// The display of the latest line.
     live: Option<Arc<Live>>,
 }
 
 impl TranscriptWriter {
-    /// Creates the file on the file system of a folder; `limit` is the most that it will hold.
+    /// Creates the file on a folder's file system; `limit` is its maximum size in bytes.
     pub fn create(dir: &Path, secrets: &[Vec<u8>], limit: u64) -> Result<Self, Error> {
         let file = tempfile::tempfile_in(dir).map_err(|e| Error(dir.to_owned(), e))?;
         let redactor = Redactor::new(secrets);
@@ -60,18 +60,18 @@ impl TranscriptWriter {
         })
     }
 
-    /// Shows what is written to whoever watches.
+    /// Also sends output to a display.
     pub fn show(&mut self, live: Arc<Live>) {
         self.live = Some(live);
     }
 
-    /// Takes in bytes of a stream.
+    /// Adds bytes of a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), Error> {
         if let Some(live) = &self.live {
             live.stir();
         }
         if self.dropped > 0 && self.followed.is_none() {
-            // What will not be kept need not be redacted.
+            // Dropped bytes need no redaction.
             self.dropped += bytes.len() as u64;
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl TranscriptWriter {
         self.write(&out)
     }
 
-    /// Writes what is held back of unfinished lines; to be called when a command has ended.
+    /// Writes unfinished lines. Call this after each command.
     pub fn flush(&mut self) -> Result<(), Error> {
         for stream in 0..self.streams.len() {
             let mut out = Vec::new();
@@ -90,17 +90,18 @@ impl TranscriptWriter {
         Ok(())
     }
 
-    /// Begins to keep the end of what is written.
+    /// Starts to keep the end of the output.
     pub fn follow(&mut self) {
         self.followed = Some(Vec::new());
     }
 
-    /// Returns the end of what was written since [`TranscriptWriter::follow`], redacted, in whole lines where they are not very long.
+    /// Returns the end of the redacted output since [`TranscriptWriter::follow`], in whole lines
+    /// unless they are very long.
     pub fn followed(&mut self) -> Vec<u8> {
         self.followed.take().unwrap_or_default()
     }
 
-    /// Ends the transcript and returns its digest and size, and the complete file, to be read from its beginning.
+    /// Completes the transcript. Returns its digest and size, and the file positioned at its start.
     pub fn finish(mut self) -> Result<(Transcript, File), Error> {
         self.flush()?;
         if self.dropped > 0 {
@@ -135,5 +136,5 @@ impl TranscriptWriter {
 
 /// The transcript could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("the transcript could not be written in {}", .0.display())]
+#[error("cannot write the transcript in {}", .0.display())]
 pub struct Error(PathBuf, #[source] io::Error);

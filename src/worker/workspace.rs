@@ -1,13 +1,12 @@
-//! The worktree of one attempt.
+//! Creates, restores and removes the worktree of one attempt.
 //!
-//! `<root>/<run>/<item>.<attempt>/` holds `tree/` (where the worker runs), `task.json`, `started`
-//! once all is in place, and our own copy of the `index` as it was after the checkout, which is for
-//! the driver after a crash: a worker can reach it, so as long as this process lives, the copy
-//! in memory counts. Nothing here is synced: what a crash leaves behind is thrown away, after
-//! [`Workspace::leftovers`] found it.
+//! `<root>/<run>/<item>.<attempt>/` contains `tree/` (the worktree), `task.json`, `started` once
+//! everything is in place, and our copy of the `index` from checkout. That copy serves after a
+//! crash: a worker can change it, so while this process lives, the copy in memory counts. Nothing
+//! here is synced: after a crash, [`Workspace::leftovers`] finds the folder and it is removed.
 //!
-//! If the workers of attempts are kept apart, a worktree whose attempt ended in order goes into the
-//! pool (`pool`), and is restored (`reset`) before another attempt gets it. All others are removed.
+//! If attempts' workers are kept apart, a worktree whose attempt ended normally goes into the pool
+//! (`pool`) and is restored (`reset`) for another attempt. All others are removed.
 
 pub(super) mod annex;
 mod base;
@@ -53,10 +52,10 @@ use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::worker::host::Host;
 
-/// The most that is read of an index that a dead driver left: some two million files.
+/// The most bytes of an index left by a dead driver: about two million files.
 const MAX_INDEX: u64 = 256 << 20;
 
-/// The file that says that everything was in place, so that something may have run.
+/// The file that marks a complete worktree, in which something may have run.
 const STARTED: &str = "started";
 
 /// The folder of one attempt.
@@ -68,34 +67,35 @@ pub struct Workspace {
     pub item: ItemId,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The commit that it was checked out at.
+    /// The checked-out commit.
     pub base: Oid,
-    /// The attempt's folder, without symbolic links in its path.
+    /// The attempt's folder, with symbolic links resolved.
     pub dir: PathBuf,
     inputs: PathBuf,
     outputs: PathBuf,
     private: Private,
-    /// The run's folder, and the name of the attempt's in it.
+    /// The run's folder, and the name of the attempt's folder in it.
     run_folder: Arc<Folder>,
     name: String,
     folder: Arc<Folder>,
     index: Option<Arc<Index>>,
-    /// What it was like before anything ran in it; none where that is not known, so that it is used only once.
+    /// Its recorded initial state, or `None` if unknown, so that it is used only once.
     pristine: Option<Arc<Pristine>>,
-    /// What links in it lead to.
+    /// The targets of links in it.
     linked: Vec<PathBuf>,
-    /// Whether something may still run in it.
+    /// True if a process may still run in it.
     doubtful: Arc<AtomicBool>,
-    /// Whether another attempt may get the folder.
+    /// True if another attempt may get the folder.
     reusable: bool,
-    /// Whether the worker cannot change a file without changing its times.
+    /// True if the worker cannot change a file without changing its times.
     times_tell: bool,
 }
 
 impl Workspace {
-    /// Makes a worktree at `base` with a private git directory; runs no git process unless the repository's filters are one.
+    /// Creates a worktree at `base` with a private git directory. Runs no git process except the
+    /// repository's filters.
     ///
-    /// A folder that is there already is refused. A failure leaves nothing.
+    /// Fails if the folder exists. A failure leaves nothing.
     pub fn create(host: &Host, run: &RunId, item: &ItemId, attempt: u32, base: Oid) -> Result<Self, Error> {
         let prepared = host.base(base)?;
         let refs = host.refs()?;
@@ -118,23 +118,24 @@ impl Workspace {
                 }
             };
         }
-        // In the folder that is open and not by its path, where there may be another by now.
+        // Use the open folder: its path may lead to another one by now.
         match run_folder.make(&name) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }
         let mut workspace = Self::at(host, run, (item, attempt), base, (path, name), run_folder)?;
         if let Err(error) = workspace.fill(host, &prepared, &refs) {
-            // The first failure is the one to tell; what could not be removed is found as a leftover.
+            // Report the first failure. Remains are found as a leftover.
             let _ = workspace.remove();
             return Err(error);
         }
         Ok(workspace)
     }
 
-    /// Returns the attempt that a dead driver left, to salvage from it or to remove it.
+    /// Opens an attempt that a dead driver left, to salvage or remove it.
     ///
-    /// What is no folder, such as a link in its place, is removed; then, and where it is gone, there is none.
+    /// Removes something that is not a folder, such as a link, and returns `None` for it and for a
+    /// missing folder.
     pub fn reopen(host: &Host, run: &RunId, leftover: Leftover, base: Oid) -> Result<Option<Self>, Error> {
         let Some((_, run_folder)) = open_run(host, run)? else { return Ok(None) };
         let Leftover { item, attempt, dir } = leftover;
@@ -208,12 +209,12 @@ impl Workspace {
         base.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
         refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
         fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
-        // After the checkout and before the worker: a file that changes later cannot have an earlier time than this one.
+        // Written between checkout and worker: later changes have later times.
         let path = self.dir.join("index");
         fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
         let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
         let index = index.written_at(written);
-        // No index tells which files of a submodule changed.
+        // No index covers the files of submodules.
         if self.reusable || !base.submodules().is_empty() {
             let (pristine, index) = Pristine::of(&self.folder, (base, refs), index).map_err(Error::at(&self.dir))?;
             (self.index, self.pristine) = (Some(index), pristine.map(Arc::new));
@@ -223,32 +224,33 @@ impl Workspace {
         Ok(())
     }
 
-    /// Records what links in the worktree lead to. Workers with such links can meet there, and
-    /// copies may be others by now: such a worktree is not used again.
+    /// Records the targets of links in the worktree. Workers can meet through them, and copies may
+    /// be outdated later, so such a worktree is not reused.
     fn set_linked(&mut self, base: &Base) {
         self.linked = base.extras.linked();
         self.reusable &= base.extras.is_empty();
     }
 
-    /// Notes that everything is in place: from here on something may run in it, and whoever finds it saves its work.
+    /// Marks the worktree as complete: something may run in it, and its work is salvaged.
     pub fn mark_started(&self) -> Result<(), Error> {
         let path = self.dir.join(STARTED);
         fs::File::create_new(&path).map(drop).map_err(Error::at(&path))
     }
 
-    /// Returns whether something may have run in it.
+    /// Returns true if something may have run in it.
     pub fn was_started(&self) -> bool {
         self.folder.file(STARTED).is_ok()
     }
 
-    /// Returns whether the attempt's folder is still where it was made, so that paths lead into it.
+    /// Returns true if the attempt's folder is still at its path.
     ///
-    /// To be asked when the worker's processes are gone, before anything is done by a path: a worker can put a link in its place.
+    /// Check this after the worker's processes ended and before using a path: a worker can replace
+    /// the folder with a link.
     pub(super) fn is_in_place(&self) -> bool {
         self.folder.is_at(&self.dir)
     }
 
-    /// Returns the attempt's folder itself, wherever a worker may have moved it.
+    /// Returns the attempt's folder, even if a worker moved it.
     pub(super) fn folder(&self) -> &Arc<Folder> {
         &self.folder
     }
@@ -258,28 +260,28 @@ impl Workspace {
         self.dir.join("tree")
     }
 
-    /// Returns the folder that consumed bytes are put into.
+    /// Returns the folder for consumed products.
     pub fn inputs(&self) -> &Path {
         &self.inputs
     }
 
-    /// Returns the folder that outputs are taken from.
+    /// Returns the folder for outputs.
     pub fn outputs(&self) -> &Path {
         &self.outputs
     }
 
-    /// Returns what links in the worktree lead to, that somebody asked for.
+    /// Returns the targets of configured links in the worktree.
     pub fn linked(&self) -> &[PathBuf] {
         &self.linked
     }
 
-    /// Returns the file that tells the worker what to do; its path is also what survivors are recognised by.
+    /// Returns the worker's task file; its path also identifies survivors.
     pub fn task(&self) -> PathBuf {
         task_file(&self.dir)
     }
 
-    /// Returns our index as it was after the checkout; none where the checkout was not complete, a worker took it away, or the times in
-    /// it tell nothing.
+    /// Returns our index from checkout, or `None` if the checkout was incomplete, a worker removed
+    /// it, or its times mean nothing.
     pub(super) fn index(&self) -> Result<Option<Arc<Index>>, Error> {
         if !self.times_tell {
             return Ok(None);
@@ -298,17 +300,16 @@ impl Workspace {
         }
     }
 
-    /// Returns what the worktree was like before anything ran in it, if that is known and times
-    /// tell of every change.
+    /// Returns the recorded initial state, if it is known and times show every change.
     pub(in crate::worker) fn recorded(&self) -> Option<&record::Recorded> {
         self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
     }
 
-    /// Removes the attempt's folder with everything in it, whatever modes it has and wherever a worker moved it; links are
-    /// removed, never followed.
+    /// Removes the attempt's folder with everything in it, whatever its modes and wherever a worker
+    /// moved it. Removes links but never follows them.
     ///
-    /// A failure leaves a folder that can be removed again later. The run's folder stays, since another attempt may be about to begin
-    /// in it; [`Host::leave`] removes that.
+    /// A failure leaves a folder that can be removed later. The run's folder stays for other
+    /// attempts; [`Host::leave`] removes it.
     pub fn remove(self) -> Result<(), Error> {
         self.private.remove()?;
         let emptied = if self.is_in_place() { Ok(()) } else { self.folder.empty() };
@@ -316,12 +317,12 @@ impl Workspace {
     }
 }
 
-/// Returns the path of the task file of an attempt's folder.
+/// Returns the task file of an attempt's folder.
 pub(super) fn task_file(dir: &Path) -> PathBuf {
     dir.join("task.json")
 }
 
-/// Returns the name of an attempt's folder, in that of its run.
+/// Returns the name of an attempt's folder in the run's folder.
 fn name_of(item: &ItemId, attempt: u32) -> String {
     format!("{}.{attempt}", item.encoded())
 }
@@ -330,7 +331,8 @@ fn run_dir(host: &Host, run: &RunId) -> PathBuf {
     host.root.join(run.encoded())
 }
 
-/// Opens the folder of a run's attempts; none where there is none. What a worker put in its place is refused.
+/// Opens the folder of a run's attempts, or returns `None` if it does not exist. Fails if a worker
+/// replaced it.
 fn open_run(host: &Host, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, Error> {
     let root = match fs::canonicalize(&host.root) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -47,7 +47,7 @@ fn a_git_anchor_behind_a_page_could_not_be_asked() {
     for (kind, body, shown) in PAGES {
         let url = format!("{}/vault.git", page(kind, body));
         let end = if shown.is_empty() { String::new() } else { format!(": {shown}") };
-        let why = format!("{url} does not answer as a git repository does, but with {kind}{end}");
+        let why = format!("{url} does not answer like a git repository, but with {kind}{end}");
         env.git(["config", "handoff.anchor.a.url", &url]).success();
         silent(&env, &why);
         let added = env.handoff(["anchor", "add", "b", "git", &url]).exit(1);

@@ -39,8 +39,8 @@ fn one_that_does_not_exist_fails_or_dies_is_told_with_its_reason() {
     let mut folder = item("", "");
     folder["inputs"]["command"] = json!(["./dir"]);
     for (run, bad, reason) in [
-        ("absent", absent, "`no-such-program` could not be started: there is no such program"),
-        ("folder", folder, "`./dir` could not be started: it may not be executed"),
+        ("absent", absent, "cannot start `no-such-program`: there is no such program"),
+        ("folder", folder, "cannot start `./dir`: it may not be executed"),
         ("exit-3", item("", "exit 3"), "exited with 3"),
         ("killed", item("", "kill -9 $$"), "was ended by signal 9"),
         ("group", item("", "kill -TERM 0"), "was ended by signal 15"),

@@ -133,7 +133,7 @@ fn a_cache_that_cannot_be_written_names_a_way_out() {
         failure["message"]
             .as_str()
             .expect("a message")
-            .contains("no worktree can be made in $TEST/home/.cache/git-handoff/"),
+            .contains("cannot create a worktree in $TEST/home/.cache/git-handoff/"),
         "{refused}"
     );
     let hint = "git config handoff.workspace.root /var/tmp/git-handoff   # or set XDG_CACHE_HOME to a folder that you can write to";

@@ -57,7 +57,7 @@ fn a_repository_of_somebody_else_is_not_opened() {
     give_away(&env.repo().join(".git"));
     assert_output!(env.handoff_in("repo/mine", ["runs"]), @r"
     ------- stderr -------
-    error: $TEST/repo belongs to somebody else, and what its settings name would run as you; it is not opened
+    error: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you
     hint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do
     [exit status: 1]
     ");
@@ -67,7 +67,7 @@ fn a_repository_of_somebody_else_is_not_opened() {
         [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["mcp"], &["apply", "r"], &["check", "r"]]
     {
         let output = env.handoff_in("repo/mine", arguments);
-        assert!(output.stderr.contains("$TEST/repo belongs to somebody else"), "{arguments:?}\n{output}");
+        assert!(output.stderr.contains("cannot open $TEST/repo: another user owns it"), "{arguments:?}\n{output}");
     }
     // A command without a repository works.
     env.handoff_in("repo/mine", ["plan", "new", "p.json"]).success();

@@ -338,10 +338,7 @@ fn a_link_in_the_place_of_a_mount_in_tmp_is_refused() {
     let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "y" }, "maxAttempts": 1 });
     let output = scene.drive("replaced", &[item]);
     fs::remove_file(&link).unwrap();
-    let why = format!(
-        "{} cannot be mounted in /tmp: an earlier command of the attempt put something else there",
-        link.display()
-    );
+    let why = format!("{} cannot be mounted in /tmp: an earlier command of the attempt replaced it", link.display());
     assert!(output.status != Some(0) && output.to_string().contains(&why), "{output}");
 }
 

@@ -92,7 +92,10 @@ fn a_folder_over_what_is_made_for_each_worker_is_refused_by_the_name_of_its_sett
         scene.ground.config("handoff.workspace.link", "over");
         let output = scene.drive("over", &[item("a", "true")]);
         let said = format!("{output}{}", scene.handoff(&["cat", "over/a:transcript"]));
-        assert!(said.contains(&format!("leads to {folder}, where what is made anew for each worker lies")), "{said}");
+        assert!(
+            said.contains(&format!("leads to {folder}, it contains folders that each worker has privately")),
+            "{said}"
+        );
         is_untouched();
     }
 }

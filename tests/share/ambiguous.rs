@@ -53,7 +53,7 @@ fn packed_refs_that_two_readers_read_differently_are_refused() {
     fs::write(&path, honest.replace(line, &format!("{other}\n{line}"))).unwrap();
     assert_output!(env.handoff(["verify", RUN]).exit(3), @r"
     ------- stderr -------
-    error: $TEST/repo/.git/packed-refs does not mean the same to every reader: line 6: refs/handoff/runs/handoff-dag-1 is named twice
+    error: $TEST/repo/.git/packed-refs is ambiguous: line 6: refs/handoff/runs/handoff-dag-1 is named twice
     hint: git for-each-ref refs/handoff   # what git reads there; what was meant, only you can say
     [exit status: 3]
     ");

@@ -107,7 +107,7 @@ fn a_fetch_is_bounded() {
     env.git_in("clone", ["config", "handoff.maxFetchSize", "1m"]).success();
     assert_output!(env.handoff_in("clone", ["fetch"]).exit(1), @r"
     ------- stderr -------
-    error: what origin sends is more than 1048576 bytes
+    error: origin sends more than 1048576 bytes
     hint: name the runs to fetch, or: git config handoff.maxFetchSize 8g
     [exit status: 1]
     ");

@@ -19,10 +19,7 @@ fn a_page_says_nothing_of_the_runs_of_a_remote() {
             let error: Value = serde_json::from_str(&said.stderr).unwrap();
             assert_eq!(error["code"], "not-git", "{said}");
             let message = error["message"].as_str().unwrap();
-            assert!(
-                message.starts_with("origin does not answer as a git repository does, but with text/html"),
-                "{said}"
-            );
+            assert!(message.starts_with("origin does not answer like a git repository, but with text/html"), "{said}");
             assert_eq!(message.contains("<html>"), !page.is_empty(), "{said}");
         }
     }
@@ -31,7 +28,7 @@ fn a_page_says_nothing_of_the_runs_of_a_remote() {
     env.git_in("clone", ["config", &format!("url.{url}/.insteadOf"), "hub:"]).success();
     env.git_in("clone", ["remote", "set-url", "origin", "hub:x"]).success();
     let said = env.handoff_in("clone", ["fetch"]).exit(1);
-    assert!(said.stderr.contains("does not answer as a git repository does, but with no content type"), "{said}");
+    assert!(said.stderr.contains("does not answer like a git repository, but with no content type"), "{said}");
 }
 
 #[test]

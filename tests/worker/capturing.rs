@@ -126,13 +126,13 @@ for i in range(14):
 for i in range(39000): os.close(os.open('x' * 200 + str(i), os.O_CREAT))\"";
     for ignores in [":", "echo 'd*' >.gitignore"] {
         let refused = repo.refused(&format!("{ignores}; {long}"));
-        assert_eq!(refused, "it left so many files that their paths take more than 128 MiB");
+        assert_eq!(refused, "the paths of its files exceed 128 MiB");
     }
     // Folders without a file, where nothing is compared with what was there.
     let folders = long.replace("os.close(os.open('x' * 200 + str(i), os.O_CREAT))", "os.mkdir('x' * 200 + str(i))");
     for place in ["outputs", "inputs"] {
         let refused = repo.refused(&format!("cd {place}; {folders}"));
-        assert_eq!(refused, "it left so many files that their paths take more than 128 MiB", "{place}");
+        assert_eq!(refused, "the paths of its files exceed 128 MiB", "{place}");
     }
 }
 

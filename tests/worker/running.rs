@@ -173,11 +173,9 @@ fn what_cannot_be_started_is_named() {
         invocation.argv = argv.iter().map(|arg| (*arg).to_owned()).collect();
         run(&invocation, 1000).0.unwrap_err().to_string()
     };
-    assert!(
-        said(&["./no-such-program"]).contains("`./no-such-program` could not be started: there is no such program")
-    );
+    assert!(said(&["./no-such-program"]).contains("cannot start `./no-such-program`: there is no such program"));
     fs::write(dir.join("plain"), "x").unwrap();
-    assert!(said(&["./plain"]).contains("`./plain` could not be started: it may not be executed, or"));
+    assert!(said(&["./plain"]).contains("cannot start `./plain`: it may not be executed, or"));
     fs::set_permissions(dir.join("plain"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(dir.join("plain"), "#!/no/such/interpreter\n").unwrap();
     assert!(said(&["./plain"]).contains("interpreter"));

@@ -1,4 +1,5 @@
-//! The story that the entries tell of each item, and what the bundle displays of them held against it.
+//! Follows each item's status through the entries and compares it with the status that the bundle
+//! displays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,31 +11,33 @@ use crate::verify::report::{State, Uncovered};
 
 use super::reading::{AuditBundle, ItemShown, Record, Refs};
 
-/// The row `plan`, and what is displayed that no entry says.
+/// The row `plan`, and displayed values that no entry supports.
 pub(super) struct Fates {
     pub(super) verdict: Verdict,
     pub(super) unsaid: Vec<Uncovered>,
-    /// How the items came out, as the entries tell it and else as they are shown.
+    /// The items' outcomes, from the entries or else from the display.
     pub(super) outcomes: Outcomes,
 }
 
-/// What the entries tell of one item.
+/// The status of one item by its entries.
 #[derive(Default)]
 struct Fate<'v> {
     status: Option<Status<'v>>,
-    /// Whether a dispatch is under way: their system lets one end whose item was cancelled meanwhile.
+    /// True while a dispatch is running: their system lets a dispatch end after its item was
+    /// cancelled.
     dispatched: bool,
     refs: Refs<'v>,
 }
 
-/// Where an item stands after an entry about it; one that waits again counts as one of which nothing was told.
+/// The status after an entry; waiting again equals no entry yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Status<'v> {
     Running,
     Ended(&'v str),
 }
 
-/// The entries tell a possible story, and the items are shown as it ends. The plan itself is no part of the format.
+/// Checks that the entries are a possible sequence and that the displayed items match its end. The
+/// format does not contain the plan.
 pub(super) fn judge(bundle: &AuditBundle<'_>, options: &Options) -> Fates {
     let mut findings = Findings::default();
     if options.plan.is_some() || options.base.is_some() {
@@ -63,12 +66,12 @@ pub(super) fn judge(bundle: &AuditBundle<'_>, options: &Options) -> Fates {
     let verdict = findings.verdict(false, || {
         format!("{} told of, every transition possible; the plan is not in it", counted(fates.len(), "item", "items"))
     });
-    // What holds here is not what the row means elsewhere.
+    // A pass here means less than the row means for our runs.
     let verdict = if verdict.state == State::Ok { Verdict::not_applicable(verdict.detail) } else { verdict };
     Fates { verdict, unsaid, outcomes: outcomes(bundle, &fates) }
 }
 
-/// Counts how the items came out; only the display knows of those that are red.
+/// Counts the items' outcomes; only the display shows red ones.
 fn outcomes(bundle: &AuditBundle<'_>, fates: &BTreeMap<&str, Fate<'_>>) -> Outcomes {
     let phase = |status: &str| match status {
         "done" => Phase::Done,
@@ -89,11 +92,11 @@ fn outcomes(bundle: &AuditBundle<'_>, fates: &BTreeMap<&str, Fate<'_>>) -> Outco
 }
 
 impl<'v> Fate<'v> {
-    /// Takes up an entry; what does not fit is taken up as well, and the status before it returned.
+    /// Applies an entry, even one that does not fit; then returns the earlier status as the error.
     fn follow(&mut self, record: &Record<'v>) -> Result<(), &'v str> {
         let (before, done) = (self.status, self.status == Some(Status::Ended("done")));
         let (after, possible) = match (record.kind, record.status) {
-            // What has ended is not cancelled any more.
+            // An ended item is no longer cancelled.
             ("run.cancelled", _) if matches!(before, Some(Status::Ended(_))) => return Ok(()),
             ("run.cancelled", _) => (Some(Status::Ended("cancelled")), true),
             ("item.fired", _) => (Some(Status::Running), !done),
@@ -111,7 +114,7 @@ impl<'v> Fate<'v> {
             _ => {}
         }
         match record.kind {
-            // Their store keeps the one before where a dispatch has none.
+            // Their store keeps the earlier manifest if a dispatch has none.
             "item.fired" => self.refs.manifest = record.refs.manifest.or(self.refs.manifest),
             "item.reconciled" => {
                 (self.refs.result, self.refs.outputs) = (record.refs.result, record.refs.outputs.clone());
@@ -137,7 +140,8 @@ impl Record<'_> {
     }
 }
 
-/// Holds what is displayed against what was told; returns what nobody told and may nevertheless be so.
+/// Compares the display with the entries. Returns displayed values that no entry supports but that
+/// may be right.
 fn display(
     bundle: &AuditBundle<'_>,
     fates: &BTreeMap<&str, Fate<'_>>,
@@ -153,7 +157,8 @@ fn display(
         let fate = fates.get(item.id);
         match (fate.and_then(|fate| fate.status), item.status) {
             (Some(told), shown) if told.as_str() == shown => {}
-            // There, an item that fails before its dispatch has no entry, nor has each that is cancelled with its run.
+            // In their system, an item that fails before its dispatch has no entry, and neither
+            // have items cancelled with their run.
             (None, status) if status == "failed" || (status == "cancelled" && cancelled) => {
                 let detail = format!("{:?} is shown as {status}, and no entry says so", item.id);
                 unsaid.push(Uncovered { path: format!("items[{at}]"), detail });
@@ -176,7 +181,7 @@ fn display(
     unsaid
 }
 
-/// Holds the references that are displayed with an item against those of its entries.
+/// Compares the displayed references of an item with those of its entries.
 fn refs(item: &ItemShown<'_>, told: &Refs<'_>, findings: &mut Findings, unsaid: &mut Vec<Uncovered>) {
     let (shown, told) = (&item.refs, told);
     let fields = [

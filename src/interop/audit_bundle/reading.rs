@@ -1,4 +1,4 @@
-//! Such a bundle as data: what its fields say, with nothing of it checked yet.
+//! Parses such a bundle into data, without checking its claims.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
 use crate::model::time::Moment;
 
-/// The whole.
+/// A bundle.
 pub(super) struct AuditBundle<'v> {
     pub(super) run: &'v str,
     pub(super) manifests: Vec<Manifest<'v>>,
     pub(super) records: Vec<Record<'v>>,
     pub(super) root: Root<'v>,
-    /// The items, as the bundle displays them.
+    /// The displayed items.
     pub(super) items: Vec<ItemShown<'v>>,
 }
 
-/// What the bundle displays of one item.
+/// A displayed item.
 pub(super) struct ItemShown<'v> {
     pub(super) id: &'v str,
     pub(super) status: &'v str,
-    /// Whether it is shown as done although its check did not pass; nothing vouches for it.
+    /// True if it is displayed as done with a failed check; no hash covers this.
     pub(super) red: bool,
     pub(super) refs: Refs<'v>,
 }
 
-/// The references that go with an item: what it was dispatched with, and what it handed over.
+/// The references of an item: its manifest and its products.
 #[derive(Clone, Default)]
 pub(super) struct Refs<'v> {
     pub(super) manifest: Option<&'v str>,
@@ -39,7 +39,7 @@ pub(super) struct Refs<'v> {
     pub(super) outputs: BTreeMap<&'v str, &'v str>,
 }
 
-/// What one dispatch was.
+/// The manifest of one dispatch.
 pub(super) struct Manifest<'v> {
     map: &'v Map<String, Value>,
     pub(super) run: &'v str,
@@ -48,7 +48,7 @@ pub(super) struct Manifest<'v> {
     pub(super) hash: &'v str,
 }
 
-/// One entry of its log.
+/// An entry of the log.
 pub(super) struct Record<'v> {
     map: &'v Map<String, Value>,
     pub(super) run: &'v str,
@@ -59,18 +59,18 @@ pub(super) struct Record<'v> {
     pub(super) item: Option<&'v str>,
     pub(super) status: Option<&'v str>,
     pub(super) refs: Refs<'v>,
-    /// Whether there is an authorization, and whether there are outputs, empty or not.
+    /// Whether the fields `authorization` and `outputRefs` are present.
     pub(super) blocks: (bool, bool),
     pub(super) hash: &'v str,
     pub(super) prev: &'v str,
 }
 
-/// The root, and who vouches for it.
+/// The root, with its signature and receipt.
 pub(super) struct Root<'v> {
     pub(super) epoch: &'v str,
     pub(super) bytes: Vec<u8>,
     pub(super) signature: Option<RootSignature<'v>>,
-    /// Where the bundle says that its root is anchored, and how strong that is.
+    /// The anchor of the root and its strength, as the bundle claims.
     pub(super) receipt: Option<(&'v str, &'v str)>,
 }
 
@@ -81,22 +81,24 @@ pub(super) struct RootSignature<'v> {
     pub(super) key: Option<&'v str>,
 }
 
-/// The fields of an entry that its hash is over, in order; one that is absent is hashed as null.
+/// The fields that an entry's hash covers, in order. A missing one is hashed as null.
 pub(super) const PLACES: [&str; 9] =
     ["kind", "runId", "itemId", "status", "actor", "manifestRef", "resultRef", "at", "seq"];
 
-/// The fields of an entry that are hashed behind those, without their names and only where they are there.
+/// The fields hashed after those, without their names and only if present.
 pub(super) const BLOCKS: [&str; 2] = ["authorization", "outputRefs"];
 
 impl<'v> Record<'v> {
-    /// Returns every reference that the entry hands over.
+    /// Returns the products of the entry.
     pub(super) fn products(&self) -> impl Iterator<Item = &'v str> + '_ {
         self.refs.outputs.values().copied().chain(self.refs.result)
     }
 
-    /// Returns what is wrong with an entry whose hash does not say which of the two blocks its only one is.
+    /// Returns the fault of an entry whose hash does not show which of the two optional fields it
+    /// has.
     ///
-    /// They are hashed without their names. So the kind has to say it: what ends an item has outputs, and nothing else has.
+    /// These fields are hashed without their names, so the kind must decide: only entries that end
+    /// an item have outputs.
     pub(super) fn ambiguity(&self) -> Option<&'static str> {
         match (self.kind == "item.reconciled", self.blocks) {
             (true, (true, false)) => Some("has an authorization where only outputRefs can stand, and both hash alike"),
@@ -105,7 +107,7 @@ impl<'v> Record<'v> {
         }
     }
 
-    /// Returns the bytes that the entry's hash is over: a JSON array in a fixed order.
+    /// Returns the bytes for the entry's hash: a JSON array in a fixed order.
     pub(super) fn canonical(&self) -> Vec<u8> {
         let field = |key: &&str| self.map.get(*key).cloned().unwrap_or(Value::Null);
         let mut array: Vec<Value> = PLACES.iter().map(field).collect();
@@ -119,7 +121,7 @@ impl<'v> Record<'v> {
 }
 
 impl Manifest<'_> {
-    /// Returns the bytes that `manifestHash` is over: all other fields, a signature aside.
+    /// Returns the bytes for `manifestHash`: all other fields except a signature.
     pub(super) fn canonical(&self) -> Vec<u8> {
         let mut rest = self.map.clone();
         rest.remove("manifestHash");
@@ -127,7 +129,7 @@ impl Manifest<'_> {
         format::canonical(&rest)
     }
 
-    /// Returns the bytes of the manifest with its own hash in it, which some references are over.
+    /// Returns the manifest's bytes including its hash, which some references use.
     pub(super) fn with_hash(&self) -> Vec<u8> {
         let mut rest = self.map.clone();
         rest.remove("signature");
@@ -135,7 +137,7 @@ impl Manifest<'_> {
     }
 }
 
-/// Reads a bundle, and every problem of its shape.
+/// Parses a bundle and collects every problem of its form.
 pub(super) fn read(value: &Value) -> Result<AuditBundle<'_>, Problems> {
     let mut reader = Reader { problems: Problems::default() };
     match reader.bundle(value) {
@@ -175,7 +177,7 @@ impl Reader {
         let map = self.map(value, at)?;
         let fields = Fields::open(map, at.clone());
         for key in BLOCKS {
-            // Some would hash it and some would not.
+            // Implementations differ on whether null is hashed.
             if fields.get(key).is_some_and(Value::is_null) {
                 self.wrong(&fields, key, "an object, or nothing");
             }
@@ -257,7 +259,7 @@ impl Reader {
         let list = fields.list(key, &mut self.problems).unwrap_or_default();
         let mut found = Vec::new();
         for (index, value) in list.iter().enumerate() {
-            // What has that many problems is no bundle, whatever else is wrong with it.
+            // Input with that many problems is no bundle.
             if !self.problems.keeps_more() {
                 break;
             }
@@ -280,7 +282,7 @@ impl Reader {
         fields.string(key, &mut self.problems)
     }
 
-    /// Reads an object of texts that may be left out.
+    /// Parses an optional object of strings.
     fn refs<'v>(&mut self, fields: &Fields<'v>, key: &str) -> BTreeMap<&'v str, &'v str> {
         if present(fields.map(), key).is_none() {
             return BTreeMap::new();
@@ -291,7 +293,8 @@ impl Reader {
         inner.filter_map(|(inner, key)| Some((key, inner.string(key, &mut self.problems)?))).collect()
     }
 
-    /// Reads bytes: base64, or, as that system's own command writes them, an object of them by their index.
+    /// Parses bytes: base64, or, as that system's own command writes them, an object with an index
+    /// for each byte.
     fn bytes(&mut self, fields: &Fields<'_>, key: &str) -> Option<Vec<u8>> {
         let value = self.required(fields, key)?;
         let bytes = match value {
@@ -315,7 +318,7 @@ impl Reader {
     }
 }
 
-/// Returns a field that is there and not null.
+/// Returns a field that is present and not null.
 fn present<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     map.get(key).filter(|value| !value.is_null())
 }

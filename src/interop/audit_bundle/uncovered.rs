@@ -1,4 +1,4 @@
-//! What stands in a bundle and no hash covers, so that whoever reads it there knows that nothing vouches for it.
+//! Lists the fields of a bundle that no hash covers, to warn readers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::verify::report::Uncovered;
 
 use super::reading::{BLOCKS, PLACES};
 
-/// What is covered by a hash, or recomputed from what is, at each level of a bundle.
+/// The fields that a hash covers or that are recomputed, at each level.
 const BUNDLE: [&str; 4] = ["runId", "manifests", "auditLog", "items"];
 const LOG: [&str; 2] = ["entries", "root"];
 const ROOT: [&str; 3] = ["epochId", "root", "signature"];
@@ -17,10 +17,10 @@ const SIGNATURE: [&str; 2] = ["alg", "bytes"];
 const LINKS: [&str; 2] = ["entryHash", "prevHash"];
 const ITEM: [&str; 5] = ["id", "status", "manifestRef", "resultRef", "outputRefs"];
 
-/// How much of it is named; the rest is counted.
+/// The most fields to name; the rest are counted.
 const MAX_NAMED: usize = 1000;
 
-/// Lists it by path: `unsaid` is what the entries could tell and do not.
+/// Lists the fields by path. `unsaid` are values that the entries could show but do not.
 pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool) -> Vec<Uncovered> {
     let mut list = List::default();
     for Uncovered { path, detail } in unsaid {
@@ -28,7 +28,7 @@ pub(super) fn list(bundle: &Value, unsaid: Vec<Uncovered>, signature_holds: bool
     }
     let log = &bundle["auditLog"];
     let root = &log["root"];
-    // An empty report says nothing.
+    // An empty report contains nothing to list.
     let report = bundle["report"].as_object().is_some_and(Map::is_empty);
     list.beside(bundle, "", |key| BUNDLE.contains(&key) || (key == "report" && report));
     list.beside(log, "auditLog", |key| LOG.contains(&key));
@@ -70,7 +70,7 @@ impl List {
         self.0.entry(path).or_insert_with(|| detail.to_owned());
     }
 
-    /// Adds every field of an object that is not one of those that are held.
+    /// Adds every field of an object that is not covered.
     fn beside(&mut self, object: &Value, at: &str, held: impl Fn(&str) -> bool) {
         let fields = object.as_object().into_iter().flat_map(Map::keys);
         for key in fields.filter(|key| !held(key.as_str())) {

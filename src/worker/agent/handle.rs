@@ -1,4 +1,4 @@
-//! How a command that was started is fed and ended, by its group or by what supervises it.
+//! Feeds a started command and ends it, through its group or its supervisor.
 
 use std::io;
 use std::time::Duration;
@@ -13,19 +13,20 @@ use crate::worker::supervisor::{self, Report};
 #[cfg(target_os = "linux")]
 use crate::worker::survivors;
 
-/// How often the end is asked for before it is given up.
+/// The most requests to end before giving up.
 const MOST_ASKED: u32 = 10;
 
-/// How the command that was started is ended.
+/// The handle by which a started command is ended.
 pub(super) enum Handle {
-    /// It leads a group.
+    /// Its process group.
     Group,
-    /// A supervisor holds it.
+    /// Its supervisor.
     Supervisor(UnixStream),
 }
 
 impl Handle {
-    /// Asks for the end, each time more firmly; returns how long to wait before the next time, none after the last.
+    /// Requests the end, each time with a stronger signal. Returns the time until the next request,
+    /// or `None` after the last.
     pub(super) fn end(&self, main: &Main, asked: u32, fed: bool) -> Option<Duration> {
         match (self, asked) {
             (Self::Group, 0) => main.signal(Signal::TERM),
@@ -35,9 +36,9 @@ impl Handle {
                 return Some(supervisor::PATIENCE + GRACE);
             }
             (_, MOST_ASKED..) => return None,
-            // One that is stopped, or never came so far as to listen.
+            // A supervisor that is stopped or never started to listen.
             _ => {
-                // While it is there, what it holds is below it.
+                // While the supervisor lives, its processes are below it.
                 #[cfg(target_os = "linux")]
                 survivors::kill_all_below(main.pid());
                 main.signal(Signal::KILL);
@@ -46,12 +47,12 @@ impl Handle {
         Some(GRACE)
     }
 
-    /// Returns what the supervisor said, which has ended.
+    /// Returns the report of a supervisor that has ended.
     pub(super) fn report(&self) -> Option<Report> {
         let Self::Supervisor(line) = self else { return None };
         let mut said = Vec::new();
         let mut buffer = [0; 256];
-        // Everything that it wrote lies ready; a socket that ends, or has nothing, is at its end.
+        // All of its output is in the buffer; an empty or closed socket is the end.
         while let Ok(count @ 1..) = rustix::io::read(line, &mut buffer) {
             said.extend_from_slice(&buffer[..count]);
             if said.len() > supervisor::LONGEST_REPORT {
@@ -62,9 +63,10 @@ impl Handle {
     }
 }
 
-/// Writes to the command's stdin until all is written or it wants no more, and closes it.
+/// Writes to the command's standard input until everything is written or it is closed, then closes
+/// it.
 ///
-/// A supervisor is told first what confines the command, and how much it may use.
+/// A supervisor first receives the confinement and limits.
 pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin): (&[u8], &Stdin)) {
     if let Handle::Supervisor(line) = handle {
         put_all(line, told).await;
@@ -76,7 +78,7 @@ pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin
         }
         (Handle::Group, Stdin::Bytes(bytes)) => {
             if let Some(mut pipe) = pipe {
-                // It may close its end at any time, as any command may.
+                // A command may close its input at any time.
                 let _ = pipe.write_all(bytes).await;
             }
         }
@@ -84,13 +86,13 @@ pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin
     }
 }
 
-/// Writes bytes to a supervisor behind their length.
+/// Writes bytes to a supervisor, preceded by their length.
 async fn put_all(line: &UnixStream, bytes: &[u8]) {
     put(line, &(bytes.len() as u64).to_be_bytes()).await;
     put(line, bytes).await;
 }
 
-/// Writes to a supervisor, until it is gone: how it ended says the rest.
+/// Writes to a supervisor until it is gone; its exit explains the rest.
 async fn put(line: &UnixStream, mut bytes: &[u8]) {
     while !bytes.is_empty() && line.writable().await.is_ok() {
         match line.try_write(bytes) {

@@ -1,18 +1,18 @@
-//! What a command writes.
+//! Reads the output pipes of a command.
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Child;
 
 use crate::worker::transcript::Stream;
 
-/// So often one is read before the other when both have something.
+/// How often in a row one pipe is read before the other when both have data.
 const AT_ONCE: u32 = 16;
 
 /// Our ends of the pipes that a command writes to.
 pub(super) struct Pipes {
     out: Pipe,
     err: Pipe,
-    /// How often in a row the output was read.
+    /// How often in a row standard output was read.
     in_a_row: u32,
 }
 
@@ -26,9 +26,11 @@ impl Pipes {
         Self { out: Pipe::new(child.stdout.take()), err: Pipe::new(child.stderr.take()), in_a_row: 0 }
     }
 
-    /// Reads from whichever has something; none when both are at their end. Dropping this loses nothing.
+    /// Reads from a pipe that has data, or returns `None` when both are closed. Dropping this
+    /// future loses nothing.
     ///
-    /// Where both have, the output comes first: what a program says of its failure it says last, and the order of the two is not known.
+    /// Standard output comes first if both have data: programs usually write the reason of a
+    /// failure last, and the true order is unknown.
     pub(super) async fn read(&mut self) -> Option<(Stream, usize)> {
         loop {
             let (mut first, mut second) = ((Stream::Out, &mut self.out), (Stream::Err, &mut self.err));
@@ -65,7 +67,7 @@ impl Pipe {
         Self { from: from.map(|from| Box::new(from) as _), buffer: vec![0; 64 << 10].into() }
     }
 
-    /// Reads once; 0 at the end, which a broken pipe is as well.
+    /// Reads once. Returns 0 at the end, and for a broken pipe.
     async fn read(&mut self) -> usize {
         match &mut self.from {
             Some(from) => from.read(&mut self.buffer).await.unwrap_or(0),

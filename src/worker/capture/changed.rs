@@ -1,8 +1,8 @@
-//! The tree of a worktree, made from the base's and the paths that differ from it.
+//! Builds the tree of a worktree from the base's tree and the changed paths.
 //!
-//! The walk has compared every file with what was checked out, so git is asked about nothing else: what a capture costs is what
-//! was changed, not what there is. git names each file, with the filters and conversions that hold for it, into an index of just
-//! these paths; the tree is the base's with them in their places.
+//! The walk already compared every file, so git sees only changed paths: the cost of a capture
+//! depends on the changes, not on the size of the tree. git adds each file to an index, with its
+//! filters and conversions; the entries then replace those of the base's tree.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ use super::tree::{Scratch, ignored, refusal};
 use super::walk::{Walked, shown};
 use crate::model::digest::Oid;
 
-/// Returns a scratch of the changed files.
+/// Creates the temporary index of the changed files.
 pub(super) fn scratch(part: &Part<'_>, walked: &Walked) -> Result<Scratch, Error> {
     Scratch::of(part, walked.index(), &tracked(walked))
 }
 
-/// Writes the tree as it stands into the scratch, and returns its name.
+/// Writes the tree of the worktree and returns its id.
 pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Result<Oid, Error> {
     let tracked = tracked(walked);
     let new: Vec<&BString> =
@@ -45,7 +45,7 @@ pub(super) fn write(part: &Part<'_>, walked: &Walked, scratch: &Scratch) -> Resu
         filtered::put(part, scratch, &converted, walked.index())?;
     }
     let now = scratch.read_index(part)?;
-    // git only says of a path that it cannot keep that it is left out.
+    // git only warns about a path that it cannot add.
     if let Some(path) = taken.iter().find(|path| now.entry_by_path(path).is_none()) {
         return Err(Error::refused(format!("git cannot keep {}", shown(path))));
     }
@@ -57,7 +57,7 @@ fn tracked(walked: &Walked) -> BTreeSet<&BStr> {
     paths.filter(|path| walked.index().entry_by_path(path).is_some()).collect()
 }
 
-/// Takes what is gone out of the base's tree and puts what is in the index into it.
+/// Removes deleted paths from the base's tree and adds the entries of the index.
 fn edit(part: &Part<'_>, gone: &[BString], now: &State, scratch: &Scratch) -> Result<Oid, Error> {
     let failed = |e: gix::Error| Error::Io(scratch.objects(), std::io::Error::other(e));
     let repo = part.store.unbounded().map_err(Error::Store)?;

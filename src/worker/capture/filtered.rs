@@ -1,5 +1,5 @@
-//! Files that filters of the repository are for, where these run confined: what comes of them is bytes that nobody vouches for,
-//! which are named by us.
+//! Files with filters of the repository, if filters run confined: their output is untrusted bytes
+//! that we hash ourselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,21 +18,21 @@ use crate::git::program;
 use crate::model::digest::Oid;
 use crate::worker::filters::Filters;
 
-/// What filters made of files: a blob, or nothing where there is none.
+/// The filtered files: a blob each, or `None` if there is none.
 pub(in crate::worker) type Converted = BTreeMap<BString, Option<Oid>>;
 
-/// What is done about a file that its filter fails for.
+/// The reaction to a failing filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::worker) enum Failing {
-    /// None is taken.
+    /// Refuse all files.
     Refuses,
-    /// It stays what it was, or is left out.
+    /// Keep the file's old state, or omit a new file.
     LeavesOut,
 }
 
-/// Returns those of the paths that a filter is for, unless filters run with our rights: then git sees to it.
+/// Returns the paths that have a filter. Empty if filters run unconfined: then git applies them.
 ///
-/// No program of the configuration runs for that.
+/// Runs no configured program.
 pub(in crate::worker) fn which(
     part: &Part<'_>,
     scratch: &Scratch,
@@ -42,7 +42,7 @@ pub(in crate::worker) fn which(
         return Ok(BTreeSet::new());
     }
     let dir = part.dir();
-    // What a link holds goes through none.
+    // Links are not filtered.
     let is_file =
         |path: &&&BStr| fs::symlink_metadata(dir.join(OsStr::from_bytes(path))).is_ok_and(|meta| meta.is_file());
     let input: Vec<u8> = paths.iter().filter(is_file).flat_map(|path| path.iter().copied().chain([0])).collect();
@@ -64,7 +64,7 @@ pub(in crate::worker) fn which(
     }
 }
 
-/// Has the filters of some paths run, confined, and returns what they made of them, in the objects of the scratch.
+/// Runs the filters of some paths confined and writes the results as objects of the scratch.
 pub(in crate::worker) fn convert(
     part: &Part<'_>,
     scratch: &Scratch,
@@ -77,9 +77,9 @@ pub(in crate::worker) fn convert(
     }
 }
 
-/// Puts what filters made in the places of what the index of the scratch has from the same paths, with the modes that it has there.
+/// Replaces the entries of filtered paths in the scratch index and keeps their modes.
 ///
-/// Where there is nothing, what was in the index `before` comes back.
+/// A path without a result gets its entry in `before` back.
 pub(in crate::worker) fn put(
     part: &Part<'_>,
     scratch: &Scratch,
@@ -108,7 +108,7 @@ pub(in crate::worker) fn put(
     call.run().map(drop).map_err(Error::git)
 }
 
-/// Returns what git says that it is to take of such paths: their modes, and no object of their bytes.
+/// Returns git's modes for such paths, without objects for their bytes.
 pub(super) fn modes(scratch: &Scratch, paths: &BTreeSet<BString>) -> Result<(), program::Error> {
     if paths.is_empty() {
         return Ok(());

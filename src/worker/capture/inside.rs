@@ -1,8 +1,9 @@
-//! git with the filters of the repository, confined as the commands of the attempt are.
+//! Runs git with the repository's filters, confined like the attempt's commands.
 //!
-//! What it writes is one folder, made for this, in which it has a git directory of its own; all else it may read at most. Whatever
-//! runs there can be the worker's. So nothing of that git directory is ever used by us: what is read are the bytes that it
-//! printed for each path, within bounds, and, of what git-lfs kept, files whose content is what their name says.
+//! It can write only one folder, which contains its own git directory, and read what the attempt
+//! may read. Its processes may be the worker's, so we never use that git directory. We read only
+//! the printed bytes for each path, within limits, and git-lfs objects whose content matches their
+//! name.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -35,29 +36,29 @@ use crate::worker::survivors;
 use crate::worker::transcript::TranscriptWriter;
 use crate::worker::workspace::make_home;
 
-/// The name of that folder in the attempt's.
+/// The name of that folder in the attempt's folder.
 pub(in crate::worker) const FOLDER: &str = "filter";
 
-/// The most bytes of what all filters of one capture made together.
+/// The most bytes of all filters' output in one capture.
 const MOST: u64 = 1 << 30;
 
-/// The most of what is said that is kept.
+/// The most bytes of messages to keep.
 const SAID: u64 = 64 << 10;
 
-/// The longest line before the bytes of a blob, the longest path that git knows in it.
+/// The longest line before a blob, including the longest path.
 const LONGEST: u64 = 16 << 10;
 
-/// How often it is asked whether it is time to end, and how long it goes on then.
+/// How often to poll for a cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs git in that folder, on the worktree, and prints what it made of each path; what is said of a path that it made nothing of is
-/// that it is missing.
+/// Runs git in that folder on the worktree and prints the result for each path, or that it is
+/// missing.
 const SCRIPT: &str = r#"goes_on=$1; shift
 git -C "$GIT_WORK_TREE" "$@" <"$GIT_DIR/paths" || $goes_on || exit 1
 exec git cat-file --batch -z <"$GIT_DIR/names" >"$GIT_DIR/blobs""#;
 
-/// Has the filters of some paths run, and returns what they made of them.
+/// Runs the filters of some paths and returns the results.
 pub(super) fn run(
     part: &Part<'_>,
     scratch: &Scratch,
@@ -84,7 +85,7 @@ pub(super) fn run(
     read(part, scratch, inside, paths, failing)
 }
 
-/// Removes the folder again; what cannot be removed now goes with the attempt's folder, or before the next capture.
+/// Removes the folder. Remains are removed with the attempt's folder or before the next capture.
 struct Gone<'a>(&'a Part<'a>);
 
 impl Drop for Gone<'_> {
@@ -93,7 +94,8 @@ impl Drop for Gone<'_> {
     }
 }
 
-/// Makes the folder, with a git directory in it that knows of the filters, and a home directory where the attempt had its own.
+/// Creates the folder with a git directory that knows the filters, and a home directory if the
+/// attempt had its own.
 fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> io::Result<Result<(), Error>> {
     part.git_dir.write(dir)?;
     let mut config = File::options().append(true).open(dir.join("config"))?;
@@ -106,7 +108,7 @@ fn prepare(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path) -> i
     Ok(Ok(()))
 }
 
-/// Writes down what git is to take, and what it is to print.
+/// Writes the list of paths to add and to print.
 fn write_paths(dir: &Path, paths: &BTreeSet<BString>, failing: Failing) -> io::Result<()> {
     let (mut asked, mut names) = (Vec::new(), Vec::new());
     for path in paths {
@@ -120,7 +122,7 @@ fn write_paths(dir: &Path, paths: &BTreeSet<BString>, failing: Failing) -> io::R
     fs::write(dir.join("names"), names)
 }
 
-/// Returns what a path's entry in the index is called.
+/// Returns the name of a path's entry in the index.
 fn name(path: &BStr) -> Vec<u8> {
     [b":0:", path.as_bytes()].concat()
 }
@@ -139,7 +141,7 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
     let file_size = [limits.file_size, Some(MOST)].into_iter().flatten().min();
     let mut readable = vec![part.workspace.tree()];
     if part.is_submodule() {
-        // By which attributes it is captured says a tree of its own repository.
+        // The attributes for the capture are in a tree of the repository.
         readable.push(part.store.objects_dir());
     }
     Invocation {
@@ -150,7 +152,7 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
         stdin: Stdin::Null,
         timeout: match failing {
             Failing::Refuses => part.host.time_left(),
-            // Time is left for all else.
+            // Leave time for the rest.
             Failing::LeavesOut => part.host.time_left() / 2,
         },
         supervisor: inside.supervisor.as_ref().map(Attendant::start),
@@ -167,7 +169,7 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
     }
 }
 
-/// Returns the environment of the attempt's commands, with what makes git work in that folder.
+/// Returns the environment of the attempt's commands, with variables that point git to that folder.
 fn environment(part: &Part<'_>, inside: &Inside, dir: &Path) -> std::collections::BTreeMap<String, OsString> {
     let mut env = inside.env.clone();
     env.retain(|name, _| !name.starts_with("GIT_"));
@@ -191,7 +193,7 @@ fn environment(part: &Part<'_>, inside: &Inside, dir: &Path) -> std::collections
     env
 }
 
-/// Runs it to its end, or until it is time to end.
+/// Runs it until it ends or is cancelled.
 fn confined(invocation: &Invocation, transcript: &mut TranscriptWriter, stop: &Stop) -> Result<Ended, agent::Error> {
     let (cancel, cancelled) = watch::channel(false);
     let work = async {
@@ -208,7 +210,7 @@ fn confined(invocation: &Invocation, transcript: &mut TranscriptWriter, stop: &S
             () = stopped => unreachable!("it waits for ever"),
         }
     };
-    // A thread that waits for nothing else: who calls us may be one of a runtime's own.
+    // A separate thread, because the caller may be a thread of an async runtime.
     std::thread::scope(|scope| {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -219,7 +221,7 @@ fn confined(invocation: &Invocation, transcript: &mut TranscriptWriter, stop: &S
     })
 }
 
-/// Says what its end means.
+/// Interprets its exit.
 fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
     let refused =
         |why: String| Err(Error::refused(format!("a filter of the repository, run in the item's sandbox, {why}")));
@@ -231,12 +233,12 @@ fn judge(ended: &Ended, said: &[u8], failing: Failing) -> Result<(), Error> {
         (Cause::Left, _) => refused("left processes that could not be ended".to_owned()),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),
         (Cause::Exited, _) if failing == Failing::LeavesOut => Ok(()),
-        // What git says of it comes last.
+        // git's own message comes last.
         (Cause::Exited, _) => refused(format!("failed: {}", last_lines(said))),
     }
 }
 
-/// Reads what was printed for each path, and writes it to the objects of the scratch.
+/// Reads the printed result of each path and writes it as an object of the scratch.
 fn read(
     part: &Part<'_>,
     scratch: &Scratch,
@@ -287,19 +289,20 @@ fn read(
     Ok(converted)
 }
 
-/// What was printed for a path.
+/// The printed result for a path.
 enum Printed {
     Blob(Vec<u8>),
-    /// One of more bytes than may be.
+    /// A blob above the limit, with its size.
     Large(u64),
     Missing,
 }
 
-/// Reads the next of what `git cat-file --batch` prints: a line with name, kind and size, the bytes, and a line end.
+/// Parses the next object of `git cat-file --batch`: a line with id, kind and size, the bytes, and
+/// a newline.
 fn next(printed: &mut impl BufRead, path: &BStr, most: u64) -> io::Result<Printed> {
     let missing = [&name(path)[..], b" missing\n"].concat();
     let mut line = Vec::new();
-    // A path may have line ends in it.
+    // A path may contain newlines.
     while printed.take(LONGEST).read_until(b'\n', &mut line)? > 0 && line != missing && missing.starts_with(&line) {}
     if line == missing {
         return Ok(Printed::Missing);

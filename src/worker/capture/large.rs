@@ -1,7 +1,8 @@
-//! What git-lfs or git-annex would keep beside the repository, of files that its filter made pointers of.
+//! Stores the contents that git-lfs or git-annex keeps beside the repository, for files that a
+//! filter replaced with pointers.
 //!
-//! It is kept in the attempt's folder until it is known that the pointers are: the bytes are looked at for secrets as those of any
-//! product are, and they go to the repository once, after all else.
+//! The contents stay in the attempt's folder until their pointers are accepted: they are scanned
+//! for secrets like any product, and stored last.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -20,25 +21,25 @@ use crate::model::digest::{Digest, Hasher};
 use crate::worker::folder::Folder;
 use crate::worker::workspace::{Workspace, annex};
 
-/// The name of that place in the attempt's folder.
+/// The name of their folder in the attempt's folder.
 const HELD: &str = "large";
 
-/// The most bytes of a pointer, and how one begins.
+/// The most bytes of a pointer, and its first bytes.
 const POINTER: (usize, &[u8]) = (1024, b"version https://git-lfs.github.com/spec/");
 
-/// What stands before the name in a pointer.
+/// The prefix of the name in a pointer.
 const NAME: &str = "oid sha256:";
 
-/// One object of git-lfs, or one content of git-annex.
+/// An object of git-lfs or a content of git-annex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Large {
-    /// Its name, which says what its bytes hash to.
+    /// Its name, which contains its hash.
     name: Name,
-    /// Where the repository that it belongs to has such objects: the folder of git-lfs, or the git directory.
+    /// Its destination: the git-lfs folder or the git directory of its repository.
     to: PathBuf,
 }
 
-/// What an object is called.
+/// The name of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Name {
     /// The SHA-256 of an object of git-lfs.
@@ -47,25 +48,25 @@ enum Name {
     Annex(String),
 }
 
-/// What became of what a blob points to.
+/// The result of keeping a pointer's content.
 pub(super) enum Kept {
-    /// It points to nothing.
+    /// The blob is no pointer.
     Nothing,
-    /// It is kept for now, and what the capture comes to names it.
+    /// The content is held for the capture.
     Held,
-    /// There is a secret in it.
+    /// The content contains a secret.
     Secret(Secret),
 }
 
-/// Looks at what a blob that filters made points to, where they left that in `filter`, and keeps it; `left` is how many bytes may still
-/// be kept, and becomes less.
+/// If a filtered blob is a pointer, scans and keeps its content from `filter`. `left` is the number
+/// of bytes that may still be kept, and is reduced.
 ///
-/// It ends when the time of the capture is up, or when the driver is told to end.
+/// Ends at the capture's time limit or on cancellation.
 pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], left: &mut u64) -> Result<Kept, Error> {
     let Some(name) = Name::of(blob) else { return Ok(Kept::Nothing) };
     let place = name.place();
     let Some(place) = place.to_str() else { return Ok(Kept::Nothing) };
-    // What was there before the attempt is not made again.
+    // Filters do not write a content again that existed before the attempt.
     let Ok(file) = filter.file(place) else { return Ok(Kept::Nothing) };
     match hold(part, file, path, name, left) {
         Err(Error::Secret(secret)) => Ok(Kept::Secret(secret)),
@@ -73,8 +74,8 @@ pub(super) fn keep(part: &Part<'_>, filter: &Folder, path: &BStr, blob: &[u8], l
     }
 }
 
-/// Copies an object to where it is held, unless it is there. It is looked at for each path that names it: what is allowed in one may be
-/// a secret in another.
+/// Copies an object into the held folder unless it is there. Scans it for each path, because a
+/// secret may be allowed in one path only.
 fn hold(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) -> Result<(), Error> {
     let dir = part.workspace.dir.join(HELD);
     let mut scan = part.host.gate.scan(&String::from_utf8_lossy(path))?;
@@ -117,7 +118,8 @@ fn hold(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) ->
     Ok(())
 }
 
-/// Takes what was kept over into the repository, where git-lfs or git-annex finds it; what is there already stays.
+/// Moves the held contents into the repository, where git-lfs or git-annex finds them. Keeps
+/// existing ones.
 pub fn take_over(workspace: &Workspace, large: &[Large]) -> Result<(), Error> {
     for Large { name, to } in large {
         let place = to.join(match name {
@@ -147,7 +149,7 @@ pub fn take_over(workspace: &Workspace, large: &[Large]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives a content to git-annex, which moves the file and notes that the content is present.
+/// Passes a content to git-annex, which moves the file and records its presence.
 fn annex(git_dir: &Path, key: &str, copied: &NamedTempFile) -> Result<(), Error> {
     copied.as_file().sync_all().map_err(Error::at(copied.path()))?;
     let call = Git::new(git_dir).in_dir(git_dir).args(["annex", "setkey", key]).arg(copied.path());
@@ -172,7 +174,7 @@ impl Name {
         name
     }
 
-    /// Returns where it lies below a git directory.
+    /// Returns its path below a git directory.
     fn place(&self) -> PathBuf {
         match self {
             Self::Lfs(name) => format!("lfs/objects/{}/{}/{name}", &name[..2], &name[2..4]).into(),
@@ -180,7 +182,7 @@ impl Name {
         }
     }
 
-    /// Returns the name of the program that keeps it.
+    /// Returns the program that stores it.
     fn program(&self) -> &'static str {
         match self {
             Self::Lfs(_) => "git-lfs",
@@ -189,14 +191,14 @@ impl Name {
     }
 }
 
-/// A hash that bytes are to have.
+/// The expected hash of a content.
 enum Hash {
     Sha256(String, Hasher),
     Md5(String, Md5, u64),
 }
 
 impl Hash {
-    /// Returns the hash that a name holds, or `None` if that is of another kind.
+    /// Returns the hash in a name, or `None` for another kind of hash.
     fn of(name: &Name) -> Option<Self> {
         let key = match name {
             Name::Lfs(name) => return Some(Self::Sha256(name.clone(), Hasher::default())),
@@ -222,7 +224,7 @@ impl Hash {
         }
     }
 
-    /// Returns whether the bytes have the hash, and how many there were.
+    /// Returns true if the bytes have the hash, and their number.
     fn finish(self) -> (bool, u64) {
         match self {
             Self::Sha256(wanted, hasher) => {
@@ -237,7 +239,8 @@ impl Hash {
     }
 }
 
-/// Copies a file into a folder, and returns the copy and its size; none where they do not have the hash, or are more than `most`.
+/// Copies a file into a folder and returns the copy and its size, or `None` if the hash differs or
+/// the file exceeds `most` bytes.
 fn copy(
     from: File,
     dir: &Path,
@@ -261,7 +264,7 @@ fn copy(
     Ok((is_it && size <= most).then_some((to, size)))
 }
 
-/// Gives a copy its name.
+/// Moves a copy to its final name.
 fn persist(copied: NamedTempFile, dir: &Path, name: &str) -> Result<(), Error> {
     copied.as_file().sync_all().map_err(Error::at(dir))?;
     copied.persist(dir.join(name)).map(drop).map_err(|error| Error::Io(dir.join(name), error.error))

@@ -1,4 +1,4 @@
-//! The files that a worker left as outputs.
+//! Captures the files below `outputs/`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,12 +14,13 @@ use crate::worker::folder::{Folder, Room, is_no_folder};
 use crate::worker::host::Host;
 use crate::worker::workspace::Workspace;
 
-/// The most files that one attempt may hand over.
+/// The most outputs of one attempt.
 const MOST: usize = 10_000;
 
 /// Writes every file below `outputs/` into the repository.
 ///
-/// Nothing is dropped: what cannot be a product, or has a secret in it, refuses all of them, before any is written.
+/// All or nothing: a file that cannot be a product or contains a secret refuses all, before any is
+/// written.
 pub(super) fn capture(
     workspace: &Workspace,
     host: &Host,
@@ -49,7 +50,7 @@ pub(super) fn capture(
     Ok(outputs)
 }
 
-/// Opens the folder of the outputs, no part of which may be a link; none where the worker left none.
+/// Opens `outputs/`, or returns `None` if it does not exist. No part of its path may be a link.
 fn root(workspace: &Workspace, host: &Host) -> Result<Option<Folder>, Error> {
     match workspace.folder().folder("tree").and_then(|tree| tree.folder(&host.outputs)) {
         Ok(folder) => Ok(Some(folder)),
@@ -77,7 +78,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
                 )));
             };
             let text = format!("{prefix}{text}");
-            // Folders too, so that no path gets longer than an output's may be.
+            // Also check folders, so that no path exceeds an output's limit.
             let name = FilePath::parse(&text).map_err(|e| {
                 Error::refused(format!("the output {:?} cannot be taken: {e}", format!("{folder}/{text}")))
             })?;
@@ -101,8 +102,7 @@ fn list(root: &Folder, folder: &str) -> Result<Vec<FilePath>, Error> {
     Ok(names)
 }
 
-/// The worker may have taken away permissions, or put something else in the place of a file, which is its own doing; anything
-/// else is not.
+/// A file without permissions or with a replaced type is the worker's fault; other errors are ours.
 fn refusal(folder: &str, name: &str, error: io::Error) -> Error {
     let shown = format!("{folder}/{name}");
     match error.kind() {

@@ -1,4 +1,4 @@
-//! The files of one repository in a worktree.
+//! The part of a worktree that belongs to one repository.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,18 +12,18 @@ use crate::model::digest::Oid;
 use crate::worker::host::Host;
 use crate::worker::workspace::{Base, GitDir, Submodule, Workspace};
 
-/// The files of the base, or of a submodule of it, with all that they are captured by.
+/// The files of the base or of a submodule, with everything needed to capture them.
 #[derive(Clone, Copy)]
 pub(in crate::worker) struct Part<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) host: &'a Host,
-    /// The repository that they are of.
+    /// Their repository.
     pub(super) store: &'a Store,
     /// The tree that was checked out.
     pub(super) tree: Oid,
-    /// The git directory that they are captured with.
+    /// The git directory for capturing them.
     pub(super) git_dir: &'a Arc<GitDir>,
-    /// Where they are in the worktree; empty for its top.
+    /// Their folder in the worktree; empty for its top.
     top: &'a BStr,
 }
 
@@ -39,12 +39,12 @@ impl<'a> Part<'a> {
         Self { workspace, host, store, tree, git_dir, top: submodule.path.as_bstr() }
     }
 
-    /// Returns whether they are a submodule's.
+    /// Returns true for a submodule.
     pub(super) fn is_submodule(&self) -> bool {
         !self.top.is_empty()
     }
 
-    /// Returns where they are on the disk.
+    /// Returns their directory.
     pub(super) fn dir(&self) -> PathBuf {
         let tree = self.workspace.tree();
         if self.top.is_empty() { tree } else { tree.join(OsStr::from_bytes(self.top)) }

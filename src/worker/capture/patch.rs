@@ -1,4 +1,4 @@
-//! The change to a worktree as one patch.
+//! Captures the change to a worktree as one patch.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -17,13 +17,13 @@ use crate::worker::host::Host;
 /// The change to the files of a worktree or of a submodule.
 #[derive(Debug, Default)]
 pub(super) struct Change {
-    /// The patch in a file of ours, or `None` if nothing changed.
+    /// The patch in a private file, or `None` if nothing changed.
     pub(super) patch: Option<File>,
-    /// The repositories that it does not hold, by their paths.
+    /// The paths of repositories that it omits.
     pub(super) left_out: Vec<BString>,
 }
 
-/// Returns the difference from the base's tree to the worktree, without a secret in it.
+/// Returns the difference between the base's tree and the worktree. Refuses secrets.
 pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error> {
     walked.traps.refuse()?;
     let scratch = changed::scratch(part, walked)?;
@@ -34,7 +34,7 @@ pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error>
     Ok(Change { patch, left_out })
 }
 
-/// Refuses what git would drop silently, choke on, or enter.
+/// Refuses files that git would silently drop, fail on, or descend into.
 fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     if let Some(path) = walked.odd.first() {
         return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
@@ -96,7 +96,7 @@ fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<File, E
     out.into_inner().map_err(|e| Error::Io(path, e.into_error()))
 }
 
-/// Looks at the bytes of what a patch holds packed.
+/// Scans the bytes of compressed binary hunks.
 fn look_into(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<(), Error> {
     let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
     let options = ["-p", "--text", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];

@@ -1,4 +1,5 @@
-//! Repositories that a worker made below its worktree: no patch can carry one, so that they are left out.
+//! Finds repositories that a worker created in its worktree. No patch can carry them, so they are
+//! left out.
 
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -10,10 +11,11 @@ use super::Error;
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
 
-/// The first bytes of a `.git` file, which names the git directory of a submodule or of a linked worktree.
+/// The first bytes of a `.git` file that names the git directory of a submodule or linked worktree.
 const POINTER: &[u8] = b"gitdir: ";
 
-/// Returns true if a folder has a `.git` that is a git directory, or a file that names one. No link is followed.
+/// Returns true if a folder has a `.git` that is a git directory or a file that names one. Follows
+/// no links.
 pub(super) fn is_repository(dir: BorrowedFd<'_>) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(git) = openat(dir, c".git", flags, Mode::empty()) else { return false };
@@ -35,12 +37,12 @@ pub(super) fn is_repository(dir: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Says what was left out.
+/// Describes a repository that was left out.
 pub(in crate::worker) fn in_words(path: &BString) -> String {
     format!("{}, a git repository", shown(path))
 }
 
-/// Returns the repositories that were left out of a patch. Those that git ignores are no part of the work.
+/// Returns the repositories left out of a patch, except those that git ignores.
 pub(in crate::worker) fn left_out(walked: &Walked, scratch: &Scratch) -> Result<Vec<BString>, Error> {
     let ignored = ignored(scratch, &walked.repositories)?;
     let mut left_out: Vec<BString> =

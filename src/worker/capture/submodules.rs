@@ -1,4 +1,4 @@
-//! What a worker did to the files of submodules, which no patch of the repository can carry.
+//! Captures changes to the files of submodules, which the repository's patch cannot carry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -27,11 +27,11 @@ use crate::worker::host::Host;
 use crate::worker::workspace::record::{Node, Recorded};
 use crate::worker::workspace::{Base, Submodule, Workspace};
 
-/// Returns what the worker changed in submodules, each as a patch of it by the name of the output that it is; nothing where
-/// nothing of them is to be taken, and a change is a reason to refuse the worktree. With them come the repositories that the
-/// worker made in submodules, which no patch holds.
+/// Returns the change to each submodule as a patch by output name, and the repositories that the
+/// worker created in submodules. If submodules are not captured, refuses a worktree with changes to
+/// them.
 ///
-/// A file where no submodule was checked out is refused in any case.
+/// A file in place of a submodule that was not checked out is refused in any case.
 pub(super) fn capture(
     workspace: &Workspace,
     host: &Host,
@@ -58,7 +58,7 @@ pub(super) fn capture(
     Ok((patches, left_out))
 }
 
-/// Returns the changes to submodules that can be saved, each by the name of its output, with why others cannot.
+/// Returns the changes to submodules that can be saved, by output name, and why others cannot.
 pub(in crate::worker) fn save(
     workspace: &Workspace,
     host: &Host,
@@ -84,13 +84,13 @@ pub(in crate::worker) fn save(
     Ok((patches, without))
 }
 
-/// Returns the outputs that the changes to the submodules of a base are, wherever these are checked out or not.
+/// Returns the output names for changes to a base's submodules, checked out or not.
 pub(super) fn outputs(base: &Base) -> BTreeSet<FilePath> {
     base.gitlinks.iter().filter_map(|path| output(path).ok()).collect()
 }
 
-/// Refuses a submodule that is not where it was checked out, or says that its repository is elsewhere. The worker's git directory
-/// in its folder is not looked into: the files beside it are what counts.
+/// Refuses a submodule that was moved or whose `.git` names another repository. Only its files are
+/// read, never the worker's git directory in it.
 fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
     let (tree, path) = (workspace.tree(), &submodule.path);
     if !is_folder(&tree, path) {
@@ -101,7 +101,7 @@ fn in_place(workspace: &Workspace, submodule: &Submodule) -> Result<(), Error> {
         Ok(meta) if meta.is_dir() => Ok(()),
         Ok(_) => Err(Error::refused(format!("the submodule {} was made to point elsewhere", shown(path)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // It cannot be entered, which the walk says better.
+        // The walk reports an unreadable folder better.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(Error::Io(git_dir, error)),
     }
@@ -122,15 +122,16 @@ fn change_of(workspace: &Workspace, host: &Host, submodule: &Submodule) -> Resul
     })
 }
 
-/// Returns the name of the output that the change to a submodule is.
+/// Returns the output name for the change to a submodule.
 fn output(path: &BString) -> Result<FilePath, Error> {
     let name = path.to_str().ok().and_then(|path| format::submodule_output(path).ok());
     name.ok_or_else(|| Error::refused(format!("no output can be named after the submodule {}", shown(path))))
 }
 
-/// Refuses a worktree in which the files of a submodule are not as they were checked out, or in which there are any where none was.
+/// Refuses a worktree in which the files of a submodule differ from the checkout, or in which a
+/// submodule that was not checked out has files.
 ///
-/// What the repository or the submodule ignores does not count.
+/// Ignored files do not count.
 fn check<'a>(
     workspace: &Workspace,
     host: &Host,
@@ -141,11 +142,11 @@ fn check<'a>(
     for (path, submodule) in submodules {
         let (tree, index, store) =
             (workspace.tree(), submodule.map(Submodule::index), submodule.map(|submodule| &submodule.store));
-        // What a link above leads to is not the worker's, and not even its names are to be told.
+        // A link above it leads outside of the worktree, and even names there are confidential.
         if !is_reached(&tree, &path)? {
             match submodule {
                 Some(_) => return Err(refused(&path)),
-                // An empty folder that is gone has lost nothing.
+                // A removed empty folder loses nothing.
                 None => continue,
             }
         }
@@ -169,8 +170,8 @@ fn check<'a>(
     }
 }
 
-/// Returns whether there is anything at a path of the worktree; refuses it where something above is no folder, as a link that
-/// leads elsewhere.
+/// Returns true if a path of the worktree exists. Refuses a path below a link or another
+/// non-folder.
 fn is_reached(tree: &Path, path: &BString) -> Result<bool, Error> {
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
         let above = tree.join(OsStr::from_bytes(&path[..at]));
@@ -196,7 +197,7 @@ fn refused(path: &BString) -> Error {
     ))
 }
 
-/// Returns what was recorded of a folder of the worktree.
+/// Returns the recorded state of a folder of the worktree.
 fn find<'a>(recorded: Option<&'a Recorded>, path: &BString) -> Option<&'a Recorded> {
     match recorded?.node(path)? {
         Node::Folder(folder) => Some(folder),
@@ -204,22 +205,22 @@ fn find<'a>(recorded: Option<&'a Recorded>, path: &BString) -> Option<&'a Record
     }
 }
 
-/// A look at one submodule.
+/// The check of one submodule.
 struct Look<'a> {
     tree: &'a Path,
     top: &'a BString,
-    /// What was checked out, or `None` if nothing was.
+    /// The checked-out index, or `None`.
     index: Option<&'a State>,
-    /// Where its objects are.
+    /// Its object store.
     store: Option<&'a Store>,
-    /// The places in that of the files that are there.
+    /// The entries of `index` whose files exist.
     seen: BTreeSet<usize>,
-    /// Files that nobody checked out.
+    /// Files that are not in the index.
     new: Vec<BString>,
 }
 
 impl Look<'_> {
-    /// Looks at a folder, or at what is in its place, and at all below it; no link is followed.
+    /// Checks a folder, or whatever replaced it, and everything below. Follows no links.
     fn at(&mut self, path: &BString, known: Option<&Recorded>) -> Result<(), Error> {
         let mut left = vec![(path.clone(), known)];
         while let Some((folder, known)) = left.pop() {
@@ -238,11 +239,11 @@ impl Look<'_> {
                 path.extend_from_slice(name.as_bytes());
                 let is_folder = entry.file_type().map_err(Error::at(&dir))?.is_dir();
                 if is_dot_git(&name.to_string_lossy()) {
-                    // The one that we made, or another in its place. It is not looked into.
+                    // Ours, or a replacement. Its content is not read.
                     if is_folder && folder == *self.top && name == ".git" {
                         continue;
                     }
-                    // git is not to be asked about what lies beside one that we did not make.
+                    // git must not run beside a `.git` that is not ours.
                     return Err(refused(&path));
                 }
                 let node = known.and_then(|known| known.node(name.as_bytes()));
@@ -278,13 +279,14 @@ impl Look<'_> {
         }
     }
 
-    /// Returns whether a file is no longer than the blob that was checked out: any other is not even read.
+    /// Returns true if a file is at most as long as its checked-out blob: larger ones differ and
+    /// need not be read.
     fn has_size(&self, entry: &Entry, size: u64) -> bool {
         let header = self.store.and_then(|store| whole::header(&store.local(), Oid(entry.id)).ok().flatten());
         header.is_some_and(|(_, most)| size <= most)
     }
 
-    /// Refuses where some of the files are gone.
+    /// Fails if files are missing.
     fn missing(&self) -> Result<(), Error> {
         let Some(index) = self.index else { return Ok(()) };
         let gone = index

@@ -1,4 +1,5 @@
-//! What git would open by its name, or stumble over, and where there are folders and nothing else.
+//! Finds files of a worktree that must not reach git: pipes and devices, and huge files that git
+//! reads while adding others.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileType};
@@ -15,11 +16,12 @@ use crate::worker::folder::Room;
 /// The files of a worktree that git reads while it adds others.
 const READ_BY_GIT: [&[u8]; 3] = [b".gitignore", b".gitattributes", b".gitmodules"];
 
-/// The most bytes that such files of a worktree have together: git holds them in memory, each line as a pattern of some 80 bytes. A worker
-/// has as many as it likes for nothing, in a file with holes.
+/// The most bytes of such files together: git holds them in memory, each line as a pattern of about
+/// 80 bytes. A worker can make large ones for free, as sparse files.
 const MOST: u64 = 4 << 20;
 
-/// What git would open by its name and be held up by: a pipe, where it would wait for ever, and files that are too large.
+/// Files that would block or exhaust git: pipes, on which it would wait forever, and files that are
+/// too large.
 #[derive(Debug, Default)]
 pub(in crate::worker) struct Traps {
     found: Vec<BString>,
@@ -27,14 +29,14 @@ pub(in crate::worker) struct Traps {
 }
 
 impl Traps {
-    /// Looks at what is no file.
+    /// Checks an entry that is not a regular file.
     pub(super) fn strange(&mut self, path: &BString) {
         if is_read_by_git(path) {
             self.found.push(path.clone());
         }
     }
 
-    /// Looks at a file that the worker made or changed.
+    /// Checks a file that the worker created or changed.
     pub(super) fn file(&mut self, path: &BString, size: u64) {
         if is_read_by_git(path) {
             self.bytes = self.bytes.saturating_add(size);
@@ -44,23 +46,23 @@ impl Traps {
         }
     }
 
-    /// Adds what was found elsewhere.
+    /// Adds other findings.
     pub(super) fn extend(&mut self, others: Self) {
         self.found.extend(others.found);
     }
 
-    /// Returns what git is not to read.
+    /// Returns the paths that git must not read.
     pub(in crate::worker) fn paths(&self) -> &[BString] {
         &self.found
     }
 
-    /// Refuses to have git look at the worktree where there is any.
+    /// Fails if there are any.
     pub(super) fn refuse(&self) -> Result<(), Error> {
         self.found.first().map_or(Ok(()), |path| Err(Error::refused(in_words(path))))
     }
 }
 
-/// Says why git is not to read a file.
+/// Explains why git must not read a file.
 pub(in crate::worker) fn in_words(path: &BString) -> String {
     format!(
         "git would read {}, which is no plain file, or has with others of its kind more than {} MiB",
@@ -69,22 +71,22 @@ pub(in crate::worker) fn in_words(path: &BString) -> String {
     )
 }
 
-/// Returns whether something is neither a file nor a folder nor a link.
+/// Returns true for anything but a file, folder or link.
 pub(super) fn is_strange(kind: FileType) -> bool {
     kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device()
 }
 
-/// Returns whether git reads a file of that name while it adds others.
+/// Returns true if git reads a file of this name while it adds others.
 fn is_read_by_git(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| READ_BY_GIT.contains(&name))
 }
 
-/// Returns whether git looks into a file of that name for how it is to read others.
+/// Returns true if git reads attributes from a file of this name.
 pub(super) fn is_attributes(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes")
 }
 
-/// Returns whether there is a folder at a path of the worktree, no part of which is a link.
+/// Returns true if a path of the worktree is a folder and no part of it is a link.
 pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
     let mut path = tree.to_owned();
     folder.split(|byte| *byte == b'/').all(|part| {
@@ -93,11 +95,11 @@ pub(in crate::worker) fn is_folder(tree: &Path, folder: &[u8]) -> bool {
     })
 }
 
-/// Looks below a folder that is not compared with anything for what git would be held up by.
+/// Searches a folder that is not compared with the index.
 pub(super) fn traps(tree: &Path, folder: BString) -> Result<Traps, Error> {
     let (mut found, mut folders, mut room) = (Traps::default(), vec![folder], Room::new());
     while let Some(folder) = folders.pop() {
-        // What cannot be read is not read by git either.
+        // git cannot read it either.
         for entry in fs::read_dir(tree.join(OsStr::from_bytes(&folder))).into_iter().flatten() {
             let entry = entry.map_err(Error::at(tree))?;
             let path = below(&folder, entry.file_name().as_bytes());

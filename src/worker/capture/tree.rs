@@ -1,4 +1,4 @@
-//! The tree of a worktree as it stands, made by git with nothing of the worker's but the files.
+//! Writes the tree of a worktree with git, using only the files of the worker.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -24,40 +24,42 @@ use crate::worker::workspace::{Base, Workspace};
 /// The name of that directory in the attempt's folder.
 const CAPTURE: &str = "capture";
 
-/// The file in it of the settings by which filters run with our rights, where they do.
+/// The file in it with the settings for unconfined filters.
 const FILTERS: &str = "filters";
 
-/// A git directory of ours beside a worktree, with a copy of the index that we made at checkout; removed when dropped.
+/// Our own git directory for a worktree, with a copy of the index from checkout. Removed when
+/// dropped.
 pub(in crate::worker) struct Scratch {
     folder: Arc<Folder>,
     dir: PathBuf,
     tree: PathBuf,
     attributes: Oid,
     stop: Stop,
-    /// What time there is left.
+    /// The remaining time.
     host: Host,
-    /// Whether filters run with our rights.
+    /// True if filters run unconfined.
     outside: bool,
-    /// Where filters are looked for.
+    /// The `PATH` for filters.
     path: Option<OsString>,
 }
 
 impl Scratch {
-    /// Makes it; what an earlier capture of this attempt left is removed.
+    /// Creates it and removes that of an earlier capture of this attempt.
     pub(in crate::worker) fn new(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
         let scratch = Self::without_index(&Part::of(workspace, host, base))?;
         let index = walk::index(workspace, base)?;
         let to = scratch.index();
         let copied = fs::File::create_new(&to).and_then(|mut file| {
             io::Write::write_all(&mut file, &index.bytes)?;
-            // git hashes a file again that is not older than the index, so the copy must not look newer.
+            // git rehashes files that are not older than the index, so the copy must not look
+            // newer.
             file.set_modified(index.written)
         });
         copied.map_err(Error::at(&to))?;
         Ok(scratch)
     }
 
-    /// Makes it with an index of some tracked files alone, of which git knows no file of the disk.
+    /// Creates it with an index of some tracked files, without their file status.
     pub(super) fn of(part: &Part<'_>, index: &State, paths: &BTreeSet<&BStr>) -> Result<Self, Error> {
         let scratch = Self::without_index(part)?;
         let mut some = State::new(index.object_hash());
@@ -82,8 +84,7 @@ impl Scratch {
         part.git_dir.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
         if outside {
             let file = scratch.file(FILTERS);
-            // Objects of git-lfs that the clean filter makes must outlive what they are captured
-            // with.
+            // Objects that the clean filter of git-lfs writes must outlive the capture.
             let settings = part.git_dir.filter_settings(part.git_dir.lfs());
             fs::write(&file, settings).map_err(Error::at(&file))?;
             part.git_dir.lend_annex(&scratch.dir).map_err(Error::at(&scratch.dir))?;
@@ -91,23 +92,23 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Returns a path for a file that goes with this.
+    /// Returns a path for a file with the same lifetime.
     pub(in crate::worker) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Returns where git puts the objects that it makes.
+    /// Returns the directory of the objects that git writes.
     pub(in crate::worker) fn objects(&self) -> PathBuf {
         self.dir.join("objects")
     }
 
-    /// Adds paths of the worktree to the index: `add` is what git's command is given besides the paths.
+    /// Adds paths of the worktree to the index; `add` are git's arguments besides the paths.
     pub(in crate::worker) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
         let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
         self.git().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
     }
 
-    /// Puts paths of the worktree into the index as they are, ignored or not.
+    /// Updates paths in the index, ignored or not.
     pub(super) fn update(&self, paths: &BTreeSet<&BStr>) -> Result<(), program::Error> {
         let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
         let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
@@ -120,25 +121,26 @@ impl Scratch {
         line.parse().map_err(|_| Error::Io(self.index(), std::io::Error::other("git wrote a tree without a name")))
     }
 
-    /// Returns what git is to be told of attributes: where they are taken from.
+    /// Returns git's option for reading attributes from a tree.
     ///
-    /// An older git reads the files of the worktree: a capture is refused where those are not the base's.
+    /// An older git reads the worktree's files; then a capture is refused if they differ from the
+    /// base's.
     pub(super) fn attributes(&self) -> Option<String> {
-        // As a flag and not as a variable, which a git that does not know it would ignore.
+        // As an option, because an old git would ignore a variable.
         program::takes_attributes_from_trees().then(|| format!("--attr-source={}", self.attributes))
     }
 
-    /// Reads the index as it stands.
+    /// Reads the current index.
     pub(in crate::worker) fn read_index(&self, part: &Part<'_>) -> Result<File, Error> {
         let options = gix::index::decode::Options::default();
         File::at(self.index(), part.tree.0.kind(), false, options)
             .map_err(|e| Error::Io(self.index(), io::Error::other(e)))
     }
 
-    /// Returns a call of git that sees the worktree, and of all configuration only ours: it knows of no program to
-    /// run, unless filters run with our rights.
+    /// Returns a git command for the worktree with only our configuration: it knows no programs to
+    /// run unless filters run unconfined.
     ///
-    /// Whatever the worktree holds, it ends: when the time of the capture is up, or soon after the driver was told to end.
+    /// It ends at the capture's time limit or soon after a cancellation.
     pub(in crate::worker) fn git(&self) -> Git {
         let git = Git::new(&self.dir)
             .work_tree(&self.tree)
@@ -146,11 +148,11 @@ impl Scratch {
             .unless(self.stop.clone())
             .most_memory(self.host.most_memory())
             .env("GIT_INDEX_FILE", self.index())
-            // Every call is to know of the filters that one knows of: where there are none, git takes a file's bytes for what it took
-            // of them.
+            // Every command needs the same filters: without them, git would take a file's raw bytes
+            // for its filtered ones.
             .env("GIT_CONFIG_GLOBAL", if self.outside { self.file(FILTERS) } else { "/dev/null".into() })
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // Filters run in the worktree, where no module of Python's is to be looked for.
+            // Filters run in the worktree, which must not provide Python modules.
             .env("PYTHONSAFEPATH", "1");
         let git = match &self.path {
             Some(path) => git.env("PATH", path),
@@ -166,12 +168,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now goes with the attempt's folder, or before the next capture.
+        // Remains are removed with the attempt's folder or before the next capture.
         let _ = self.folder.remove(CAPTURE);
     }
 }
 
-/// Paths of a worktree as git takes them on its standard input.
+/// Paths of a worktree in the format of git's standard input.
 #[derive(Clone, Debug, Default)]
 pub(in crate::worker) struct Paths(Vec<u8>);
 
@@ -189,10 +191,11 @@ impl Paths {
         self
     }
 
-    /// Leaves one path out, with all below it.
+    /// Excludes a path with everything below.
     ///
-    /// `info/exclude` does that too, but a worker's `.gitignore` can overrule it. The path is written as a pattern that begins
-    /// with an escape: for a literal one that is ignored as well, `git add` fails as if it had been asked to add it.
+    /// A worker's `.gitignore` could override `info/exclude`. The path is written as a pattern that
+    /// starts with an escape: for a literal path that is also ignored, `git add` fails as if it had
+    /// been asked to add it.
     pub(in crate::worker) fn without(mut self, path: &[u8]) -> Self {
         let mut pattern = Vec::with_capacity(path.len() + 8);
         for (at, &byte) in path.iter().enumerate() {
@@ -214,10 +217,11 @@ impl Paths {
     }
 }
 
-/// What git says when the fault is not the worktree's.
+/// git's messages for faults that are not the worktree's.
 const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
 
-/// Returns what a failed `git add` means: `theirs` of what it said if the worktree is to blame, else an error of ours.
+/// Interprets a failed `git add`: applies `theirs` to its message if the worktree is to blame,
+/// otherwise returns our own error.
 pub(in crate::worker) fn refusal(error: program::Error, theirs: impl FnOnce(&str) -> Error) -> Error {
     match &error {
         program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => theirs(said),
@@ -225,23 +229,23 @@ pub(in crate::worker) fn refusal(error: program::Error, theirs: impl FnOnce(&str
     }
 }
 
-/// What stands before a path that is nothing but one.
+/// The prefix that makes git read a path literally.
 const HERE: &[u8] = b"./";
 
-/// So many paths git is asked about at once.
+/// The number of paths in one question to git.
 const AT_ONCE: usize = 50_000;
 
-/// Returns those of the paths that git ignores in this worktree.
+/// Returns the paths that git ignores in this worktree.
 pub(in crate::worker) fn ignored(scratch: &Scratch, paths: &[impl AsRef<[u8]>]) -> Result<BTreeSet<BString>, Error> {
     let mut ignored = BTreeSet::new();
     for paths in paths.chunks(AT_ONCE) {
-        // A name that begins with a colon is not to be one of git's magic words.
+        // A name that starts with a colon must not become a pathspec.
         let mut input = Vec::new();
         paths
             .iter()
             .for_each(|path| [HERE, path.as_ref(), b"\0"].iter().for_each(|part| input.extend_from_slice(part)));
         let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
-            // None of them.
+            // No path is ignored.
             Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
             other => other.map_err(Error::git)?,
         };

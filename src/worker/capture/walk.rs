@@ -1,4 +1,4 @@
-//! The first look at a worktree that a worker had in its hands; git has not seen it yet.
+//! Walks a worktree that a worker changed, before git sees it.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr};
@@ -30,12 +30,12 @@ use crate::worker::host::Host;
 use crate::worker::workspace::record::{self, Recorded};
 use crate::worker::workspace::{Base, Index, Workspace};
 
-/// Files above this size are not hashed again only because they were written too close to the index.
+/// The most bytes of a file that is rehashed because it is as new as the index.
 const REHASH_BELOW: u64 = 1 << 20;
 
-/// Walks the worktree without following links, and compares it with our index as far as file status goes.
+/// Walks the worktree without following links and compares file status with our index.
 ///
-/// The worker's own `.git`, `inputs/`, `outputs/` and the folders of submodules are left out.
+/// Skips the worker's `.git`, `inputs/`, `outputs/` and the folders of submodules.
 pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -> Result<Walked, Error> {
     let tree = workspace.tree();
     if !workspace.is_in_place() {
@@ -74,8 +74,8 @@ pub(in crate::worker) fn walk(workspace: &Workspace, host: &Host, base: &Base) -
     Ok(found)
 }
 
-/// Walks the files of a submodule in the same way, but for its `.git`; `recorded` is what is known
-/// of its folder.
+/// Walks the files of a submodule in the same way, except its `.git`. `recorded` is the recorded
+/// state of its folder.
 pub(super) fn walk_submodule(part: &Part<'_>, index: &State, recorded: Option<&Recorded>) -> Result<Walked, Error> {
     let tree = part.dir();
     let walker = Walker { recorded, ours: BTreeSet::from([&b".git"[..]]), ..Walker::new(index, &tree, part.host) };
@@ -84,7 +84,7 @@ pub(super) fn walk_submodule(part: &Part<'_>, index: &State, recorded: Option<&R
     Ok(found)
 }
 
-/// Returns our index as it was after the checkout; where that is lost, one by which every file may have changed.
+/// Returns our index from checkout, or, if it is lost, one by which every file may have changed.
 pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Error> {
     match workspace.index().map_err(Error::Workspace)? {
         Some(index) => Ok(index),
@@ -94,27 +94,26 @@ pub(super) fn index(workspace: &Workspace, base: &Base) -> Result<Arc<Index>, Er
 
 struct Walker<'a> {
     index: &'a State,
-    /// When the index was written, if it knows the files of this worktree: nothing that changed
-    /// afterwards has an earlier time of change.
+    /// The time of the index, if it describes this worktree: later changes have later times.
     written: Option<(i64, i64)>,
     /// The record of the files, if there is no index.
     recorded: Option<&'a Recorded>,
-    /// The most bytes that a product may have.
+    /// The most bytes of a product.
     limit: u64,
     tree: &'a Path,
-    /// What is left out.
+    /// The paths to skip.
     ours: BTreeSet<&'a [u8]>,
-    /// The folders that are still to be looked at.
+    /// The folders to visit.
     folders: Vec<BString>,
-    /// The places in the index of the tracked files that are there.
+    /// The index entries of tracked files that exist.
     visited: BTreeSet<usize>,
-    /// For the paths that are no tracked files, ignored ones too.
+    /// The memory for untracked paths, including ignored ones.
     room: Room,
     found: Walked,
 }
 
 impl<'a> Walker<'a> {
-    /// Returns one that leaves nothing out, and believes no file to be as it was for its times alone.
+    /// Creates a walk that skips nothing and trusts no file because of its times alone.
     fn new(index: &'a State, tree: &'a Path, host: &Host) -> Self {
         Self {
             index,
@@ -130,7 +129,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Looks at all there is.
+    /// Visits everything.
     fn walk(mut self) -> Result<Walked, Error> {
         self.folders.push(BString::default());
         while let Some(folder) = self.folders.pop() {
@@ -142,7 +141,7 @@ impl<'a> Walker<'a> {
         Ok(self.found)
     }
 
-    /// Looks at a folder.
+    /// Visits a folder.
     fn folder(&mut self, folder: &BString) -> Result<(), Error> {
         let dir = self.tree.join(OsStr::from_bytes(folder));
         let Some(handle) = self.open(&dir, folder)? else { return Ok(()) };
@@ -162,7 +161,7 @@ impl<'a> Walker<'a> {
         self.index.prefixed_entries_range(below(folder, b"").as_bstr()).is_some()
     }
 
-    /// Looks at an entry of a folder.
+    /// Visits an entry of a folder.
     fn listed(&mut self, handle: &OwnedFd, folder: &BString, name: &CString) -> Result<(), Error> {
         let relative = below(folder, name.to_bytes());
         if self.ours.contains(relative.as_slice()) {
@@ -187,7 +186,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Opens a folder; none where the worker made it unreadable.
+    /// Opens a folder, or returns `None` if the worker made it unreadable.
     fn open(&mut self, dir: &Path, folder: &BString) -> Result<Option<OwnedFd>, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let error = match rustix::fs::open(dir, flags, rustix::fs::Mode::empty()) {
@@ -208,11 +207,11 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Finds the tracked files that are not there.
+    /// Finds tracked files that are missing.
     fn miss(&mut self) {
         let all = self.index.entries().iter().enumerate();
         let entries = all.filter(|(at, _)| !self.visited.contains(at)).map(|(_, entry)| entry);
-        // What the sparse checkout leaves out was never there.
+        // Files excluded by the sparse checkout never existed.
         let is_left_out = |entry: &Entry| entry.mode == Mode::COMMIT || entry.flags.contains(Flags::SKIP_WORKTREE);
         let files = entries.filter(|entry| !is_left_out(entry));
         self.found.gone = files.map(|entry| entry.path(self.index).to_owned()).collect();
@@ -241,7 +240,7 @@ impl<'a> Walker<'a> {
                 self.found.changed = true;
                 self.found.odd.push(relative);
             }
-            // git takes no notice of what it cannot keep.
+            // git ignores entries that it cannot track.
             None if strange => {}
             Some(entry) => {
                 self.visited.extend(at);
@@ -268,7 +267,7 @@ impl<'a> Walker<'a> {
         self.found.sizes.push((size, path));
     }
 
-    /// Returns whether a tracked file certainly is as it was checked out.
+    /// Returns true if a tracked file is certainly unchanged.
     fn unchanged(&self, path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
         let mode = match (meta.is_symlink(), meta.is_executable()) {
             (true, _) => Mode::SYMLINK,
@@ -281,14 +280,14 @@ impl<'a> Walker<'a> {
             return false;
         }
         let changed = (i64::from(stat.ctime.secs), i64::from(stat.ctime.nsecs));
-        // Of one that is as new as the index a change right afterwards may show no other time.
+        // A file as new as the index may have changed just afterwards with the same time.
         changed < written || meta.len() <= REHASH_BELOW && is_same_content(path, entry, meta)
     }
 }
 
-/// Returns the path of what is in a folder.
+/// Returns the path of an entry in a folder.
 pub(super) fn below(folder: &BString, name: &[u8]) -> BString {
-    // Just as long as it gets: many are held.
+    // With exact capacity, because many are held.
     let mut path = BString::new(Vec::with_capacity(folder.len() + 1 + name.len()));
     path.extend_from_slice(folder);
     if !path.is_empty() {
@@ -298,7 +297,7 @@ pub(super) fn below(folder: &BString, name: &[u8]) -> BString {
     path
 }
 
-/// Returns whether a file has the bytes that an index names; however many they are, few are held at a time.
+/// Returns true if a file has the content of an index entry. Reads it in pieces.
 pub(super) fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs::Metadata) -> bool {
     let (hash, blob, go_on) = (entry.id.kind(), gix::objs::Kind::Blob, AtomicBool::new(false));
     let named = if meta.is_symlink() {
@@ -312,7 +311,7 @@ pub(super) fn is_same_content(path: &Path, entry: &Entry, meta: &gix::index::fs:
     named.is_some_and(|oid| oid.0 == entry.id)
 }
 
-/// A path as messages show it: quoted, and whatever is not text replaced.
+/// Quotes a path for messages and replaces invalid text.
 pub(in crate::worker) fn shown(path: &[u8]) -> String {
     format!("{:?}", BStr::new(path).to_str_lossy())
 }

@@ -1,7 +1,8 @@
-//! Settings files that tools open wherever they see them: in folders above the worktree, and in folders that workers are given.
+//! Finds settings files that tools read from every folder above the worktree and in granted
+//! folders.
 //!
-//! A file that is there and cannot be opened is no missing file to most tools: they fail. So workers read those that hold no
-//! credential. Below bubblewrap a file is only there if its folder is given.
+//! Most tools fail on a file that exists but cannot be opened. So workers may read those without
+//! credentials. Below bubblewrap a file exists only if its folder is granted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,23 +13,23 @@ use super::map::{Access, Led, Map};
 use super::settings::{Strictness, read_harmless};
 use super::tools::{TOOLS, is_named};
 
-/// What decides which settings files workers see and cannot open.
+/// The state that determines which settings files are visible but unreadable.
 pub(super) struct Hidden<'a> {
     pub(super) map: &'a Map,
-    /// Where the settings files of the home directory are, by their usual places.
+    /// The settings files of the home directory, by their usual places.
     pub(super) settings: &'a [(&'static str, PathBuf)],
     pub(super) below_bubblewrap: bool,
 }
 
 impl Confinement {
-    /// Returns what decides which settings files workers see and cannot open.
+    /// Returns the state that determines which settings files are visible but unreadable.
     pub(super) fn hidden<'a>(&'a self, map: &'a Map) -> Hidden<'a> {
         Hidden { map, settings: self.reach.caches.settings(), below_bubblewrap: self.bwrap.is_some() }
     }
 }
 
 impl Hidden<'_> {
-    /// Returns the files that workers in a worktree may read, although nothing gives them.
+    /// Returns the additional files that workers in a worktree may read.
     pub(super) fn readable(&self, tree: &Path) -> BTreeSet<PathBuf> {
         let settings = self.real(self.settings.iter().map(|(_, path)| path.clone()));
         let above = self.real(self.above(tree).into_iter());
@@ -38,12 +39,13 @@ impl Hidden<'_> {
         of_tools.chain(others).cloned().collect()
     }
 
-    /// Returns the files above the folder of all worktrees that workers may not read, because they may hold a credential.
+    /// Returns the files above the folder of all worktrees that workers must not read, because they
+    /// may contain a credential.
     pub(super) fn kept(&self, trees: &Path) -> BTreeSet<PathBuf> {
         self.real(self.above(trees).into_iter()).into_iter().filter(|file| !is_harmless(file)).collect()
     }
 
-    /// Returns the files above a folder that tools look for, as far as a worker sees them.
+    /// Returns the visible files above a folder that tools look for.
     fn above(&self, folder: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for above in folder.ancestors().skip(1) {
@@ -59,13 +61,14 @@ impl Hidden<'_> {
         found
     }
 
-    /// Returns true if workers are given something of a folder.
+    /// Returns true if anything in a folder is granted.
     fn is_given(&self, folder: Option<&Path>) -> bool {
         let real = folder.and_then(|folder| fs::canonicalize(folder).ok());
         real.is_some_and(|real| self.map.access(&real) != Access::Hidden)
     }
 
-    /// Returns the files that nothing gives yet, each where it really is. A link that a worker may have made leads to none.
+    /// Returns the real paths of files that are not granted yet. Skips links that a worker may have
+    /// made.
     fn real(&self, paths: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
         let mut way = self.map.clone();
         let real = paths.filter_map(|path| match way.resolve(&path)? {
@@ -76,7 +79,8 @@ impl Hidden<'_> {
     }
 }
 
-/// Returns true if a file holds no credential. In a file that is made to hold one, each word that stands beside one counts.
+/// Returns true if a file contains no credential. In a file meant for credentials, every suspicious
+/// word counts.
 fn is_harmless(file: &Path) -> bool {
     let holds_secrets = TOOLS.secrets.iter().chain(&TOOLS.settings).any(|secret| file.ends_with(secret));
     let strictness = if holds_secrets { Strictness::Words } else { Strictness::Shapes };

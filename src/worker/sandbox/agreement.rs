@@ -1,4 +1,4 @@
-//! The mounts alone and Landlock alone give a worker the same files: both are made from one policy.
+//! Tests that the mounts alone and Landlock alone grant the same files: both come from one policy.
 
 #[cfg(test)]
 mod tests {
@@ -20,7 +20,7 @@ mod tests {
     const PROBE: &str = "for p; do if ( : >>\"$p\" ) 2>/dev/null; then echo w; \
                          elif ( cat \"$p\" >/dev/null ) 2>/dev/null; then echo r; else echo h; fi; done";
 
-    /// Every file of the machine that a test makes, below its folder.
+    /// Every file of a test's machine, below its folder.
     const FILES: [&str; 48] = [
         "home/notes",
         "home/.bashrc",
@@ -48,7 +48,7 @@ mod tests {
         "attempt/tree/a.txt",
         "attempt/task",
         "linked/file",
-        // Beside programs, and where variables say that tools lie.
+        // Beside programs, and in folders that variables name.
         "tools/.env.production",
         "tools/config/master.key",
         "tools/conf/settings",
@@ -76,7 +76,7 @@ mod tests {
     /// Files that only their user may read.
     const PRIVATE: [&str; 1] = ["tools/state/private"];
 
-    /// Files of every machine, and the access to each.
+    /// Files of every machine, with their access.
     const SYSTEM: [(&str, Access); 8] = [
         ("/etc/hosts", Read),
         ("/etc/resolv.conf", Read),
@@ -88,7 +88,7 @@ mod tests {
         ("/dev/null", Write),
     ];
 
-    /// A machine, and the paths of its parts.
+    /// A test's machine and its paths.
     struct Ground {
         _folder: tempfile::TempDir,
         top: PathBuf,
@@ -133,8 +133,8 @@ mod tests {
             around
         }
 
-        /// Compares the policy, the mounts alone and Landlock alone with the access that is expected to some files; all others are
-        /// expected to be hidden.
+        /// Compares the policy, the mounts alone and Landlock alone with the expected access; all
+        /// other files must be hidden.
         fn gives(&self, more: &More, frozen: bool, expected: &[(&str, Access)]) {
             self.gives_where(more, frozen, expected, &[]);
         }
@@ -162,7 +162,7 @@ mod tests {
                 ours.into_iter().chain(system).filter(|(path, _)| path.exists()).collect();
             let paths: Vec<&Path> = table.iter().map(|(path, _)| path.as_path()).collect();
             let map = |path: &Path| {
-                // Devices are given by each layer itself.
+                // Each layer grants devices itself.
                 if path.starts_with("/dev") { Write } else { policy.map.access(&fs::canonicalize(path).unwrap()) }
             };
             let maps: Vec<Access> = paths.iter().map(|path| map(path)).collect();
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Returns the program, or `None` where it does not work here, and says so.
+    /// Returns the path of bubblewrap, or prints that it does not work here and returns `None`.
     fn bubblewrap() -> Option<PathBuf> {
         let works = Command::new("bwrap").args(["--unshare-pid", "--ro-bind", "/", "/", "true"]).status();
         works.is_ok_and(|status| status.success()).then(|| "bwrap".into()).or_else(|| skipped("bubblewrap"))
@@ -189,7 +189,8 @@ mod tests {
         None
     }
 
-    /// Returns the access that Landlock alone gives, or `None` where the kernel has no Landlock, and says so.
+    /// Returns the access by Landlock alone, or prints that the kernel has no Landlock and returns
+    /// `None`.
     fn by_landlock(given: &[(Word, Access)], paths: &[&Path]) -> Option<Vec<Access>> {
         let mut rules = Some(files::rules(given, Network::Any, false).unwrap());
         let mut command = Command::new("sh");
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Returns the access that the mounts alone give.
+    /// Returns the access by the mounts alone.
     fn by_mounts(words: &[Word], paths: &[&Path]) -> Vec<Access> {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).arg("sh");
@@ -227,7 +228,7 @@ mod tests {
     const USUAL: [(&str, Access); 17] = [
         ("tools/conf/settings", Read),
         ("tools/config/settings", Hidden),
-        // Too deep for a name to count.
+        // Too deep for names to be searched.
         ("tools/deep/er/still/credentials", Read),
         ("home/go/bin/tool", Read),
         ("home/go/pkg/mod/m", Read),
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn both_layers_give_what_settings_name() {
         let ground = Ground::new();
-        // Each lies in a folder that is readable anyway, in which something is hidden, or in one that is hidden.
+        // Each is in a readable folder with something hidden, or in a hidden folder.
         let readable = ["/etc/resolv.conf", "/etc/hosts"].map(PathBuf::from).into_iter();
         let below =
             ["home/.cargo/config.toml", "home/.config", "home/.ssh/known_hosts", "tools/lib/text", "beside/given"];
@@ -324,7 +325,7 @@ mod tests {
             ("JAVA_HOME", at("jdk")),
             ("CONDA_EXE", at("conda/bin/conda")),
             ("SSL_CERT_FILE", at("certs/ca.pem")),
-            // Each is or holds more than a tool, is secret, or leads nowhere.
+            // Each is or contains more than a tool, is secret, or leads nowhere.
             ("GOROOT", at("home")),
             ("GRADLE_HOME", at("")),
             ("MAVEN_HOME", "/".to_owned()),
@@ -335,11 +336,11 @@ mod tests {
             ("CI", at("beside")),
         ];
         let given = [
-            // The settings that count are those that the variable leads to.
+            // The variable's settings count.
             ("home/.cargo/config.toml", Hidden),
             ("cargo/config.toml", Read),
             ("cargo/registry/index", Read),
-            // Nothing reads it where the variable says something else.
+            // No tool reads it if the variable names another place.
             ("home/.cargo/config.toml", Hidden),
             ("jdk/bin/java", Read),
             ("jdk/lib/modules", Read),
@@ -355,7 +356,7 @@ mod tests {
             &[
                 ("tools/config/master.key", Read),
                 ("tools/state/private", Read),
-                // It could hold a token one day.
+                // It could contain a token later.
                 ("cargo/config.toml", Read),
                 ("cargo/registry/index", Write),
             ],

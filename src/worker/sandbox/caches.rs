@@ -1,4 +1,5 @@
-//! Caches of tools: which of them the user has, and how a worker gets to write them without changing the user's.
+//! Finds the caches of the user's tools and lets a worker write to them without changing the
+//! user's.
 //!
 //! | where | what a worker finds at the cache's place |
 //! |---|---|
@@ -6,7 +7,8 @@
 //! | elsewhere, up to [`MOST_COPIED`] | a copy in the private home; of one above [`SMALL`] only if the worktree needs it |
 //! | elsewhere, beyond it | an empty folder in the private home |
 //!
-//! Whatever the map hides in a cache is left out. A cache that a setting names (`readable`, `writable`) is left as that setting says.
+//! Hidden paths in a cache are left out. A cache that a setting names (`readable`, `writable`)
+//! follows that setting.
 
 mod overlays;
 
@@ -23,11 +25,11 @@ use super::secrets::{MOST_LOOKED, search};
 use super::tools::TOOLS;
 use super::{Confinement, Sandbox, java, servers, settings};
 
-/// The most bytes and files of all caches together that are copied for one attempt.
+/// The most bytes and files to copy for one attempt, all caches together.
 pub const MOST_COPIED: (u64, u64) = (1 << 30, 100_000);
 
-/// The most bytes and files of a cache that is copied for every attempt. A larger one of which the data file says what needs
-/// it is copied for worktrees that do.
+/// The most bytes and files of a cache that is copied for every attempt. A larger one with a
+/// `needed` line in the data file is copied for worktrees that need it.
 const SMALL: (u64, u64) = (16 << 20, 1000);
 
 /// One kind of cache.
@@ -35,20 +37,21 @@ const SMALL: (u64, u64) = (16 << 20, 1000);
 struct Cache {
     /// Its usual place below a home directory.
     below: PathBuf,
-    /// Where the user has it, if it is there.
+    /// The user's path, if it exists.
     place: Option<PathBuf>,
-    /// The variables that move it, with what they name below the home directory if it is at its usual place; and whether they are set.
+    /// The variables that move it: name, path below the home directory at its usual place, and true
+    /// if the variable is set.
     variables: Vec<(&'static str, PathBuf, bool)>,
     given: Given,
 }
 
-/// How a cache is given to workers.
+/// How workers get a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
     /// Under an overlay.
     Over,
     Copied {
-        /// For worktrees only that need it.
+        /// True to copy it only for worktrees that need it.
         if_needed: bool,
     },
     Empty,
@@ -58,18 +61,19 @@ enum Given {
 #[derive(Clone, Debug, Default)]
 pub(in crate::worker) struct Caches {
     all: Vec<Cache>,
-    /// The usual places of all caches that no setting names, and of what workers have of their own instead of a server's files.
+    /// The usual places of all caches that no setting names, and of workers' own replacements for
+    /// server files.
     known: BTreeSet<PathBuf>,
-    /// Where settings files of tools lie, by their usual places.
+    /// The settings files of tools by their usual places.
     settings: Vec<(&'static str, PathBuf)>,
-    /// Whether there is Java, which finds the home directory in the list of users, and not by `HOME`.
+    /// True if Java is installed, which ignores `HOME` and reads the list of users.
     has_java: bool,
-    /// Whether Gradle's usual folder for running daemons is hidden where Gradle would write to it.
+    /// True if Gradle's usual folder for daemons is hidden where Gradle would write to it.
     hides_gradles: bool,
 }
 
 impl Caches {
-    /// Finds the caches that a map lets workers read; `home` leads through no links.
+    /// Finds the caches that a map makes readable; `home` has no links in its path.
     pub(super) fn find(map: &Map, around: &Surroundings, more: &More, home: &Path) -> Self {
         let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
         let asked: Vec<PathBuf> = asked.collect();
@@ -102,7 +106,7 @@ impl Caches {
             let variables = variables.collect();
             found.all.push(Cache { below: path.into(), place, variables, given: Given::Empty });
         }
-        // A cache in another one is part of it.
+        // A cache inside another is part of it.
         let places: Vec<PathBuf> = found.all.iter().filter_map(|cache| cache.place.clone()).collect();
         found.all.retain(|cache| {
             let place = cache.place.as_ref();
@@ -111,7 +115,8 @@ impl Caches {
         found
     }
 
-    /// Decides how each is given: by an overlay where one works, by a copy where all copies together are small enough.
+    /// Chooses an overlay for each cache if one works, otherwise a copy if all copies together are
+    /// small enough.
     pub(super) fn decide(&mut self, sandbox: &Sandbox) {
         let lowers: Vec<PathBuf> = self.all.iter().filter_map(|cache| cache.place.clone()).collect();
         let working = sandbox.try_overlays(&lowers).unwrap_or_default();
@@ -123,7 +128,7 @@ impl Caches {
         self.measure();
     }
 
-    /// Decides which caches are copied: the smallest ones first.
+    /// Chooses the caches to copy, smallest first.
     fn measure(&mut self) {
         let left = self.all.iter_mut().filter(|cache| cache.given == Given::Empty);
         let mut sized: Vec<_> =
@@ -137,7 +142,7 @@ impl Caches {
         }
     }
 
-    /// Returns where settings files of tools lie, by their usual places.
+    /// Returns the settings files of tools by their usual places.
     pub(super) fn settings(&self) -> &[(&'static str, PathBuf)] {
         &self.settings
     }
@@ -147,12 +152,13 @@ impl Caches {
         &self.known
     }
 
-    /// Returns what the private home has links to, and where each leads.
+    /// Returns the links of the private home with their targets.
     pub(super) fn linked(&self) -> impl Iterator<Item = (&Path, &Path)> {
         self.under_overlays().map(|under| (under.usual, under.place))
     }
 
-    /// Returns what the private home has a folder for, and of what that is a copy, if it is one for a worktree.
+    /// Returns the folders of the private home, with the cache that each is a copy of for a
+    /// worktree.
     fn apart(&self, tree: &Path) -> impl Iterator<Item = (&Path, Option<&Path>)> {
         let has_some = self.all.iter().any(|cache| cache.given == Given::Copied { if_needed: true });
         let needed = if has_some { needed(tree) } else { BTreeSet::new() };
@@ -167,8 +173,9 @@ impl Caches {
         })
     }
 
-    /// Returns the variables that a worker gets, with what each names below its home directory: those that are set outside and name
-    /// something that the worker has elsewhere, and the last one of each cache that was copied or left out.
+    /// Returns the variables for a worker with their paths below its home directory: those set
+    /// outside for something that the worker has elsewhere, and the last one of each cache that was
+    /// copied or omitted.
     pub(super) fn variables(&self) -> BTreeMap<&'static str, PathBuf> {
         let apart = self.all.iter().filter(|cache| cache.given != Given::Over);
         let named = apart.flat_map(|cache| {
@@ -179,26 +186,26 @@ impl Caches {
         named.chain(self.has_java.then(|| ("GRADLE_USER_HOME", ".gradle".into()))).collect()
     }
 
-    /// Returns the places of caches that workers do not get because they are too large to be copied.
+    /// Returns the caches that are too large to copy, so that workers lack them.
     pub(super) fn missed(&self) -> impl Iterator<Item = &Path> {
         self.all.iter().filter(|cache| cache.given == Given::Empty).filter_map(|cache| cache.place.as_deref())
     }
 }
 
 impl Confinement {
-    /// Returns what a home directory of the worker's own has links for, and where each leads.
+    /// Returns the links of a private home with their targets.
     pub fn at_home(&self) -> Vec<(PathBuf, PathBuf)> {
         let own = |(below, place): (&Path, &Path)| (below.to_owned(), place.to_owned());
         self.reach.at_home.iter().cloned().chain(self.reach.caches.linked().map(own)).collect()
     }
 
-    /// Returns the caches that a home directory of the worker's own has a folder for, and what each is a copy of for a worktree; `None`
-    /// for one that is empty.
+    /// Returns the cache folders of a private home, with the cache that each is a copy of for a
+    /// worktree, or `None` if it starts empty.
     pub fn own_caches(&self, tree: &Path) -> Vec<(&Path, Option<&Path>)> {
         if self.has_own_home() { self.reach.caches.apart(tree).collect() } else { Vec::new() }
     }
 
-    /// Returns the settings files that a home directory of the worker's own gets a copy of, and what they say.
+    /// Returns the settings files copied into a private home, with their contents.
     pub fn settings(&self) -> Vec<(PathBuf, String)> {
         let Reach { map, caches, .. } = &*self.reach;
         if self.has_own_home() { settings::harmless(map, &caches.settings) } else { Vec::new() }
@@ -209,8 +216,8 @@ impl Confinement {
         self.reach.map.access(path) == Access::Hidden
     }
 
-    /// Returns the variables by which tools find what is the worker's own: caches in its home directory, and the folder for temporary
-    /// files. What `env` has of Java's options stays.
+    /// Returns the variables that point tools to the worker's own caches and temporary folder.
+    /// Keeps Java options in `env`.
     pub fn cache_variables(
         &self,
         home: &Path,
@@ -238,7 +245,7 @@ impl Confinement {
         self.cache_variables(any, any, &BTreeMap::new()).into_iter().map(|(name, _)| name)
     }
 
-    /// Returns what people should know of the files that workers get here.
+    /// Returns remarks for people about the files that workers get here.
     pub fn remarks(&self) -> Vec<String> {
         let tmp = (!self.has_own_tmp()).then(|| {
             "without bubblewrap workers cannot write to /tmp and /var/tmp; TMPDIR names a folder of their own"
@@ -247,7 +254,7 @@ impl Confinement {
         tmp.into_iter().chain(self.missed_caches()).chain(self.kept_above()).collect()
     }
 
-    /// Says which settings files above the worktrees workers cannot read, or `None` if there are none.
+    /// Describes unreadable settings files above the worktrees, or returns `None`.
     fn kept_above(&self) -> Option<String> {
         let Reach { map, trees, .. } = &*self.reach;
         let kept = self.hidden(map).kept(trees);
@@ -262,7 +269,7 @@ impl Confinement {
         })
     }
 
-    /// Says which caches workers find empty, and why, or `None` if there are none.
+    /// Describes the caches that start empty, with the reason, or returns `None`.
     fn missed_caches(&self) -> Option<String> {
         let missed: Vec<String> = self.reach.caches.missed().map(|place| place.display().to_string()).collect();
         let gib = MOST_COPIED.0 >> 30;
@@ -277,7 +284,7 @@ impl Confinement {
     }
 }
 
-/// Returns the caches that a worktree needs by the names of its files.
+/// Returns the caches that a worktree needs, judged by its file names.
 fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     let mut needed = BTreeSet::new();
     let note = |path: &Path, meta: &fs::Metadata| {
@@ -289,7 +296,7 @@ fn needed(tree: &Path) -> BTreeSet<&'static Path> {
     needed
 }
 
-/// Returns how many bytes and files a folder holds, or `None` if there are more than `most`.
+/// Returns the bytes and files of a folder, or `None` if they exceed `most`.
 fn size(folder: &Path, most: (u64, u64)) -> Option<(u64, u64)> {
     let (mut bytes, mut files) = (0, 0);
     let mut left = vec![folder.to_owned()];

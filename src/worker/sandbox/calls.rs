@@ -1,8 +1,8 @@
-//! The inner layer for system calls: seccomp.
+//! Filters system calls with seccomp.
 //!
-//! Calls are refused by name, and only such as ordinary programs have no use for: what leads out of the sandbox, or into parts of
-//! the kernel where ways out were found. What is inside may speak to itself: nothing of `connect`, `bind`, `listen`, `sendto` is
-//! refused.
+//! Refuses calls by name that ordinary programs do not need: those that lead out of the sandbox or
+//! into parts of the kernel with a history of escapes. Processes inside may communicate: `connect`,
+//! `bind`, `listen` and `sendto` are permitted.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +20,15 @@ const ARCH: TargetArch = TargetArch::aarch64;
 #[cfg(target_arch = "riscv64")]
 const ARCH: TargetArch = TargetArch::riscv64;
 
-/// Set in the numbers of the calls of x86-64's other interface, which are the same calls.
+/// The bit of x32 system calls on x86-64, which are the same calls.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
-/// The calls that have a number of their own there as well, which the other interface's differs from by more than [`X32`].
+/// Calls whose x32 number differs by more than [`X32`].
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: [(c_long, i64); 3] = [(libc::SYS_ioctl, 514), (libc::SYS_kexec_load, 528), (libc::SYS_move_pages, 533)];
 
-/// Numbers that the crate of numbers lacks; they are the same on all architectures.
+/// Numbers missing from the libc crate; the same on all architectures.
 const OPEN_TREE_ATTR: c_long = 467;
 const QUOTACTL_FD: c_long = 443;
 const MEMFD_SECRET: c_long = 447;
@@ -36,9 +36,9 @@ const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 const FILE_SETATTR: c_long = 469;
 
-/// Calls that are refused whatever is asked of them.
+/// Calls that are always refused.
 const REFUSED: &[c_long] = &[
-    // Their own queues into the kernel, which no filter sees through.
+    // Queues into the kernel that no filter inspects.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -46,7 +46,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Programs for the kernel, and what watches others.
+    // Kernel programs and observation of other processes.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -68,7 +68,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_quotactl,
     QUOTACTL_FD,
-    // Memory that no figure of a process shows.
+    // Memory that no statistic of a process shows.
     MEMFD_SECRET,
     // The machine as a whole.
     libc::SYS_reboot,
@@ -95,7 +95,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_modify_ldt,
 ];
 
-/// New namespaces, in which one may do what one may not outside of them.
+/// New namespaces, which grant capabilities.
 const NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -104,12 +104,12 @@ const NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWIPC,
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
-    // Time; of `clone` this bit is a part of a signal's number that no signal has.
+    // The time namespace; in `clone` this bit belongs to the signal number and is unused.
     0x80,
 ];
 
-/// Calls that do something to any process of the same user by its number, which no other layer of the kernel's looks at: which argument,
-/// and what it has to be for the caller alone to be meant.
+/// Calls that affect any process of the same user by its id, which no other layer checks: the
+/// argument, and the value that means the caller itself.
 const BY_NUMBER: [(c_long, u8, u64); 10] = [
     (libc::SYS_sched_setscheduler, 0, 0),
     (libc::SYS_sched_setparam, 0, 0),
@@ -123,13 +123,14 @@ const BY_NUMBER: [(c_long, u8, u64); 10] = [
     (libc::SYS_move_pages, 0, 0),
 ];
 
-/// What System V's interface makes belongs to no process: no figures of one show the memory, and it outlives whoever asked for it. Below
-/// a layer that ends it with the attempt, up to so much may be asked for at once; the kernel gives so few that it comes to little.
+/// System V objects belong to no process: no statistic shows their memory, and they outlive their
+/// creator. If a layer removes them with the attempt, up to this size may be requested at once; the
+/// kernel permits few objects, so the total stays small.
 const SYSTEM_V: [(c_long, SeccompCmpArgLen, u64); 2] =
     [(libc::SYS_shmget, SeccompCmpArgLen::Qword, 4096), (libc::SYS_semget, SeccompCmpArgLen::Dword, 32)];
 
-/// What belongs to all processes of a user by its number or its name: where no other layer gives the worker its own, what the user has
-/// there could be read, taken or deleted, and what is made there outlives whoever made it.
+/// Objects that all processes of a user share: without another layer, the user's own could be read
+/// or deleted, and new ones would outlive the attempt.
 const OF_THE_USER: [c_long; 10] = [
     libc::SYS_msgget,
     libc::SYS_msgctl,
@@ -143,8 +144,8 @@ const OF_THE_USER: [c_long; 10] = [
     libc::SYS_mq_unlink,
 ];
 
-/// What gives a file attributes of a name, whichever file may be found by a path: no other layer of the kernel's looks at them. Where no
-/// layer hides the files of others, there are none, as on many a file system.
+/// Calls that set extended attributes of any file by path, which no other layer checks. Refused if
+/// no layer hides other files.
 const ATTRIBUTES: [c_long; 8] = [
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -156,21 +157,23 @@ const ATTRIBUTES: [c_long; 8] = [
     REMOVEXATTRAT,
 ];
 
-/// Has a process say of itself what it likes: whoever reads its environment or its arguments reads as much as it says they are.
+/// Lets a process misreport its own environment and arguments, and their length.
 const LAYOUT: u64 = 35;
 
-/// Keeping others from opening a file for as long as the kernel lets one, which takes no more than to read it.
+/// A lease, which blocks other openers of a file and needs only read access.
 const LEASE: u64 = 1024;
 
-/// Typing into a terminal for whoever reads from it, and the old way to do so on a console.
+/// Inserts input into a terminal, and the old way to do so on a console.
 const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 
-/// The types of request that file systems answer, of those on which a spent worktree is used again: the general ones and those of ext4,
-/// XFS, btrfs and F2FS. Among them are some that give a file other blocks and leave its times alone, by which we tell what was touched.
+/// The ioctl types of file systems on which worktrees are reused: generic ones and those of ext4,
+/// XFS, btrfs and F2FS. Some of them change a file's blocks without its times, by which changes are
+/// detected.
 const OF_FILES: [u64; 5] = [0x66, 0x76, 0x58, 0x94, 0xF5];
 
-/// What of these types is let through: what only tells something, and what leaves a new time of change and takes a handle to write. A
-/// file's flags are set through one to read, of whatever file may be read.
+/// The permitted requests of these types: those that only read, and those that update the change
+/// time and need a writable handle. Setting a file's flags needs only a readable handle and is
+/// refused.
 const ON_FILES: [u64; 6] = [
     // FS_IOC_GETFLAGS, FS_IOC_FIEMAP.
     0x8008_6601,
@@ -183,15 +186,16 @@ const ON_FILES: [u64; 6] = [
     0x4020_940D,
 ];
 
-/// The bits of a request that are its type.
+/// The bits of a request's type.
 const TYPE: u64 = 0xFF00;
 
-/// Netlink of these kinds only says how the network is: routes, and the process's own sockets.
+/// Netlink families that only report the network: routes, and the process's own sockets.
 const NETLINK: [libc::c_int; 2] = [libc::NETLINK_ROUTE, libc::NETLINK_SOCK_DIAG];
 
-/// Makes the filters that refuse calls; `alone` says that no other layer hides the processes that some calls are about.
+/// Creates the filters; `alone` is true if no other layer hides the processes that some calls
+/// affect.
 pub(super) fn filters(network: Network, alone: bool) -> Result<Vec<BpfProgram>, Error> {
-    // The flags of both lie in memory, where no filter looks; libraries go on with the older calls.
+    // Their flags are in memory, which no filter can read; libraries fall back to the older calls.
     let unknown = rules([libc::SYS_clone3, FILE_SETATTR]);
     let unsupported = rules(ATTRIBUTES.into_iter().filter(|_| alone));
     let refused = refused(network, alone)?;
@@ -199,12 +203,12 @@ pub(super) fn filters(network: Network, alone: bool) -> Result<Vec<BpfProgram>, 
     all.into_iter().filter(|(rules, _)| !rules.is_empty()).map(|(rules, errno)| program(rules, errno)).collect()
 }
 
-/// Refuses calls whatever is asked of them.
+/// Refuses calls with any arguments.
 fn rules(calls: impl IntoIterator<Item = c_long>) -> Rules {
     calls.into_iter().map(|call| (call, Vec::new())).collect()
 }
 
-/// Refuses calls to this process, and to all that it starts, for good. Nothing is allocated.
+/// Applies the filters to this process and its children for good. Allocates nothing.
 pub(super) fn apply(filters: &[BpfProgram]) -> Result<(), Error> {
     Ok(filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))?)
 }
@@ -218,7 +222,7 @@ fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)?.try_into()?)
 }
 
-/// Gives a call's rules to all numbers that it has.
+/// Applies a call's rules to all of its numbers.
 #[cfg(target_arch = "x86_64")]
 fn by_all_numbers((call, rules): (i64, Vec<SeccompRule>)) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
     let own = X32_OWN.into_iter().filter(move |(other, _)| *other == call).map(|(_, own)| own | X32);
@@ -255,21 +259,22 @@ fn refused(network: Network, alone: bool) -> Result<Rules, Error> {
     }
     if alone {
         rules.extend(OF_THE_USER.into_iter().map(|call| (call, Vec::new())));
-        // Where the kernel has it besides, the same by an older number.
+        // The same call by an older number, if the kernel has it.
         #[cfg(not(target_arch = "riscv64"))]
         rules.insert(libc::SYS_semop, Vec::new());
         for (call, argument, own) in BY_NUMBER {
             rules.entry(call).or_default().push(one(argument, SeccompCmpOp::Ne, own)?);
         }
         let another = condition(0, SeccompCmpOp::Ne, 0)?;
-        // To look at the limits of another does nothing to it; an address counts whole, and one with an empty lower half is one.
+        // Reading another process's limits is harmless. The address counts in full: one with an
+        // empty lower half is still an address.
         let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![another, sets])?]);
     }
     Ok(rules)
 }
 
-/// Refuses requests to terminals, and to file systems all but the known ones.
+/// Refuses requests to terminals, and all but known requests to file systems.
 fn requests() -> Result<Vec<SeccompRule>, Error> {
     let typing = TERMINAL.into_iter().map(|request| one(1, SeccompCmpOp::Eq, request));
     let of_files = OF_FILES.into_iter().map(|kind| {
@@ -285,16 +290,17 @@ fn one(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, 
     Ok(SeccompRule::new(vec![condition(argument, operator, value)?])?)
 }
 
-/// Compares the lower half of an argument: the kernel looks at no more of those that are looked at by this, which no address is.
+/// Compares the lower half of an argument: the kernel reads no more of these arguments, none of
+/// which is an address.
 fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, Error> {
     Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?)
 }
 
-/// Why calls cannot be refused.
+/// Why calls cannot be filtered.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::worker) enum Error {
-    #[error("the filter of system calls cannot be made here")]
+    #[error("cannot create the filter of system calls")]
     Filter(#[from] seccompiler::BackendError),
-    #[error("the kernel did not take the filter of system calls")]
+    #[error("the kernel refused the filter of system calls")]
     Apply(#[from] seccompiler::Error),
 }

@@ -1,8 +1,10 @@
-//! What is done to a command before it is one: in the supervisor's child, or, below bubblewrap, in a process of ours that starts it.
+//! Confines a process before it runs a command: in the supervisor's child, or, below bubblewrap, in
+//! a process of ours that starts the command.
 //!
-//! That process's standard input is a socket, over which it is told what to do and what the command reads, each as a length in 8 bytes, most
-//! significant first, and the bytes. It says `ready` when it is confined, and then how it went on: `failed …`, or as a supervisor
-//! says it. It lives as long as the command, because bubblewrap does not tell a signal from an exit code.
+//! The process reads its settings and the command's input from a socket on standard input, each as
+//! a length in 8 bytes, most significant first, and the bytes. It writes `ready` when it is
+//! confined and then its result: `failed …`, or a supervisor's report. It lives as long as the
+//! command, because bubblewrap does not distinguish a signal from an exit code.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -22,17 +24,17 @@ use crate::model::confinement::Network;
 use crate::worker::agent;
 use crate::worker::supervisor::{self, Report};
 
-/// The first argument by which the program knows that it is to confine itself.
+/// The first argument that makes the program confine itself.
 pub const ARGUMENT: &str = "confine-attempt";
 
-/// What is said once the process is confined.
+/// The message after a successful confinement.
 pub(in crate::worker) const READY: &str = "ready\n";
-/// What is said, with the reason, where it could not be confined.
+/// The start of the message after a failed confinement; the reason follows.
 pub(in crate::worker) const FAILED: &str = "failed ";
 
-/// Confines this process and runs the command that the arguments are; the whole life of a process.
+/// Confines this process and runs the command in the arguments. This is the process's whole life.
 ///
-/// For a program's `main`, before it does anything else.
+/// Call this first in a program's `main`.
 pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) {
         Ok(mut line) => run(arguments, &mut line).unwrap_or(ExitCode::FAILURE),
@@ -41,7 +43,7 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> io::Result<ExitCode> {
-    // Nobody inside reads what we are told, or speaks for us.
+    // No process inside may read our messages or speak for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
     let told = supervisor::serving::bytes(line)?;
@@ -63,15 +65,15 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a process is to do to itself, made beforehand, so that nothing is left but system calls.
+/// A prepared confinement, of which only system calls are left.
 pub(in crate::worker) struct Prepared {
-    /// The rules of Landlock, and the version of its interface that there must be.
+    /// The Landlock rules, and the required version.
     rules: Option<(RulesetCreated, u32)>,
     filters: Vec<BpfProgram>,
 }
 
 impl Prepared {
-    /// Makes it as is told; `below` says that it is for a process below bubblewrap.
+    /// Prepares it from the message; `below` is true for a process below bubblewrap.
     pub(in crate::worker) fn of(inner: &Inner, below: bool) -> Result<Self, Error> {
         if below {
             inner.held.iter().try_for_each(Seen::stays)?;
@@ -83,9 +85,9 @@ impl Prepared {
         Ok(Self { rules: rules.transpose()?, filters })
     }
 
-    /// Does it to this process, and so to all that it starts, in the order in which nothing takes away what the next step needs.
+    /// Confines this process and its children, in an order in which no step blocks the next.
     ///
-    /// Nothing is allocated unless it fails.
+    /// Allocates nothing unless it fails.
     pub(in crate::worker) fn apply(&mut self) -> Result<(), Error> {
         limit()?;
         rustix::thread::set_no_new_privs(true).map_err(Error::at("no_new_privs"))?;
@@ -100,14 +102,14 @@ impl Prepared {
     }
 }
 
-/// Bounds what the kernel counts for each process.
+/// Sets the limits that the kernel enforces for each process.
 fn limit() -> Result<(), Error> {
-    // A core is a copy of memory, with whatever secrets are in it, wherever the machine puts those.
+    // A core dump would copy memory with its secrets to the machine's usual place.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Core, none).map_err(Error::at("the limit of core files"))
 }
 
-/// Gives up what root may do and others may not; without new privileges, no program gives it back.
+/// Drops root's capabilities; without new privileges, no program restores them.
 fn drop_rights() -> Result<(), Error> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -115,7 +117,8 @@ fn drop_rights() -> Result<(), Error> {
     rustix::thread::clear_ambient_capability_set().map_err(Error::at("the rights of root"))
 }
 
-/// Says by which layers this process could confine itself, as its exit code; the whole life of a process.
+/// Reports the layers that could confine this process in its exit code. This is the process's whole
+/// life.
 pub fn probe() -> ExitCode {
     let rules = files::rules(&[], Network::None, false);
     let landlock = rules.and_then(files::apply).ok().flatten();
@@ -129,9 +132,9 @@ pub fn probe() -> ExitCode {
 pub(in crate::worker) enum Error {
     #[error("{0} could not be set")]
     System(&'static str, #[source] io::Error),
-    #[error("Landlock did not take the rules")]
+    #[error("Landlock refused the rules")]
     Landlock(#[from] landlock::RulesetError),
-    #[error("Landlock's interface is of version {found}, and of version {version} is recorded")]
+    #[error("Landlock has version {found}, but version {version} is recorded")]
     Older { found: u32, version: u32 },
     #[error(transparent)]
     Changed(#[from] Changed),

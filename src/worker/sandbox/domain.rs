@@ -1,8 +1,9 @@
-//! A bound around the supervisor and all that its command starts, by which all of it can be ended at once.
+//! A Landlock domain around the supervisor and its command, to signal all processes at once.
 //!
-//! Whoever makes new processes faster than somebody can look for them and kill each is ended by no list of processes. The kernel alone
-//! sends a signal to all of them while none can be made; below bubblewrap it does so with their namespace. Elsewhere, Landlock (from
-//! version 6 of its interface on) keeps this process from signalling anybody who is not its own, and "everybody" then is just those.
+//! A list of processes cannot end one that forks faster than the list is read. Only the kernel can
+//! signal all of them while none can fork; below bubblewrap it does so with their namespace.
+//! Elsewhere, Landlock (from version 6) limits this process's signals to its own domain, and
+//! "everybody" then means just that domain.
 
 use landlock::{
     AccessFs, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd, RestrictionStatus, Ruleset,
@@ -11,16 +12,17 @@ use landlock::{
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-/// Whom this process may signal: itself, and what it started since.
+/// The processes that this process may signal: itself, and those started since.
 pub(in crate::worker) struct Domain {
-    /// Somebody else.
+    /// A process outside.
     outside: Pid,
 }
 
 impl Domain {
-    /// Puts this process, which has one thread, and whatever it starts from now on into a domain; none where the kernel knows of none.
+    /// Moves this process, which has one thread, and its future children into a domain. Returns
+    /// `None` if the kernel has no domains.
     ///
-    /// It was seen to hold: somebody outside, who could be signalled before, cannot be any more.
+    /// Checked: a process outside that could be signalled before no longer can.
     pub(in crate::worker) fn enter() -> Option<Self> {
         let outside = rustix::process::getppid()?;
         rustix::process::test_kill_process(outside).ok()?;
@@ -31,21 +33,23 @@ impl Domain {
         is_enforced.then_some(Self { outside })
     }
 
-    /// Kills all in it but this process; returns false, and does nothing, where it cannot be seen to hold.
+    /// Kills all other processes in it. Returns false without doing anything if the domain cannot
+    /// be confirmed.
     pub(in crate::worker) fn kill(&self) -> bool {
         let holds = rustix::process::test_kill_process(self.outside).is_err();
         if holds {
-            // The group of the first process of all stands for everybody whom we may signal; nobody may be left.
+            // Signalling the group of process 1 means every process that we may signal; there may
+            // be none.
             let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
         }
         holds
     }
 }
 
-/// Lets this process and all that it starts signal nobody else.
+/// Limits the signals of this process and its children to themselves.
 fn restrict() -> Result<RestrictionStatus, Box<dyn std::error::Error>> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal)?;
-    // A layer that says nothing of it lets no file go from one folder to another once there is a layer about files above it.
+    // A layer without this right would block moves between folders below another file layer.
     let ruleset = ruleset.handle_access(AccessFs::Refer)?.create()?;
     Ok(ruleset.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::Refer))?.restrict_self()?)
 }

@@ -1,6 +1,6 @@
-//! The inner layer for files, signals and abstract sockets: Landlock.
+//! Confines files, signals and abstract sockets with Landlock.
 //!
-//! What the kernel is asked for is what it is documented for, see `Documentation/userspace-api/landlock.rst` of Linux.
+//! See `Documentation/userspace-api/landlock.rst` of Linux.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -17,13 +17,13 @@ use super::map::Access;
 use super::places::DEVICES;
 use crate::model::confinement::Network;
 
-/// The newest version of the interface whose rights we know to give.
+/// The newest version whose rights we know.
 const KNOWN: ABI = ABI::V9;
 
-/// Makes the rules by which a process is confined, with all that it starts, to what is given.
+/// Creates the rules that confine a process and its children to the granted paths.
 ///
-/// Below another layer that hides what is not given, the names of what is there may be listed. Rights that only newer kernels know
-/// are left out.
+/// Below a layer that hides other paths, existing names may be listed. Omits rights that only newer
+/// kernels know.
 pub(super) fn rules(
     given: &[(Word, Access)],
     network: Network,
@@ -41,18 +41,18 @@ pub(super) fn rules(
     let devices = DEVICES.iter().map(|device| (Path::new(device), Access::Write));
     let proc = std::iter::once((Path::new("/proc"), Access::Read));
     for (path, access) in given.chain(devices).chain(proc) {
-        // What is gone by now needs no rule.
+        // A path that disappeared needs no rule.
         let Ok(opened) = open(path) else { continue };
         let mut rights = match access {
             Access::Hidden => continue,
             Access::Read => AccessFs::from_read(KNOWN),
-            // Nobody makes devices.
+            // Never permit creating devices.
             Access::Write => AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
         };
         if !path.starts_with("/dev") {
             rights &= !AccessFs::IoctlDev;
         }
-        // What only folders can be given is left out for files by the library.
+        // The library omits rights that apply only to folders.
         ruleset = ruleset.add_rule(PathBeneath::new(opened, rights))?;
     }
     if let Some(top) = listed.then(|| open(Path::new("/")).ok()).flatten() {
@@ -61,8 +61,8 @@ pub(super) fn rules(
     Ok(ruleset)
 }
 
-/// Confines this process by rules; returns the version of the interface that does so. Where the kernel has no Landlock, nothing
-/// happens and there is no version. Nothing is allocated unless it fails.
+/// Applies the rules to this process and returns the Landlock version, or `None` if the kernel has
+/// no Landlock. Allocates nothing unless it fails.
 pub(super) fn apply(rules: RulesetCreated) -> Result<Option<u32>, landlock::RulesetError> {
     let status = rules.restrict_self()?;
     Ok(match (status.ruleset, status.landlock) {
@@ -72,7 +72,8 @@ pub(super) fn apply(rules: RulesetCreated) -> Result<Option<u32>, landlock::Rule
     })
 }
 
-/// Opens what a rule is about. The paths are resolved: a link in one was put there since, to lead the rule somewhere else.
+/// Opens the path of a rule. Paths are resolved, so a link in one was added later to redirect the
+/// rule.
 fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)

@@ -1,4 +1,4 @@
-//! A worker's private home directory: which of the user's files it has links to.
+//! Chooses the links in a worker's private home directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,9 @@ use super::map::{Access, Map};
 use super::reach::Surroundings;
 use super::tools::{Place, TOOLS};
 
-/// Returns the places below a private home directory, and where each leads. Folders around caches are taken apart into their entries,
-/// without the caches: the private home has folders of its own there, in which tools make what is missing.
+/// Returns the places in a private home directory with their targets. Replaces a folder around
+/// caches by its entries without the caches: the private home has its own folders there, in which
+/// tools create what is missing.
 pub(super) fn at_home(
     map: &Map,
     around: &Surroundings,
@@ -18,7 +19,7 @@ pub(super) fn at_home(
 ) -> Vec<(PathBuf, PathBuf)> {
     let reached = map.places().filter(|(_, access)| *access != Access::Hidden);
     let links = map.links().map(|(link, _)| link.to_owned()).filter(|link| {
-        // A link of the home directory that leads to something that may be reached.
+        // A link in the home directory to something reachable.
         fs::canonicalize(link).is_ok_and(|real| map.access(&real) != Access::Hidden)
     });
     let all = reached.map(|(place, _)| place.to_owned()).chain(links);
@@ -33,10 +34,10 @@ pub(super) fn at_home(
         }
     }
     found.extend(moved);
-    // What an XDG variable moves counts, and not what is left at the usual place.
+    // A path moved by an XDG variable replaces the one at the usual place.
     found.sort_by_cached_key(|(below, path)| (below.clone(), around.usual(path).is_none()));
     found.dedup_by(|(later, _), (first, _)| later == first);
-    // A folder that is linked as a whole leads to what lies below it.
+    // A linked folder includes everything below it.
     let tops: Vec<PathBuf> = found.iter().map(|(below, _)| below.clone()).collect();
     found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));
     let mut parts = Vec::new();
@@ -46,8 +47,8 @@ pub(super) fn at_home(
     parts
 }
 
-/// Returns the tools that a variable moves along with their caches: workers get that variable with the tool's usual place in their
-/// own home.
+/// Returns the tools that a variable moves along with their caches. Workers get that variable with
+/// the tool's usual place in their own home.
 fn moved(map: &Map, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
     let moves_cache = |tool: &&Place| {
         let name = tool.variable.map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! Options of programs that start Java, which asks no variable for the home directory and the folder for temporary files.
+//! Passes the home directory and temporary folder to Java, which reads no variable for them.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,34 +6,34 @@ use std::path::Path;
 
 use super::reach::Surroundings;
 
-/// Programs that are, or need, Java.
+/// Programs that are or need Java.
 const PROGRAMS: [&str; 5] = ["ant", "gradle", "java", "mvn", "sbt"];
 
-/// Variables with options for the Java that a program starts. `JAVA_TOOL_OPTIONS` is none of them: each Java says
-/// that it was given some.
+/// Variables with Java options of certain programs. `JAVA_TOOL_OPTIONS` is not used, because every
+/// Java then prints a notice.
 const OPTIONS: [&str; 5] = ["ANT_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "MAVEN_OPTS", "SBT_OPTS"];
 
-/// Folders of a worker that Java does not find by itself.
+/// Folders of a worker that Java does not find itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own<'a> {
     /// The home directory.
     pub(super) home: Option<&'a Path>,
     /// The folder for temporary files.
     pub(super) tmp: Option<&'a Path>,
-    /// Where Gradle registers daemons, if the usual folder is hidden.
+    /// The folder for Gradle's daemons, if the usual one is hidden.
     pub(super) daemons: Option<&'a Path>,
 }
 
-/// Returns true if Java, or a program that brings it, is found.
+/// Returns true if Java or a program that includes it is installed.
 pub(super) fn is_there(around: &Surroundings) -> bool {
     let is_in_path = || around.path.iter().any(|folder| PROGRAMS.iter().any(|program| folder.join(program).exists()));
     around.variable("JAVA_HOME").is_some() || is_in_path()
 }
 
-/// Returns the variables by which Java finds a home directory and a folder for temporary files. What `env` has of the options
-/// stays before them.
+/// Returns variables that pass Java a home directory and a temporary folder. Keeps the options in
+/// `env`.
 ///
-/// A path with a space in it is left out: most of these programs take it for two options.
+/// Omits a path with a space: most of these programs would split it.
 pub(super) fn options(own: &Own<'_>, env: &BTreeMap<String, OsString>) -> Vec<(&'static str, OsString)> {
     let property = |name: &str, path: Option<&Path>| {
         let is_one_word = |path: &&Path| !path.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_whitespace);

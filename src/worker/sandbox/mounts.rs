@@ -1,4 +1,4 @@
-//! The outer layer: what bubblewrap is told.
+//! Builds bubblewrap's arguments, the outer layer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,34 +10,35 @@ use super::scratch::Over;
 use super::seen::Seen;
 use crate::model::confinement::Network;
 
-/// Where this program lies inside.
+/// The path of this program inside.
 pub(in crate::worker) const PROGRAM: &str = "/run/git-handoff";
 
-/// Where the kernel shows the machine, and its control groups, each kind of which may be a mount of its own.
+/// The folder where the kernel shows the machine and its control groups, which may be separate
+/// mounts.
 const KERNEL: &str = "/sys";
 
-/// Folders that are there and empty, so that writing there fails as it does where one may not.
+/// Folders that exist and are empty, so that writing fails there with the usual error.
 const EMPTY: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/home", "/root", "/mnt"];
 
-/// What the arguments say.
+/// The settings for the arguments.
 pub(super) struct Mounts<'a> {
-    /// What may be done where.
+    /// The access to each path.
     pub(super) map: &'a Map,
-    /// What lies over what is the user's.
+    /// The attempt's folders that cover the user's.
     pub(super) over: &'a Over,
-    /// Home directories that are to be there although nothing of them may be reached.
+    /// Home directories that must exist, even if nothing in them is reachable.
     pub(super) homes: &'a [PathBuf],
-    /// This program, to be run inside; none where nothing of ours is.
+    /// This program, if it runs inside.
     pub(super) program: Option<&'a Path>,
     pub(super) network: Network,
-    /// How many bytes of shared memory there may be; none where bubblewrap cannot bound it, or nobody does.
+    /// The limit of shared memory in bytes, or `None` if bubblewrap cannot limit it or none is set.
     pub(super) shared: Option<u64>,
-    /// Whether Landlock keeps what is hidden from being read as well.
+    /// True if Landlock also hides the hidden paths.
     pub(super) landlock: bool,
 }
 
-/// Returns the arguments up to the command, and what is to lie inside at the places that they name: bubblewrap looks each up again,
-/// and follows links.
+/// Returns the arguments before the command, and the files expected at the paths in them:
+/// bubblewrap looks each up again and follows links.
 pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
     let mut say = Words(Vec::new());
     let mut held = Vec::new();
@@ -65,7 +66,8 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
     }
     let mut closed: Vec<&Path> = Vec::new();
     let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
-    // Of all mounts bubblewrap reads after each that it makes, and here many may come with one.
+    // After each mount bubblewrap reads the list of all mounts, and a recursive one here can add
+    // many.
     let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
     for (place, access) in first.into_iter().chain(last) {
         if let Some(own) = mounts.over.places.get(place) {
@@ -74,7 +76,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
         }
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         if access != Access::Hidden && !is_device {
-            // What went away meanwhile, or became a link, is missed by whoever needs it.
+            // A path that disappeared or became a link is simply missing inside.
             let Ok(seen) = Seen::at(place) else { continue };
             held.push(seen);
         }
@@ -82,9 +84,9 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
             Access::Read | Access::Write if is_device => say.two("--dev-bind", place, place),
             Access::Read => say.two("--ro-bind-try", place, place),
             Access::Write => say.two("--bind", place, place),
-            // Nothing can be put there, and what comes there later is left to the inner layer.
+            // Nothing can be created there; the inner layer hides files that appear later.
             Access::Hidden if fs::symlink_metadata(place).is_err() => {}
-            // It can neither be read nor changed, nor does anybody listen there; each mount costs every worker's start.
+            // It can be neither read nor changed and is no socket; each mount slows every start.
             Access::Hidden
                 if mounts.landlock
                     && is_read_only(place)
@@ -94,13 +96,13 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
                 say.one("--tmpfs", place);
                 closed.push(place);
             }
-            // A device cannot be opened there.
+            // Devices cannot be opened there.
             Access::Hidden => say.two("--ro-bind", Path::new("/dev/null"), place),
         }
     }
     let is_bare = |path: &Path| mounts.map.access(path) == Access::Hidden;
     for (link, target) in mounts.map.links() {
-        // Where something is mounted, its own links are there.
+        // A mount shows its own links.
         if link.parent().is_none_or(is_bare) {
             say.two("--symlink", target, link);
         }
@@ -118,14 +120,14 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
         say.one("--remount-ro", place);
     }
     say.one("--remount-ro", Path::new("/"));
-    // Where nothing is a worker's; the command has a folder of its own.
+    // A folder without workers' files; the command changes to its own folder.
     say.one("--chdir", Path::new("/"));
     say.word("--");
     (say.0, held)
 }
 
-/// Returns the folder of the machine that would lie over the place of this program inside, if workers are given one: nothing could be
-/// mounted there, or it would be made on the machine itself.
+/// Returns the granted folder of the machine that would cover the place of this program inside: a
+/// mount there would fail or create a file on the machine itself.
 pub(super) fn laid_over(map: &Map) -> Option<PathBuf> {
     let given = Path::new(PROGRAM).ancestors().skip(1).filter(|folder| map.access(folder) != Access::Hidden);
     given.last().map(Path::to_owned)

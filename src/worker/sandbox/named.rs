@@ -1,11 +1,11 @@
-//! Files that a configured command line names, which its workers may read.
+//! Finds files named in a configured command line, which its workers may read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the absolute paths, and those of the home directory, that a command line names and that are files.
+/// Returns the absolute and home-relative paths in a command line that are files.
 ///
-/// Whoever configured the command named them; nobody who merely wrote a plan did.
+/// They come from the operator's configuration, never from a plan.
 pub fn named_in(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
     let words = command.split(|c: char| c.is_whitespace() || "\"';|&()<>`=".contains(c));
     let path = |word: &str| {
@@ -15,12 +15,13 @@ pub fn named_in(command: &str, home: Option<&Path>) -> Vec<PathBuf> {
             _ => Some(PathBuf::from(word)).filter(|path| path.is_absolute()),
         }
     };
-    // What the kernel makes up is each process's own.
+    // Kernel files are each process's own.
     let made_up = |path: &PathBuf| ["/proc", "/sys", "/dev"].iter().any(|top| path.starts_with(top));
     words.filter_map(path).filter(|path| !made_up(path) && path.is_file()).collect()
 }
 
-/// Returns whether a path in a work tree leads somewhere else than it says: by a link there, which a commit can make of any file.
+/// Returns true if a path in a work tree leads elsewhere through a link, which a commit could
+/// create.
 pub(super) fn is_led_away(path: &Path, real: &Path, work_trees: &[PathBuf]) -> bool {
     let trees: Vec<PathBuf> = work_trees.iter().filter_map(|tree| fs::canonicalize(tree).ok()).collect();
     let inside = path.ancestors().skip(1).find_map(|above| {

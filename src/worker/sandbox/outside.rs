@@ -1,8 +1,8 @@
-//! What runs outside with all rights: our own programs, bubblewrap, whatever is looked up in `PATH`, and what the configuration
-//! names.
+//! Protects programs that run unconfined: ours, bubblewrap, everything on `PATH`, and those in the
+//! configuration.
 //!
-//! Nobody inside may write any of it, whatever the home directory and `writable` say: who replaces a program runs as soon as somebody
-//! starts it.
+//! Workers may never write to them, whatever the home directory and `writable` permit: a replaced
+//! program would run with the user's rights.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::map::{Access, Led, Map};
 use super::programs::MOST_PROGRAMS;
 use super::reach::Surroundings;
 
-/// Takes away from what may be written all that runs outside: the last word on a map.
+/// Makes everything that runs unconfined read-only: the last step of a map.
 pub(super) fn keep(map: &mut Map, around: &Surroundings) {
     if map.places().all(|(_, access)| access != Access::Write) {
         return;
@@ -29,8 +29,8 @@ pub(super) fn keep(map: &mut Map, around: &Surroundings) {
     }
 }
 
-/// Keeps what a path leads to from being written, and the links on the way to it from being replaced; where nothing is there, nothing
-/// can be put there.
+/// Protects a path's target from writing and the links on the path from replacement. Nothing can be
+/// created at a missing path.
 fn shut(map: &mut Map, path: &Path) {
     let mut way = Map::default();
     let Some(Led { real, is_there, .. }) = way.resolve(path) else { return };

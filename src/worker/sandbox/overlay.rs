@@ -1,10 +1,11 @@
-//! Overlay mounts: a worker reads the user's caches and writes to folders of its own attempt.
+//! Mounts overlays: a worker reads the user's caches and writes into its own attempt's folders.
 //!
-//! The mounts are made by the child that becomes bubblewrap, in a mount namespace of its own. Root needs no more than that; others
-//! also get a user namespace, in which they keep their own number. The mounts end with the last process in the namespace.
+//! The child that becomes bubblewrap creates the mounts in its own mount namespace. Users other
+//! than root also get a user namespace, in which they keep their user id. The mounts end with the
+//! last process in the namespace.
 //!
-//! The file system is asked for `userxattr`: the kernel then needs no privilege, and follows neither redirects nor metadata-only copies
-//! that a worker could have left in the upper folder.
+//! The mount option `userxattr` means that the kernel needs no privilege and follows neither
+//! redirects nor metadata-only copies that a worker could leave in the upper folder.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs;
@@ -23,29 +24,29 @@ use super::seen::{Changed, Seen};
 
 /// One overlay over a cache: `lower` is read, `upper` is written.
 ///
-/// Another worker may be able to put a link in the cache's place, which bubblewrap would follow: so
-/// it is mounted on a folder of the attempt's own, and bubblewrap is given that.
+/// Another worker might replace the cache with a link that bubblewrap would follow, so the overlay
+/// is mounted on a folder of the attempt, which bubblewrap gets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Overlay {
-    /// The user's folder, as it was when the attempt was prepared.
+    /// The user's folder, identified when the attempt was prepared.
     pub(super) lower: Seen,
-    /// Receives what is written.
+    /// The folder for writes.
     pub(super) upper: Word,
     /// An empty folder for the kernel, on the file system of `upper`.
     pub(super) work: Word,
-    /// Where the overlay is mounted.
+    /// The mount point.
     pub(super) on: Word,
 }
 
 impl Overlay {
-    /// Describes the overlay number `n` of an attempt whose folder for caches is `scratch`.
+    /// Describes overlay number `n` of an attempt with the cache folder `scratch`.
     pub(super) fn of(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
         let [upper, work, on] = folders(scratch, n).map(|folder| Word::from(&folder));
         Ok(Self { lower: Seen::at(lower)?, upper, work, on })
     }
 }
 
-/// Returns the folders of the overlay number `n`: upper, work, and where it is mounted.
+/// Returns the folders of overlay number `n`: upper, work and mount point.
 pub(in crate::worker) fn folders(scratch: &Path, n: usize) -> [PathBuf; 3] {
     [UPPER, "work", "on"].map(|kind| scratch.join(kind).join(n.to_string()))
 }
@@ -58,7 +59,7 @@ pub(in crate::worker) const UPPER: &str = "upper";
 pub(in crate::worker) struct Overlays(pub(super) Vec<Overlay>);
 
 impl Overlays {
-    /// Moves this process, which must have one thread, into its namespaces and mounts the overlays there.
+    /// Moves this process, which must have one thread, into its namespaces and mounts the overlays.
     pub(in crate::worker) fn enter(&self) -> Result<(), Error> {
         enter().map_err(Error::Namespace)?;
         self.0.iter().try_for_each(Overlay::mount)
@@ -66,7 +67,7 @@ impl Overlays {
 }
 
 impl Overlay {
-    /// Mounts it in the namespace of this process. The kernel takes no handle that was opened in another one.
+    /// Mounts it in this process's namespace. The kernel rejects handles opened in another one.
     fn mount(&self) -> Result<(), Error> {
         const KIND: &CStr = c"overlay";
         let failed = |error| Error::Mount(AsRef::<Path>::as_ref(self.lower.path()).to_owned(), error);
@@ -86,27 +87,26 @@ fn ours(path: &Word) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(CWD, AsRef::<Path>::as_ref(path), flags, Mode::empty())
 }
 
-/// Returns a path that leads to what a handle has open.
+/// Returns a path to an open file.
 fn way(handle: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", handle.as_raw_fd())
 }
 
-/// Moves this process into namespaces of its own: a mount namespace, and a user namespace unless it
-/// is root.
+/// Moves this process into a mount namespace, and into a user namespace unless it is root.
 fn enter() -> rustix::io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() {
         unshare(UnshareFlags::NEWNS)?;
     } else {
         unshare(UnshareFlags::NEWNS | UnshareFlags::NEWUSER)?;
-        // The files below belong to root as long as nobody may look into this process.
+        // The files below belong to root while the process is not dumpable.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         write(c"/proc/self/setgroups", "deny")?;
         write(c"/proc/self/uid_map", &format!("{0} {0} 1", user.as_raw()))?;
         write(c"/proc/self/gid_map", &format!("{0} {0} 1", group.as_raw()))?;
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     }
-    // What is mounted here stays here; what the machine unmounts goes here as well.
+    // Mounts here stay private; unmounts on the machine propagate here.
     rustix::mount::mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
 }
 
@@ -120,9 +120,10 @@ fn write(path: &CStr, text: &str) -> rustix::io::Result<()> {
     rustix::io::write(&file, text.as_bytes()).map(drop)
 }
 
-/// Mounts overlays as the arguments say, to find out which of them work; returns their folder, and their numbers.
+/// Mounts the overlays in the arguments to test them. Returns their folder and the numbers of those
+/// that work.
 ///
-/// The process is thrown away afterwards: it is in other namespaces by then.
+/// The process must end afterwards, because it changed namespaces.
 pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<(PathBuf, Vec<usize>)> {
     let scratch = PathBuf::from(arguments.next()?);
     enter().ok()?;
@@ -132,7 +133,7 @@ pub(super) fn try_out(arguments: &mut impl Iterator<Item = OsString>) -> Option<
             fs::create_dir_all(folder).ok()?;
         }
         overlay.mount().ok()?;
-        // Some file systems take the mount and no file.
+        // Some file systems accept the mount but no files.
         let file = AsRef::<Path>::as_ref(&overlay.on).join(".git-handoff");
         fs::write(&file, "x").and_then(|()| fs::remove_file(&file)).ok()?;
         Some(n)

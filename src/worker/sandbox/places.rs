@@ -1,6 +1,6 @@
-//! Where things lie on the machines that we know: programs and what they need, and what is nobody's business.
+//! Known paths of machines: programs and their files, and secrets.
 
-/// What programs are made of, by whose rights no secret lies there; [`SYSTEM_SECRETS`] is taken out again.
+/// Files of programs, in which permissions protect no secrets; [`SYSTEM_SECRETS`] is removed again.
 pub(super) const SYSTEM: [&str; 20] = [
     "/usr",
     "/bin",
@@ -24,16 +24,16 @@ pub(super) const SYSTEM: [&str; 20] = [
     "/var/lib/texmf",
 ];
 
-/// The folder of the machine's settings, in which not all is everybody's.
+/// The folder of the machine's settings, parts of which are private.
 pub(super) const SETTINGS: &str = "/etc";
 
-/// Folders of programs that people install and configure themselves, in which not all is everybody's either.
+/// Folders of programs that people install and configure themselves, parts of which are private.
 pub(super) const SELF_INSTALLED: [&str; 2] = ["/opt", "/usr/local"];
 
-/// Files that names of [`SYSTEM`] lead to by links, where the link is what has to work.
+/// Targets of links in [`SYSTEM`], where the link must work.
 pub(super) const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/localtime"];
 
-/// Secrets of the machine, which root could read.
+/// Secrets of the machine, which root can read.
 pub(super) const SYSTEM_SECRETS: [&str; 27] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -64,9 +64,9 @@ pub(super) const SYSTEM_SECRETS: [&str; 27] = [
     "/etc/vault.d",
 ];
 
-/// The folder of shared memory, which the outer layer makes anew for each worker.
+/// The folder of shared memory, which the outer layer creates for each worker.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Device files that programs take for granted.
+/// Device files that programs expect.
 pub(super) const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];

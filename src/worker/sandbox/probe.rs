@@ -1,4 +1,4 @@
-//! Finds out what this machine can enforce, by doing it once.
+//! Tests which layers this machine can enforce.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -15,26 +15,27 @@ use super::scratch::Over;
 use crate::model::confinement::Network;
 use crate::worker::folder::Folder;
 
-/// The argument by which the program knows that it is to say by what it could confine itself.
+/// The argument that makes the program report by which layers it could confine itself.
 pub const ARGUMENT: &str = "probe-sandbox";
 
-/// The argument by which the program knows that it is to find out which overlays work.
+/// The argument that makes the program test overlays.
 pub const OVERLAYS: &str = "probe-overlays";
 
-/// The start of the names of scratch folders.
+/// The prefix of temporary folders.
 const SCRATCH: &str = "probe-";
 
-/// The file in which it says so.
+/// The file with the result.
 const WORKING: &str = "working";
 
-/// So much shared memory, to see whether it can be bounded.
+/// The amount of shared memory for testing whether it can be limited.
 const SOME: u64 = 1 << 20;
 
-/// The name of bubblewrap's program, and of the package that it comes in.
+/// The names of bubblewrap's program and package.
 const NAMES: (&str, &str) = ("bwrap", "bubblewrap");
 
 impl Sandbox {
-    /// Finds out what can be enforced: `program` serves as `git-handoff` does, `path` is where bubblewrap is looked for.
+    /// Tests what can be enforced: `program` serves as `git-handoff` does, and `path` is searched
+    /// for bubblewrap.
     pub fn probe(around: Surroundings, program: Option<&Path>, path: Option<&OsString>) -> Self {
         let program = program.and_then(|program| std::fs::canonicalize(program).ok());
         let mut sandbox = Self { around, program, ..Self::none() };
@@ -52,15 +53,15 @@ impl Sandbox {
         sandbox
     }
 
-    /// Has this program confine itself.
+    /// Lets this program confine itself.
     fn inner(&mut self, program: &Path) {
         let ended = Command::new(program).arg(ARGUMENT).env_clear().stdin(Stdio::null()).output();
         (self.layers.landlock, self.layers.seccomp) = ended.ok().and_then(|output| layers(&output)).unwrap_or_default();
         if self.layers.landlock.is_none() {
-            self.missing.push("the kernel has no Landlock, or does not enable it".into());
+            self.missing.push("the kernel has no Landlock, or it is not enabled".into());
         }
         if !self.layers.seccomp {
-            self.missing.push("the kernel takes no seccomp filter".into());
+            self.missing.push("the kernel accepts no seccomp filter".into());
         }
     }
 
@@ -91,7 +92,7 @@ impl Sandbox {
         };
         let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
         let mut tried_with = tried(Some(SOME));
-        // Before 0.7, and where it has root's rights, it bounds none.
+        // bubblewrap before 0.7, or with setuid, cannot limit it.
         self.bounds_shared = works(&tried_with);
         if !self.bounds_shared {
             tried_with = tried(None);
@@ -112,7 +113,7 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Finds out which folders overlays can lie over below bubblewrap; returns their numbers.
+    /// Returns the numbers of the folders that overlays can cover below bubblewrap.
     pub(super) fn try_overlays(&self, lowers: &[PathBuf]) -> Option<Vec<usize>> {
         let (program, bwrap) = (self.program.as_ref()?, self.bwrap.as_ref().filter(|_| !lowers.is_empty())?);
         let private = &self.around.private;
@@ -123,14 +124,14 @@ impl Sandbox {
         let ended = command.env_clear().stdin(Stdio::null()).output();
         let works = ended.is_ok_and(|ended| ended.status.success());
         let working = std::fs::read_to_string(scratch.join(WORKING)).ok().filter(|_| works);
-        // What cannot be removed stays: a few empty folders.
+        // Leftovers are a few empty folders.
         let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let _ = Folder::open(private).and_then(|root| root.remove(name));
         Some(working?.lines().filter_map(|line| line.parse().ok()).collect())
     }
 }
 
-/// Finds out which overlays can be mounted and be used below bubblewrap; the whole life of a process.
+/// Tests which overlays can be mounted and used below bubblewrap. This is the process's whole life.
 pub(in crate::worker) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut tried = || {
         let bwrap = arguments.next()?;
@@ -147,25 +148,25 @@ pub(in crate::worker) fn overlays(mut arguments: impl Iterator<Item = OsString>)
     if tried().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What the exit code of this program has, where it came to its end.
+/// The bit in the exit code for a completed test.
 const ENDED: u8 = 1 << 6;
-/// What it has where system calls are refused.
+/// The bit in the exit code for working system call filters.
 const REFUSING: u8 = 1 << 7;
 
-/// Says by which layers a process could confine itself, as an exit code.
+/// Encodes the layers of a process as an exit code.
 pub(super) fn code(landlock: Option<u32>, seccomp: bool) -> u8 {
     let version = landlock.map_or(0, |version| u8::try_from(version).unwrap_or(u8::MAX).min(ENDED - 1));
     ENDED | version | if seccomp { REFUSING } else { 0 }
 }
 
-/// Reads what [`code`] says; none where the program did not come to its end.
+/// Decodes the result of [`code`], or returns `None` if the program did not complete.
 fn layers(output: &Output) -> Option<(Option<u32>, bool)> {
     let code = u8::try_from(output.status.code()?).ok().filter(|code| code & ENDED != 0)?;
     let version = code & (ENDED - 1);
     Some(((version > 0).then_some(version.into()), code & REFUSING != 0))
 }
 
-/// Returns the version that a program says it has, without its last part: `0.8` of `bubblewrap 0.8.0`.
+/// Returns the version in a program's output without its last part: `0.8` for `bubblewrap 0.8.0`.
 fn version(output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stdout);
     let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;

@@ -1,4 +1,4 @@
-//! Programs and tools, wherever they lie on this machine.
+//! Grants programs and tools, wherever they are installed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,43 +9,44 @@ use super::reach::Surroundings;
 use super::secrets::{beside_programs, in_tool, is_secret};
 use super::tools::{Place, TOOLS, named};
 
-/// So many programs of one folder are followed to where their links lead.
+/// The most programs of one folder whose links are followed.
 pub(super) const MOST_PROGRAMS: usize = 2000;
 
-/// What lies beside a folder of programs that has its other files there.
+/// Folders beside a program folder with its other files.
 const BESIDE: [&str; 5] = ["lib", "lib64", "libexec", "share", "include"];
 
-/// What lies in a folder that is more than some program's: somebody's home, or their work.
+/// Entries that show that a folder is more than a program's: a home directory or a project.
 const MORE_THAN_PROGRAMS: [&str; 8] =
     [".ssh", ".gnupg", ".aws", ".bashrc", ".profile", ".bash_history", ".git", ".env"];
 
-/// The names of folders of programs whose other files lie beside them.
+/// Names of program folders whose other files are beside them.
 const PROGRAMS: [&str; 5] = ["bin", "sbin", "shims", "libexec", "scripts"];
 
-/// Folders below a home directory that many programs share: a variable that names one does not give it.
+/// Folders in a home directory that many programs share: a variable that names one does not grant
+/// it.
 const SHARED: [&str; 6] = [".cache", ".config", ".local", ".local/share", ".local/state", ".var"];
 
 /// Adds programs and tools to a map, and collects the secrets among them.
 pub(super) struct Programs<'a> {
     pub(super) map: &'a mut Map,
     pub(super) around: &'a Surroundings,
-    /// Home directories, and folders in which secrets have the same names.
+    /// Home directories, and other folders in which secrets have the same names.
     pub(super) homes: &'a mut Vec<PathBuf>,
-    /// Paths that settings name: what lies below them is given with its secrets beside programs.
+    /// Paths that settings name: programs below them are granted with the secrets beside them.
     pub(super) asked: &'a [PathBuf],
-    /// Secrets that are no home's.
+    /// Secrets outside of home directories.
     pub(super) secrets: Vec<PathBuf>,
 }
 
 impl Programs<'_> {
-    /// Adds all of them; returns the secrets among them.
+    /// Adds all of them and returns the secrets among them.
     pub(super) fn add(mut self, home: Option<&Path>) -> Vec<PathBuf> {
         let tools = TOOLS.tools.iter().map(|place| (place, false));
         for (place, is_cache) in tools.chain(TOOLS.caches.iter().map(|place| (place, true))) {
             let usual = home.and_then(|home| self.add_usual(home, place));
             let by_variable = place.moved(|name| self.around.variable(name)).chain(self.around.moved(place.path));
             let moved: Vec<PathBuf> = by_variable.filter_map(|moved| self.add_moved(&moved, place)).collect();
-            // In a cache files have whatever modes their tool gives them.
+            // Modes in a cache are the tool's choice.
             if !is_cache {
                 usual.into_iter().chain(moved).for_each(|folder| self.keep_in(&folder));
             }
@@ -68,8 +69,8 @@ impl Programs<'_> {
 
     /// Adds a tool at its usual place below a home directory.
     ///
-    /// A link there gives what has the same name, or is given anyway: a worker of another repository may have made it. Returns
-    /// where the tool is.
+    /// Follows a link there only to the same name or to a granted path: a worker of another
+    /// repository may have made it. Returns the tool's path.
     fn add_usual(&mut self, home: &Path, place: &Place) -> Option<PathBuf> {
         let path = home.join(place.path);
         let real = self.follow(&path).filter(|real| real != home)?;
@@ -80,7 +81,7 @@ impl Programs<'_> {
         })
     }
 
-    /// Adds a tool where a variable says that it lies. Its secrets lie there under the same names.
+    /// Adds a tool at a variable's path. Its secrets have the same names there.
     fn add_moved(&mut self, path: &Path, place: &Place) -> Option<PathBuf> {
         let real = self.add_named(path)?;
         let below = TOOLS.secrets.iter().filter_map(|secret| Path::new(secret).strip_prefix(place.path).ok());
@@ -88,7 +89,8 @@ impl Programs<'_> {
         Some(real)
     }
 
-    /// Adds what a variable names, unless it is secret or holds more than tools; returns where that is.
+    /// Adds a variable's path unless it is secret or contains more than tools. Returns its real
+    /// path.
     fn add_named(&mut self, path: &Path) -> Option<PathBuf> {
         let real = self.real(path)?;
         if self.map.access(&real) == Access::Hidden {
@@ -97,7 +99,7 @@ impl Programs<'_> {
         Some(real)
     }
 
-    /// Adds the tool that a variable names: its folder, or a program of it.
+    /// Adds a variable's tool: its folder, or a program in it.
     fn add_found(&mut self, path: &Path) {
         let Some(real) = self.real(path) else { return };
         match real.parent() {
@@ -119,14 +121,14 @@ impl Programs<'_> {
             return;
         }
         let whole = around_programs(folder, self.around, self.homes);
-        // `~/.cargo` lies in a home directory, whosever it is; and secrets have their names wherever they lie.
+        // `~/.cargo` is in some home directory, and secrets have the same names everywhere.
         let above = whole.and_then(Path::parent).filter(|above| *above != Path::new("/"));
         for home in whole.into_iter().chain(above) {
             if !self.homes.iter().any(|known| known == home) {
                 self.homes.push(home.to_owned());
             }
         }
-        // A clone is given as the tool that it is, without the URL that it was cloned from.
+        // A cloned tool is granted without the URL of its origin.
         self.keep(vec![folder.join(".git")]);
         let whole = whole.unwrap_or(folder);
         self.map.set(whole, Access::Read);
@@ -137,7 +139,7 @@ impl Programs<'_> {
         self.add_linked(folder);
     }
 
-    /// Adds the programs elsewhere that links in a folder of programs lead to, each with the files that it needs there.
+    /// Adds the targets of links in a program folder, each with its files.
     fn add_linked(&mut self, folder: &Path) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
         let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -148,7 +150,7 @@ impl Programs<'_> {
                 continue;
             }
             if self.map.access(&real) != Access::Hidden {
-                // Below bubblewrap a link on the way is only there if the map knows it.
+                // Below bubblewrap only links in the map exist.
                 let is_hidden = |folder: &Path| self.map.access(folder) == Access::Hidden;
                 if way.links().any(|(step, _)| step.parent().is_some_and(is_hidden)) {
                     self.map.resolve(&link);
@@ -165,7 +167,7 @@ impl Programs<'_> {
         }
     }
 
-    /// Adds the folder that a linked program is a part of: that around its `bin`, or the packages of Node.js around it.
+    /// Adds the folder of a linked program: the one around its `bin`, or its Node.js packages.
     fn add_around(&mut self, program: &Path) {
         let Some(folder) = program.parent().filter(|folder| self.map.access(folder) == Access::Hidden) else { return };
         if around_programs(folder, self.around, self.homes).is_some() {
@@ -179,7 +181,8 @@ impl Programs<'_> {
         }
     }
 
-    /// Adds the programs right in a folder of `PATH` that holds more than programs, such as a home directory.
+    /// Adds the programs directly in a folder of `PATH` that contains more than programs, such as a
+    /// home directory.
     fn add_files(&mut self, folder: &Path) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
         let is_program = |meta: &fs::Metadata| meta.is_file() && meta.mode() & 0o111 != 0;
@@ -191,13 +194,13 @@ impl Programs<'_> {
         self.add_linked(folder);
     }
 
-    /// Collects the secrets beside programs, unless a setting names a folder above them.
+    /// Collects the secrets beside programs, unless a setting grants a folder above them.
     fn keep_beside(&mut self, whole: &Path, programs: &Path) {
         let found = beside_programs(whole, programs, |path| self.is_apart(path));
         self.keep(found);
     }
 
-    /// Collects the secrets in a tool's folder, unless a setting names a folder above them.
+    /// Collects the secrets in a tool's folder, unless a setting grants a folder above them.
     fn keep_in(&mut self, tool: &Path) {
         let found = in_tool(tool, |path| self.is_apart(path));
         self.keep(found);
@@ -208,15 +211,16 @@ impl Programs<'_> {
         self.secrets.extend(found.filter(|path| !self.asked.iter().any(|asked| path.starts_with(asked))));
     }
 
-    /// Returns true for a folder in which nothing is looked for: a cache, whose files have whatever modes their tool gives
-    /// them, and a folder that workers may write, where one could hide others by their number.
+    /// Returns true for a folder that is not searched: a cache, whose modes are its tool's choice,
+    /// and a folder that workers may write, who could flood it.
     fn is_apart(&self, folder: &Path) -> bool {
         let below = self.homes.iter().find_map(|home| folder.strip_prefix(home).ok());
         let is_cache = below.is_some_and(|below| TOOLS.caches.iter().any(|cache| below == Path::new(cache.path)));
         is_cache || self.around.worked.iter().any(|worked| worked == folder)
     }
 
-    /// Returns where a path leads; `None` where nothing is there, or where a link leads that a worker may have made.
+    /// Resolves a path, or returns `None` if it does not exist or leads through a link that a
+    /// worker may have made.
     fn follow(&self, path: &Path) -> Option<PathBuf> {
         match Map::among(&self.around.worked).resolve(path)? {
             Led { real, is_there: true, planted: None } => Some(real),
@@ -224,8 +228,8 @@ impl Programs<'_> {
         }
     }
 
-    /// Returns the path that a variable's path leads to; `None` where nothing is there, or where it is secret or more than a
-    /// tool: a home directory, or a folder that has one in it, or one that all programs share there.
+    /// Resolves a variable's path, or returns `None` if it does not exist, is secret, or is more
+    /// than a tool: a home directory, a folder around one, or a folder that all programs share.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         let real = self.follow(path)?;
         let is_kept = is_secret(&real, self.homes) || is_secret(path, self.homes);
@@ -235,24 +239,26 @@ impl Programs<'_> {
     }
 }
 
-/// Returns true if two paths end in the same name; a dot at the beginning makes no difference.
+/// Returns true if two paths end in the same name, ignoring a leading dot.
 fn has_name_of(one: &Path, other: &Path) -> bool {
     let name = |path: &Path| Some(path.file_name()?.to_str()?.trim_start_matches('.').to_owned());
     name(one) == name(other)
 }
 
-/// Returns true if a folder is or has a home directory, a work tree, or something that no worker reaches.
+/// Returns true if a folder is or contains a home directory, a work tree, or a path that workers
+/// must never reach.
 fn holds_more(folder: &Path, around: &Surroundings, homes: &[PathBuf]) -> bool {
     let own = homes.iter().chain(&around.work_trees).chain(&around.git_dirs).chain(&around.never);
     own.into_iter().any(|other| other.starts_with(folder))
 }
 
-/// Returns the outermost `node_modules` that a file lies in: its packages need each other.
+/// Returns the outermost `node_modules` around a file: its packages need each other.
 fn packages(file: &Path) -> Option<&Path> {
     file.ancestors().filter(|above| above.ends_with("node_modules")).last()
 }
 
-/// Returns the folder that a folder of programs is a part of; none where that holds more than the programs' own files.
+/// Returns the folder around a program folder, or `None` if it contains more than the programs'
+/// files.
 fn around_programs<'a>(folder: &'a Path, around: &Surroundings, homes: &[PathBuf]) -> Option<&'a Path> {
     let name = folder.file_name()?.to_str()?;
     let whole = folder.parent().filter(|_| PROGRAMS.contains(&name))?;

@@ -1,4 +1,4 @@
-//! What workers reach on this machine: what is the same for all of them is looked up once.
+//! Decides what workers reach on this machine. Facts common to all workers are looked up once.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,43 +17,43 @@ use super::tools::TOOLS;
 use super::{Refused, Word, outside, servers};
 use crate::model::confinement::{Asked, Home};
 
-/// What has to be known of a machine and a repository to say what workers reach there.
+/// The facts about a machine and a repository that determine what workers reach.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// The home directory of who drives the run.
+    /// The home directory of the user who drives the run.
     pub home: Option<PathBuf>,
-    /// The folders that programs are looked for in; absolute.
+    /// The absolute folders of `PATH`.
     pub path: Vec<PathBuf>,
-    /// The folders of git's own files that belong to the repository.
+    /// The git directories of the repository.
     pub git_dirs: Vec<PathBuf>,
-    /// The folders of objects, the repository's own and those that it borrows from.
+    /// The object directories of the repository and its alternates.
     pub objects: Vec<PathBuf>,
-    /// The files and folders of git's in repositories on this machine that are remotes of ours, as `git fetch` reads them.
+    /// The files that `git fetch` reads in remotes on this machine.
     pub remotes: Vec<PathBuf>,
-    /// The work trees that belong to the repository.
+    /// The work trees of the repository.
     pub work_trees: Vec<PathBuf>,
-    /// Programs that are started outside of the sandbox by their own paths.
+    /// Programs started unconfined by path.
     pub programs: Vec<PathBuf>,
-    /// Files and folders that git or this program reads or runs outside of the sandbox; absolute, and perhaps not there.
+    /// Absolute paths that git or this program reads or runs unconfined; they may not exist.
     pub outside: Vec<PathBuf>,
-    /// What no worker reaches, whatever it is said to: signing keys, sockets of agents, other workers' files.
+    /// Paths that no worker ever reaches: signing keys, agents' sockets, other workers' files.
     pub never: Vec<PathBuf>,
-    /// What workers of any executor may write besides their attempts' own files.
+    /// Paths that workers of any executor may write, besides their attempts' own files.
     pub worked: Vec<PathBuf>,
-    /// The variables of the environment that workers get because they say where tools lie.
+    /// The environment variables that workers get because they say where tools are.
     pub variables: BTreeMap<String, OsString>,
-    /// Folders that XDG variables put in the place of usual ones, by the usual place below the home directory.
+    /// Folders that XDG variables move, by their usual place in the home directory.
     pub moved: Vec<(&'static str, PathBuf)>,
     /// The folder of workers' private files.
     pub private: PathBuf,
     /// The folder of all worktrees.
     pub trees: PathBuf,
-    /// The machine's files that only few may read, and we could. Empty until the folders are looked through.
+    /// Files that we may read and most users may not. Empty until the folders are searched.
     pub kept: Vec<PathBuf>,
 }
 
 impl Surroundings {
-    /// Looks through the machine's folders for files that only few may read. It takes long in large folders, so it is done
+    /// Searches the machine's folders for such files. This is slow in large folders, so it is done
     /// once for all executors.
     pub(super) fn look(&mut self) {
         let bit = bit_for_others(umask());
@@ -64,34 +64,34 @@ impl Surroundings {
         self.kept = folders.flat_map(kept).collect();
     }
 
-    /// Returns where a path of the home directory lies if an XDG variable moves it.
+    /// Returns the path to which an XDG variable moves a path of the home directory.
     pub(super) fn moved(&self, below: &str) -> Option<PathBuf> {
         let mut moved = self.moved.iter();
         moved.find_map(|(usual, folder)| Some(folder.join(Path::new(below).strip_prefix(usual).ok()?)))
     }
 
-    /// Returns the usual place below the home directory of a path in a folder that an XDG variable names.
+    /// Returns the usual place in the home directory of a path that an XDG variable moved.
     pub(super) fn usual(&self, path: &Path) -> Option<PathBuf> {
         let mut moved = self.moved.iter();
         moved.find_map(|(usual, folder)| Some(Path::new(usual).join(path.strip_prefix(folder).ok()?)))
     }
 
-    /// Returns the value of a variable that workers get.
+    /// Returns the value of a variable for workers.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(name).map(OsString::as_os_str)
     }
 }
 
-/// What one executor's workers reach besides the rest.
+/// The additional paths of one executor's workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct More {
-    /// How much is asked for.
+    /// The requested level of confinement.
     pub asked: Asked,
-    /// Which home directory they have.
+    /// The kind of home directory.
     pub home: Home,
-    /// What they may read; absolute.
+    /// Absolute readable paths.
     pub readable: Vec<PathBuf>,
-    /// What they may write; absolute.
+    /// Absolute writable paths.
     pub writable: Vec<PathBuf>,
     /// Files that the configured command lines name.
     pub named: Vec<PathBuf>,
@@ -108,7 +108,7 @@ impl More {
         self.readable.iter().chain(&self.writable).any(|named| named == path)
     }
 
-    /// Returns which setting gives a folder, which leads through no links.
+    /// Returns the name of the setting that grants a folder without links in its path.
     pub(super) fn giver(&self, folder: &Path) -> &'static str {
         let leads = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| real == folder);
         match self {
@@ -120,30 +120,33 @@ impl More {
     }
 }
 
-/// What an executor's workers reach, but for the files of the attempt itself.
+/// The paths that an executor's workers reach, without the attempt's own files.
 #[derive(Clone, Debug)]
 pub(in crate::worker) struct Reach {
     pub(super) map: Map,
-    /// What Landlock gives, looked up once.
+    /// The Landlock rules, computed once.
     pub(super) given: Vec<(Word, Access)>,
-    /// What lies at the same place below a private home directory, and where it is.
+    /// The links in a private home directory with their targets.
     pub(super) at_home: Vec<(PathBuf, PathBuf)>,
     /// The caches of tools.
     pub(super) caches: Caches,
-    /// The home directory of who drives the run.
+    /// The home directory of the user who drives the run.
     pub(super) home: Option<PathBuf>,
     /// The folder of all worktrees.
     pub(super) trees: PathBuf,
-    /// What is hidden as a whole, and of which a part may be linked into worktrees: homes and work trees.
+    /// Home directories and work trees, which are hidden, but of which parts may be linked into
+    /// worktrees.
     pub(super) apart: Vec<PathBuf>,
-    /// What is secret in home directories and was not asked for by its own name, whether it is there or not.
+    /// Secrets in home directories that no setting names, existing or not.
     pub(super) secrets: Vec<PathBuf>,
-    /// Whether others may write somewhere in it, or it was given places that anybody may write.
+    /// True if other workers may write somewhere in it, or if it includes places that everyone may
+    /// write.
     pub(super) shares: bool,
 }
 
 impl Reach {
-    /// Says what an executor's workers reach; fails where they are to write what is not there, or what a worker may have put a link to.
+    /// Computes what an executor's workers reach. Fails if a writable path does not exist or may be
+    /// a link made by a worker.
     pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
         let mut map = Map::among(&around.worked);
         for place in SYSTEM {
@@ -159,7 +162,7 @@ impl Reach {
         hide_by_mode(&mut map, &around.kept, &asked);
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
-        // Also where they lie among programs.
+        // Even inside program folders.
         for own in homes.iter().chain(&around.work_trees) {
             if map.access(own) != Access::Hidden {
                 map.set(own, Access::Hidden);
@@ -179,7 +182,7 @@ impl Reach {
             secrets = programs.add(home.as_deref());
             keep_apart(&mut map, around, home.as_deref().filter(|_| more.home == Home::Real));
         }
-        // What an agent would make on its first day need not be there yet.
+        // A path that an agent creates at its first start need not exist yet.
         for path in &more.readable {
             by_no_planted_link(&mut map, path)?;
             map.set(path, Access::Read);
@@ -192,7 +195,8 @@ impl Reach {
         let own_home = home.as_ref();
         secrets.retain(|secret| !more.names(secret));
         for secret in &secrets {
-            // As with the secrets of homes, nothing is kept free where a setting lets workers write.
+            // As with secrets in home directories, a missing path is not reserved where a setting
+            // lets workers write.
             let is_free = !writable.iter().any(|folder| secret.starts_with(folder));
             if map.access(secret) != Access::Hidden && (is_free || secret.exists()) {
                 map.set(secret, Access::Hidden);
@@ -202,7 +206,7 @@ impl Reach {
             let own = Some(around).filter(|_| Some(home) == own_home);
             secrets.extend(secrets_of(&mut map, (home, own), more, &writable));
         }
-        // By where it leads to as well: a link can be whoever's.
+        // Check the target as well: anyone may have made the link.
         for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
             let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
             if !is_secret(&real, &homes)
@@ -229,7 +233,7 @@ impl Reach {
                 }
             }
         }
-        // Below the objects, too: a key is nobody's object.
+        // Even inside object directories: a key is not an object.
         for path in &around.never {
             map.hide(path);
         }
@@ -253,8 +257,8 @@ impl Reach {
     }
 }
 
-/// Hides the work trees that lie among tools and caches. Lets workers with a `real` home, which has these trees, write the caches
-/// in it: they are the user's own.
+/// Hides work trees among tools and caches. With a `real` home, which contains these trees, lets
+/// workers write its caches, which are the user's own.
 fn keep_apart(map: &mut Map, around: &Surroundings, real: Option<&Path>) {
     let Some(home) = real else {
         for tree in around.work_trees.iter().filter(|tree| map.access(tree) != Access::Hidden).collect::<Vec<_>>() {
@@ -270,9 +274,9 @@ fn keep_apart(map: &mut Map, around: &Surroundings, real: Option<&Path>) {
     }
 }
 
-/// Hides the files of the machine that only few may read, and we could.
+/// Hides files that we may read and most users may not.
 ///
-/// A setting that names a folder of programs gives all of it that is no secret of a home directory.
+/// A setting that names a program folder grants all of it except the secrets of a home directory.
 fn hide_by_mode(map: &mut Map, kept: &[PathBuf], asked: &[PathBuf]) {
     for file in kept {
         if file.starts_with(SETTINGS) || !asked.iter().any(|folder| file.starts_with(folder)) {
@@ -281,13 +285,13 @@ fn hide_by_mode(map: &mut Map, kept: &[PathBuf], asked: &[PathBuf]) {
     }
 }
 
-/// Returns whether anything in a folder is reached.
+/// Returns true if anything in a folder is reachable.
 pub(super) fn reaches(map: &Map, folder: &Path) -> bool {
     let mut below = map.places().filter(|(place, _)| place.starts_with(folder));
     map.access(folder) != Access::Hidden || below.any(|(_, access)| access != Access::Hidden)
 }
 
-/// Refuses a path that leads through a link which a worker may have put there: it would lead others to whatever that one likes.
+/// Refuses a path through a link that a worker may have made, which could redirect other workers.
 fn by_no_planted_link(map: &mut Map, path: &Path) -> Result<(), Refused> {
     match map.resolve(path).and_then(|led| led.planted) {
         Some(link) => Err(Refused::Planted { path: path.to_owned(), link }),
@@ -295,8 +299,8 @@ fn by_no_planted_link(map: &mut Map, path: &Path) -> Result<(), Refused> {
     }
 }
 
-/// Whether a folder holds objects and nothing else: whoever may write a repository that ours borrows from can name any folder as one
-/// that it borrows from.
+/// Returns true if a folder contains only objects: the owner of a borrowed repository can name any
+/// folder as its alternate.
 fn holds_objects(folder: &Path) -> bool {
     let is_ours = |name: &OsStr| {
         let name = name.as_bytes();
@@ -308,19 +312,19 @@ fn holds_objects(folder: &Path) -> bool {
     entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
 }
 
-/// Returns the value of `PATH` as folders, without those that are relative to where a program runs.
+/// Returns the absolute folders in the value of `PATH`.
 pub fn folders(path: Option<&OsString>) -> Vec<PathBuf> {
     let parts = path.into_iter().flat_map(|path| path.as_bytes().split(|byte| *byte == b':'));
     parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Something that a worker is to write is not there.
+/// A writable path that does not exist.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is to be writable for it and is not there; make it first", .0.display())]
+#[error("{} should be writable but does not exist; create it first", .0.display())]
 pub struct Missing(PathBuf);
 
 impl Missing {
-    /// Where it would be.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -1,4 +1,5 @@
-//! What an attempt gets under names of its own: caches under overlays, and private folders at `/tmp` and `/var/tmp`.
+//! Mounts the attempt's folders over others: caches under overlays, and private folders at `/tmp`
+//! and `/var/tmp`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,38 +14,38 @@ use super::map::{Access, Map};
 use super::overlay::Overlays;
 use super::{Confinement, Word};
 
-/// The folders that programs take for granted as a place for temporary files.
+/// The folders that programs expect for temporary files.
 pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// The folders of one attempt that are laid over others.
+/// The folders of one attempt that are mounted over others.
 #[derive(Clone, Copy, Debug)]
 pub struct Scratch<'a> {
     /// Becomes `/tmp` and `/var/tmp`.
     pub tmp: &'a Path,
-    /// Holds what overlays need.
+    /// Contains the overlays' folders.
     pub caches: &'a Path,
 }
 
-/// What lies over what.
+/// The mounts of an attempt's folders.
 #[derive(Debug, Default)]
 pub(super) struct Over {
-    /// Each place, and the folder of the attempt's that is mounted there.
+    /// Each place with the attempt's folder mounted there.
     pub(super) places: BTreeMap<PathBuf, PathBuf>,
-    /// Those of the places at which another worker could have put something else while they were mounted.
+    /// The places that another worker could have replaced during mounting.
     pub(super) mounted: Vec<Word>,
     pub(super) overlays: Option<Overlays>,
 }
 
 impl Over {
-    /// Returns whether a path lies below one of the places.
+    /// Returns true if a path is below one of the places.
     pub(super) fn holds(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.places.contains_key(above))
     }
 }
 
 impl Confinement {
-    /// Lays the attempt's folders over the places they are for, in the map and in what Landlock gives; fails where a worker has put
-    /// something else into the place of a mount.
+    /// Adds the attempt's folders to the map and to the Landlock rules. Fails if a worker replaced
+    /// a mount point.
     pub(super) fn lay_over(
         &self,
         scratch: &Scratch<'_>,
@@ -60,7 +61,8 @@ impl Confinement {
         }
         over.overlays = overlays;
         for place in TEMPORARY.map(Path::new) {
-            // Landlock gives all below what it gives: it could not keep a part of another folder from the worker there.
+            // Landlock grants everything below a path and could not hide part of another folder
+            // there.
             let is_free =
                 map.access(place) == Access::Hidden && map.hidden_by(place).is_none() && map.keeps_nothing_below(place);
             if is_free && fs::canonicalize(place).is_ok_and(|real| real == place) {
@@ -82,8 +84,8 @@ impl Confinement {
     }
 }
 
-/// Makes what mounts in a private folder need right in it: something to mount each on, and the links that lead to them. Bubblewrap
-/// looks them up by name, and an earlier command of the attempt could have put links there.
+/// Creates mount points in a private folder, and the links to them. bubblewrap looks them up by
+/// name, and an earlier command of the attempt could have made links there.
 fn stand(map: &Map, place: &Path, own: &Path) -> Result<(), (PathBuf, io::Error)> {
     let name = |path: &Path| path.file_name().filter(|_| path.parent() == Some(place)).map(OsStr::to_owned);
     let mounted = map
@@ -96,7 +98,7 @@ fn stand(map: &Map, place: &Path, own: &Path) -> Result<(), (PathBuf, io::Error)
     Ok(())
 }
 
-/// What something is mounted on, or leads there.
+/// The kind of a mount point or link.
 #[derive(Clone, Copy)]
 enum Kind<'a> {
     Folder,
@@ -104,7 +106,7 @@ enum Kind<'a> {
     Link(&'a Path),
 }
 
-/// Makes it, or sees that it is there and nothing else.
+/// Creates it, or checks that it exists with the same kind.
 fn put(own: &Path, name: &OsStr, kind: Kind<'_>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(CWD, own, flags, Mode::empty())?;
@@ -128,5 +130,5 @@ fn put(own: &Path, name: &OsStr, kind: Kind<'_>) -> io::Result<()> {
             leads.is_ok_and(|leads| leads.to_bytes() == target.as_os_str().as_encoded_bytes())
         }
     };
-    if is_same { Ok(()) } else { Err(io::Error::other("an earlier command of the attempt put something else there")) }
+    if is_same { Ok(()) } else { Err(io::Error::other("an earlier command of the attempt replaced it")) }
 }

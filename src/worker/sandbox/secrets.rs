@@ -1,4 +1,4 @@
-//! Files that are nobody's business but their owner's, wherever they lie.
+//! Finds private files, wherever they are.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
@@ -13,30 +13,32 @@ use super::places::SYSTEM_SECRETS;
 use super::reach::{More, Surroundings};
 use super::tools::TOOLS;
 
-/// The file of the machine's users, and the least number of one that is a person.
+/// The file of the machine's users, and the lowest user id of a person.
 const USERS: (&str, u32) = ("/etc/passwd", 1000);
 
-/// The number of files and folders that are looked at below one folder, so that a large tree does not delay a driver.
+/// The most entries to check below one folder, so that a large tree does not delay a driver.
 pub(super) const MOST_LOOKED: usize = 20_000;
 
 /// The bit of a mode that lets others read a file.
 pub(super) const OTHERS: u32 = 0o004;
 
-/// How deep below a folder of programs a name makes a file secret.
+/// The depth below a program folder to which names make files secret.
 const NAMED_DEPTH: usize = 3;
 
-/// A folder beside programs that applications keep their passwords in. Tools that people install have none of this name.
+/// A folder beside programs in which applications keep passwords. Tools have no folder of this
+/// name.
 const CONFIGURATION: &str = "config";
 
-/// How many bytes of a PEM file are searched for a private key.
+/// The bytes of a PEM file searched for a private key.
 const PEM_LOOKED: u64 = 64 << 10;
 
-/// Takes out what is secret in a home directory, and what runs at its owner's next login; what is asked for by its own name stays, and
-/// what only a link leads to does not. `around` is given for the home directory of who drives the run: the configuration may call it
-/// by another name, and XDG variables move parts of it. Returns what is secret there, also where nothing gives it yet.
+/// Hides the secrets in a home directory and the files that run at the next login. Keeps paths that
+/// a setting names, but not targets of links. `around` is given for the home directory of the run's
+/// user: settings may spell it differently, and XDG variables move parts of it. Returns the secrets
+/// there, granted or not.
 ///
-/// Whether they are there or not: they may come any time. Only where a worker may write by its owner's wish is nothing kept free
-/// for a secret that is not there, because nothing new could be made beside it.
+/// Includes secrets that do not exist yet, except where the owner lets workers write: reserving a
+/// name there would block new files beside it.
 pub(super) fn secrets_of(
     map: &mut Map,
     (home, around): (&Path, Option<&Surroundings>),
@@ -71,8 +73,8 @@ pub(super) fn secrets_of(
     secrets.into_iter().map(|(secret, _)| secret).collect()
 }
 
-/// Returns the files and folders below one that only few may read: those whose modes lack all of `bits`. Root may read all of
-/// them; other users their own. Folders that are `apart` are not looked into.
+/// Returns the entries below a folder whose modes lack all of `bits`: private ones, which root, or
+/// their owner, can read. Does not search folders in `apart`.
 pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]) -> Vec<PathBuf> {
     let user = rustix::process::geteuid();
     let is_own = |meta: &Metadata| user.is_root() || meta.uid() == user.as_raw();
@@ -80,8 +82,8 @@ pub(super) fn kept_by_mode(top: &Path, bits: u32, most: usize, apart: &[PathBuf]
     search(top, most, is_kept, |path| apart.iter().any(|folder| folder == path))
 }
 
-/// Returns the bit of a mode that a file lacks if its user meant to keep it from others. A umask takes bits from every file;
-/// the others' is used, else the group's, and where the umask takes both, no mode tells anything and 0 is returned.
+/// Returns the mode bit that a private file lacks. The umask removes bits from every file: uses the
+/// bit for others, otherwise the group's, or 0 if the umask removes both and modes mean nothing.
 pub(super) fn bit_for_others(umask: u32) -> u32 {
     [OTHERS, 0o040].into_iter().find(|bit| umask & bit == 0).unwrap_or(0)
 }
@@ -93,8 +95,8 @@ pub(super) fn umask() -> u32 {
     umask.unwrap_or(0)
 }
 
-/// Returns the files and folders beside programs that are secret: by their names, or by modes that let fewer read them than
-/// `programs`, the folder of the programs. Folders that are `apart` are not looked into.
+/// Returns the secrets beside programs: by name, or by a mode stricter than that of `programs`.
+/// Does not search folders in `apart`.
 pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(programs);
     let above = whole.components().count();
@@ -106,13 +108,13 @@ pub(super) fn beside_programs(whole: &Path, programs: &Path, apart: impl Fn(&Pat
     search(whole, MOST_LOOKED, is_secret, apart)
 }
 
-/// Returns the files and folders in a tool's folder that are secret by their names, and the files that others may not read if
-/// they may read the folder. Looks [`NAMED_DEPTH`] folders deep, and not into those that are `apart`.
+/// Returns the secrets in a tool's folder: by name, and files that others may not read although
+/// they may read the folder. Searches [`NAMED_DEPTH`] levels, without folders in `apart`.
 pub(super) fn in_tool(tool: &Path, apart: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let is_open = is_open(tool);
     let above = tool.components().count();
     let is_deep = |path: &Path| path.components().count() - above >= NAMED_DEPTH;
-    // Tools leave empty lock files that only their user may read.
+    // Tools leave empty private lock files.
     let is_kept = |meta: &Metadata| is_open && meta.is_file() && meta.len() > 0 && meta.mode() & OTHERS == 0;
     let is_secret = |path: &Path, meta: &Metadata| is_kept(meta) || is_named_secret(path, meta);
     search(tool, MOST_LOOKED, is_secret, |path| is_deep(path) || apart(path))
@@ -123,7 +125,7 @@ fn is_open(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|meta| meta.mode() & OTHERS != 0)
 }
 
-/// Returns true if a file has the name of a secret, or is a PEM file with a private key at its beginning.
+/// Returns true if a file has a secret's name or is a PEM file that starts with a private key.
 fn is_named_secret(path: &Path, meta: &Metadata) -> bool {
     let Some(name) = path.file_name() else { return false };
     let is_pem = meta.is_file() && path.extension().is_some_and(|extension| extension == "pem");
@@ -136,8 +138,8 @@ fn has_private_key(file: &Path) -> bool {
     read.is_ok() && start.find(b"PRIVATE KEY-----").is_some()
 }
 
-/// Looks at the files and folders below one, the highest first, and at no more than `most` of them. Nothing below a folder
-/// that is found itself is returned, and no folder that is `apart` is looked into.
+/// Searches at most `most` entries below a folder, breadth first. Skips the contents of found
+/// folders and folders in `apart`.
 pub(super) fn search(
     top: &Path,
     most: usize,
@@ -163,7 +165,7 @@ pub(super) fn search(
     found
 }
 
-/// Returns the home directories of the machine's people, and root's.
+/// Returns the home directories of people and of root.
 pub(super) fn peoples_homes() -> Vec<PathBuf> {
     let (file, first) = USERS;
     let users = fs::read_to_string(file).unwrap_or_default();
@@ -171,7 +173,7 @@ pub(super) fn peoples_homes() -> Vec<PathBuf> {
         let fields: Vec<&str> = line.split(':').collect();
         let number: u32 = fields.get(2)?.parse().ok()?;
         let home = Path::new(fields.get(5)?);
-        // Daemons and nobody have folders that are no homes.
+        // The folders of daemons are not homes.
         let is_persons = number == 0 || (first..u32::from(u16::MAX) - 1).contains(&number);
         (is_persons && home.is_absolute() && home.parent().is_some()).then(|| fs::canonicalize(home).ok())?
     };

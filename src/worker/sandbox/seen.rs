@@ -1,4 +1,5 @@
-//! Whether what lies at a path is still what was found there: whoever mounts it looks the path up again, and follows links in it.
+//! Checks that a path still leads to the same file: a program that mounts it looks it up again and
+//! follows links.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Word;
 
-/// How something is opened to be looked at.
+/// The flags for opening a file to identify it.
 #[cfg(target_os = "linux")]
 const FLAGS: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What lay at a path, which leads through no link, by the numbers that its file system knows it by.
+/// The identity of the file at a path without links: device and inode.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Seen {
     path: Word,
@@ -24,12 +25,12 @@ pub(in crate::worker) struct Seen {
 }
 
 impl Seen {
-    /// Looks at what lies at a path; fails where a link lies there, or on the way.
+    /// Identifies the file at a path. Fails if the path contains a link.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         Self::of(path.into(), &open(path)?)
     }
 
-    /// Looks at what was opened at a path; fails if it is a link.
+    /// Identifies an open file. Fails if it is a link.
     fn of(path: Word, opened: &OwnedFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(opened)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {
@@ -45,12 +46,12 @@ impl Seen {
         (self.device, self.number) == (other.device, other.number)
     }
 
-    /// Returns where it lay.
+    /// Returns its path.
     pub(super) fn path(&self) -> &Word {
         &self.path
     }
 
-    /// Opens what lies there; fails if it is not the same any more.
+    /// Opens it. Fails if it was replaced.
     pub(super) fn open(&self) -> Result<OwnedFd, Changed> {
         let changed = || Changed(self.path.clone());
         let opened = open(self.path.as_ref()).map_err(|_| changed())?;
@@ -58,25 +59,25 @@ impl Seen {
         if self.is(&now) { Ok(opened) } else { Err(changed()) }
     }
 
-    /// Fails where something else lies there now, or a link leads elsewhere.
+    /// Fails if it was replaced or a link leads elsewhere.
     pub(super) fn stays(&self) -> Result<(), Changed> {
         let now = Self::at(self.path.as_ref());
         match now {
             Ok(now) if self.is(&now) => Ok(()),
-            // Nobody gets there.
+            // Unreachable for everyone.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             _ => Err(Changed(self.path.clone())),
         }
     }
 }
 
-/// Opens a path one name after the other, following no link: not every sandbox that we run in lets
-/// us call `openat2`.
+/// Opens a path component by component without following links: some surrounding sandboxes block
+/// `openat2`.
 fn open(path: &Path) -> io::Result<OwnedFd> {
     below(rustix::fs::open("/", FLAGS, Mode::empty())?, path)
 }
 
-/// Opens what lies at a path below an open folder, following no link.
+/// Opens a path below an open folder without following links.
 fn below(mut here: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     for part in path.components() {
         if let Component::Normal(name) = part {
@@ -86,18 +87,18 @@ fn below(mut here: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
-/// Opens a folder to be listed; fails if a link or no folder lies there, or on the way.
+/// Opens a folder for listing. Fails if the path contains a link or is no folder.
 pub(in crate::worker) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(open(path)?, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Fails unless something is mounted right at a path that leads through no link.
+/// Fails unless a path without links is a mount point.
 pub(super) fn is_mounted(path: &Word) -> Result<(), Changed> {
     use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
     let changed = || Changed(path.clone());
     let opened = match open(path.as_ref()) {
         Ok(opened) => opened,
-        // The worker does not get there either.
+        // Unreachable for the worker too.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         Err(_) => return Err(changed()),
     };
@@ -105,7 +106,7 @@ pub(super) fn is_mounted(path: &Word) -> Result<(), Changed> {
     if stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) { Ok(()) } else { Err(changed()) }
 }
 
-/// Something else lies at a path than was found there.
+/// A path leads to another file than before.
 #[derive(Debug, thiserror::Error)]
 #[error("{} was replaced while the worker was about to start", AsRef::<Path>::as_ref(.0).display())]
 pub(in crate::worker) struct Changed(pub(super) Word);

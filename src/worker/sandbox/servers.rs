@@ -1,5 +1,5 @@
-//! Running servers of tools. A worker that learned the address and the token of one, such as the user's Gradle daemon, could
-//! have its work done outside of the sandbox.
+//! Hides the addresses of running tool servers. A worker with the address and token of one, such as
+//! the user's Gradle daemon, could run code unconfined.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,10 @@ use super::map::{Access, Led, Map};
 use super::reach::{Surroundings, reaches};
 use super::tools::TOOLS;
 
-/// Hides where servers tell how they are reached: below home directories, and where variables move it. Nothing gives it again.
+/// Hides the files in which servers publish their addresses, in home directories and at variables'
+/// paths. No setting reveals them.
 ///
-/// Where a worker may write, nothing is kept free for what is not there yet: nothing new could be made beside it.
+/// A missing path is not reserved where workers may write: that would block new files beside it.
 pub(super) fn hide(map: &mut Map, around: &Surroundings, homes: &[PathBuf]) {
     for server in &TOOLS.servers {
         let usual = homes.iter().map(|home| home.join(server.path));
@@ -24,18 +25,19 @@ pub(super) fn hide(map: &mut Map, around: &Surroundings, homes: &[PathBuf]) {
     }
 }
 
-/// Returns the usual places below a home directory that have one name only.
+/// Returns the usual places without `*`.
 pub(super) fn below_home() -> impl Iterator<Item = PathBuf> {
     TOOLS.servers.iter().filter(|server| !server.path.contains('*')).map(|server| server.path.into())
 }
 
-/// Returns true if the registry of Gradle's daemons is hidden in a folder that workers may write: Gradle needs another one.
+/// Returns true if the registry of Gradle's daemons is hidden in a writable folder, so that Gradle
+/// needs another one.
 pub(super) fn hides_gradles(map: &Map, home: &Path) -> bool {
     let registry = home.join(".gradle/daemon");
     map.access(&registry) == Access::Hidden && registry.parent().is_some_and(|above| map.access(above) == Access::Write)
 }
 
-/// Returns the paths that a path with `*` in the place of names stands for, or the path itself if it has none.
+/// Returns the paths that match a path with `*` components, or the path itself if it has none.
 fn expand(path: &Path) -> Vec<PathBuf> {
     path.components().fold(vec![PathBuf::new()], |found, part| {
         let entries = |folder: PathBuf| {

@@ -1,4 +1,4 @@
-//! Settings files of tools that may hold a secret: which of them workers get a copy of.
+//! Copies settings files of tools that may contain a secret, if they contain none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::model::credential;
 /// The most bytes of a settings file.
 const MOST: u64 = 256 << 10;
 
-/// Words that stand beside a secret, in lower case. A file with one of them is not copied, whatever it says.
+/// Lower-case words next to secrets. A file with one of them is not copied.
 const WORDS: [&str; 18] = [
     "access_key",
     "accesskey",
@@ -33,22 +33,22 @@ const WORDS: [&str; 18] = [
     "token",
 ];
 
-/// Words that have one of these in them and stand beside no secret.
+/// Harmless words that contain one of [`WORDS`].
 const HARMLESS: [&str; 4] = ["always-auth", "alwaysauth", "auth-type", "author"];
 
-/// What counts as a credential in a file.
+/// The patterns that count as a credential in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// What has the shape of one, and a URL with a user.
+    /// Known shapes of credentials, and URLs with a user.
     Shapes,
-    /// Each word of [`WORDS`] as well.
+    /// Also every word of [`WORDS`].
     Words,
 }
 
-/// Returns the settings files that hold no credential: the usual place of each below the home directory, where it is, and what
-/// it says.
+/// Returns the settings files without credentials: usual place in the home directory, real path,
+/// and content.
 ///
-/// A file that is reached by a link which a worker may have made is left out.
+/// Skips a file behind a link that a worker may have made.
 pub(super) fn harmless(map: &Map, places: &[(&'static str, PathBuf)]) -> Vec<(PathBuf, String)> {
     let read = |(place, path): &(&str, PathBuf)| {
         let Led { real, planted: None, is_there: true } = map.clone().resolve(path)? else { return None };
@@ -57,8 +57,8 @@ pub(super) fn harmless(map: &Map, places: &[(&'static str, PathBuf)]) -> Vec<(Pa
     places.iter().filter_map(read).collect()
 }
 
-/// Returns the usual place of each settings file below the home directory, and where it is looked for: where a variable says that
-/// its tool lies, where an XDG variable says that it lies, or else at that place.
+/// Returns each settings file's usual place and its path: by the tool's variable, by an XDG
+/// variable, or at the usual place.
 pub(super) fn places(around: &Surroundings, home: &Path) -> Vec<(&'static str, PathBuf)> {
     let place = |place: &&'static str| {
         let by_variable = TOOLS.tools.iter().find_map(|tool| {
@@ -70,7 +70,7 @@ pub(super) fn places(around: &Surroundings, home: &Path) -> Vec<(&'static str, P
     TOOLS.settings.iter().map(place).collect()
 }
 
-/// Returns the text of a file that holds no credential; of one in which words count, without its comments.
+/// Returns the text of a file without credentials; if words count, without comments.
 pub(super) fn read_harmless(file: &Path, strictness: Strictness) -> Option<String> {
     fs::metadata(file).ok().filter(|meta| meta.is_file() && meta.len() <= MOST)?;
     let text = fs::read_to_string(file).ok()?;
@@ -78,14 +78,14 @@ pub(super) fn read_harmless(file: &Path, strictness: Strictness) -> Option<Strin
     (!holds_credential(&text, strictness)).then_some(text)
 }
 
-/// Returns the lines of a text without those that are comments: an old credential may stand in one.
+/// Returns a text without comment lines, which may contain an old credential.
 fn without_comments(text: &str) -> String {
     let is_comment = |line: &&str| line.trim_start().starts_with(['#', ';']);
     text.split_inclusive('\n').filter(|line| !is_comment(line)).collect()
 }
 
-/// Returns true if a text holds what looks like a credential, or a URL with one, or, if words count, a word that stands beside
-/// one or a quoted pair of a user and a password.
+/// Returns true if a text contains a likely credential or a URL with one; if words count, also a
+/// suspicious word or a quoted pair of user and password.
 fn holds_credential(text: &str, strictness: Strictness) -> bool {
     let small = HARMLESS.iter().fold(text.to_ascii_lowercase(), |text, word| text.replace(word, ""));
     let mut urls = text.split("://").skip(1);
@@ -95,8 +95,8 @@ fn holds_credential(text: &str, strictness: Strictness) -> bool {
         || !credential::find_eagerly(text.as_bytes()).is_empty()
 }
 
-/// Returns true if a URL, of which the text begins with the host, has a user, or, if words count, a query or a part of its path
-/// that looks like a token.
+/// Returns true if a URL, given from its host on, has a user; if words count, also a query or a
+/// path component that looks like a token.
 fn url_holds_credential(text: &str, strictness: Strictness) -> bool {
     let end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | ',' | '|');
     let url = text.split(end).next().unwrap_or_default();
@@ -106,7 +106,8 @@ fn url_holds_credential(text: &str, strictness: Strictness) -> bool {
             && (url.contains('?') || parts.any(|part| part == "t" || looks_like_token(part)))
 }
 
-/// Returns true for twelve letters and digits or more in which both stand, and for sixteen or more with small and capital letters.
+/// Returns true for at least twelve characters with letters and digits, or sixteen with upper and
+/// lower case.
 fn looks_like_token(part: &str) -> bool {
     let has = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
     let is_word = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));

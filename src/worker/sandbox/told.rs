@@ -1,4 +1,4 @@
-//! What the processes between the driver and a command are told.
+//! The message to the processes between the driver and a command.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,66 +14,66 @@ use super::seen::Seen;
 use crate::model::confinement::Network;
 use crate::model::limits::Limits;
 
-/// What the processes between the driver and a command are told.
+/// The message to the processes between the driver and a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Told {
-    /// What confines it; none where nothing does.
+    /// Its confinement, or `None`.
     pub(in crate::worker) layers: Option<Outer>,
-    /// What it is started with.
+    /// Its settings.
     pub(in crate::worker) starting: Starting,
-    /// The folders whose size is looked at.
+    /// The folders whose disk usage is measured.
     pub(in crate::worker) folders: Vec<Word>,
 }
 
 /// The environment, the working directory and the limits of a command alone.
 ///
-/// What stands between the driver and the command has other rights than it, and runs no library that a variable of the command's or
-/// a file of its folder names.
+/// The processes between driver and command have more rights and must not load libraries that the
+/// command's environment or folder names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Starting {
     /// The whole environment.
     pub(in crate::worker) env: BTreeMap<String, Word>,
     /// The working directory.
     pub(in crate::worker) folder: Word,
-    /// How much it may use.
+    /// Its limits.
     pub(in crate::worker) limits: Limits,
 }
 
-/// The outer layer, and what is told to who applies the inner ones.
+/// The outer layer, and the message for the process that applies the inner ones.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Outer {
     /// bubblewrap and its arguments up to the command.
     pub(in crate::worker) words: Option<Vec<Word>>,
-    /// What is mounted before bubblewrap starts.
+    /// The overlays to mount before bubblewrap starts.
     pub(in crate::worker) overlays: Option<Overlays>,
     pub(in crate::worker) inner: Inner,
-    /// Why it is not to be started after all: something is not where it was, and may be whatever somebody likes.
+    /// The reason not to start: a path was replaced.
     pub(in crate::worker) refused: Option<String>,
 }
 
-/// What the last of them does to itself.
+/// The inner layers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Inner {
-    /// The version of Landlock's interface that there must be.
+    /// The required version of Landlock.
     pub(super) landlock: Option<u32>,
     pub(super) given: Vec<(Word, Access)>,
-    /// What is to lie where it was mounted; nothing where nothing was.
+    /// The files expected at their mounts.
     pub(super) held: Vec<Seen>,
-    /// Where something of the attempt's own is to be mounted.
+    /// The expected mount points of the attempt's own folders.
     pub(super) mounted: Vec<Word>,
     pub(super) seccomp: bool,
     pub(super) network: Network,
 }
 
 impl Inner {
-    /// Returns whether Landlock is one of the layers.
+    /// Returns true if Landlock is one of the layers.
     pub(in crate::worker) fn is_by_landlock(&self) -> bool {
         self.landlock.is_some()
     }
 }
 
-/// A path, or a word of a command line, which is said as a text in which every byte is the letter of its number: most are that anyway, and
-/// a list of numbers takes longer to be read than all that is done by it.
+/// A path or argument, serialised as text with one character for each byte: most bytes are ASCII,
+/// and a list of numbers would take longer to parse than everything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::worker) struct Word(OsString);
 

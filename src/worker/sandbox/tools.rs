@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// The contents of `tools.txt`.
 pub static TOOLS: LazyLock<Known> = LazyLock::new(|| Known::read(include_str!("tools.txt")));
 
-/// The lines of the file by their kinds. The head of the file says what each means.
+/// The lines of the file by kind. The head of the file explains each.
 #[derive(Debug, Default)]
 pub struct Known {
     /// `tool`: files that programs need.
@@ -25,19 +25,19 @@ pub struct Known {
     passed: Vec<&'static str>,
     /// `proxy`: variables that name a proxy.
     proxies: Vec<&'static str>,
-    /// `server`: where running servers of tools tell how they are reached.
+    /// `server`: files in which running tool servers publish their addresses.
     pub(super) servers: Vec<Place>,
     /// `secret`: secret files below a home directory.
     pub(super) secrets: Vec<&'static str>,
-    /// `login`: programs, and where each keeps its login below a home directory.
+    /// `login`: programs with the path of their login in a home directory.
     pub logins: Vec<(&'static str, &'static str)>,
     /// `started`: files that a home directory runs.
     pub(super) started: Vec<&'static str>,
     /// `settings`: settings files of tools that may hold a secret.
     pub(super) settings: Vec<&'static str>,
-    /// `above`: names of settings files that tools look for in all folders above the one they work in.
+    /// `above`: names of settings files that tools look for in all parent folders.
     pub(super) above: Vec<&'static str>,
-    /// `secret-name`: names of files that are secret wherever they lie.
+    /// `secret-name`: file names that are always secret.
     secret_names: Vec<&'static str>,
 }
 
@@ -85,9 +85,10 @@ impl Known {
         true
     }
 
-    /// Returns true if workers get a variable of the driver's own environment without a setting that names it.
+    /// Returns true if workers get a variable of the driver's environment without a setting.
     ///
-    /// A variable that names places is passed if each is absolute. A proxy is passed without a user or a password.
+    /// A variable with paths is passed if each is absolute, and a proxy if it has no user or
+    /// password.
     pub fn passes(&self, name: &str, value: &OsStr) -> bool {
         let moves = self.tools.iter().chain(&self.caches).any(|place| place.variable.is_some_and(|(it, _)| it == name));
         if moves || self.finds.contains(&name) || self.bundles.contains(&name) {
@@ -98,7 +99,7 @@ impl Known {
             || self.proxies.contains(&name) && value.to_str().is_some_and(|value| !value.contains('@'))
     }
 
-    /// Returns true if a file of this name is secret wherever it lies.
+    /// Returns true if a file of this name is always secret.
     pub(super) fn is_secret_name(&self, name: &OsStr) -> bool {
         self.secret_names.iter().any(|pattern| is_named(name, pattern))
     }
@@ -114,7 +115,7 @@ impl Known {
     }
 }
 
-/// Returns true if a name is as a pattern says, in which `*` stands for any letters.
+/// Returns true if a name matches a pattern with `*`.
 pub(super) fn is_named(name: &OsStr, pattern: &str) -> bool {
     let name = name.as_bytes();
     match pattern.split_once('*') {
@@ -133,7 +134,7 @@ impl Place {
         Self { path, variable: moved.map(|moved| moved.split_once('/').unwrap_or((moved, ""))) }
     }
 
-    /// Returns the paths that the variable moves the place to: one for each folder that its value names.
+    /// Returns the paths of the place by its variable: one for each folder in the value.
     pub(super) fn moved<'a>(&'a self, value: impl Fn(&str) -> Option<&'a OsStr>) -> impl Iterator<Item = PathBuf> {
         let (name, below) = self.variable.unwrap_or_default();
         named(value(name).unwrap_or_default())

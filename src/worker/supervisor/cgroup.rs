@@ -1,5 +1,5 @@
-//! A control group for one attempt, if this process may make one: the kernel then counts and bounds
-//! memory and processes.
+//! A control group for one attempt, if this process may create one: the kernel then limits memory
+//! and processes.
 //!
 //! The interface files are those of `Documentation/admin-guide/cgroup-v2.rst` of Linux.
 
@@ -10,26 +10,26 @@ use std::path::{Path, PathBuf};
 use super::watching::OURS;
 use crate::model::limits::{Exceeded, Limits};
 
-/// Where control groups are found.
+/// The mount point of control groups.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The name of a group, before the number of the supervisor.
+/// The prefix of a group's name; the supervisor's process id follows.
 const NAME: &str = "git-handoff-";
 
-/// The group of one attempt; it goes when this does, if nothing is in it any more.
+/// The group of one attempt. Dropping this removes it if it is empty.
 pub(super) struct Cgroup {
     dir: PathBuf,
     limits: Limits,
 }
 
 impl Cgroup {
-    /// Makes the group, with nothing in it, or returns `None` if this process may not, or the
-    /// kernel does not count there.
+    /// Creates an empty group, or returns `None` if this process may not or the kernel does not
+    /// count there.
     pub(super) fn make(limits: Limits) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
         let parent = Path::new(ROOT).join(path.trim_start_matches('/'));
-        // Elsewhere the hierarchy is another one, or none is mounted.
+        // Another hierarchy or none is mounted.
         parent.join("cgroup.procs").exists().then_some(())?;
         let group = Self { dir: parent.join(format!("{NAME}{}", std::process::id())), limits };
         remove_left(&parent);
@@ -44,7 +44,7 @@ impl Cgroup {
         }
         if let Some(most) = self.limits.memory {
             self.write("memory.max", most)?;
-            // What is swapped out is used as well.
+            // Swapped memory counts as well.
             if self.dir.join("memory.swap.max").exists() {
                 self.write("memory.swap.max", 0)?;
             }
@@ -55,13 +55,13 @@ impl Cgroup {
         Ok(())
     }
 
-    /// Puts a process into the group, and with it all that it starts from then on. One that is gone
-    /// needs no counting.
+    /// Moves a process and its future children into the group. A process that is gone needs no
+    /// limit.
     pub(super) fn take_in(&self, process: i32) {
         let _ = self.write("cgroup.procs", u64::from(process.unsigned_abs()));
     }
 
-    /// Returns which limit was exceeded.
+    /// Returns the exceeded limit.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         let memory = self.limits.memory.filter(|_| self.has_happened("memory.events", "oom_kill"));
         let processes = self.limits.processes.filter(|_| self.has_happened("pids.events", "max"));
@@ -74,7 +74,7 @@ impl Cgroup {
         count.is_some_and(|count| count > 0)
     }
 
-    /// Writes a number to an interface file, which is there.
+    /// Writes a number to an existing interface file.
     fn write(&self, file: &str, number: u64) -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).open(self.dir.join(file))?;
         io::Write::write_all(&mut file, number.to_string().as_bytes())
@@ -83,8 +83,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // One that cannot be removed costs the kernel a few pages, and is removed by a later
-        // attempt.
+        // A leftover costs the kernel a few pages, and a later attempt removes it.
         let _ = fs::remove_dir(&self.dir);
     }
 }
@@ -95,7 +94,7 @@ fn remove_left(parent: &Path) {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            // One with processes in it, or of another user, stays.
+            // Groups with processes or of another user stay.
             let _ = fs::remove_dir(entry.path());
         }
     }

@@ -1,5 +1,5 @@
-//! A command that is confined: by itself, before it is one, or, below bubblewrap, by a process of ours that is told to, and asked how
-//! it went.
+//! Runs a confined command: it confines itself before it starts, or a process of ours below
+//! bubblewrap does.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -24,16 +24,17 @@ use crate::worker::sandbox::overlay::Overlays;
 use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting, Word};
 use crate::worker::survivors;
 
-/// What an exit code that stands for a signal is more than the signal, as bubblewrap and shells have it.
+/// The offset of a signal in an exit code, as in shells and bubblewrap.
 const SIGNALLED: i32 = 128;
 
-/// How long whoever is told something may take to listen, and what was said may take to come.
+/// The time for the confinement process to read a message or to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most processes of ours and of bubblewrap's below the supervisor that are inside: its first, and the one that confines itself.
+/// The processes inside the sandbox that are ours or bubblewrap's: its first, and the one that
+/// confines itself.
 const OURS_INSIDE: i32 = 2;
 
-/// Runs a command as `told` says.
+/// Runs a command as the message says.
 pub(super) fn run(
     (told, starting): (&Outer, &Starting),
     stdin: File,
@@ -49,7 +50,8 @@ pub(super) fn run(
     confined(&told.inner, starting.command(&program, arguments, stdin), driver)
 }
 
-/// Runs a command that confines itself before it is one, in our child: no process of ours is confined with it, which it could signal.
+/// Runs a command that confines itself in our child, so that no process of ours is inside, which it
+/// could signal.
 fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -> io::Result<Report> {
     let mut prepared = match Prepared::of(inner, false) {
         Ok(prepared) => prepared,
@@ -60,7 +62,7 @@ fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -
     serving::run(|| start(command, said), driver, domain, serving::group)
 }
 
-/// Makes a command do something to itself before it is one; returns where it says why it cannot.
+/// Makes a command call a function before it starts. Returns the pipe for the reason of a failure.
 fn before<E: Error + 'static>(
     command: &mut Command,
     mut calls: impl FnMut() -> Result<(), E> + Send + Sync + 'static,
@@ -68,7 +70,7 @@ fn before<E: Error + 'static>(
     let (said, mut say) = io::pipe()?;
     agent::before(command, move || {
         calls().map_err(|error| {
-            // This process has one thread, so that its child may put words together.
+            // This process has one thread, so its child may format text.
             let _ = say.write_all(in_words(&error).as_bytes());
             Errno::PERM
         })
@@ -106,24 +108,24 @@ fn below(
     let mut teller = None;
     let start = || {
         let child = start(command, said)?;
-        // Apart, so that the driver is listened to meanwhile; it ends when nothing listens any more. What fails to be told is not
-        // started, and says so.
+        // In a thread, so that the driver is still heard. It ends when the reader closes. A process
+        // that does not get its message does not start the command and reports that.
         teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin)).ok();
         Ok(child)
     };
     let report = serving::run(start, driver, None, ask_inside)?;
-    // The process that held the other end is gone.
+    // The process with the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
     if let Some(teller) = teller {
         let _ = teller.join();
     }
     let mut said = String::new();
-    // What cannot be read, or is no text, was not said.
+    // Unreadable or invalid text counts as no report.
     let _ = ours.take(LONGEST_REPORT as u64).read_to_string(&mut said);
     Ok(made_of(report, &said))
 }
 
-/// Tells the process that confines itself what to do and what the command reads.
+/// Sends the process inside its settings and the command's input.
 fn tell(mut line: UnixStream, inside: &[u8], mut stdin: File) -> io::Result<()> {
     line.write_all(&(inside.len() as u64).to_be_bytes())?;
     line.write_all(inside)?;
@@ -136,7 +138,7 @@ fn tell(mut line: UnixStream, inside: &[u8], mut stdin: File) -> io::Result<()> 
     Ok(())
 }
 
-/// Puts together what the last process of ours said and what was seen from outside.
+/// Combines the inner process's report with the outer exit.
 fn made_of(report: Report, said: &str) -> Report {
     if matches!(report, Report::Exceeded(_)) {
         return report;
@@ -147,7 +149,7 @@ fn made_of(report: Report, said: &str) -> Report {
     let Some(rest) = said.strip_prefix(READY) else {
         return match report {
             Report::Ended(Exit { code: Some(code), .. }) => {
-                Report::Unconfined(format!("what was to confine it ended with {code}; the transcript may say why"))
+                Report::Unconfined(format!("its confinement ended with {code}; the transcript may say why"))
             }
             report => report,
         };
@@ -156,7 +158,7 @@ fn made_of(report: Report, said: &str) -> Report {
         (Some(Report::NotStarted(number)), _) => Report::NotStarted(number),
         (Some(Report::Ended(exit)), Report::Ended(_)) => Report::Ended(exit),
         (Some(Report::Ended(exit)), Report::Left(_)) => Report::Left(Some(exit)),
-        // Somebody inside ended the one that waited.
+        // A process inside killed the waiting one.
         (_, Report::Ended(Exit { code: Some(code), .. })) if code > SIGNALLED => {
             Report::Ended(Exit { code: None, signal: Some(code - SIGNALLED) })
         }
@@ -164,7 +166,7 @@ fn made_of(report: Report, said: &str) -> Report {
     }
 }
 
-/// Asks what is inside to end, but not what confines it: that ends with the command.
+/// Terminates the processes inside, except those that confine it: they end with the command.
 fn ask_inside(outer: Pid) {
     for pid in survivors::all_below(outer) {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

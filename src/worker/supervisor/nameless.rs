@@ -1,14 +1,14 @@
-//! The size of open files without a name.
+//! Measures the size of open files without a name.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// The number of open files of one process that are looked at.
+/// The most open files of one process to check.
 const MOST: usize = 1 << 16;
 
-/// Where a file without a name has its content.
+/// The storage of a file without a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     /// In memory, as with `memfd_create`.
@@ -17,7 +17,7 @@ pub(super) enum Kept {
     OnDisk,
 }
 
-/// Returns how many bytes files without a name take that processes have open.
+/// Returns the total size in bytes of open files without a name.
 pub(super) fn size(processes: &BTreeSet<i32>, kept: Kept) -> u64 {
     let mut seen = BTreeSet::new();
     let mut sum = 0_u64;

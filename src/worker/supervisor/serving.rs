@@ -1,4 +1,4 @@
-//! The supervisor's own life.
+//! The main function of the supervisor process.
 
 use std::ffi::{CString, OsString};
 use std::fs::{self, File};
@@ -21,21 +21,22 @@ use crate::worker::sandbox::Told;
 use crate::worker::sandbox::domain::Domain;
 use crate::worker::{agent, survivors};
 
-/// The most that a command is given to read.
+/// The most bytes of a command's standard input.
 const LONGEST: u64 = 1 << 30;
 
-/// How long killed processes are given to be gone before they are looked at again.
+/// The pause before checking that killed processes are gone.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// How often orphans that ended are reaped while the command runs: each holds a number until then.
+/// How often to reap ended orphans while the command runs; each holds a process id until then.
 const REAPING: Duration = Duration::from_millis(100);
 
-/// How long they are reaped at most before something else is looked at: new ones may end as fast as that.
+/// The longest time of one round of reaping: new orphans may end as fast.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// Supervises the command that the arguments are; the whole life of a process, whose standard input is the socket.
+/// Supervises the command in the arguments. This is the process's whole life; standard input is the
+/// socket.
 ///
-/// For a program's `main`, before it does anything else.
+/// Call this first in a program's `main`.
 pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match supervise(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -44,10 +45,10 @@ pub fn serve(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
-    // Nobody but root reads or traces us, and so nobody else speaks for us.
+    // Only root can read or trace us, so no other process can speak for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     take_name()?;
-    // The driver saw to it; below one that is in its session, its group could be joined.
+    // The driver starts us as session leader; otherwise another process could join our group.
     if rustix::process::getsid(None)? != rustix::process::getpid() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -65,12 +66,12 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
         }
         Some(layers) => confined::run((layers, &starting), stdin, (program, arguments), (&driver, watch))?,
     };
-    // A driver that is gone wants no report.
+    // A driver that is gone needs no report.
     let _ = driver.write_all(report.write().as_bytes());
     Ok(())
 }
 
-/// Has the kernel call this process by its program: it was started by a handle, which has no name.
+/// Sets the process name to the program's: a start by handle has none.
 fn take_name() -> io::Result<()> {
     let program = fs::read_link("/proc/self/exe")?;
     let name =
@@ -78,14 +79,15 @@ fn take_name() -> io::Result<()> {
     Ok(rustix::thread::set_name(&name)?)
 }
 
-/// Starts a command; what it is given is its own from here on.
+/// Starts a command, which then owns its settings.
 pub(super) fn start(mut command: Command) -> Result<Child, Report> {
     agent::alone(&mut command);
     let not_started = |error: io::Error| error.raw_os_error().unwrap_or_else(|| Errno::INVAL.raw_os_error());
     command.spawn().map_err(|error| Report::NotStarted(not_started(error)))
 }
 
-/// Runs a command to its end, and all that it starts, by `domain` where that holds just those; `ask` asks it to end.
+/// Runs a command and all its processes to their end; `domain` can signal all of them at once if
+/// present. `ask` requests the end.
 pub(super) fn run(
     start: impl FnOnce() -> Result<Child, Report>,
     (driver, watch): (&UnixStream, Watch),
@@ -101,12 +103,12 @@ pub(super) fn run(
     }
 }
 
-/// Asks the group of a command to end.
+/// Terminates the group of a command.
 pub(super) fn group(main: Pid) {
     let _ = rustix::process::kill_process_group(main, Signal::TERM);
 }
 
-/// Receives a length, and refuses one that nobody means; none for what says that there is nothing.
+/// Receives a length and refuses implausible ones. Returns `None` for "no input".
 fn length(line: &mut UnixStream) -> io::Result<Option<u64>> {
     let mut length = [0; 8];
     line.read_exact(&mut length)?;
@@ -117,7 +119,7 @@ fn length(line: &mut UnixStream) -> io::Result<Option<u64>> {
     }
 }
 
-/// Receives bytes; none where there is nothing.
+/// Receives bytes; empty for "no input".
 pub(in crate::worker) fn bytes(line: &mut UnixStream) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(length) = length(line)?
@@ -128,10 +130,10 @@ pub(in crate::worker) fn bytes(line: &mut UnixStream) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Receives what the command reads.
+/// Receives the command's standard input.
 pub(in crate::worker) fn given(line: &mut UnixStream) -> io::Result<File> {
     let Some(length) = length(line)? else { return File::open("/dev/null") };
-    // A file that has no name: however slowly it is read, nobody waits.
+    // A memory file: a slow reader blocks nothing.
     let mut file = File::from(rustix::fs::memfd_create("stdin", rustix::fs::MemfdFlags::CLOEXEC)?);
     if io::copy(&mut line.take(length), &mut file)? != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -140,7 +142,7 @@ pub(in crate::worker) fn given(line: &mut UnixStream) -> io::Result<File> {
     Ok(file)
 }
 
-/// Waits until the command has ended or the driver wants it to, and ends what is left below us.
+/// Waits for the command's end or the driver's request, then kills remaining processes below us.
 fn attend((driver, mut watch): (&UnixStream, Watch), mut family: Family, ask: impl Fn(Pid)) -> io::Result<Report> {
     let watched = rustix::process::pidfd_open(family.main, PidfdFlags::empty())?;
     while family.exit.is_none() {
@@ -170,25 +172,25 @@ fn attend((driver, mut watch): (&UnixStream, Watch), mut family: Family, ask: im
         }
     }
     let report = family.end();
-    // What it came to in the end counts too: the kernel may have ended it before we looked.
+    // Check the final usage too: the kernel may have killed it first.
     Ok(match watch.last() {
         Some(exceeded) if !matches!(report, Report::Left(_)) => Report::Exceeded(exceeded),
         _ => report,
     })
 }
 
-/// All that is below this process.
+/// All processes below this one.
 struct Family {
     /// The command.
     main: Pid,
-    /// By what all of it can be ended at once.
+    /// The Landlock domain that signals all of them at once.
     domain: Option<Domain>,
-    /// How it ended, once it did.
+    /// Its exit, once it ended.
     exit: Option<Exit>,
 }
 
 impl Family {
-    /// Takes note of every child that ended, as long as there is time; returns whether there are any left.
+    /// Reaps ended children until `until`. Returns true if any are left.
     fn reap(&mut self, until: Instant) -> bool {
         while Instant::now() < until {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -203,7 +205,7 @@ impl Family {
         true
     }
 
-    /// Kills whatever is left until nothing is: what loses its parent becomes our child, and is next.
+    /// Kills remaining processes until none is left: orphans become our children and are next.
     fn end(mut self) -> Report {
         let deadline = Instant::now() + PATIENCE;
         while self.reap(deadline.min(Instant::now() + AT_ONCE)) {
@@ -216,12 +218,12 @@ impl Family {
         self.exit.map_or(Report::Left(None), Report::Ended)
     }
 
-    /// Kills all that there is: at once, or one after the other as they are found.
+    /// Kills all processes at once, or one by one as they are found.
     fn kill(&self) {
         if self.domain.as_ref().is_some_and(Domain::kill) {
             return;
         }
-        // While it is not reaped, its number is its group's.
+        // Until it is reaped, its process id is also its group's.
         if self.exit.is_none() {
             let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
         }

@@ -1,4 +1,4 @@
-//! How a command is started with what is its alone, and nothing of ours before it.
+//! Starts a command with its own settings, which no process of ours uses.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,7 +10,7 @@ use crate::worker::agent;
 use crate::worker::sandbox::Starting;
 
 impl Starting {
-    /// Returns a command that starts with it, and is looked up in its `PATH`.
+    /// Returns the command, looked up in its own `PATH`.
     pub(in crate::worker) fn command(
         &self,
         program: &OsStr,
@@ -26,10 +26,10 @@ impl Starting {
         command
     }
 
-    /// Returns what the kernel bounds for each process, on the command and whatever it starts.
+    /// Returns the limits that the kernel enforces for each process.
     fn bounds(&self) -> Vec<(Resource, Rlimit)> {
         let limits = &self.limits;
-        // No file is larger than all of them may be, however it is hidden.
+        // No file may exceed the disk limit of the whole attempt.
         let file_size = limits.file_size.into_iter().chain(limits.disk).min();
         let all =
             [(Resource::Cpu, limits.cpu_time), (Resource::Nofile, limits.open_files), (Resource::Fsize, file_size)];

@@ -1,8 +1,8 @@
-//! Measures an attempt while it runs: by a control group if this process may make one, else by
-//! looking at `/proc`.
+//! Measures a running attempt: by a control group if this process may create one, otherwise from
+//! `/proc`.
 //!
-//! The disk is scanned now and then, while the attempt goes on. A part of the file system stays
-//! free: that stops what a scan misses.
+//! Scans the disk at intervals while the attempt runs. Free space is reserved to cover what a scan
+//! misses.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,44 +17,45 @@ use crate::worker::disk;
 use crate::worker::sandbox::Word;
 use crate::worker::survivors;
 
-/// How often processes are looked at; a look that takes long is followed by a longer rest.
+/// The shortest interval between checks of processes; a slow check is followed by a longer pause.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// How often they are looked at, at least.
+/// The longest interval between checks of processes.
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// How often the disk is scanned, at most.
+/// The shortest interval between scans of the disk.
 const DISK: Duration = Duration::from_secs(1);
 
-/// How long a look is followed by none: so many times as long as it took.
+/// The pause after a check, as a multiple of its duration.
 const REST: u32 = 10;
 
-/// The bytes on the disk that each file counts at least: a file system has only so many files.
+/// The least bytes counted for each file: file systems also limit the number of files.
 const LEAST: u64 = 4096;
 
-/// The processes between the supervisor and the command: bubblewrap's two, and the one that confines itself.
+/// The processes between the supervisor and the command: two of bubblewrap, and the one that
+/// confines itself.
 pub(super) const OURS: u64 = 3;
 
-/// Looks at what an attempt uses.
+/// Measures an attempt's usage.
 pub(super) struct Watch {
     limits: Limits,
     folders: Vec<PathBuf>,
-    /// The folders whose file systems have more free than has to stay free, and how much that is.
+    /// Folders with enough free space at the start, and the free space that must remain.
     floors: Vec<(PathBuf, u64)>,
-    /// Whether a first look was taken, which most attempts do not live to see: joining a control group takes the kernel longer than
-    /// starting a program.
+    /// True after the first check. Most attempts end before it: joining a control group takes
+    /// longer than starting a program.
     looked: bool,
     cgroup: Option<Cgroup>,
-    /// The processes that were put into it, or were in it already.
+    /// The processes already in the group.
     gathered: BTreeSet<i32>,
     processes: Instant,
     disk: Instant,
-    /// The scan of the disk that goes on, and when it began.
+    /// The running scan of the disk, with its start.
     scan: Option<(JoinHandle<u64>, Instant)>,
 }
 
 impl Watch {
-    /// Begins, before the command is started, which bounds itself as far as the kernel does so for each process.
+    /// Starts before the command, which sets the kernel's limits for each process on itself.
     pub(super) fn new(limits: Limits, folders: &[Word]) -> Self {
         let now = Instant::now();
         let folders: Vec<PathBuf> = folders.iter().map(|folder| AsRef::<Path>::as_ref(folder).to_owned()).collect();
@@ -68,12 +69,12 @@ impl Watch {
         Self { limits, folders, floors, looked: false, cgroup, gathered, processes, disk, scan }
     }
 
-    /// Returns how long until the next look.
+    /// Returns the time until the next check.
     pub(super) fn due(&self) -> Duration {
         self.processes.min(self.disk).saturating_duration_since(Instant::now())
     }
 
-    /// Looks, if it is time to; returns which limit is exceeded.
+    /// Runs a check if it is due. Returns the exceeded limit.
     pub(super) fn look(&mut self) -> Option<Exceeded> {
         let now = Instant::now();
         let mut found = self.floor();
@@ -84,15 +85,15 @@ impl Watch {
         found.or_else(|| self.look_at_disk(now))
     }
 
-    /// Returns which limit the kernel saw exceeded, now that the attempt is over.
+    /// Returns the limit that the kernel saw exceeded, after the attempt ended.
     pub(super) fn last(&self) -> Option<Exceeded> {
         self.cgroup.as_ref()?.exceeded()
     }
 
-    /// Counts processes and memory, as far as the kernel does not.
+    /// Counts processes and memory, unless the kernel does.
     fn count(&mut self) -> Option<Exceeded> {
         let below = all_below_us();
-        // A thread takes the machine as much as a process does, and a number.
+        // A thread costs as much as a process and also has an id.
         let number: u64 = below.iter().map(|pid| survivors::threads(*pid).count().max(1) as u64).sum();
         if let Some(most) = self.limits.processes.filter(|most| number > most.saturating_add(OURS)) {
             return Some(Exceeded::Processes(most));
@@ -101,7 +102,7 @@ impl Watch {
             self.cgroup = Cgroup::make(self.limits);
         }
         if let Some(cgroup) = &self.cgroup {
-            // Their later children are in the group as well.
+            // Their later children join the group by themselves.
             below.difference(&self.gathered).for_each(|process| cgroup.take_in(*process));
             self.gathered = below;
             return cgroup.exceeded();
@@ -109,19 +110,18 @@ impl Watch {
         let most = self.limits.memory?;
         let held = nameless::size(&below, Kept::InMemory);
         let upper = below.iter().map(|pid| memory(*pid, false)).sum::<u64>();
-        // What several share counts once, which takes longer to find out.
+        // Shared memory counts once, which takes longer to compute.
         let exceeds = upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most;
         exceeds.then_some(Exceeded::Memory(most))
     }
 
-    /// Returns the floor that a file system has less free than.
+    /// Returns the reserve that a file system has fallen below.
     fn floor(&self) -> Option<Exceeded> {
         let is_below = |(folder, floor): &&(PathBuf, u64)| disk::free(folder).is_some_and(|(free, _)| free < *floor);
         self.floors.iter().find(is_below).map(|(_, floor)| Exceeded::Free(*floor))
     }
 
-    /// Ends or begins a scan of the disk. It runs in a thread of its own, so that the driver is
-    /// listened to meanwhile.
+    /// Finishes or starts a scan of the disk in a thread, so that the driver is still heard.
     fn look_at_disk(&mut self, now: Instant) -> Option<Exceeded> {
         let most = self.limits.disk?;
         if now < self.disk {
@@ -134,7 +134,7 @@ impl Watch {
                 let nameless = nameless::size(&all_below_us(), Kept::OnDisk);
                 folders.iter().fold(nameless, |sum, folder| sum.saturating_add(disk::size(folder, LEAST)))
             };
-            // If no thread can be had, the next look tries again.
+            // Without a thread, the next check tries again.
             self.scan = std::thread::Builder::new().spawn(scan).ok().map(|scan| (scan, now));
             return None;
         };
@@ -152,11 +152,11 @@ fn all_below_us() -> BTreeSet<i32> {
     survivors::all_below(rustix::process::getpid())
 }
 
-/// Returns the memory of a process, in bytes: `shared` says that what several have counts for each in part. Where that may not be
-/// seen, it counts whole.
+/// Returns a process's memory in bytes; with `shared`, shared memory counts in part for each
+/// process. Counts it in full if that cannot be read.
 fn memory(pid: i32, shared: bool) -> u64 {
     let status = |thread: &i32| fs::read_to_string(format!("/proc/{thread}/status")).ok();
-    // A first thread that ended has no memory, of which the others have all.
+    // An ended first thread shows no memory; the other threads show all of it.
     let found = std::iter::once(pid)
         .chain(survivors::threads(pid))
         .find_map(|thread| status(&thread).filter(|status| status.contains("\nVmRSS:")).map(|status| (thread, status)));
@@ -172,7 +172,7 @@ fn memory(pid: i32, shared: bool) -> u64 {
     (tables + pages + swapped) << 10
 }
 
-/// Returns the sum of the numbers on some lines of a process's file.
+/// Returns the sum of the numbers on the lines of `text` that start with `words`.
 fn numbers(text: &str, words: &[&str]) -> u64 {
     let value = |line: &str| {
         let rest = words.iter().find_map(|word| line.strip_prefix(word))?;

@@ -1,4 +1,4 @@
-//! Finding an attempt's processes in `/proc`.
+//! Finds an attempt's processes in `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -11,38 +11,37 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::worker::workspace::task_file;
 
-/// [`VARIABLE`](super::VARIABLE) as environments have it.
+/// The start of [`VARIABLE`](super::VARIABLE) in an environment.
 const MARK: &[u8] = b"HANDOFF_TASK=";
 
-/// The most bytes of an environment that are read, which is what Linux gives one at most by
-/// default. A process can say that its own is larger, and then it says nothing.
+/// The most bytes of an environment to read: Linux's default limit. A process with a larger one
+/// counts as unmarked.
 const LONGEST: u64 = 2 << 20;
 
 /// A process as `/proc` shows it.
 struct Process {
     parent: i32,
     zombie: bool,
-    /// Whether its environment or its working directory says that it is the attempt's.
+    /// True if its environment or working directory is the attempt's.
     marked: bool,
 }
 
-/// Kills the processes of an attempt until none is alive; returns how many.
+/// Kills the processes of an attempt until none is alive. Returns their number.
 pub(super) fn end(attempt_dir: &Path, deadline: Instant) -> usize {
     let mut killed = BTreeSet::new();
     loop {
-        // Processes that cannot be listed may be there.
+        // If processes cannot be listed, assume that some are alive.
         let alive = of_attempt(attempt_dir).map_or(true, |found| {
             for (pid, parent) in &found {
                 if let Some(id) = Pid::from_raw(*pid) {
-                    // Its parent may just have been killed, and another process has it now.
+                    // Its parent may just have been killed, so that it has a new one.
                     kill_if(id, |now| now == *parent || found.contains_key(parent));
                     killed.insert(*pid);
                 }
             }
             !found.is_empty()
         });
-        // One more look after the last kill: a process that was started meanwhile is marked as
-        // well.
+        // Check again after the last kill: a process started meanwhile is also marked.
         if !alive || Instant::now() > deadline {
             return killed.len();
         }
@@ -55,8 +54,8 @@ pub(super) fn are_left(attempt_dir: &Path) -> bool {
     of_attempt(attempt_dir).map_or(true, |found| !found.is_empty())
 }
 
-/// Kills once all that is below a process, however deep: whoever looks at its own children alone is held up by a long line of
-/// processes each of which takes what the next one leaves.
+/// Kills all descendants of a process once. Searching only direct children would be slow against a
+/// long chain in which each process adopts the next one's children.
 pub(in crate::worker) fn kill_all_below(top: Pid) {
     let top = top.as_raw_nonzero().get();
     let below = below(top);
@@ -65,12 +64,12 @@ pub(in crate::worker) fn kill_all_below(top: Pid) {
     }
 }
 
-/// Returns all that is below a process, however deep.
+/// Returns all descendants of a process.
 pub(in crate::worker) fn all_below(top: Pid) -> BTreeSet<i32> {
     below(top.as_raw_nonzero().get())
 }
 
-/// Returns the processes below one.
+/// Returns the children of a process.
 fn below(top: i32) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     let mut next = vec![top];
@@ -89,13 +88,15 @@ fn below(top: i32) -> BTreeSet<i32> {
     found
 }
 
-/// The children of all threads of a process; none where the kernel does not list them, or the process is gone.
+/// Returns the children of all threads of a process, or `None` if the kernel does not list them or
+/// the process is gone.
 fn children_of(process: &str) -> Option<BTreeSet<i32>> {
     let mut pids = BTreeSet::new();
     for task in fs::read_dir(format!("/proc/{process}/task")).ok()? {
         let list = match fs::read_to_string(task.ok()?.path().join("children")) {
             Ok(list) => list,
-            // A thread that ended meanwhile; its children are another thread's now, or the list is not supported at all.
+            // The thread ended and its children moved to another thread, or the kernel has no such
+            // list.
             Err(e) if e.kind() == io::ErrorKind::NotFound && Path::new("/proc/thread-self/children").exists() => {
                 continue;
             }
@@ -106,7 +107,7 @@ fn children_of(process: &str) -> Option<BTreeSet<i32>> {
     Some(pids)
 }
 
-/// Reads all processes; fails if they cannot be listed.
+/// Reads all processes, or fails if they cannot be listed.
 fn scan(attempt_dir: &Path) -> io::Result<BTreeMap<i32, Process>> {
     let mark = [MARK, task_file(attempt_dir).as_os_str().as_bytes()].concat();
     let entries = fs::read_dir("/proc")?.collect::<io::Result<Vec<_>>>()?;
@@ -116,12 +117,12 @@ fn scan(attempt_dir: &Path) -> io::Result<BTreeMap<i32, Process>> {
 
 fn read(pid: i32, mark: &[u8], attempt_dir: &Path) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses can hold anything, so the fields are counted from its end.
+    // The name in parentheses can contain anything, so count fields after its end.
     let after = stat.iter().rposition(|byte| *byte == b')')? + 2;
     let mut fields = stat.get(after..)?.split(|byte| *byte == b' ').map(String::from_utf8_lossy);
     let is_first_over = is_over(&fields.next()?);
     let parent = fields.next()?.parse().ok()?;
-    // A first thread that ended has no environment, of which the others have all.
+    // An ended first thread shows no environment; the other threads do.
     let of = if is_first_over {
         threads(pid).find(|thread| state(pid, *thread).is_some_and(|state| !is_over(&state)))
     } else {
@@ -142,12 +143,13 @@ fn environment(pid: i32, thread: i32) -> Option<Vec<u8>> {
     (environ.len() as u64 <= LONGEST).then_some(environ)
 }
 
-/// Whether a thread in this state runs no more. Of a process the kernel tells that of the first thread, which others outlive.
+/// Returns true if a thread in this state no longer runs. For a process the kernel shows the first
+/// thread, which others can outlive.
 fn is_over(state: &str) -> bool {
     matches!(state, "Z" | "X")
 }
 
-/// Returns the numbers of a process's threads.
+/// Returns the ids of a process's threads.
 pub(in crate::worker) fn threads(pid: i32) -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     tasks.filter_map(|task| task.file_name().to_str()?.parse().ok())
@@ -160,8 +162,8 @@ fn state(pid: i32, thread: i32) -> Option<String> {
     Some(String::from_utf8_lossy(state).into_owned())
 }
 
-/// Returns the processes of an attempt that are alive, with their parents: those that say so, and
-/// all below them. This process and its ancestors are not among them.
+/// Returns the live processes of an attempt and their descendants, with their parents, except this
+/// process and its ancestors.
 fn of_attempt(attempt_dir: &Path) -> io::Result<BTreeMap<i32, i32>> {
     let processes = scan(attempt_dir)?;
     let mut spared = BTreeSet::new();
@@ -185,11 +187,11 @@ fn of_attempt(attempt_dir: &Path) -> io::Result<BTreeMap<i32, i32>> {
     Ok(alive.map(|pid| (pid, processes[&pid].parent)).collect())
 }
 
-/// Kills a process whose parent is one that it may have.
+/// Kills a process if its parent is an expected one.
 fn kill_if(pid: Pid, may_have: impl Fn(i32) -> bool) {
     let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
-    // The number could have become another process's between the look and the opening, but then with another parent, unless
-    // that is one of the attempt's again.
+    // The process id may have been reused before the open, but then with another parent, unless
+    // that is also the attempt's.
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     let now = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
     if now.is_some_and(may_have) {
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_below_a_process_is_found_however_deep() {
-        // Each waits for the next; the last one says who it is.
+        // Each waits for the next; the last prints its id.
         let script = "sh -c 'sh -c \"echo \\$\\$; read line; :\"; :'; :";
         let mut child =
             Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,7 +1,8 @@
-//! Repositories of git-annex: files whose content lies in the git directory, under a key that a link or a pointer names.
+//! Supports git-annex: file contents in the git directory under a key that a link or pointer names.
 //!
-//! A worker is given the content and no filter: an unlocked file holds its content, a locked one is a link that leads to it. Its
-//! own git takes either as it takes any file. What comes of a change is what the clean filter of git-annex makes of it at capture.
+//! A worker gets the contents and no filter: an unlocked file has its content, and a locked one is
+//! a link to it. Its git treats both as ordinary files. At capture, git-annex's clean filter
+//! converts changes.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -21,34 +22,34 @@ use crate::git::store::Store;
 /// The name of the filter of git-annex.
 pub(super) const FILTER: &str = "annex";
 
-/// What a pointer begins with, before its key.
+/// The start of a pointer, before the key.
 const POINTER: &[u8] = b"/annex/objects/";
 
-/// The most bytes of a pointer that is looked for; a key is a file name.
+/// The most bytes of a pointer; a key is a file name.
 const LONGEST: u64 = 1024;
 
-/// Settings of git-annex that say what its clean filter makes of a file.
+/// Settings of git-annex that affect its clean filter.
 const SETTINGS: [&str; 8] =
     ["uuid", "version", "largefiles", "backend", "gitaddtoannex", "dotfiles", "maxextensionlength", "maxextensions"];
 
-/// What git-annex has of a repository.
+/// The git-annex data of a repository.
 #[derive(Clone, Debug)]
 pub(super) struct Annex {
-    /// All that it keeps.
+    /// Its whole folder.
     folder: PathBuf,
     /// The folder of contents.
     objects: PathBuf,
 }
 
 impl Annex {
-    /// Returns what git-annex has of a repository, or `None` if it does not use git-annex.
+    /// Returns the git-annex data of a repository, or `None` if it does not use git-annex.
     pub(super) fn find(store: &Store) -> Option<Self> {
         store.local().config_snapshot().string("annex.uuid")?;
         let folder = store.common_dir().join("annex");
         Some(Self { objects: folder.join("objects"), folder })
     }
 
-    /// Links the folder of contents into the git directory of a worker, where locked files lead.
+    /// Links the folder of contents into a worker's git directory, where locked files point.
     pub(super) fn link(&self, git_dir: &Path) -> io::Result<()> {
         if !self.objects.is_dir() {
             return Ok(());
@@ -58,12 +59,12 @@ impl Annex {
         symlink(&self.objects, folder.join("objects"))
     }
 
-    /// Makes a git directory of ours use all that git-annex keeps.
+    /// Makes one of our git directories use all git-annex data.
     pub(super) fn lend(&self, git_dir: &Path) -> io::Result<()> {
         if self.folder.is_dir() { symlink(&self.folder, git_dir.join("annex")) } else { Ok(()) }
     }
 
-    /// Puts the contents of unlocked files that were just checked out in the places of their pointers, where they are present.
+    /// Replaces the pointers of freshly checked out unlocked files with their contents, if present.
     pub(super) fn put(&self, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
         let is_candidate = |entry: &gix::index::Entry| {
             matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE)
@@ -82,7 +83,8 @@ impl Annex {
         Ok(())
     }
 
-    /// Opens the content that a file points to, or returns `None` if it is no pointer or the content is not present.
+    /// Opens the content of a pointer, or returns `None` if the file is no pointer or the content
+    /// is absent.
     fn content(&self, path: &Path) -> io::Result<Option<File>> {
         let mut text = Vec::new();
         File::open(path)?.take(LONGEST).read_to_end(&mut text)?;
@@ -95,12 +97,13 @@ impl Annex {
     }
 }
 
-/// How much older than its content in the annex a file of a worktree becomes.
+/// The age that a file gets relative to its content in the annex.
 const OLDER: Duration = Duration::from_secs(10);
 
-/// Writes content over a pointer; returns how the file is on the disk.
+/// Writes content over a pointer and returns the file's status.
 ///
-/// The file gets an old time: of one as new as the index, git would look at the bytes, which are not those of the pointer.
+/// The file gets an old time: if it were as new as the index, git would compare its bytes with the
+/// pointer's.
 fn replace(path: &Path, mut content: File) -> io::Result<Stat> {
     let mut file = File::options().write(true).truncate(true).open(path)?;
     io::copy(&mut content, &mut file)?;
@@ -110,16 +113,16 @@ fn replace(path: &Path, mut content: File) -> io::Result<Stat> {
     Stat::from_fs(&meta).map_err(io::Error::other)
 }
 
-/// Returns the key that a pointer names, or `None` if the bytes are no pointer.
+/// Returns the key in a pointer, or `None` if the bytes are no pointer.
 pub(in crate::worker) fn key(pointer: &[u8]) -> Option<&BStr> {
     let name = pointer.strip_prefix(POINTER)?.lines().next()?;
     let is_name = !name.is_empty() && name.len() <= 255 && !name.contains(&b'/') && !matches!(name, b"." | b"..");
     is_name.then(|| name.as_bstr())
 }
 
-/// Returns where the content of a key lies below the folder of contents: `79/mG/<key>/<key>`.
+/// Returns the path of a key's content below the folder of contents: `79/mG/<key>/<key>`.
 ///
-/// The two folders are named after four groups of five bits of the key's MD5, in an alphabet of git-annex's own.
+/// Two groups of five bits of the key's MD5, in git-annex's alphabet, name each of the two folders.
 pub(in crate::worker) fn place(key: &BStr) -> PathBuf {
     const LETTERS: &[u8; 32] = b"0123456789zqjxkmvwgpfZQJXKMVWGPF";
     let hash = Md5::digest(key);
@@ -130,7 +133,7 @@ pub(in crate::worker) fn place(key: &BStr) -> PathBuf {
     Path::new(&folders).join(key).join(key)
 }
 
-/// Writes the settings by which the clean filter of git-annex works in a git directory of ours.
+/// Writes settings that make git-annex's clean filter work in one of our git directories.
 pub(super) fn configure(store: &Store, config: &mut Config) {
     config.section("annex", None);
     let repo = store.local();
@@ -140,7 +143,7 @@ pub(super) fn configure(store: &Store, config: &mut Config) {
             config.value(name, &value);
         }
     }
-    // What it would note of where contents are goes with the git directory.
+    // Its record of where contents are would be lost with the git directory.
     config.value("alwayscommit", b"false");
 }
 

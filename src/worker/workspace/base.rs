@@ -1,4 +1,4 @@
-//! What every attempt at one commit starts from.
+//! Prepares a commit for checkout by many attempts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,19 +22,19 @@ use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
-/// One commit, read and ready to be checked out many times.
+/// A prepared commit.
 pub(in crate::worker) struct Base {
     /// The commit's tree.
     pub(in crate::worker) tree: Oid,
     /// The commit itself.
     pub(super) commit: Oid,
-    /// The private git directory of a worker, but for its refs.
+    /// A worker's private git directory, without refs.
     pub(super) worker: GitDir,
-    /// The git directory that we capture with.
+    /// The git directory for captures.
     pub(in crate::worker) capture: Arc<GitDir>,
-    /// What a worktree holds besides.
+    /// Additional files of a worktree.
     pub(in crate::worker) extras: Extras,
-    /// Where submodules would be.
+    /// The paths of submodules.
     pub(in crate::worker) gitlinks: Vec<BString>,
     submodules: Vec<Submodule>,
     files: Checkout,
@@ -42,7 +42,7 @@ pub(in crate::worker) struct Base {
 
 /// A commit's files, ready to be written.
 pub(super) struct Checkout {
-    /// The tree that they are of.
+    /// Their tree.
     pub(super) tree: Oid,
     pub(super) index: gix::index::State,
     options: Mutex<checkout::Options>,
@@ -50,7 +50,7 @@ pub(super) struct Checkout {
 }
 
 impl Checkout {
-    /// Reads a commit of a repository; `lfs` says whether the filter of that name runs.
+    /// Reads a commit; `lfs` is true if the filter of that name runs.
     pub(super) fn read(store: &Store, commit: Oid, lfs: bool) -> Result<Self, Error> {
         let repo = store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
         let base = |e: gix::Error| Error::Base(commit, Box::new(e));
@@ -67,11 +67,11 @@ impl Checkout {
         drivers.retain(|driver| lfs || driver.name != "lfs");
         let annex = Annex::find(store);
         if annex.is_some() {
-            // At a checkout, its filter does nothing but to note for later which contents are to be put.
+            // At checkout its filter only records which contents to insert later.
             drivers.retain(|driver| driver.name != annex::FILTER);
         }
         for driver in drivers {
-            // git runs no empty command; with an empty `process`, it runs none of them.
+            // git runs no empty command, and an empty `process` disables all commands.
             let is_off = driver.process.as_ref().is_some_and(|command| command.is_empty());
             for command in [&mut driver.clean, &mut driver.smudge, &mut driver.process] {
                 command.take_if(|command| is_off || command.is_empty());
@@ -80,7 +80,7 @@ impl Checkout {
         Ok(Self { tree: Oid(tree), index, options: Mutex::new(options), annex })
     }
 
-    /// Writes the files of an index but for those that are marked to be left alone, and takes note of how they are on the disk.
+    /// Writes the files of an index, except marked ones, and records their status.
     pub(super) fn write(&self, store: &Store, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let whole = store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
@@ -96,7 +96,7 @@ impl Checkout {
     }
 }
 
-/// Returns why files could not be written if it is that a partial clone lacks them.
+/// Returns the error for objects that a partial clone lacks.
 fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
     let is_wanted = |entry: &&gix::index::Entry| {
         entry.mode != Mode::COMMIT && !entry.flags.contains(Flags::SKIP_WORKTREE) && !store.contains(Oid(entry.id))
@@ -106,7 +106,7 @@ fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
 }
 
 impl Base {
-    /// Reads a commit; refuses one that tracks the folders that we put into every worktree.
+    /// Reads a commit. Refuses one that tracks our folders in worktrees.
     pub(in crate::worker) fn read(host: &Host, commit: Oid) -> Result<Self, Error> {
         let mut files = Checkout::read(&host.store, commit, host.lfs)?;
         let index = &mut files.index;
@@ -134,12 +134,13 @@ impl Base {
         })
     }
 
-    /// Returns the submodules that are checked out; the others have no files.
+    /// Returns the submodules to check out; the others have no files.
     pub(in crate::worker) fn submodules(&self) -> &[Submodule] {
         &self.submodules
     }
 
-    /// Checks the commit out into the empty folder `dir`, with the repository's own filters and the commit's attributes.
+    /// Checks the commit out into the empty folder `dir` with the repository's filters and the
+    /// commit's attributes.
     pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
         let mut index = self.files.index.clone();
         self.files.write(&host.store, dir, &mut index)?;
@@ -151,7 +152,7 @@ impl Base {
         Index::of(index)
     }
 
-    /// Checks some files of a checkout out again, in whose places there is nothing; returns the index of all of it.
+    /// Checks missing files out again and returns the complete index.
     pub(super) fn checkout_again(
         &self,
         host: &Host,
@@ -160,7 +161,7 @@ impl Base {
         paths: &BTreeSet<BString>,
     ) -> Result<Index, Error> {
         let mut index = before.state.as_deref().unwrap_or(&self.files.index).clone();
-        // All of it is known to where attributes are looked up; only what is not marked is written.
+        // Attribute lookup sees all entries; only unmarked ones are written.
         let mut part = index.clone();
         let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
         let wanted: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
@@ -177,7 +178,7 @@ impl Base {
         Index::of(index)
     }
 
-    /// Returns an index of the commit that knows no file of the disk, so that each is looked at anew.
+    /// Returns an index of the commit without file status, so that each file is compared.
     pub(in crate::worker) fn unread_index(&self) -> Result<Index, Error> {
         let mut index = self.files.index.clone();
         for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
@@ -193,16 +194,16 @@ impl std::fmt::Debug for Base {
     }
 }
 
-/// Our index as it was after the checkout.
+/// Our index from checkout.
 #[derive(Clone)]
 pub(in crate::worker) struct Index {
-    /// Submodules are marked to be left alone, so that git never looks into one that a worker made.
+    /// Submodules are marked skip-worktree, so that git never looks into one that a worker made.
     pub(in crate::worker) bytes: Arc<Vec<u8>>,
-    /// When it was written, by the clock of the file system: nothing that changed afterwards has an earlier time of change.
+    /// The time of writing by the file system's clock: later changes have later times.
     pub(in crate::worker) written: SystemTime,
-    /// The index that the worker is given, where it is another.
+    /// The worker's index, if it differs.
     worker: Option<Arc<Vec<u8>>>,
-    /// What the worker is given, read; none of one that was found on the disk.
+    /// The worker's index, parsed, or `None` for one found on disk.
     pub(in crate::worker) state: Option<Arc<gix::index::State>>,
 }
 
@@ -213,7 +214,7 @@ impl std::fmt::Debug for Index {
 }
 
 impl Index {
-    /// Returns the index of what was just checked out.
+    /// Returns the index of a fresh checkout.
     fn of(mut index: gix::index::State) -> Result<Self, Error> {
         let worker = Arc::new(bytes_of(&index)?);
         let state = Some(Arc::new(index.clone()));
@@ -227,17 +228,17 @@ impl Index {
         Ok(Self { bytes: Arc::new(bytes_of(&index)?), written, worker: Some(worker), state })
     }
 
-    /// Returns an index that was found on the disk.
+    /// Returns an index found on disk.
     pub(super) fn from_bytes(bytes: Vec<u8>, written: SystemTime) -> Self {
         Self { bytes: Arc::new(bytes), written, worker: None, state: None }
     }
 
-    /// Returns it as written at another time.
+    /// Returns it with another time of writing.
     pub(super) fn written_at(&self, written: SystemTime) -> Self {
         Self { written, ..self.clone() }
     }
 
-    /// Returns the bytes of the worker's.
+    /// Returns the bytes of the worker's index.
     pub(super) fn for_worker(&self) -> &[u8] {
         self.worker.as_deref().unwrap_or(&self.bytes)
     }

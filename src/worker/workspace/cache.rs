@@ -1,6 +1,7 @@
-//! The user's caches as attempts get them: copies, and what overlays leave out.
+//! Copies the user's caches for attempts, and hides parts of those under overlays.
 //!
-//! Another worker may be able to write a cache, so no name in one is followed: each is opened below the open folder around it.
+//! Another worker may be able to write to a cache, so links in it are not followed: each entry is
+//! opened below its open folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
@@ -15,17 +16,17 @@ use rustix::io::Errno;
 
 use crate::worker::sandbox::{HiddenInCache, open_folder};
 
-/// The most folders in one another that are copied. Each is open meanwhile.
+/// The most nested folders to copy; each stays open meanwhile.
 const MOST_DEEP: usize = 64;
 
-/// What tells who owns a file, its group, and others what they may do; not what programs do with rights of their owner.
+/// The permission bits, without setuid, setgid and sticky.
 const RIGHTS: u32 = 0o777;
 
 /// Copies caches for one attempt.
 pub(super) struct Copying<F> {
-    /// How many bytes and files may still be copied.
+    /// The bytes and files that may still be copied.
     left: (u64, u64),
-    /// Says of a path of the user's whether workers must not see it.
+    /// Returns true if workers must not see a path of the user's.
     hides: F,
 }
 
@@ -38,16 +39,16 @@ struct Source<'a> {
 }
 
 impl<F: Fn(&Path) -> bool> Copying<F> {
-    /// Prepares to copy at most so many bytes and files.
+    /// Creates a copier for at most these bytes and files.
     pub(super) fn new(most: (u64, u64), hides: F) -> Self {
         Self { left: most, hides }
     }
 
-    /// Copies a cache into a new folder. The kernel shares the content of files where the file system can. What goes away
-    /// meanwhile, or may not be read, is not in the copy: a cache is complete without it. Where a link lies by now, nothing is
-    /// copied.
+    /// Copies a cache into a new folder, sharing content if the file system can. Skips entries that
+    /// disappear or cannot be read: caches tolerate missing entries. Copies nothing if the cache
+    /// became a link.
     ///
-    /// Returns false, and leaves the new folder empty, if there is more than may be copied.
+    /// Returns false and leaves the new folder empty if the cache is too large.
     pub(super) fn copy(&mut self, from: &Path, to: &Path) -> io::Result<bool> {
         make_own(to)?;
         let Ok(folder) = open_folder(from) else { return Ok(true) };
@@ -103,7 +104,7 @@ impl<F: Fn(&Path) -> bool> Copying<F> {
                 let Ok(target) = rustix::fs::readlinkat(from.folder, name, Vec::new()) else { return Ok(()) };
                 Ok(symlink(OsStr::from_bytes(target.as_bytes()), to)?)
             }
-            // The other end of a pipe is not waited for.
+            // Do not wait for the other end of a pipe.
             FileType::RegularFile => match open(from.folder, name, OFlags::NONBLOCK).map(File::from) {
                 Ok(file) => self.file(&file, to),
                 Err(_) => Ok(()),
@@ -121,7 +122,7 @@ impl<F: Fn(&Path) -> bool> Copying<F> {
         let copied = io::copy(&mut from.take(self.left.0 + 1), &mut made)?;
         self.left.0 = self.left.0.checked_sub(copied).ok_or(Stopped::TooMuch)?;
         made.set_permissions(Permissions::from_mode(meta.permissions().mode() & RIGHTS))?;
-        // Tools compare times, and remove what is old.
+        // Tools compare times and remove old files.
         Ok(made.set_times(FileTimes::new().set_modified(meta.modified()?))?)
     }
 }
@@ -138,17 +139,17 @@ impl<E: Into<io::Error>> From<E> for Stopped {
     }
 }
 
-/// Opens a file or a folder to be read, and no link to one.
+/// Opens a file or folder for reading, but no link.
 fn open(folder: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(folder, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags, Mode::empty())
 }
 
-/// Makes a folder that only its owner may enter, with those above it.
+/// Creates a private folder and its parents.
 pub(super) fn make_own(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(folder)
 }
 
-/// Keeps an overlay from showing a path of what it lies over: puts the sign of a removed file in its place in the upper folder.
+/// Hides a path of the lower folder in an overlay with a whiteout in the upper folder.
 pub(super) fn leave_out(hidden: &HiddenInCache) -> io::Result<()> {
     let (mut lower, mut upper) = (hidden.lower.clone(), hidden.upper.clone());
     let mut names = hidden.below.iter().peekable();
@@ -172,7 +173,7 @@ pub(super) fn leave_out(hidden: &HiddenInCache) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Makes a cache with a file of four bytes, one that is hidden, and a link to a folder outside.
+    /// Creates a cache with a file of four bytes, a hidden file, and a link to a folder outside.
     fn cache() -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let top = fs::canonicalize(folder.path()).expect("it is there");
@@ -194,7 +195,7 @@ mod tests {
             assert_eq!(fs::read(to.join("a/file")).is_ok(), is_whole, "{most:?}");
             assert!(!to.join("a/hidden").exists() && to.is_dir(), "{most:?}");
             assert_eq!(fs::read_link(to.join("link")).is_ok(), is_whole, "{most:?}");
-            // What was not copied takes nothing from the others.
+            // Entries that were not copied do not reduce the rest.
             assert_eq!(copying.left, if is_whole { (0, 0) } else { most });
         }
     }

@@ -1,50 +1,50 @@
-//! Why a worktree cannot be made, read or removed.
+//! The errors of worktrees.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::model::digest::Oid;
 
-/// Why a worktree could not be made, read or removed.
+/// Why a worktree cannot be created, read or removed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("the base commit {0} could not be read")]
+    #[error("cannot read the base commit {0}")]
     Base(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("the base commit {0} tracks `{1}`, which every worktree needs for itself")]
+    #[error("the base commit {0} tracks `{1}`, which is reserved in every worktree")]
     Reserved(Oid, String),
-    #[error("{} is there already, left by an earlier attempt", .0.display())]
+    #[error("{} already exists, left by an earlier attempt", .0.display())]
     Exists(PathBuf),
-    #[error("no worktree can be made in {}", root.display())]
+    #[error("cannot create a worktree in {}", root.display())]
     Root { root: PathBuf, source: io::Error },
-    #[error("{} should be a folder of worktrees and is something else; remove it", .0.display())]
+    #[error("{} should be a folder of worktrees but is something else; remove it", .0.display())]
     Replaced(PathBuf),
-    #[error("the base commit could not be checked out")]
+    #[error("cannot check out the base commit")]
     Checkout(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(
-        "the base commit could not be checked out: this partial clone lacks {0}; `git fetch --refetch --no-filter` fetches \
+        "cannot check out the base commit: this partial clone lacks {0}; `git fetch --refetch --no-filter` fetches \
          everything"
     )]
     Partial(String),
     #[error("the base commit cannot be checked out here: {0} collides with another path")]
     Collision(String),
-    #[error("handoff.workspace.{0} is set, and a bare repository has no work tree to take anything from")]
+    #[error("handoff.workspace.{0} is set, but a bare repository has no work tree to copy from")]
     NoWorkTree(&'static str),
     #[error(
-        "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only what it does not"
+        "handoff.workspace.copy or handoff.workspace.link names {0}, which the base commit tracks; name only untracked files"
     )]
     Tracked(String),
-    #[error(
-        "handoff.workspace.copy or .worktreeinclude names {0}, which leads through a link; copy what lies at its own place"
-    )]
+    #[error("handoff.workspace.copy or .worktreeinclude names {0}, which leads through a link; name the real path")]
     Led(String),
-    #[error("the files that .worktreeinclude names could not be listed")]
+    #[error("cannot list the files of .worktreeinclude")]
     Included(#[source] Box<crate::git::program::Error>),
     #[error("the submodule {0} has no commit {1} here; `git submodule update --init -- {0}` fetches it")]
     Submodule(String, Oid),
-    #[error("the submodules of the base commit could not be listed")]
+    #[error("cannot list the submodules of the base commit")]
     Modules(#[source] Box<crate::git::program::Error>),
-    #[error("what the sparse checkout leaves out could not be learnt; handoff.workspace.sparse=false takes all files")]
+    #[error(
+        "cannot list the files that the sparse checkout excludes; handoff.workspace.sparse=false checks out all files"
+    )]
     Sparse(#[source] Box<crate::git::program::Error>),
     #[error("cannot read the refs of the repository")]
     Refs(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -57,7 +57,7 @@ impl Error {
         Self::Io(path.to_owned(), error)
     }
 
-    /// Returns what makes an I/O error at `path` one of ours.
+    /// Returns a function that wraps an I/O error at `path`.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Io(path, error)

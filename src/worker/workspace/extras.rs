@@ -1,7 +1,7 @@
-//! What a worktree holds besides the base: files of the work tree that no commit has, such as `.env` and `node_modules`.
+//! Adds files to a worktree that no commit has, such as `.env` and `node_modules`.
 //!
-//! They come from where the repository's own user works, and are no part of any change: capture and salvage leave them out by
-//! their paths, whatever a worker made of them.
+//! They come from the user's work tree and belong to no change: capture and salvage exclude their
+//! paths, whatever a worker did to them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,10 +19,11 @@ use super::Error;
 use crate::git::program::{self, Git};
 use crate::worker::host::Host;
 
-/// The file at the top of the work tree that says which ignored files are copied: patterns as in git's ignore files.
+/// The file at the top of the work tree that lists ignored files to copy, with patterns as in
+/// `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
-/// What is put into every worktree; paths are relative to the top, and in order.
+/// The additional files of every worktree, with sorted paths relative to the top.
 #[derive(Debug, Default)]
 pub(in crate::worker) struct Extras {
     from: PathBuf,
@@ -32,7 +33,7 @@ pub(in crate::worker) struct Extras {
 }
 
 impl Extras {
-    /// Finds them in the work tree. What a path names and is not there is no extra.
+    /// Finds them in the work tree and skips missing paths.
     pub(super) fn read(host: &Host) -> Result<Self, Error> {
         let Some(from) = host.store.work_dir() else {
             let given = [("copy", &host.copy), ("link", &host.link)];
@@ -47,7 +48,7 @@ impl Extras {
         Ok(Self { from, copies, links, included })
     }
 
-    /// Returns it for a base: what the base tracks is not taken from elsewhere, or a change to it would not count.
+    /// Removes the paths that a base tracks, so that changes to them count.
     pub(super) fn beside(mut self, index: &gix::index::State) -> Result<Self, Error> {
         let is_tracked = |path: &BString| {
             let below = [path.as_slice(), b"/"].concat();
@@ -65,17 +66,17 @@ impl Extras {
         self.paths().next().is_none()
     }
 
-    /// Returns the paths of all of them, for none of which a change counts.
+    /// Returns their paths, which are excluded from changes.
     pub(in crate::worker) fn paths(&self) -> impl Iterator<Item = &BStr> {
         self.copies.iter().chain(&self.links).chain(&self.included).map(|path| path.as_bstr())
     }
 
-    /// Returns the paths that git may not know to be ignored.
+    /// Returns the paths that git may not ignore.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &BStr> {
         self.copies.iter().chain(&self.links).map(|path| path.as_bstr())
     }
 
-    /// Puts them into a worktree that was just checked out.
+    /// Adds them to a fresh worktree.
     pub(super) fn put(&self, tree: &Path) -> Result<(), Error> {
         for path in self.copies.iter().chain(&self.included) {
             let (from, to) = (self.from.join(path.to_path_lossy()), tree.join(path.to_path_lossy()));
@@ -94,7 +95,7 @@ impl Extras {
         Ok(())
     }
 
-    /// Returns what the links lead to.
+    /// Returns the targets of the links.
     pub(super) fn linked(&self) -> Vec<PathBuf> {
         self.links.iter().map(|path| self.from.join(path.to_path_lossy())).collect()
     }
@@ -130,7 +131,7 @@ fn find(host: &Host, from: &Path, patterns: &[String]) -> Result<BTreeSet<BStrin
     Ok(found)
 }
 
-/// Returns the files that the include file names and that git ignores.
+/// Returns the files that the include file lists and git ignores.
 fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
     let file = from.join(INCLUDE);
     if !file.is_file() {
@@ -144,14 +145,14 @@ fn included(host: &Host, from: &Path) -> Result<BTreeSet<BString>, Error> {
         return Ok(BTreeSet::new());
     }
     let ignored = match git().args(["check-ignore", "-z", "--stdin"]).input(named).run() {
-        // None of them.
+        // No file is ignored.
         Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
         other => other.map_err(failed)?,
     };
     Ok(ignored.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(BString::from).collect())
 }
 
-/// Makes the folders that a path lies in; nothing but folders may be there already.
+/// Creates the parent folders of a path. Fails if one exists and is not a folder.
 fn above(tree: &Path, path: &BString) -> Result<(), Error> {
     let mut at = tree.to_owned();
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
@@ -166,9 +167,11 @@ fn above(tree: &Path, path: &BString) -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens the folder that a path of the work tree lies in, and returns what it is called there; none where it is gone.
+/// Opens the parent folder of a path in the work tree and returns it with the last component, or
+/// `None` if it is gone.
 ///
-/// Some of the work tree may be a worker's to write, and a link there would have us copy what that one may not read.
+/// Workers may be able to write in the work tree, and a link there would make us copy a file that
+/// they cannot read.
 fn held<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr)>, Error> {
     let mut folder =
         rustix::fs::open(from, FOLDER - OFlags::NOFOLLOW, Mode::empty()).map_err(|e| Error::io(from, e.into()))?;
@@ -185,14 +188,14 @@ fn held<'a>(from: &Path, path: &'a BString) -> Result<Option<(OwnedFd, &'a OsStr
     Ok(Some((folder, name)))
 }
 
-/// How a folder is opened, and no link to one.
+/// The flags for opening a folder but no link.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Copies a file, a link as a link, or a folder; what is there already stays. Where the file system can, nothing but the name of a
-/// file's content is copied. Whatever is put in its place meanwhile, no link is followed.
+/// Copies a file, a link as a link, or a folder. Keeps existing files. Shares content if the file
+/// system can. Follows no link.
 fn copy(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
     let kind = match rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
-        // It went away since it was found.
+        // It disappeared since.
         Err(Errno::NOENT) => return Ok(()),
         other => FileType::from_raw_mode(other?.st_mode),
     };
@@ -220,7 +223,7 @@ fn copy_entries(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
     for entry in Dir::read_from(&folder)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        // A repository in it would be one in the worktree.
+        // A repository in it would become one in the worktree.
         if name != "." && name != ".." && name != ".git" {
             copy(folder.as_fd(), name, &to.join(name))?;
         }
@@ -229,7 +232,7 @@ fn copy_entries(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
 }
 
 fn copy_file(at: BorrowedFd<'_>, name: &OsStr, to: &Path) -> io::Result<()> {
-    // Nobody makes us wait for the other end of a pipe.
+    // Do not wait for the other end of a pipe.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut from = File::from(rustix::fs::openat(at, name, flags, Mode::empty())?);
     let meta = from.metadata()?;

@@ -30,7 +30,7 @@ impl Config {
         config
     }
 
-    /// Says who commits, where that is known.
+    /// Writes the committer's identity, if known.
     pub(super) fn identity(&mut self, host: &Host) {
         if let Some((name, email)) = &host.user {
             self.section("user", None);
@@ -39,7 +39,7 @@ impl Config {
         }
     }
 
-    /// Copies settings from the scopes that `wanted` picks.
+    /// Copies settings from the scopes that `wanted` selects.
     pub(super) fn conversions(
         &mut self,
         store: &Store,
@@ -81,7 +81,7 @@ impl Config {
     }
 }
 
-/// Quotes as git's configuration and alternates files take it.
+/// Quotes a value for git's configuration and alternates files.
 pub(super) fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![b'"'];
     for &byte in bytes {

@@ -1,7 +1,7 @@
-//! Git directories that the repository knows nothing of: one for each worker, and one for our own captures.
+//! Builds separate git directories: one for each worker, and one for our captures.
 //!
-//! They borrow the repository's objects through alternates. What a worker commits there does not exist for the repository:
-//! its `git gc`, `git fsck` and refs are not affected.
+//! They use the repository's objects through alternates. A worker's commits do not exist for the
+//! repository, so its `git gc`, `git fsck` and refs are unaffected.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::git::{folder, refs};
 use crate::model::digest::Oid;
 use crate::worker::host::Host;
 
-/// Settings that decide how bytes and names in a worktree become bytes and names in git.
+/// Settings that affect the conversion between worktree and git.
 const CONVERSIONS: [&str; 8] = [
     "autocrlf",
     "eol",
@@ -35,46 +35,48 @@ const CONVERSIONS: [&str; 8] = [
     "bigFileThreshold",
 ];
 
-/// Files of the user's that decide as well: the settings that name them, and what they are called where none does.
+/// The user's files that affect it too: their settings and default names.
 const FILES: [(&str, &str); 2] = [("attributesFile", "attributes"), ("excludesFile", "ignore")];
 
-/// Where git-crypt keeps the keys of a repository that is unlocked.
+/// The folder of git-crypt's keys in an unlocked repository.
 const CRYPT_KEYS: &str = "git-crypt/keys";
 
-/// The branch on which git-annex keeps what it knows.
+/// The branch of git-annex's data.
 const ANNEX_BRANCH: &str = "refs/heads/git-annex";
 
-/// The branch of an empty repository in the folder of a submodule that is not checked out. git names it where a command fails there.
+/// The branch of the empty repository in the folder of a submodule that is not checked out. git
+/// shows it when a command fails there.
 const UNBORN: &str = "ref: refs/heads/submodule-not-checked-out\n";
 
-/// The file of a worker's git directory that its `core.excludesFile` names. Programs that obey ignore rules without asking git
-/// read `info/exclude`, and would pass over `inputs/` and `outputs/` if these stood there.
+/// The file for `core.excludesFile` in a worker's git directory. Programs that read `info/exclude`
+/// without asking git would skip `inputs/` and `outputs/` if those were there.
 const EXCLUDES: &str = "info/handoff-exclude";
 
-/// A file's path below a git directory, and its content.
+/// A file's path in a git directory, and its content.
 type NamedFile = (Cow<'static, str>, Vec<u8>);
 
-/// The content of a git directory, but for objects, refs and index.
+/// The content of a git directory without objects, refs and index.
 pub(in crate::worker) struct GitDir {
     files: Vec<NamedFile>,
-    /// What the [`FILES`] hold, where git is to see just that.
+    /// The content of the [`FILES`], for captures.
     users: Vec<Vec<u8>>,
-    /// The filters that what is captured goes through. They stand in none of its files: git knows of them only where it is told to.
+    /// The filters for captures. No file lists them: each command gets them if it should run them.
     filters: Vec<Filter>,
-    /// Where the repository has what git-lfs keeps.
+    /// The repository's git-lfs folder.
     lfs: PathBuf,
-    /// What git-annex keeps beside the repository, if it does.
+    /// The repository's git-annex data, if any.
     annex: Option<Annex>,
 }
 
-/// One section of filters, as it is configured.
+/// A configured filter.
 struct Filter {
     name: BString,
     settings: Vec<(&'static str, BString)>,
 }
 
 impl GitDir {
-    /// Returns the private git directory of a worker: what the repository itself configures, the rest from its user's files.
+    /// Returns a worker's private git directory with the repository's own configuration. The user's
+    /// files provide the rest.
     ///
     /// It has no `HEAD` and no refs; [`Refs`](super::refs::Refs) adds them.
     pub(super) fn for_worker(host: &Host, extras: &Extras, sparse: Option<Sparse>) -> Result<Self, Error> {
@@ -94,7 +96,8 @@ impl GitDir {
         Ok(made)
     }
 
-    /// Returns the private git directory of a worker in a submodule: its `HEAD` is the commit, and it has no branches and tags.
+    /// Returns a worker's private git directory for a submodule: `HEAD` is the commit, and there
+    /// are no branches or tags.
     pub(super) fn for_worker_in_submodule(host: &Host, store: &Store, head: Oid) -> Result<Self, Error> {
         let users = users_file(host, store, "excludesFile", "ignore")?;
         let mut made = Self::new(store, worker_config(host, store), std::iter::empty())?;
@@ -103,23 +106,24 @@ impl GitDir {
         Ok(made)
     }
 
-    /// Returns the git directory of an empty repository, for the folder of a submodule that is not checked out.
+    /// Returns the empty git directory for a submodule that is not checked out.
     ///
-    /// Without one git finds the repository around that folder: `git -C <path> apply` passes over every file and exits with 0.
+    /// Without it git would discover the repository around: `git -C <path> apply` then skips every
+    /// file and exits with 0.
     pub(super) fn empty(store: &Store) -> Self {
         let files = vec![("config".into(), Config::new(store).text), ("HEAD".into(), UNBORN.into())];
         Self { files, users: Vec::new(), filters: Vec::new(), lfs: store.common_dir().join("lfs"), annex: None }
     }
 
-    /// Returns the git directory that we capture with.
+    /// Returns the git directory for captures.
     ///
-    /// It holds every setting that decides what is captured, of whatever scope, as it was before any worker ran, so that git
-    /// needs none of the files that a worker could have changed in the meantime.
+    /// Contains every setting of any scope that affects a capture, from before any worker ran, so
+    /// that git needs no file that a worker could have changed.
     pub(super) fn for_capture(host: &Host, head: Oid, extras: &Extras) -> Result<Self, Error> {
         Self::capturing(host, &host.store, head, ours(host, extras))
     }
 
-    /// Returns the git directory that we capture a submodule with: as [`Self::for_capture`], of its own repository.
+    /// Returns the git directory for capturing a submodule, like [`Self::for_capture`].
     pub(super) fn for_submodule(host: &Host, store: &Store, head: Oid) -> Result<Self, Error> {
         Self::capturing(host, store, head, std::iter::empty())
     }
@@ -132,7 +136,8 @@ impl GitDir {
     ) -> Result<Self, Error> {
         let mut config = Config::new(store);
         config.conversions(store, CONVERSIONS, |_| true);
-        // A conversion that does not round-trip is the worker's decision, not a reason to lose its work.
+        // A conversion that does not round-trip is the worker's decision and no reason to lose its
+        // work.
         config.section("core", None);
         config.value("safecrlf", b"false");
         if Annex::find(store).is_some() {
@@ -143,7 +148,7 @@ impl GitDir {
         let mut made = Self::new(store, config, left_out)?;
         made.files.push(("HEAD".into(), format!("{head}\n").into_bytes()));
         if let Some(branch) = refs::read(store, ANNEX_BRANCH).map_err(|e| Error::Checkout(Box::new(e)))? {
-            // It may say which files are large.
+            // It may configure which files are large.
             made.files.push((ANNEX_BRANCH.into(), format!("{branch}\n").into_bytes()));
         }
         Ok(Self { users, filters: filters(host, store, |_| true), ..made })
@@ -166,22 +171,22 @@ impl GitDir {
         Ok(Self { files, users: Vec::new(), filters: Vec::new(), lfs: common.join("lfs"), annex: Annex::find(store) })
     }
 
-    /// Returns whether there are filters that something of what is captured may go through.
+    /// Returns true if there are filters for captures.
     pub(in crate::worker) fn has_filters(&self) -> bool {
         self.filters.iter().any(Filter::is_for_capture)
     }
 
-    /// Returns whether there is such a filter of this name.
+    /// Returns true if there is a filter with this name for captures.
     pub(in crate::worker) fn has_filter(&self, name: &[u8]) -> bool {
         self.filters.iter().any(|filter| filter.name == name && filter.is_for_capture())
     }
 
-    /// Returns the settings by which git runs the filters; what git-lfs keeps goes to `lfs`.
+    /// Returns the settings that make git run the filters; git-lfs stores objects in `lfs`.
     pub(in crate::worker) fn filter_settings(&self, lfs: &Path) -> Vec<u8> {
         let mut config = Config { text: Vec::new() };
         for filter in &self.filters {
             config.filter(filter.name.as_bstr(), &filter.settings);
-            // What one that fails would have made of a file is not what the file holds.
+            // A failing filter must not leave the unfiltered bytes.
             if filter.converts() {
                 config.value("required", b"true");
             }
@@ -191,17 +196,17 @@ impl GitDir {
         config.text
     }
 
-    /// Returns where the repository has what git-lfs keeps.
+    /// Returns the repository's git-lfs folder.
     pub(in crate::worker) fn lfs(&self) -> &Path {
         &self.lfs
     }
 
-    /// Makes the links of locked files lead to their contents, where this is the git directory of a worker.
+    /// Links the contents of locked files into a worker's git directory.
     pub(super) fn link_contents(&self, dir: &Path) -> io::Result<()> {
         self.annex.as_ref().map_or(Ok(()), |annex| annex.link(dir))
     }
 
-    /// Makes git-annex add contents to the repository itself, where it runs with our rights.
+    /// Makes an unconfined git-annex add contents to the repository itself.
     pub(in crate::worker) fn lend_annex(&self, dir: &Path) -> io::Result<()> {
         self.annex.as_ref().map_or(Ok(()), |annex| annex.lend(dir))
     }
@@ -211,7 +216,7 @@ impl GitDir {
         self.files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.as_slice())
     }
 
-    /// Makes the git directory at `dir`, which must not exist.
+    /// Writes the git directory to `dir`, which must not exist.
     pub(in crate::worker) fn write(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir(dir)?;
         for name in ["objects", "objects/info", "refs", "refs/heads", "info"] {
@@ -236,15 +241,15 @@ impl GitDir {
     }
 }
 
-/// Starts the configuration of a worker's git directory: the settings and filters of the repository itself, and the identity.
+/// Starts a worker's configuration: the repository's own settings and filters, and the identity.
 fn worker_config(host: &Host, store: &Store) -> Config {
     let mut config = Config::new(store);
     let own = remotes::is_own;
     config.conversions(store, CONVERSIONS.into_iter().chain(["attributesFile"]), own);
-    // A relative path: git follows it from the top of the worktree, wherever the pool has moved that.
+    // git resolves this path from the top of the worktree, wherever the pool moved it.
     config.value("excludesFile", format!(".git/{EXCLUDES}").as_bytes());
     let has_annex = Annex::find(store).is_some();
-    // What it would add to the annex is for the capture to add.
+    // The capture adds contents to the annex.
     let is_given = |filter: &&Filter| !has_annex || filter.name != annex::FILTER;
     let filters = filters(host, store, own);
     filters.iter().filter(is_given).for_each(|filter| config.filter(filter.name.as_bstr(), &filter.settings));
@@ -252,7 +257,8 @@ fn worker_config(host: &Host, store: &Store) -> Config {
     config
 }
 
-/// Returns the keys of a repository that git-crypt has unlocked: without them its filter encrypts nothing.
+/// Returns the keys of a repository unlocked with git-crypt: without them its filter encrypts
+/// nothing.
 fn crypt_keys(common: &Path) -> Result<Vec<NamedFile>, Error> {
     let folder = common.join(CRYPT_KEYS);
     let mut keys = Vec::new();
@@ -265,16 +271,18 @@ fn crypt_keys(common: &Path) -> Result<Vec<NamedFile>, Error> {
     Ok(keys)
 }
 
-/// Returns the settings of whoever commits, as a file of git's: all that a home directory of a worker's own says.
+/// Returns a git configuration with the committer's identity, the only settings in a worker's
+/// private home.
 pub(super) fn identity(host: &Host) -> Vec<u8> {
     let mut config = Config { text: Vec::new() };
     config.identity(host);
     config.text
 }
 
-/// The object directories that objects are borrowed from.
+/// Returns the alternates file.
 ///
-/// The repository's own alternates are listed too: git takes relative ones only in the repository that names them.
+/// Lists the repository's alternates explicitly: git follows relative ones only in the repository
+/// itself.
 fn alternates(store: &Store) -> Result<Vec<u8>, Error> {
     let mut lines = Vec::new();
     for dir in store.object_dirs().map_err(|e| Error::Checkout(Box::new(e)))? {
@@ -289,13 +297,13 @@ fn alternates(store: &Store) -> Result<Vec<u8>, Error> {
     Ok(lines)
 }
 
-/// Our two folders, and what else was put into a worktree: they are never part of a change.
+/// Returns our two folders and the additional files, which are never part of a change.
 fn ours<'a>(host: &'a Host, extras: &'a Extras) -> impl Iterator<Item = &'a [u8]> {
     let folders = [host.inputs.as_bytes(), host.outputs.as_bytes()].into_iter();
     folders.chain(extras.unknown().map(|path| path.as_bytes()))
 }
 
-/// Adds paths to the lines of an exclude file.
+/// Adds paths to an exclude file.
 fn excluding<'a>(mut lines: Vec<u8>, left_out: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     if !lines.is_empty() && !lines.ends_with(b"\n") {
         lines.push(b'\n');
@@ -313,12 +321,12 @@ fn excluding<'a>(mut lines: Vec<u8>, left_out: impl Iterator<Item = &'a [u8]>) -
     lines
 }
 
-/// Returns what a file of the user's holds that a setting names, or that git looks for where there is none.
+/// Returns the content of a user's file at a setting's path or at git's default.
 fn users_file(host: &Host, store: &Store, setting: &str, name: &str) -> Result<Vec<u8>, Error> {
     let repo = store.local();
     let key = format!("core.{setting}");
     let named = repo.config_snapshot().trusted_path(key.as_str()).map_err(|e| Error::Checkout(Box::new(e)))?;
-    // As git takes one that is relative, in the folder that somebody works in.
+    // git resolves a relative path from the current folder.
     let named = named.map(|path| repo.workdir().map(|top| top.join(&path)).unwrap_or(path));
     let path = named.or_else(|| Some(host.user_files.as_ref()?.join(name)));
     Ok(path.map(|path| read_if_any(&path)).transpose()?.flatten().unwrap_or_default())
@@ -333,27 +341,27 @@ fn read_if_any(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 }
 
 impl Filter {
-    /// Leaves out empty commands, which git does not run; with an empty `process`, git runs none of them.
+    /// Omits empty commands, which git does not run; an empty `process` disables all of them.
     fn new(name: BString, mut settings: BTreeMap<&'static str, BString>) -> Self {
         let is_off = settings.get("process").is_some_and(|command| command.is_empty());
         settings.retain(|name, command| *name == "required" || !(is_off || command.is_empty()));
         Self { name, settings: settings.into_iter().collect() }
     }
 
-    /// Returns whether it has a say in what git takes in.
+    /// Returns true if it affects adding files.
     fn is_for_capture(&self) -> bool {
         self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process" | "required"))
     }
 
-    /// Returns whether it makes something else of what git takes in.
+    /// Returns true if it converts added files.
     fn converts(&self) -> bool {
         self.settings.iter().any(|(name, _)| matches!(*name, "clean" | "process"))
     }
 }
 
-/// Returns the filters of the scopes that `wanted` picks, but for that of git-lfs where it is not to run.
+/// Returns the filters of the scopes that `wanted` selects, without git-lfs's if that is disabled.
 ///
-/// Sections of one name are one filter, in which the last of each setting counts.
+/// Sections with one name form one filter; the last value of each setting counts.
 fn filters(host: &Host, store: &Store, wanted: impl Fn(Source) -> bool) -> Vec<Filter> {
     let repo = store.local();
     let snapshot = repo.config_snapshot();

@@ -1,4 +1,4 @@
-//! The attempts that a dead driver left on the disk.
+//! Finds the attempts that a dead driver left on disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 use crate::worker::survivors;
 
-/// What the name of a folder ends with whose work could not be saved.
+/// The suffix of a folder whose work could not be saved.
 pub const UNSAVED: &str = "-unsaved";
 
-/// The folder of an attempt whose driver is gone.
+/// An attempt's folder without a driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// The item.
@@ -26,7 +26,8 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Returns how many bytes it takes: its folder, and the private files of its worker, which lie elsewhere (often in `/tmp`).
+    /// Returns its size in bytes: its folder, and its worker's private files elsewhere (often in
+    /// `/tmp`).
     pub fn bytes(&self, host: &Host) -> u64 {
         let private = Private::of(host, &self.dir);
         [self.dir.clone(), private.dir(), private.caches()].iter().map(|folder| disk::size(folder, 0)).sum()
@@ -34,8 +35,8 @@ impl Leftover {
 }
 
 impl Workspace {
-    /// Ends what still runs in the attempts of a run, and removes its folder with the work in it, and the private files of its
-    /// workers. The caller holds the run.
+    /// Kills the processes of a run's attempts and removes the run's folder with their work and
+    /// private files. The caller holds the run's lock.
     pub fn remove_all(host: &Host, run: &RunId) -> Result<(), Error> {
         for left in [Self::leftovers(host, run)?, Self::unsaved(host, run)?].concat() {
             survivors::end(&left.dir);
@@ -48,31 +49,32 @@ impl Workspace {
         }
     }
 
-    /// Lists the attempts of a run that are on disk: those of a dead driver, if the caller holds the run's lock.
+    /// Lists the attempts of a run on disk: those of a dead driver, if the caller holds the run's
+    /// lock.
     ///
-    /// Before one is salvaged or removed, [`crate::worker::survivors::end`] must have ended what still runs in it.
+    /// Call [`crate::worker::survivors::end`] for one before it is salvaged or removed.
     pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
         list(host, run, |name| name.rsplit_once('.'))
     }
 
-    /// Lists the attempts of a run whose work could not be saved, and which were put aside for a person to look at.
+    /// Lists the attempts of a run whose work could not be saved and was set aside for a person.
     pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
         list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
     }
 
-    /// Returns where the folder of an attempt is, or will be.
+    /// Returns the path of an attempt's folder, existing or not.
     pub fn place(host: &Host, run: &RunId, item: &ItemId, attempt: u32) -> PathBuf {
         run_dir(host, run).join(name_of(item, attempt))
     }
 
-    /// Returns the run and the item whose attempt the folder would be, or `None` if no attempt can have it.
+    /// Returns the run and item of an attempt's folder, or `None` if the name is no attempt's.
     pub fn named_by(dir: &Path) -> Option<(RunId, ItemId)> {
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
         let (item, _) = parse(name(dir)?.rsplit_once('.')?)?;
         Some((RunId::decode(&name(dir.parent()?)?)?, item))
     }
 
-    /// Returns whether the folder of an attempt can be there.
+    /// Returns true if the path could be an attempt's folder.
     pub fn is_place(dir: &Path) -> bool {
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
         let is_run = dir.parent().and_then(name).is_some_and(|run| RunId::decode(&run).is_some());
@@ -81,12 +83,12 @@ impl Workspace {
     }
 }
 
-/// Returns what the two parts of a folder's name say.
+/// Parses the two parts of a folder's name.
 fn parse((item, attempt): (&str, &str)) -> Option<(ItemId, u32)> {
     Some((ItemId::decode(item)?, attempt.parse().ok()?))
 }
 
-/// Lists the folders of a run whose names `split` takes apart into an item and an attempt.
+/// Lists the folders of a run whose names `split` separates into item and attempt.
 fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
     let Some((dir, folder)) = open_run(host, run)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
-//! Worktrees that are used again.
+//! Keeps finished worktrees for reuse.
 //!
-//! A spent attempt's folder goes into the pool instead of being removed, and is handed out again once it is what it was. Only
-//! what this process made, watched over and recorded in its memory is used again: what a worker wrote anywhere decides nothing.
-//! The pool's place on the disk is `<root>/@pool/<name>/`, held by a lock as long as this process lives; what has no holder is
-//! swept away by whoever comes next.
+//! A finished attempt's folder goes into the pool instead of being removed, and is restored for the
+//! next attempt. Only folders that this process created, supervised and recorded in memory are
+//! reused: a worker's files decide nothing. The pool is in `<root>/@pool/<name>/`, locked while
+//! this process lives; the next driver removes pools without a lock.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -21,10 +21,10 @@ use crate::worker::disk;
 use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 
-/// The folder of all pools below the host's root; no run is called so.
+/// The folder of all pools below the host's root; no run has this name.
 pub(in crate::worker) const POOL: &str = "@pool";
 
-/// The spent worktrees of one driver; cheap to clone.
+/// The finished worktrees of one driver. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(in crate::worker) struct Pool(Arc<Mutex<Spares>>);
 
@@ -32,14 +32,14 @@ pub(in crate::worker) struct Pool(Arc<Mutex<Spares>>);
 struct Spares {
     place: Option<Place>,
     spent: Vec<Spare>,
-    /// How many were ever put in, for their names.
+    /// The number of folders ever added, for their names.
     count: u64,
 }
 
-/// Where they are.
+/// The pool's folder.
 #[derive(Debug)]
 struct Place {
-    /// The folder of all pools, and this one's name in it.
+    /// The folder of all pools, and the pool's name in it.
     pools: Folder,
     name: String,
     path: PathBuf,
@@ -47,7 +47,7 @@ struct Place {
     _lock: File,
 }
 
-/// A spent attempt's folder.
+/// A finished attempt's folder.
 #[derive(Debug)]
 struct Spare {
     name: String,
@@ -56,7 +56,7 @@ struct Spare {
 }
 
 impl Pool {
-    /// Stores a spent folder, or returns it if it cannot be used again.
+    /// Adds a finished folder, or returns it if it cannot be reused.
     fn put(&self, root: &Path, workspace: Box<Workspace>) -> Result<(), Box<Workspace>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pristine) = workspace.pristine.clone().filter(|_| workspace.is_in_place()) else {
@@ -71,7 +71,7 @@ impl Pool {
         match workspace.run_folder.move_to(&workspace.name, &place.folder, &name) {
             Ok(()) => {
                 let folder = Arc::clone(&workspace.folder);
-                // Whoever takes it is to be the only one who has it.
+                // The next user must be the only one.
                 drop(workspace);
                 inner.spent.push(Spare { name, folder, pristine });
                 Ok(())
@@ -80,8 +80,8 @@ impl Pool {
         }
     }
 
-    /// Takes out a folder that was a checkout of just this base, and makes it what it was, with
-    /// these refs. One that cannot be is removed.
+    /// Removes a folder with this base from the pool and restores it with these refs. Deletes a
+    /// folder that cannot be restored.
     pub(super) fn take(
         &self,
         host: &Host,
@@ -107,13 +107,13 @@ impl Pool {
             });
             match restored {
                 Some(pristine) => return Some((folder, pristine)),
-                // What cannot be removed now goes with the pool, or stays for `clean` to tell of.
+                // Remains are removed with the pool, or `clean` reports them.
                 None => drop(folder.empty().and_then(|()| from.remove(&old))),
             }
         }
     }
 
-    /// Removes the folder that has waited longest; returns false where there is none.
+    /// Deletes the oldest folder. Returns false if there is none.
     fn drop_oldest(&self) -> io::Result<bool> {
         let (name, from) = {
             let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +124,7 @@ impl Pool {
         from.remove(&name).map(|()| true)
     }
 
-    /// Removes all that is in it, and its place; it can be used again afterwards.
+    /// Deletes all folders and the pool's folder. The pool can be used again.
     pub(in crate::worker) fn clear(&self) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear()
     }
@@ -135,11 +135,11 @@ impl Pool {
 pub struct PoolPlace {
     /// Its folder.
     pub path: PathBuf,
-    /// Whether the driver that it belongs to lives.
+    /// True if its driver lives.
     pub held: bool,
 }
 
-/// Lists the pools below a host's root, in no order.
+/// Lists the pools below a host's root, unordered.
 pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
     let entries = match std::fs::read_dir(root.join(POOL)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -148,7 +148,7 @@ pub fn pools(root: &Path) -> io::Result<Vec<PoolPlace>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        // A lock that we get is let go at once.
+        // A lock that we get is released at once.
         let held = File::open(&path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
         found.push(PoolPlace { path, held });
     }
@@ -161,7 +161,7 @@ impl Spares {
         let Some(place) = self.place.take() else { return Ok(()) };
         place.pools.remove(&place.name)?;
         if let Some(pools) = place.path.parent() {
-            // Fails as long as other drivers have theirs.
+            // Fails while other drivers have pools.
             let _ = std::fs::remove_dir(pools);
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Spares {
 
 impl Drop for Spares {
     fn drop(&mut self) {
-        // What cannot be removed has no holder any more, and is swept away some other time.
+        // Remains have no lock and are removed later.
         let _ = self.clear();
     }
 }
@@ -190,7 +190,7 @@ impl Place {
     }
 }
 
-/// Removes the pools that nobody holds any more.
+/// Removes the pools without a driver.
 pub fn sweep(root: &Path) -> io::Result<()> {
     let pools = match Folder::open(root).and_then(|root| root.own_folder(POOL)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -199,7 +199,7 @@ pub fn sweep(root: &Path) -> io::Result<()> {
     for entry in pools.entries()?.collect::<Vec<_>>() {
         let (name, _) = entry?;
         let Ok(name) = std::str::from_utf8(&name) else { continue };
-        // Held until it is gone, so that nobody begins to use it meanwhile.
+        // Held until it is removed, so that no process starts to use it.
         let lock = File::open(root.join(POOL).join(name));
         if lock.is_ok_and(|file| file.try_lock().is_ok()) {
             pools.remove(name)?;
@@ -209,27 +209,27 @@ pub fn sweep(root: &Path) -> io::Result<()> {
 }
 
 impl Workspace {
-    /// Notes that something of the worker may still run, so that nobody else is ever given this folder.
+    /// Records that a process of the worker may still run, so that the folder is never reused.
     pub fn doubt(&self) {
         self.doubtful.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether something of the worker may still run.
+    /// Returns true if a process of the worker may still run.
     pub(in crate::worker) fn is_in_doubt(&self) -> bool {
         self.doubtful.load(Ordering::Relaxed)
     }
 
-    /// Notes that the worker may make calls that change a file and none of its times: every file is looked at when its work is taken,
-    /// and nobody else is ever given this folder.
+    /// Records that the worker may change files without changing their times: the capture compares
+    /// every file, and the folder is never reused.
     pub fn distrust_times(&mut self) {
         self.times_tell = false;
     }
 
-    /// Gives the folder to the pool, or returns the workspace if it has to be removed.
+    /// Adds the folder to the pool, or returns the workspace for removal.
     ///
-    /// To be called when the worker's processes are gone and its work is recorded. A folder is used
-    /// again only if the [`Host`] allows it, its processes are known to be gone, and times tell
-    /// which files changed. The run's folder stays until [`Host::leave`].
+    /// Call this after the worker's processes ended and its work is recorded. The folder is reused
+    /// only if the [`Host`] permits it, its processes have certainly ended, and times show which
+    /// files changed. The run's folder stays until [`Host::leave`].
     pub fn recycle(self, host: &Host) -> Result<(), Box<Self>> {
         let is_known = self.reusable && self.times_tell && !self.is_in_doubt();
         if !is_known || self.private.remove().is_err() {
@@ -240,17 +240,17 @@ impl Workspace {
 }
 
 impl Folder {
-    /// Moves an entry of this folder to another folder, where nothing may have its name.
+    /// Moves an entry to an unused name in another folder.
     fn move_to(&self, name: &str, to: &Self, new: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat_with(self.as_fd(), name, to.as_fd(), new, RenameFlags::NOREPLACE)?)
     }
 }
 
 impl Host {
-    /// Removes spent worktrees, the oldest first, until no more is taken below the root than the cap allows; returns how much is
-    /// taken if it is still more. Nothing else is ever removed for room.
+    /// Deletes finished worktrees, oldest first, until the root's size is within the cap. Returns
+    /// the size if it still exceeds the cap. Deletes nothing else.
     ///
-    /// To be called now and then: it looks at every file.
+    /// Call this occasionally: it reads every folder.
     pub fn bound(&self) -> Result<Option<u64>, Error> {
         loop {
             let used = disk::size(&self.root, 0);
@@ -263,15 +263,15 @@ impl Host {
         }
     }
 
-    /// Removes what was kept while a run was held: the worktrees that are used again, and the run's folder if nothing is in it.
+    /// Deletes the pool and, if it is empty, the run's folder, when a run is left.
     pub fn leave(&self, run: &RunId) -> Result<(), Error> {
         self.clear_pool()?;
-        // Fails as long as attempts of the run are there.
+        // Fails while attempts of the run exist.
         let _ = std::fs::remove_dir(self.root.join(run.encoded()));
         Ok(())
     }
 
-    /// Removes the worktrees that are kept to be used again.
+    /// Deletes the worktrees kept for reuse.
     pub fn clear_pool(&self) -> Result<(), Error> {
         self.pool.clear().map_err(|e| Error::Io(self.root.join(POOL), e))
     }

@@ -1,8 +1,8 @@
-//! What is private to the worker of one attempt: the folder for temporary files, the file of its result, and, where it has one, its home
+//! The private files of one attempt's worker: temporary folder, result file and optional home
 //! directory.
 //!
-//! They lie in one folder, which is given as a whole, because each that is given is one more mount. It has a short path of its own:
-//! a socket's path has at most 108 bytes, and programs put theirs deep below `TMPDIR`.
+//! They are in one folder, because each granted folder costs a mount. Its path is short: a socket's
+//! path has at most 108 bytes, and programs create sockets deep below `TMPDIR`.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -20,7 +20,7 @@ const TMP: &str = "tmp";
 /// The home directory.
 const HOME: &str = "home";
 
-/// The folder of what is private in one attempt.
+/// The private folder of one attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Private {
     root: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Private {
 }
 
 impl Private {
-    /// Returns that of the attempt whose folder is `attempt`; the same in every process.
+    /// Returns the private folder for the attempt folder `attempt`; the same in every process.
     pub(super) fn of(host: &Host, attempt: &Path) -> Self {
         let name = Digest::of(attempt.as_os_str().as_encoded_bytes()).hex()[..12].to_owned();
         Self { root: host.private.clone(), name }
@@ -46,7 +46,7 @@ impl Private {
         self.dir().join(HOME)
     }
 
-    /// Makes it, and the folder for temporary files in it; what an attempt of the same name left there goes.
+    /// Creates it with its temporary folder, and removes an earlier one with the same name.
     pub(super) fn make(&self) -> Result<(), Error> {
         own(&self.root).map_err(Error::at(&self.root))?;
         self.remove()?;
@@ -56,14 +56,14 @@ impl Private {
         Ok(())
     }
 
-    /// Makes the home directory, with git's settings for who commits and what else `at_home` says: places below it, and what each
-    /// leads to.
+    /// Creates the home directory with git's identity settings and the links in `at_home`, each
+    /// with its target.
     pub(super) fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
         make_home(&self.home(), host, at_home)
     }
 
-    /// Returns the folder of what the attempt writes to the user's caches. It lies beside what the worker is given: nothing but the
-    /// kernel may write to the parts of an overlay.
+    /// Returns the folder for writes to the user's caches. It is outside of the granted folder:
+    /// only the kernel may write to the parts of an overlay.
     pub(super) fn caches(&self) -> PathBuf {
         self.root.join(self.beside())
     }
@@ -77,7 +77,7 @@ impl Private {
         Folder::open(&self.root)?.own_folder(&self.name)
     }
 
-    /// Removes it with all that is in it; succeeds where it is not there.
+    /// Removes it with everything in it. Succeeds if it does not exist.
     pub(super) fn remove(&self) -> Result<(), Error> {
         match Folder::open(&self.root) {
             Ok(root) => {
@@ -91,7 +91,7 @@ impl Private {
 }
 
 impl Workspace {
-    /// Returns the folder of all that is private to the worker.
+    /// Returns the worker's private folder.
     pub fn private(&self) -> PathBuf {
         self.private.dir()
     }
@@ -101,23 +101,24 @@ impl Workspace {
         self.private.tmp()
     }
 
-    /// Returns the worker's private home directory, where it has one.
+    /// Returns the worker's private home directory, which may not exist.
     pub fn home(&self) -> PathBuf {
         self.private.home()
     }
 
-    /// Makes the worker's private home directory: git's settings for who commits, and links to places, each with what it leads to.
+    /// Creates the worker's private home directory with git's identity settings and links, each
+    /// with its target.
     pub fn make_home(&self, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
         self.private.make_home(host, at_home)
     }
 
-    /// Removes what is private to the worker, which nothing is taken from but its result.
+    /// Removes the worker's private files, of which only the result is captured.
     pub fn remove_private(&self) -> Result<(), Error> {
         self.private.remove()
     }
 }
 
-/// Makes a home directory, as [`Private::make_home`] does.
+/// Creates a home directory like [`Private::make_home`].
 pub(in crate::worker) fn make_home(home: &Path, host: &Host, at_home: &[(PathBuf, PathBuf)]) -> Result<(), Error> {
     DirBuilder::new().mode(0o700).create(home).map_err(Error::at(home))?;
     let settings = home.join(".gitconfig");
@@ -134,7 +135,7 @@ pub(in crate::worker) fn make_home(home: &Path, host: &Host, at_home: &[(PathBuf
     Ok(())
 }
 
-/// Makes a folder that nobody else may enter, or sees that it is one: it may lie where everybody makes folders.
+/// Creates a private folder, or checks that it is private: it may be in a shared place.
 fn own(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
     let meta = fs::symlink_metadata(folder)?;

@@ -1,11 +1,12 @@
-//! What a folder of ours held when we made it, so that it can be told later whether anything in it was touched.
+//! Records the initial state of our folders, to detect later changes.
 //!
-//! A file is as it was if all that [`Seen`] keeps of it is: no content, mode, owner, flag, extended attribute or hard link
-//! changes without the file's time of change, which no program can set. The few calls that give a file other blocks and leave its
-//! times alone (`EXT4_IOC_MOVE_EXT` and its like) are refused to workers, and where nothing refuses them times are not believed
-//! ([`Workspace::distrust_times`](super::Workspace::distrust_times)). A folder's own time of change tells in the same way
-//! whether anything was made or removed in it. That holds where a later change has a later time, for which
-//! [`Recorded::newest`] is compared with the clock of the file system, and on file systems that keep to it, which
+//! A file is unchanged if all fields of [`Seen`] are: content, mode, owner, flags, extended
+//! attributes and hard links cannot change without the change time, which no program can set. The
+//! few calls that replace blocks without changing times (`EXT4_IOC_MOVE_EXT` and its like) are
+//! refused to workers; where they are not, times are not trusted
+//! ([`Workspace::distrust_times`](super::Workspace::distrust_times)). A folder's change time
+//! likewise shows created and removed entries. This requires that later changes have later times,
+//! so [`Recorded::newest`] is compared with the file system's clock, and a file system that
 //! [`is_kept`] knows.
 
 use std::collections::BTreeMap;
@@ -17,14 +18,14 @@ use std::path::Path;
 use gix::bstr::ByteSlice as _;
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 
-/// What the system says of a file or folder.
+/// The status of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::worker) struct Seen {
-    /// Device and mount, and number there.
+    /// Device, mount and inode.
     place: [u64; 3],
     mode: u32,
     owner: (u32, u32),
-    /// Immutable, append-only and the like; where something is mounted.
+    /// Flags such as immutable and append-only, and whether it is a mount point.
     attributes: u64,
     links: u32,
     size: u64,
@@ -33,39 +34,39 @@ pub(in crate::worker) struct Seen {
 }
 
 impl Seen {
-    /// Returns whether this is the folder that it was, whatever may have become of what is in it.
+    /// Returns true if this is the same folder, whatever its entries.
     pub(in crate::worker) fn is_same_folder(&self, other: &Self) -> bool {
         (self.place, self.mode, self.owner, self.attributes) == (other.place, other.mode, other.owner, other.attributes)
     }
 
-    /// Returns whether a folder has the same entries as before.
+    /// Returns true if a folder has the same entries as before.
     pub(in crate::worker) fn has_same_entries(&self, other: &Self) -> bool {
         (self.size, self.modified, self.changed) == (other.size, other.modified, other.changed)
     }
 
-    /// Returns whether this is a folder.
+    /// Returns true for a folder.
     pub(in crate::worker) fn is_folder(&self) -> bool {
         FileType::from_raw_mode(self.mode) == FileType::Directory
     }
 
-    /// Returns whether a folder grew so far that a new one would be quicker to read.
+    /// Returns true if a folder grew so large that a new one would be faster to read.
     pub(super) fn is_bloated(&self, before: &Self) -> bool {
         const MOST: u64 = 1 << 20;
         self.size > before.size.max(MOST)
     }
 }
 
-/// What is known of an entry of a folder.
+/// The record of an entry of a folder.
 #[derive(Debug)]
 pub(in crate::worker) enum Node {
-    /// Anything but a folder; none while it is to be made anew.
+    /// Anything but a folder, or `None` while it is to be written again.
     File(Option<Seen>),
     /// A folder.
     Folder(Recorded),
 }
 
 impl Node {
-    /// Returns whether this is what is known of the file at a path, and that is as it was.
+    /// Returns true if the file at a path is unchanged.
     pub(in crate::worker) fn is_as_it_was(&self, path: &Path) -> bool {
         let Self::File(Some(was)) = self else { return false };
         let name = CString::new(path.as_os_str().as_encoded_bytes());
@@ -73,12 +74,12 @@ impl Node {
     }
 }
 
-/// A folder with all that is in it.
+/// The record of a folder with everything in it.
 #[derive(Debug)]
 pub(in crate::worker) struct Recorded {
     pub(in crate::worker) seen: Seen,
     pub(in crate::worker) nodes: BTreeMap<CString, Node>,
-    /// Whether it, or anything below it, is to be looked at again.
+    /// True if it or anything below must be read again.
     pub(super) stale: bool,
 }
 
@@ -99,7 +100,7 @@ impl Recorded {
         Ok(Self { seen: look_at(dir)?, nodes, stale: false })
     }
 
-    /// Returns what is known at a path below it, with slashes.
+    /// Returns the record at a slash-separated path below it.
     pub(in crate::worker) fn node(&self, path: &[u8]) -> Option<&Node> {
         let (first, rest) = match path.split_once_str("/") {
             Some((first, rest)) => (first, Some(rest)),
@@ -113,7 +114,7 @@ impl Recorded {
         }
     }
 
-    /// Looks again at what is stale.
+    /// Reads stale records again.
     pub(super) fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         for (name, node) in &mut self.nodes {
             match node {
@@ -127,7 +128,7 @@ impl Recorded {
         Ok(())
     }
 
-    /// Returns the latest time of change of anything in it.
+    /// Returns the latest change time of anything in it.
     pub(super) fn newest(&self) -> (i64, u32) {
         let below = self.nodes.values().map(|node| match node {
             Node::File(seen) => seen.map_or((0, 0), |seen| seen.changed),
@@ -137,24 +138,24 @@ impl Recorded {
     }
 }
 
-/// Lists what is in a folder, name after name: there may be more than memory holds.
+/// Iterates over the names in a folder, which may be too many for memory.
 pub(in crate::worker) fn names(dir: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = io::Result<CString>> + use<>> {
     let names = Dir::read_from(dir)?.map(|entry| Ok(entry?.file_name().to_owned()));
     Ok(names.filter(|name| !matches!(name, Ok(name) if matches!(name.to_bytes(), b"." | b".."))))
 }
 
-/// Opens a folder in a folder; no link is followed.
+/// Opens a subfolder without following a link.
 pub(in crate::worker) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result<std::os::fd::OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
 }
 
-/// Looks at an entry of a folder, without following a link.
+/// Reads the status of an entry without following a link.
 pub(in crate::worker) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<Seen> {
     system::look(dir, name)
 }
 
-/// Looks at an open folder.
+/// Reads the status of an open folder.
 pub(in crate::worker) fn look_at(dir: BorrowedFd<'_>) -> io::Result<Seen> {
     system::look(dir, c"")
 }
@@ -171,16 +172,18 @@ mod system {
 
     use super::Seen;
 
-    /// The file systems on which every change of a file, those through a mapping of it included, changes its time of change.
+    /// The file systems on which every change of a file, even through a mapping, changes its change
+    /// time.
     ///
-    /// A page of `tmpfs` that was read through a mapping is written without that, and of others that is not known.
+    /// Not `tmpfs`, where writes to a page that was read through a mapping leave the time; others
+    /// are unknown.
     const KEPT: [u32; 4] = [EXT, XFS, BTRFS, F2FS];
     const EXT: u32 = 0xef53;
     const XFS: u32 = 0x5846_5342;
     const BTRFS: u32 = 0x9123_683e;
     const F2FS: u32 = 0xf2f5_2010;
 
-    /// Returns whether the time of change tells of every change where this folder is.
+    /// Returns true if the change time shows every change on this folder's file system.
     pub(in crate::worker::workspace) fn is_kept(dir: BorrowedFd<'_>) -> bool {
         let kind = rustix::fs::fstatfs(dir).ok().and_then(|stat| u32::try_from(stat.f_type).ok());
         kind.is_some_and(|kind| KEPT.contains(&kind))
@@ -202,9 +205,10 @@ mod system {
         })
     }
 
-    /// Returns the flags and the extended attributes of a folder, its access lists among them, as far as anybody can set them.
+    /// Returns the flags and extended attributes of a folder, access lists included, that a program
+    /// can set.
     pub(in crate::worker::workspace) fn attributes(dir: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
-        // What the file system sets by itself: how it stores the folder.
+        // Flags that the file system sets itself, for storage.
         const ITS_OWN: u32 = 0x1000 | 0x8_0000 | 0x1000_0000;
         let flags = rustix::fs::ioctl_getflags(dir).unwrap_or(IFlags::empty()).bits() & !ITS_OWN;
         let mut all = flags.to_le_bytes().to_vec();
@@ -225,7 +229,7 @@ mod system {
     }
 }
 
-/// Elsewhere nothing is known of what a time of change tells, so nothing is used again.
+/// On other systems change times are not trusted, so nothing is reused.
 #[cfg(not(target_os = "linux"))]
 mod system {
     use std::ffi::CStr;

@@ -1,7 +1,7 @@
-//! The refs of the repository, as every worktree has them.
+//! Copies the repository's refs into every worktree.
 //!
-//! A worktree gets the branches, the tags and the remote-tracking refs in one `packed-refs` file of
-//! its own, because git replaces that file when it deletes a ref.
+//! A worktree gets branches, tags and remote-tracking refs in its own `packed-refs` file, because
+//! git replaces that file when it deletes a ref.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,18 +19,18 @@ use crate::git::packed;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Oid};
 
-/// The refs that a worktree has. Runs, stashes and notes are not among them.
+/// The prefixes of refs in a worktree; not runs, stashes or notes.
 const GIVEN: [&str; 3] = ["refs/heads/", "refs/remotes/", TAGS];
 
 const TAGS: &str = "refs/tags/";
 
-/// The first line of the file, as git writes it. Only tags have their target on a line of its own.
+/// The first line of the file, as in git. Only tags have a line with their target.
 const HEADER: &[u8] = b"# pack-refs with: peeled sorted \n";
 
-/// How many annotated tags may point at one another before an object.
+/// The most annotated tags that may point at one another.
 const MOST_TAGS: usize = 32;
 
-/// The refs of a repository at one time; cheap to clone.
+/// The refs of a repository at one time. Cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refs(Arc<Content>);
 
@@ -40,7 +40,7 @@ struct Content {
     packed: Vec<u8>,
     /// The symbolic refs, such as `refs/remotes/origin/HEAD`: the path and the content of each.
     symbolic: Vec<(String, Vec<u8>)>,
-    /// The branch that `HEAD` names, and the commit that it points at.
+    /// The branch of `HEAD` with its commit.
     branch: Option<(BString, Oid)>,
     /// The digests that manifests record.
     tags: Digest,
@@ -48,12 +48,12 @@ struct Content {
 }
 
 impl Refs {
-    /// Returns no refs at all.
+    /// Returns an empty set of refs.
     pub(in crate::worker) fn none() -> Self {
         Self::of(&BTreeMap::new(), None)
     }
 
-    /// Reads the refs of a repository. Refs to objects that the repository lacks are left out: git stops at such a ref.
+    /// Reads the refs of a repository. Skips refs to missing objects, at which git would stop.
     pub(in crate::worker) fn read(store: &Store) -> Result<Self, Error> {
         packed::check(store).map_err(|e| Error::Refs(Box::new(e)))?;
         let repo = store.local();
@@ -61,7 +61,7 @@ impl Refs {
         let mut found: BTreeMap<BString, (Target, Option<Oid>)> = BTreeMap::new();
         let platform = repo.references().map_err(failed)?;
         for prefix in GIVEN {
-            // A ref that cannot be read is none for git either.
+            // git also skips unreadable refs.
             for given in platform.prefixed(prefix).map_err(failed)?.filter_map(Result::ok) {
                 let target = given.inner.target;
                 let peeled = match &target {
@@ -96,7 +96,8 @@ impl Refs {
                     }
                 }
                 Target::Symbolic(to) => {
-                    // One that leads out of what is given would name nothing, and so would one that is no path.
+                    // Skip a symbolic ref to a ref that is not copied, and one whose name is no
+                    // path.
                     let Some(name) = name.to_str().ok().filter(|_| found.contains_key(to.as_bstr())) else { continue };
                     listed
                         .extend_from_slice(&[b"ref:", to.as_bstr().as_bytes(), b" ", name.as_bytes(), b"\n"].concat());
@@ -123,8 +124,8 @@ impl Refs {
         self.0.branches
     }
 
-    /// Returns the files of a git directory at a commit, each with its path: `HEAD` is the branch that the repository's `HEAD`
-    /// names if that is at the commit, else the commit.
+    /// Returns the ref files of a git directory at a commit: `HEAD` is the repository's branch if
+    /// that is at the commit, otherwise the commit.
     pub(super) fn files(&self, head: Oid) -> impl Iterator<Item = (&str, Cow<'_, [u8]>)> {
         let symbolic = self.0.symbolic.iter().map(|(name, bytes)| (name.as_str(), Cow::Borrowed(bytes.as_slice())));
         let fixed = [("HEAD", Cow::Owned(self.head(head))), ("packed-refs", Cow::Borrowed(self.0.packed.as_slice()))];
@@ -138,7 +139,7 @@ impl Refs {
         }
     }
 
-    /// Writes them into a git directory that has none.
+    /// Writes them into a git directory without refs.
     pub(super) fn write(&self, dir: &Path, head: Oid) -> io::Result<()> {
         for (name, bytes) in self.files(head) {
             let path = dir.join(name);
@@ -155,7 +156,7 @@ impl std::fmt::Debug for Refs {
     }
 }
 
-/// Returns the object that an annotated tag stands for, or `None` if the object is no tag.
+/// Returns the target of an annotated tag, or `None` for another object.
 fn peeled(repo: &gix::Repository, mut oid: Oid) -> Option<Oid> {
     for depth in 0..MOST_TAGS {
         if repo.find_header(oid.0).ok()?.kind() != Kind::Tag {

@@ -1,4 +1,4 @@
-//! The remotes of the repository, as a worker's git is told of them.
+//! Copies the repository's remotes, without credentials, for a worker's git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use super::git_config::Config;
 use crate::git::store::Store;
 use crate::model::credential;
 
-/// The settings of a remote that are copied besides its URLs. The last two say what a partial clone lacks, and where it is.
+/// The settings of a remote to copy besides its URLs. The last two describe a partial clone.
 const OF_REMOTES: [&str; 4] = ["fetch", "tagOpt", "promisor", "partialclonefilter"];
 
-/// The schemes in which a user name can be all of a credential.
+/// URL schemes in which a user name can be a credential.
 const WEB: [&[u8]; 4] = [b"http", b"https", b"ftp", b"ftps"];
 
-/// What git reads of a repository that it fetches from, besides the folders of objects. Keys and hooks are not among it.
+/// Files that git reads when fetching from a repository, besides objects; no keys or hooks.
 const READ: [&str; 5] = ["HEAD", "config", "packed-refs", "refs", "shallow"];
 
-/// The sections that a repository's settings have as git, its hosts and people make them, and that hold no credentials.
+/// Usual sections of a repository's settings that contain no credentials.
 const HARMLESS: [&str; 27] = [
     "advice",
     "branch",
@@ -51,12 +51,13 @@ const HARMLESS: [&str; 27] = [
     "uploadpack",
 ];
 
-/// The keys whose values are command lines, which may have a password in them.
+/// Keys with command lines as values, which may contain a password.
 const PROGRAMS: [&str; 6] = ["askpass", "editor", "gitproxy", "packobjectshook", "pager", "sshcommand"];
 
-/// Returns what git reads of the remotes that are repositories on this machine, so that a confined worker can fetch from them.
+/// Returns the files that git reads in remotes on this machine, so that a confined worker can fetch
+/// from them.
 ///
-/// One whose settings hold something like a credential is left out.
+/// Skips a remote whose settings may contain a credential.
 pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
     let repo = store.local();
     let snapshot = repo.config_snapshot();
@@ -69,7 +70,7 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
     });
     let mut found = Vec::new();
     for place in places {
-        // In the order in which git looks for a repository at a path.
+        // In git's order of lookup.
         let named = |suffix: &str| {
             let mut path = place.clone().into_os_string();
             path.push(suffix);
@@ -90,7 +91,7 @@ pub fn remotes_here(store: &Store) -> Vec<PathBuf> {
     found
 }
 
-/// Returns true if a file of settings has only sections and keys that hold no credentials, and no value that looks like one.
+/// Returns true if all sections, keys and values of a configuration are free of credentials.
 fn is_clean(text: &[u8]) -> bool {
     let Ok(file) = File::from_bytes_no_includes(text, Metadata::api(), init::Options::default()) else { return false };
     let is_known = |section: &SectionRef<'_>| {
@@ -110,10 +111,10 @@ pub(super) fn is_own(source: Source) -> bool {
     matches!(source, Source::Local | Source::Worktree)
 }
 
-/// Copies the remotes, and what the branches follow, from the repository's own settings. URLs lose their credentials.
+/// Copies remotes and branches' upstreams from the repository's own settings. Removes credentials
+/// from URLs.
 ///
-/// A remote all of whose URLs have something else in them that looks like a credential is left out, and so is any other value
-/// that does.
+/// Skips a remote if every URL has something else like a credential, and any other such value.
 pub(super) fn copy(store: &Store, config: &mut Config) {
     let repo = store.local();
     let snapshot = repo.config_snapshot();
@@ -136,7 +137,7 @@ pub(super) fn copy(store: &Store, config: &mut Config) {
         let Some(name) = section.header().subsection_name() else { continue };
         config.section("branch", Some(name));
         for remote in section.values("remote") {
-            // Without a remote of that name, git takes it for a URL.
+            // git would treat an unknown name as a URL.
             let known = remotes.iter().find(|known| **known == *remote).cloned();
             if let Some(value) = known.or_else(|| shareable(&remote, &top)) {
                 config.value("remote", &value);
@@ -146,7 +147,8 @@ pub(super) fn copy(store: &Store, config: &mut Config) {
     }
 }
 
-/// Returns a URL without credentials, and a path as an absolute one; `None` if something else in it looks like a credential.
+/// Returns a URL without credentials, or a path made absolute. Returns `None` if something else
+/// looks like a credential.
 fn shareable(url: &BString, top: &Path) -> Option<BString> {
     if is_path(url) && url.find("://").is_none() {
         let path: BString = top.join(url.to_path_lossy()).into_os_string().into_encoded_bytes().into();
@@ -155,8 +157,8 @@ fn shareable(url: &BString, top: &Path) -> Option<BString> {
     clean(url)
 }
 
-/// Returns a value without the credentials and the query of a URL in it, or `None` if something else in it looks like a
-/// credential. git needs no query.
+/// Removes the credentials and query of a URL from a value; git needs no query. Returns `None` if
+/// something else looks like a credential.
 fn clean(value: &BString) -> Option<BString> {
     let mut clean = match value.find("://") {
         Some(at) => without_credentials(value, at + 3),
@@ -168,12 +170,13 @@ fn clean(value: &BString) -> Option<BString> {
     credential::find(&clean).is_empty().then_some(clean)
 }
 
-/// Returns true if a value has nothing in it that [`clean`] takes out or refuses.
+/// Returns true if [`clean`] would leave a value unchanged.
 fn is_plain(value: &BString) -> bool {
     clean(value).is_some_and(|clean| clean == *value)
 }
 
-/// Takes user name and password out of a URL whose authority begins at `from`; the user name of an SSH URL stays.
+/// Removes user name and password from a URL whose authority starts at `from`. Keeps the user name
+/// of an SSH URL.
 fn without_credentials(url: &BString, from: usize) -> BString {
     let end = url[from..].find_byteset(b"/?#").map_or(url.len(), |at| from + at);
     let Some(at) = url[from..end].rfind_byte(b'@').map(|at| from + at) else { return url.clone() };
@@ -186,7 +189,8 @@ fn without_credentials(url: &BString, from: usize) -> BString {
     [&url[..from], &user, &url[at + 1..]].concat().into()
 }
 
-/// Returns whether git takes a URL without a scheme for a path, and not for `host:path` or `helper::address`.
+/// Returns true if git reads a URL without a scheme as a path, not as `host:path` or
+/// `helper::address`.
 fn is_path(url: &BString) -> bool {
     let colon = url.find_byte(b':');
     let slash = url.find_byte(b'/');

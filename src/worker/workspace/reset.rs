@@ -1,7 +1,8 @@
-//! Making a spent attempt's folder what it was before the attempt.
+//! Restores a finished attempt's folder to its initial state.
 //!
-//! The last worker is hostile, and gone. What is as it was recorded stays; whatever differs in anything is removed and made
-//! anew; whatever is not known is removed. Where that does not come out even, all of it is thrown away instead.
+//! The last worker is hostile, and its processes have ended. Entries as recorded stay, entries that
+//! differ in anything are removed and written again, and unknown entries are removed. If that
+//! fails, the whole folder is removed.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,29 +22,29 @@ use crate::worker::folder::Folder;
 use crate::worker::host::Host;
 use crate::worker::removal;
 
-/// How long the clock of a file system is waited for: many times what one step of it takes.
+/// How long to wait for the file system's clock: many times its resolution.
 const CLOCK: Duration = Duration::from_secs(1);
 
-/// How often it is looked at meanwhile.
+/// How often to check the clock meanwhile.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// An attempt's folder as it was before anything ran in it.
+/// The initial state of an attempt's folder.
 #[derive(Debug)]
 pub(super) struct Pristine {
-    /// What it is a checkout of.
+    /// Its base.
     pub(super) base: Arc<Base>,
-    /// The refs that it has.
+    /// Its refs.
     refs: Refs,
-    /// All that is in it.
+    /// Its entries.
     recorded: Recorded,
-    /// What every folder in it has of flags and extended attributes.
+    /// The flags and extended attributes of every folder in it.
     attributes: Vec<u8>,
     /// Our index.
     index: Arc<Index>,
 }
 
 impl Pristine {
-    /// Records a folder that was just filled; none where a change in it would not be seen afterwards.
+    /// Records a freshly filled folder, or returns `None` if later changes could be invisible.
     pub(super) fn of(
         folder: &Folder,
         (base, refs): (&Arc<Base>, &Refs),
@@ -68,7 +69,7 @@ impl Pristine {
         &self.index
     }
 
-    /// Returns what the worktree was like.
+    /// Returns the initial entries of the worktree.
     pub(super) fn tree(&self) -> Option<&Recorded> {
         match self.recorded.nodes.get(c"tree") {
             Some(Node::Folder(tree)) => Some(tree),
@@ -76,8 +77,8 @@ impl Pristine {
         }
     }
 
-    /// Makes the folder what it was; `dir` is its path. Fails if it had other refs, or cannot be
-    /// restored; then it has to be removed.
+    /// Restores the folder; `dir` is its path. Fails if it had other refs or cannot be restored;
+    /// then it must be removed.
     pub(super) fn restore(&mut self, host: &Host, folder: &Folder, dir: &Path, refs: &Refs) -> Result<(), Spoilt> {
         if self.refs != *refs {
             return Err(Spoilt);
@@ -85,7 +86,7 @@ impl Pristine {
         let mut found = Found { attributes: &self.attributes, broken: Vec::new() };
         found.compare(folder.as_fd(), &mut self.recorded, true, &mut Vec::new())?;
         let broken = found.broken;
-        // Only what is checked out anew is reached by a path.
+        // Only the new checkout uses a path.
         if !folder.is_at(dir) {
             return Err(Spoilt);
         }
@@ -95,7 +96,7 @@ impl Pristine {
         Ok(())
     }
 
-    /// Makes what is broken anew.
+    /// Writes the broken entries again.
     fn mend(&mut self, host: &Host, folder: &Folder, dir: &Path, broken: &[Vec<u8>]) -> Result<(), Spoilt> {
         let mut tracked = BTreeSet::new();
         let mut ours = BTreeSet::new();
@@ -138,7 +139,7 @@ impl Pristine {
         Ok(())
     }
 
-    /// Has a file that was written anew be looked at again.
+    /// Marks a rewritten file for another look.
     fn forget(&mut self, path: &[u8]) -> Result<(), Spoilt> {
         let mut at = &mut self.recorded;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
@@ -157,8 +158,8 @@ impl Pristine {
         Err(Spoilt)
     }
 
-    /// Gives our index a time that is later than that of everything else in the folder: what changes afterwards cannot have
-    /// the time that was recorded.
+    /// Sets our index's time after that of everything else in the folder: later changes cannot have
+    /// a recorded time.
     fn stamp(&mut self, folder: BorrowedFd<'_>) -> io::Result<()> {
         let newest = self.recorded.newest();
         let now = || Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -184,16 +185,16 @@ impl Pristine {
 /// The name of our index in an attempt's folder.
 const INDEX: &CStr = c"index";
 
-/// What a look at a spent folder finds.
+/// The result of comparing a finished folder.
 struct Found<'a> {
-    /// What every folder must have of flags and extended attributes.
+    /// The required flags and extended attributes of every folder.
     attributes: &'a [u8],
-    /// The files that are to be made anew, by their paths from the attempt's folder; nothing is in their places any more.
+    /// The files to write again, by path from the attempt's folder; their places are empty.
     broken: Vec<Vec<u8>>,
 }
 
 impl Found<'_> {
-    /// Holds a folder against what is known of it, and removes what is not known or not as it was.
+    /// Compares a folder with its record and removes unknown or changed entries.
     fn compare(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -205,7 +206,7 @@ impl Found<'_> {
         if !seen.is_same_folder(&known.seen) {
             return Err(Spoilt);
         }
-        // The attempt's folder itself we moved, and put things into.
+        // We moved the attempt's folder itself and added files.
         if top || !seen.has_same_entries(&known.seen) {
             if record::attributes(dir)? != self.attributes || seen.is_bloated(&known.seen) {
                 return Err(Spoilt);
@@ -243,7 +244,7 @@ impl Found<'_> {
     }
 }
 
-/// Opens the folder that a path of ours lies in, and returns the last part of the path.
+/// Opens the parent folder of one of our paths and returns it with the last component.
 fn parent<'a>(folder: &Folder, path: &'a [u8]) -> Result<(Folder, &'a str), Spoilt> {
     let path = path.to_str().map_err(|_| Spoilt)?;
     match path.rsplit_once('/') {
@@ -252,7 +253,7 @@ fn parent<'a>(folder: &Folder, path: &'a [u8]) -> Result<(Folder, &'a str), Spoi
     }
 }
 
-/// A folder that cannot be made what it was: it goes as a whole.
+/// The folder cannot be restored and must be removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spoilt;
 

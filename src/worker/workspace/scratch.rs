@@ -1,4 +1,5 @@
-//! What an attempt writes in the place of the user's caches, and of the machine's folders for temporary files.
+//! Creates an attempt's own folders in place of the user's caches and the machine's temporary
+//! folders.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,25 +10,24 @@ use super::{Error, Workspace};
 use crate::worker::sandbox::overlay::UPPER;
 use crate::worker::sandbox::{Confinement, MOST_COPIED};
 
-/// Folders that servers of the X Window System expect to find in `/tmp`, and may not make unless they are root.
+/// Folders that X Window servers expect in `/tmp` and only root may create.
 const SOCKETS: [&str; 2] = [".X11-unix", ".ICE-unix"];
 
 /// Their mode.
 const EVERYBODYS: u32 = 0o1777;
 
 impl Workspace {
-    /// Returns the folder of what overlays over caches need.
+    /// Returns the folder for overlays over caches.
     pub fn caches(&self) -> PathBuf {
         self.private.caches()
     }
 
-    /// Returns the folder that holds what the attempt wrote to caches, if there is one.
+    /// Returns the folder with the attempt's writes to caches, if it exists.
     pub fn written_caches(&self) -> Option<PathBuf> {
         Some(self.caches().join(UPPER)).filter(|folder| folder.exists())
     }
 
-    /// Makes what a worker that is confined so writes in the place of caches and of `/tmp`. Returns what the transcript is to say
-    /// of it.
+    /// Creates the folders in place of caches and `/tmp`. Returns remarks for the transcript.
     pub fn make_scratch(&self, by: &Confinement) -> Result<Vec<String>, Error> {
         for folder in by.scratch_folders(&self.caches()) {
             make_own(&folder).map_err(Error::at(&folder))?;
@@ -52,7 +52,8 @@ impl Workspace {
         Ok(remarks)
     }
 
-    /// Makes the folders of caches in the private home, and the copies that belong there; returns which are too large.
+    /// Creates the cache folders in the private home and their copies. Returns the caches that are
+    /// too large.
     fn copy_caches(&self, by: &Confinement) -> Result<Vec<String>, Error> {
         let mut copying = Copying::new(MOST_COPIED, |path: &Path| by.hides(path));
         let mut remarks = Vec::new();
@@ -71,8 +72,8 @@ impl Workspace {
     }
 }
 
-/// Returns a path below a private home directory, with the folders above it made, or `None` if something is there already, or a link
-/// to a place of the user's is on the way.
+/// Creates the parents of a path in a private home directory and returns it. Returns `None` if it
+/// exists or a link to a place of the user's is on it.
 fn own_place(home: &Path, below: &Path) -> Result<Option<PathBuf>, Error> {
     let to = home.join(below);
     let above = below.ancestors().skip(1).map(|above| home.join(above));

@@ -1,6 +1,7 @@
-//! Leaving out of worktrees what the sparse checkout of the work tree leaves out.
+//! Applies the work tree's sparse checkout to worktrees.
 //!
-//! git itself says what that is. The files are marked in the index, as git marks them, so that nobody takes them for deleted.
+//! git lists the excluded files. They are marked in the index, as git does, so that they do not
+//! look deleted.
 
 use std::fs;
 
@@ -10,15 +11,15 @@ use gix::index::entry::{Flags, Mode};
 use super::Error;
 use crate::worker::host::Host;
 
-/// What a worker's git is told of the sparse checkout.
+/// The sparse checkout for a worker's git.
 pub(super) struct Sparse {
-    /// The patterns, which are git's file of them.
+    /// The content of git's file of patterns.
     pub(super) patterns: Vec<u8>,
-    /// Whether they name folders alone.
+    /// True in cone mode, where they name only folders.
     pub(super) cone: bool,
 }
 
-/// Marks what is left out; returns how, or none where nothing is.
+/// Marks the excluded files. Returns the sparse checkout, or `None` if nothing is excluded.
 pub(super) fn apply(host: &Host, index: &mut gix::index::State) -> Result<Option<Sparse>, Error> {
     let repo = host.store.local();
     let config = repo.config_snapshot();

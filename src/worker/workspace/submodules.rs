@@ -1,4 +1,4 @@
-//! Submodules in worktrees, from what is on this machine: nothing is ever fetched.
+//! Checks out submodules in worktrees from local repositories. Never fetches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use crate::model::digest::Oid;
 use crate::model::name::FilePath;
 use crate::worker::host::Host;
 
-/// A submodule at the commit that the base names.
+/// A submodule at its commit in the base.
 pub(in crate::worker) struct Submodule {
     pub(in crate::worker) path: BString,
     /// Its own repository.
     pub(in crate::worker) store: Store,
-    /// The git directory that we capture it with.
+    /// The git directory for capturing it.
     pub(in crate::worker) capture: Arc<GitDir>,
-    /// The git directory of the worker in it.
+    /// The worker's git directory in it.
     worker: GitDir,
     checkout: Checkout,
 }
 
 impl Submodule {
-    /// Finds the submodules of a commit; one whose commit is not here is an error that names it.
+    /// Finds the submodules of a commit. Fails if the commit of one is not here.
     pub(super) fn find(host: &Host, commit: Oid, links: &[(BString, Oid)]) -> Result<Vec<Self>, Error> {
         if !host.submodules || links.is_empty() {
             return Ok(Vec::new());
@@ -48,24 +48,25 @@ impl Submodule {
         links.iter().map(find).collect()
     }
 
-    /// Returns its files.
+    /// Returns its index.
     pub(in crate::worker) fn index(&self) -> &gix::index::State {
         &self.checkout.index
     }
 
-    /// Returns the tree that they are of.
+    /// Returns its tree.
     pub(in crate::worker) fn tree(&self) -> Oid {
         self.checkout.tree
     }
 
-    /// Returns the paths, from the top of the worktree, of the submodules that it has itself. They are never checked out.
+    /// Returns the paths, from the top of the worktree, of its own submodules. They are never
+    /// checked out.
     pub(in crate::worker) fn nested(&self) -> impl Iterator<Item = BString> {
         let index = self.index();
         let links = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
         links.map(|entry| BString::from([&self.path[..], b"/", entry.path(index)].concat()))
     }
 
-    /// Checks it out in a worktree where its folder is there and empty, with a private git directory for the worker.
+    /// Checks it out into its existing empty folder, with a private git directory for the worker.
     pub(super) fn put(&self, tree: &Path) -> Result<(), Error> {
         let (mut index, dir) = (self.checkout.index.clone(), tree.join(self.path.to_path_lossy()));
         self.checkout.write(&self.store, &dir, &mut index)?;
@@ -77,7 +78,8 @@ impl Submodule {
     }
 }
 
-/// Makes the folder of a submodule that is not checked out: it has an empty repository, so that git works there on nothing else.
+/// Creates the folder of a submodule that is not checked out, with an empty repository, so that git
+/// does not discover another one there.
 pub(super) fn put_empty(host: &Host, tree: &Path, path: &BString) -> Result<(), Error> {
     let dir = tree.join(path.to_path_lossy());
     fs::create_dir_all(&dir).map_err(Error::at(&dir))?;
@@ -85,14 +87,14 @@ pub(super) fn put_empty(host: &Host, tree: &Path, path: &BString) -> Result<(), 
     GitDir::empty(&host.store).write(&git_dir).map_err(Error::at(&git_dir))
 }
 
-/// Returns the folders that the objects of the repository's submodules are read from.
+/// Returns the object directories of the repository's submodules.
 pub fn object_dirs(store: &Store) -> Vec<PathBuf> {
     let mut repositories = Vec::new();
     let mut folders = vec![store.common_dir().join("modules")];
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
         for dir in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()) {
-            // The name of a submodule may have slashes.
+            // A submodule's name may contain slashes.
             let into = if dir.join("HEAD").exists() { &mut repositories } else { &mut folders };
             into.push(dir);
         }
@@ -107,26 +109,27 @@ pub fn object_dirs(store: &Store) -> Vec<PathBuf> {
     dirs.flatten().collect()
 }
 
-/// Where a submodule's repository may be, the usual place first. A name that leads elsewhere is the base's doing, and no place.
+/// Returns candidates for a submodule's git directory, the usual place first. Skips a name that
+/// leads elsewhere, which the base controls.
 fn git_dirs(host: &Host, name: Option<&str>, path: &BString) -> Vec<PathBuf> {
     let plain = |text: &str| FilePath::parse(text).is_ok();
     let modules = name.filter(|name| plain(name)).map(|name| host.store.common_dir().join("modules").join(name));
     modules.into_iter().chain(own_git_dir(&host.store, path)).collect()
 }
 
-/// Returns the git directory in a submodule's own folder, where old versions of git put it.
+/// Returns the git directory in a submodule's own folder, as old versions of git create it.
 fn own_git_dir(store: &Store, path: &BString) -> Option<PathBuf> {
     let dir = store.work_dir().filter(|_| path.to_str().is_ok_and(|path| FilePath::parse(path).is_ok()))?;
     Some(dir.join(path.to_path_lossy()).join(".git")).filter(|dir| dir.is_dir())
 }
 
-/// Returns names and paths, as the commit says.
+/// Returns the names and paths in the commit's `.gitmodules`.
 fn names(host: &Host, commit: Oid) -> Result<Vec<(String, BString)>, Error> {
     let blob = format!("--blob={commit}:.gitmodules");
     let asked = host.store.git().args(["config", "-z", &blob, "--get-regexp", "^submodule\\..*\\.path$"]).run();
     let said = match asked {
         Ok(said) => said,
-        // There is no such file, or nothing in it.
+        // There is no such file, or it is empty.
         Err(program::Error::Failed { .. }) => Vec::new(),
         Err(error) => return Err(Error::Modules(Box::new(error))),
     };

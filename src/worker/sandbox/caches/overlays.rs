@@ -1,4 +1,4 @@
-//! Caches under overlays: each lies under one of its own.
+//! Caches under overlays, one overlay for each.
 
 use std::path::{Path, PathBuf};
 
@@ -13,54 +13,55 @@ use crate::worker::sandbox::seen::Seen;
 pub(super) struct Under<'a> {
     /// The number of the overlay.
     pub(super) number: usize,
-    /// Where the user has the cache.
+    /// The user's path of the cache.
     pub(super) place: &'a Path,
     /// Its usual place below a home directory.
     pub(super) usual: &'a Path,
 }
 
-/// A file or folder in a cache under an overlay that workers must not see.
+/// A hidden file or folder in a cache under an overlay.
 #[derive(Clone, Debug)]
 pub struct HiddenInCache {
-    /// What the overlay lies over.
+    /// The lower folder.
     pub lower: PathBuf,
-    /// The folder that receives what is written.
+    /// The upper folder, which receives writes.
     pub upper: PathBuf,
-    /// The path below both.
+    /// The relative path in both.
     pub below: PathBuf,
 }
 
 impl Caches {
-    /// Describes the overlays of an attempt whose folder for caches is `scratch`, or returns `None` if there are none. Fails if
-    /// what one is to lie over is not what it was.
+    /// Describes the overlays of an attempt with the cache folder `scratch`, or returns `None` if
+    /// there are none. Fails if a lower folder was replaced.
     pub(in super::super) fn overlays(&self, scratch: &Path) -> Result<Option<Overlays>, String> {
         let overlay = |Under { number, place, .. }: Under<'_>| {
-            let changed = |e| format!("{} is not what it was when the run began: {e}", place.display());
+            let changed = |e| format!("{} was replaced after the run started: {e}", place.display());
             Overlay::of(scratch, number, place).map_err(changed)
         };
         let all = self.under_overlays().map(overlay).collect::<Result<Vec<Overlay>, String>>()?;
         Ok((!all.is_empty()).then_some(Overlays(all)))
     }
 
-    /// Returns the caches under overlays, whatever is there by now.
+    /// Returns the caches under overlays without checking their paths.
     fn numbered(&self) -> impl Iterator<Item = Under<'_>> {
         let under = self.all.iter().enumerate().filter(|(_, cache)| cache.given == Given::Over);
         under.filter_map(|(number, cache)| Some(Under { number, place: cache.place.as_deref()?, usual: &cache.below }))
     }
 
-    /// Returns the caches under overlays at whose places still lie no links.
+    /// Returns the caches under overlays whose paths are still without links.
     pub(super) fn under_overlays(&self) -> impl Iterator<Item = Under<'_>> {
         self.numbered().filter(|under| Seen::at(under.place).is_ok())
     }
 }
 
 impl Confinement {
-    /// Returns the folders that overlays over caches need, in an attempt whose folder for caches is `scratch`.
+    /// Returns the folders that overlays need in an attempt with the cache folder `scratch`.
     pub fn scratch_folders(&self, scratch: &Path) -> Vec<PathBuf> {
         self.reach.caches.numbered().flat_map(|under| folders(scratch, under.number)).collect()
     }
 
-    /// Returns what workers must not see of caches under overlays, in an attempt whose folder for caches is `scratch`.
+    /// Returns the hidden paths of caches under overlays in an attempt with the cache folder
+    /// `scratch`.
     pub fn hidden_in_caches(&self, scratch: &Path) -> Vec<HiddenInCache> {
         let Reach { map, caches, .. } = &*self.reach;
         let hidden = |Under { number, place, .. }: Under<'_>| {
