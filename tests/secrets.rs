@@ -6,7 +6,7 @@ mod shapes;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use git_handoff::git::screen::{self, Range};
+use git_handoff::git::secret_scan::{self, Range};
 use git_handoff::git::store::Store;
 use git_handoff::model::credential::gate::Gate;
 use git_handoff::model::digest::Oid;
@@ -305,7 +305,7 @@ fn the_signature_of_a_commit_is_no_secret_and_hides_none() {
     };
     let found = |commit: Oid| {
         let range = Range { tips: vec![commit], known: vec!["HEAD".into()] };
-        screen::new_objects(&|| store.git(), &range, &Gate::new(Vec::new())).unwrap().len()
+        secret_scan::new_objects(&|| store.git(), &range, &Gate::new(Vec::new())).unwrap().len()
     };
     let like_a_token = "3q/EAAAQ7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4L5z6";
     assert_eq!(found(commit(like_a_token, "m")), 0);

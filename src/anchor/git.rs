@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::git::apart::Apart;
+use crate::git::isolated_config::IsolatedConfig;
 use crate::git::refs;
 use crate::git::remote::{self, Depth, Reach, Remote, Remotes};
-use crate::git::scratch::Scratch;
+use crate::git::scratch_repo::ScratchRepo;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
@@ -30,13 +30,13 @@ pub(super) struct GitPlace {
     url: String,
     space: Space,
     seen: RefCell<Option<Seen>>,
-    apart: OnceCell<Arc<Apart>>,
+    apart: OnceCell<Arc<IsolatedConfig>>,
 }
 
 /// The refs and logs read so far.
 struct Seen {
     heads: BTreeMap<LogName, Oid>,
-    scratch: Scratch,
+    scratch: ScratchRepo,
     logs: BTreeMap<LogName, Rc<Logs>>,
 }
 
@@ -57,7 +57,7 @@ impl AnchorKind for GitPlace {
     fn settle(repository: &Repository, settings: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let Some(url) = settings.get_mut("url") else { return Ok(()) };
         let store = &repository.store;
-        let apart = Apart::new(store.object_format(), &repository.config.reaching)?;
+        let apart = IsolatedConfig::new(store.object_format(), &repository.config.reaching)?;
         let remote = Remotes::read_apart(store, &apart)?.find(url)?;
         *url = remote::push_destination(store, &apart, &remote)?;
         Ok(())
@@ -149,7 +149,7 @@ impl GitPlace {
     /// prompts.
     fn reach(&self, means: &Means, within: Duration) -> Result<Reach, Error> {
         if self.apart.get().is_none() {
-            let made = Apart::new(means.store.object_format(), &means.settings)?;
+            let made = IsolatedConfig::new(means.store.object_format(), &means.settings)?;
             self.apart.get_or_init(|| Arc::new(made));
         }
         let apart = self.apart.get().cloned();
@@ -198,7 +198,7 @@ impl GitPlace {
             Some(seen) => seen,
             none => {
                 let heads = self.heads(means, within)?;
-                none.insert(Seen { heads, scratch: Scratch::new(format)?, logs: BTreeMap::new() })
+                none.insert(Seen { heads, scratch: ScratchRepo::new(format)?, logs: BTreeMap::new() })
             }
         };
         let of_wanted = || seen.heads.iter().filter(|(log, _)| wanted(log.key()));

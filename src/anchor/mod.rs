@@ -274,7 +274,7 @@ pub enum Error {
     #[error(transparent)]
     Remote(#[from] crate::git::remote::Error),
     #[error(transparent)]
-    Scratch(#[from] crate::git::scratch::Error),
+    Scratch(#[from] crate::git::scratch_repo::Error),
     #[error(transparent)]
     Ref(#[from] crate::git::refs::Error),
 }

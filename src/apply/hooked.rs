@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use crate::git::hook::{self, Hooks};
 use crate::git::merge;
-use crate::git::put_back::{self, Before};
 use crate::git::refs;
+use crate::git::restore_worktree::{self, Before};
 use crate::git::store::Store;
 use crate::git::work_tree::{self, Halfway};
 use crate::model::digest::Oid;
@@ -74,7 +74,7 @@ impl Hooked<'_> {
     fn make(&self, steps: &mut [Step], said: &mut Vec<String>) -> Result<(Oid, Changed), Error> {
         // An index with conflicts has no tree.
         let before = Before::look(self.store, self.head).map_err(|error| match error {
-            put_back::Error::Git(inner) => Error::LocalChanges(inner.into()),
+            restore_worktree::Error::Git(inner) => Error::LocalChanges(inner.into()),
             other => other.into(),
         })?;
         let mut changed = Changed { before, touched: BTreeSet::new(), there: BTreeSet::new() };

@@ -17,13 +17,13 @@ pub mod threeway;
 use std::io;
 use std::path::PathBuf;
 
-use crate::git::checked;
 use crate::git::hook;
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
-use crate::git::put_back;
 use crate::git::refs;
+use crate::git::restore_worktree;
 use crate::git::store::{self, Store};
+use crate::git::verified_stream;
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
@@ -227,7 +227,7 @@ pub enum Error {
     #[error("{} red: the check failed; nothing was changed", are(.0))]
     Red(Vec<ItemId>),
     #[error("the patch of {0:?} in the object database is not the one in its entry")]
-    Altered(ItemId, #[source] Box<checked::Error>),
+    Altered(ItemId, #[source] Box<verified_stream::Error>),
     #[error("the patch of {0:?} does not apply to the run's base")]
     Patch(ItemId, #[source] program::Error),
     #[error("{0:?} is not the name of a branch")]
@@ -257,9 +257,9 @@ pub enum Error {
     #[error("cannot write or read the commit message")]
     MessageFile(#[source] io::Error),
     #[error("{0}; and the index and work tree could not be restored: {1}")]
-    Left(Box<Error>, put_back::Error),
+    Left(Box<Error>, restore_worktree::Error),
     #[error(transparent)]
-    PutBack(#[from] put_back::Error),
+    PutBack(#[from] restore_worktree::Error),
     #[error("there would be {0} commits, but the message is for one; nothing was changed")]
     Commits(usize),
     #[error(transparent)]

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::checked;
 use crate::git::merge::Scratch;
 use crate::git::store::Store;
+use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
@@ -109,7 +109,7 @@ pub(super) fn part(
     let product = run.state.items[at].products.get(&ProductKey::Patch).ok_or_else(missing)?;
     // Only bytes that match the chain may be applied.
     let patch = run.product(product.oid).that_is(product.sha256).read(store).map_err(|error| match error {
-        checked::Error::Store(inner) => Error::Store(inner),
+        verified_stream::Error::Store(inner) => Error::Store(inner),
         altered => Error::Altered(item.clone(), Box::new(altered)),
     })?;
     let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use git_handoff::git::{checked, store};
+use git_handoff::git::{store, verified_stream};
 use git_handoff::model::{ansi, hints};
 use git_handoff::repository::Repository;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     copied.map_err(|error| {
         let hint = match &error {
-            checked::Error::Store(store::Error::Missing(_)) => hints::show_elsewhere(&piece.run),
+            verified_stream::Error::Store(store::Error::Missing(_)) => hints::show_elsewhere(&piece.run),
             _ => hints::verify(&piece.run),
         };
         Failure::from(error).hint(hint)

@@ -135,7 +135,7 @@ pub(super) struct Finished {
     /// Notes for the operator.
     pub(super) notes: Vec<String>,
     /// Keeps the products and the transcript until refs reach them.
-    pub(super) kept: store::Kept,
+    pub(super) kept: store::KeepGuard,
 }
 
 impl Finished {
@@ -159,7 +159,7 @@ impl Finished {
             spent: None,
             saved: false,
             notes: Vec::new(),
-            kept: store::Kept::default(),
+            kept: store::KeepGuard::default(),
         }
     }
 
@@ -297,7 +297,7 @@ fn wind_up(
     if !matches!(finished.verdict, Verdict::Done) {
         match salvage::salvage(&workspace, host) {
             Ok(salvaged) => {
-                finished.notes.extend(salvaged.iter().flat_map(|saved| saved.told(&job.item, job.attempt)));
+                finished.notes.extend(salvaged.iter().flat_map(|saved| saved.messages(&job.item, job.attempt)));
                 (finished.salvaged, finished.saved) = (salvaged, true);
             }
             Err(error) => {
@@ -335,7 +335,7 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
 fn store_transcript(
     host: &Host,
     transcript: TranscriptWriter,
-    kept: &mut store::Kept,
+    kept: &mut store::KeepGuard,
 ) -> Result<StoredTranscript, Verdict> {
     let (transcript, mut file) = transcript.finish()?;
     if transcript.size == 0 {

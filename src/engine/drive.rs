@@ -17,8 +17,8 @@ use tokio::task::JoinSet;
 
 use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
+use crate::git::cancellation::Cancellation;
 use crate::git::refs;
-use crate::git::stop::Stop;
 use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::state::Phase;
@@ -98,7 +98,7 @@ pub(crate) async fn drive(
     let lock = RunLock::take(&run.store().common_dir(), run.id())?;
     run.refresh()?;
     let interrupted = interrupt.clone();
-    let stop = Stop::when(move || *interrupted.borrow());
+    let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
     machine.host.prepare()?;
     let left = recover::clear(run.id(), &run.state, &machine.host, &|item| machine.filters(item))?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::git::store::Kept;
+use crate::git::store::KeepGuard;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::format;
@@ -23,7 +23,7 @@ const MOST_NAMED: usize = 10;
 pub(super) struct Taken {
     pub(super) products: BTreeMap<ProductKey, Product>,
     /// Keeps the objects until a ref reaches them.
-    pub(super) kept: Kept,
+    pub(super) kept: KeepGuard,
     /// Repositories in the worktree that no product includes.
     pub(super) left_out: Vec<String>,
 }

@@ -52,7 +52,7 @@ pub(crate) fn clear(
         let filters = at.map_or(Filters::Nowhere, |at| filters(run_state.graph.item(at)));
         match salvage::salvage(&workspace, &host.filtering(filters)) {
             Ok(Some(saved)) => {
-                notes.extend(saved.told(&item, attempt));
+                notes.extend(saved.messages(&item, attempt));
                 let Salvaged { tree, kept: _kept, .. } = saved;
                 let path = format::transcript_path(&item, attempt);
                 transcript_refs::add(&host.store, &format::salvage_ref(run), &[(path, Edit::Tree(tree))])?;

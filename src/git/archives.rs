@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::codec;
+use super::ref_lookup;
 use super::store::{self, Store};
-use super::stored;
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::Oid;
 use crate::model::entry::{ArchivedRun, Event};
@@ -39,7 +39,7 @@ pub(super) fn find(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
     }
     let Ok(run) = RunId::parse(&place.name) else { return Ok(None) };
     let mut unreadable = None;
-    for (reference, tip) in stored::list(store, &format!("{folder}archives/"))? {
+    for (reference, tip) in ref_lookup::list(store, &format!("{folder}archives/"))? {
         if folder_of(&reference).is_none() {
             continue;
         }
@@ -66,13 +66,13 @@ fn is_logged(store: &Store, run: &RunId) -> Result<bool, Error> {
     let names = |tip: Oid| -> Result<bool, store::Error> {
         Ok(store.blob_at(store.commit(tip)?.0, &format::log_path(run))?.is_some())
     };
-    Ok(stored::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names(tip).unwrap_or(true)))
+    Ok(ref_lookup::list(store, LOG_REFS)?.into_iter().any(|(_, tip)| names(tip).unwrap_or(true)))
 }
 
 /// Returns the local archives that cannot be read, each with the reason.
 pub fn unreadable(store: &Store) -> Result<Vec<Error>, Error> {
     let mut unreadable = Vec::new();
-    for (reference, tip) in stored::list(store, ARCHIVE_REFS)? {
+    for (reference, tip) in ref_lookup::list(store, ARCHIVE_REFS)? {
         if folder_of(&reference).is_none() {
             continue;
         }
@@ -90,9 +90,9 @@ pub fn unreadable(store: &Store) -> Result<Vec<Error>, Error> {
 /// Skips unreadable archives; [`unreadable`] lists the local ones.
 pub(super) fn below(store: &Store, prefix: &str) -> Result<BTreeMap<String, Oid>, Error> {
     let folder = if prefix.starts_with(FETCHED_REFS) { prefix } else { ARCHIVE_REFS };
-    let mut archives = stored::list(store, folder)?;
+    let mut archives = ref_lookup::list(store, folder)?;
     if prefix == REFS {
-        archives.extend(stored::list(store, FETCHED_REFS)?);
+        archives.extend(ref_lookup::list(store, FETCHED_REFS)?);
     }
     let mut refs = BTreeMap::new();
     for (reference, tip) in archives {
@@ -188,7 +188,7 @@ fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
         return Ok(None);
     };
     let run = RunId::decode(segment).filter(|_| matches!(folder, "transcripts" | "salvage"));
-    let Some((run, commit)) = run.zip(stored::find(store, KEPT_REF)?) else { return Ok(None) };
+    let Some((run, commit)) = run.zip(ref_lookup::find(store, KEPT_REF)?) else { return Ok(None) };
     let found = || store.tree_at(store.commit(commit)?.0, &format::kept_path(folder, &run));
     found().map_err(|error| Error::Unreadable(KEPT_REF.to_owned(), Box::new(error.into())))
 }
@@ -198,7 +198,7 @@ fn kept(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error(transparent)]
-    Refs(#[from] stored::Error),
+    Refs(#[from] ref_lookup::Error),
     #[error("{0}, which holds archived runs, cannot be read")]
     Unreadable(String, #[source] Box<Fault>),
 }

@@ -7,9 +7,9 @@ use gix::objs::tree::EntryKind;
 use gix::objs::{Kind, Write as _};
 
 use super::edit::Edit;
-use super::gather;
-use super::kept::{self, Kept};
+use super::keep_pack::{self, KeepGuard};
 use super::pack::PackWriter;
+use super::pack_merge;
 use super::store::{Error, Store};
 use crate::model::bounds;
 use crate::model::digest::{Digest, HashingReader, Oid};
@@ -95,10 +95,10 @@ impl Batch {
 
     /// Moves all objects into the repository, synced to disk if configured, and keeps them until a
     /// ref reaches them.
-    pub fn keep(mut self) -> Result<Kept, Error> {
+    pub fn keep(mut self) -> Result<KeepGuard, Error> {
         let memory = self.repo.objects.reset_object_memory().unwrap_or_default();
         if memory.is_empty() && self.pack.is_none() {
-            return Ok(Kept::default());
+            return Ok(KeepGuard::default());
         }
         let mut objects: Vec<_> = memory.iter().collect();
         objects.sort_by_key(|(oid, _)| **oid);
@@ -108,13 +108,14 @@ impl Batch {
         }
         let finished = self.pack.take().expect("it was made above").finish().map_err(Error::Pack)?;
         // Merges earlier packs first. A failed merge is tried again next time.
-        let _ = gather::gather(&self.store);
-        Kept::install(&self.store, finished).map_err(Error::Pack)
+        let _ = pack_merge::gather(&self.store);
+        KeepGuard::install(&self.store, finished).map_err(Error::Pack)
     }
 
     fn pack(&mut self) -> Result<&mut PackWriter, Error> {
         if self.pack.is_none() {
-            let begun = kept::folder(&self.store).and_then(|folder| PackWriter::new(&folder, self.store.hash_kind()));
+            let begun =
+                keep_pack::folder(&self.store).and_then(|folder| PackWriter::new(&folder, self.store.hash_kind()));
             self.pack = Some(begun.map_err(Error::Pack)?);
         }
         Ok(self.pack.as_mut().expect("it was made above"))

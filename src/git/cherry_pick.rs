@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::hook::Hooks;
 use super::merge;
 use super::program::{self, Git};
-use super::put_back::there;
+use super::restore_worktree::there;
 use super::store::Store;
 use super::temporary::Temporary;
 use super::work_tree::{self, paths};

@@ -3,8 +3,8 @@
 use gix::objs::Kind;
 use gix::odb::pack::cache::lru::MemoryCappedHashmap;
 
+use super::bounded_read;
 use super::store::{Error, Store, most};
-use super::whole;
 use crate::model::digest::Oid;
 
 /// Returns true for a partial clone, where missing objects are normal.
@@ -70,7 +70,7 @@ fn line(store: &Store, tip: Oid, until: Option<Oid>) -> Result<(Vec<Oid>, bool),
         if until == Some(oid) {
             return Ok((commits, true));
         }
-        let object = whole::read(&repo, oid, most)?.ok_or(Error::Missing(oid))?;
+        let object = bounded_read::read(&repo, oid, most)?.ok_or(Error::Missing(oid))?;
         if object.kind != Kind::Commit {
             return Err(Error::Kind(oid, object.kind));
         }

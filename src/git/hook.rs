@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 use super::program::{self, Git};
 use super::store::Store;
+use super::symlink_path;
 use super::temporary::Temporary;
 use super::variables::REPOSITORY_VARIABLES;
-use super::way;
 use super::work_tree;
 use crate::model::digest::Oid;
 
@@ -173,12 +173,12 @@ struct Said {
 /// Returns the paths that would be run from a folder of hooks and those that lead there, including
 /// hooks that do not exist yet.
 fn ways(folder: &Path) -> Vec<PathBuf> {
-    let mut own: Vec<PathBuf> = ALL.iter().flat_map(|name| way::places(&folder.join(name))).collect();
+    let mut own: Vec<PathBuf> = ALL.iter().flat_map(|name| symlink_path::places(&folder.join(name))).collect();
     // husky puts scripts in this folder that call those beside it.
     let is_husky = |path: &Path| path.ends_with("_");
     for path in [Some(folder.to_owned()), fs::canonicalize(folder).ok()].into_iter().flatten() {
         let beside = path.parent().filter(|_| is_husky(&path)).map(Path::to_owned);
-        own.extend(way::places(&beside.unwrap_or(path)));
+        own.extend(symlink_path::places(&beside.unwrap_or(path)));
     }
     own
 }

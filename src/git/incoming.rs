@@ -6,7 +6,7 @@ use std::io::{self, Seek as _, Write as _};
 use tempfile::TempDir;
 
 use super::fsck;
-use super::kept::Kept;
+use super::keep_pack::KeepGuard;
 use super::pack::UNFINISHED;
 use super::program::{self, Git};
 use super::store::Store;
@@ -40,12 +40,12 @@ impl Incoming {
     }
 
     /// Moves the packs into the object database and keeps them until a ref reaches them.
-    pub(super) fn release(self) -> io::Result<Kept> {
-        let mut kept = Kept::default();
+    pub(super) fn release(self) -> io::Result<KeepGuard> {
+        let mut kept = KeepGuard::default();
         for entry in fs::read_dir(self.folder.path().join("pack"))? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "pack") {
-                kept.join(Kept::adopt(&self.store, &path, "pack-")?);
+                kept.join(KeepGuard::adopt(&self.store, &path, "pack-")?);
             }
         }
         Ok(kept)
@@ -58,7 +58,7 @@ impl Incoming {
 /// `from` is a git command that sees the objects. Objects that the repository already has are
 /// copied as well, because they may be unreachable. With `strict`, checks everything as a host
 /// checks a push, except what `fetch.fsck.*` permits.
-pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: bool) -> Result<Kept, Error> {
+pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: bool) -> Result<KeepGuard, Error> {
     let mut pack = tempfile::tempfile().map_err(Error::Folder)?;
     let mut header = Vec::new();
     let wanted = format!("{tip}\n{}", known.map(|known| format!("^{known}\n")).unwrap_or_default());
@@ -68,7 +68,7 @@ pub fn take_in(store: &Store, from: Git, tip: Oid, known: Option<Oid>, strict: b
         pack.write_all(chunk)
     })?;
     if header.get(8..PACK_HEADER) == Some(&[0; 4]) {
-        return Ok(Kept::default());
+        return Ok(KeepGuard::default());
     }
     pack.rewind().map_err(Error::Folder)?;
     let incoming = Incoming::new(store).map_err(Error::Folder)?;

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
+use super::cancellation::{self, Cancellation};
 use super::limits::{OUT_OF_MEMORY, bound_memory, limited};
-use super::room;
-use super::stop::{self, Stop};
+use super::memory_limit;
 use super::variables::REPOSITORY_VARIABLES;
 
 /// Settings for every call, which override the configuration.
@@ -58,7 +58,7 @@ pub struct Git {
     largest_file: Option<u64>,
     most_memory: Option<u64>,
     within: Option<Duration>,
-    stop: Option<Stop>,
+    stop: Option<Cancellation>,
 }
 
 impl Git {
@@ -187,7 +187,7 @@ impl Git {
 
     /// Kills git and its children a few seconds after a cancellation.
     #[must_use]
-    pub fn unless(mut self, stop: Stop) -> Self {
+    pub fn unless(mut self, stop: Cancellation) -> Self {
         self.stop = Some(stop);
         self
     }
@@ -251,7 +251,7 @@ impl Git {
                 if bounded {
                     let (late, limit) = (&late, (self.within, self.stop.clone()));
                     thread().spawn_scoped(scope, move || {
-                        if stop::outlasts(&over, limit) {
+                        if cancellation::outlasts(&over, limit) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
                         }
@@ -260,11 +260,11 @@ impl Git {
                 if let Some(mut pipe) = stdin {
                     thread().spawn_scoped(scope, move || pipe.write_all(&input))?;
                 }
-                thread().spawn_scoped(scope, move || room::said(&mut stderr))
+                thread().spawn_scoped(scope, move || memory_limit::said(&mut stderr))
             };
             let said = threads();
             let piped = if said.is_ok() {
-                room::pump(&mut stdout, sink)
+                memory_limit::pump(&mut stdout, sink)
             } else {
                 group.end();
                 // It may just have ended by itself.
@@ -282,7 +282,7 @@ impl Git {
         let status = status.map_err(Error::Spawn)?;
         if late.into_inner() {
             return Err(match self.within {
-                Some(time) if !self.stop.is_some_and(|stop| stop.is_said()) => Error::Late(time.as_secs()),
+                Some(time) if !self.stop.is_some_and(|stop| stop.is_requested()) => Error::Late(time.as_secs()),
                 _ => Error::Stopped,
             });
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::incoming;
 use super::program;
 use super::remote::{self, Reach};
-use super::store::{self, Kept, Store};
+use super::store::{self, KeepGuard, Store};
 use super::temporary::Temporary;
 use crate::model::digest::Oid;
 
@@ -60,7 +60,7 @@ impl Quarantine {
     /// until a ref reaches them.
     ///
     /// Checks all objects as a host checks a push. [`Error::Refused`] names the fault.
-    pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<Kept, Error> {
+    pub fn promote(&self, tip: Oid, known: Option<Oid>) -> Result<KeepGuard, Error> {
         incoming::take_in(&self.repository, self.store.git(), tip, known, true).map_err(|error| match error {
             incoming::Error::Refused(said) => Error::Refused(said),
             incoming::Error::Folder(error) => Error::Folder(error),

@@ -10,10 +10,10 @@ use gix::refs::{FullName, Target};
 
 use super::archives;
 use super::packed;
-use super::race::Lost;
 use super::ref_lock::{self, RefLock, lock_of};
+use super::ref_lookup;
+use super::retry::Lost;
 use super::store::{Durability, Store};
-use super::stored;
 use crate::model::digest::Oid;
 use crate::model::format::{FETCHED_REFS, REFS};
 use crate::model::place::Place;
@@ -37,18 +37,18 @@ pub fn is_stored(store: &Store, name: &str) -> Result<bool, Error> {
 
 /// Returns the value of the ref with this full name, without archives, or `None`.
 pub fn read_stored(store: &Store, name: &str) -> Result<Option<Oid>, Error> {
-    Ok(stored::find(store, name)?)
+    Ok(ref_lookup::find(store, name)?)
 }
 
 /// Returns all refs below a prefix that ends with a slash, with their values, sorted by name.
 pub fn list(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
-    Ok(stored::list(store, prefix)?)
+    Ok(ref_lookup::list(store, prefix)?)
 }
 
 /// Like [`list`], with the runs of archives as well.
 pub fn list_with_archived(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, Error> {
     let mut refs: BTreeMap<String, Oid> = archives::below(store, prefix)?;
-    refs.extend(stored::list(store, prefix)?);
+    refs.extend(ref_lookup::list(store, prefix)?);
     Ok(refs.into_iter().collect())
 }
 
@@ -86,7 +86,9 @@ pub fn unreadable(store: &Store, prefix: &str, listed: &[(String, Oid)]) -> Resu
         }
     }
     // Skip files that were created or removed since the listing.
-    names.retain(|name| top.join(name).symlink_metadata().is_ok() && !matches!(stored::find(store, name), Ok(Some(_))));
+    names.retain(|name| {
+        top.join(name).symlink_metadata().is_ok() && !matches!(ref_lookup::find(store, name), Ok(Some(_)))
+    });
     names.sort();
     Ok(names)
 }
@@ -259,7 +261,7 @@ pub enum Error {
     #[error("{name} is locked: {} exists", lock.display())]
     Locked { name: String, lock: PathBuf },
     #[error(transparent)]
-    Stored(stored::Error),
+    Stored(ref_lookup::Error),
     #[error(transparent)]
     Packed(packed::Error),
     #[error(transparent)]
@@ -274,10 +276,10 @@ impl From<packed::Error> for Error {
     }
 }
 
-impl From<stored::Error> for Error {
-    fn from(error: stored::Error) -> Self {
+impl From<ref_lookup::Error> for Error {
+    fn from(error: ref_lookup::Error) -> Self {
         match error {
-            stored::Error::Packed(inner) => inner.into(),
+            ref_lookup::Error::Packed(inner) => inner.into(),
             other => Self::Stored(other),
         }
     }

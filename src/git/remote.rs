@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::apart::Apart;
+use super::cancellation::Cancellation;
 use super::incoming::Incoming;
+use super::isolated_config::IsolatedConfig;
 use super::porcelain;
 use super::program::{self, Git};
-use super::stop::Stop;
-use super::store::{Kept, Store};
+use super::store::{KeepGuard, Store};
 use super::web;
 use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
@@ -45,9 +45,9 @@ pub struct Reach {
     /// The time limit for one call of git, or `None`.
     pub within: Option<Duration>,
     /// Cancels a call before its time limit.
-    pub unless: Option<Stop>,
+    pub unless: Option<Cancellation>,
     /// Isolated settings for reaching remotes, or `None` for the repository's configuration.
-    pub apart: Option<Arc<Apart>>,
+    pub apart: Option<Arc<IsolatedConfig>>,
 }
 
 /// One remote.
@@ -75,7 +75,7 @@ impl Remotes {
     }
 
     /// Reads only the remotes in these isolated settings.
-    pub fn read_apart(store: &Store, apart: &Apart) -> Result<Self, Error> {
+    pub fn read_apart(store: &Store, apart: &IsolatedConfig) -> Result<Self, Error> {
         Self::read_by(store, &|| apart.git(store))
     }
 
@@ -185,7 +185,7 @@ pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
 }
 
 /// Returns the push URL of a remote by these isolated settings.
-pub fn push_destination(store: &Store, apart: &Apart, remote: &Remote) -> Result<String, Error> {
+pub fn push_destination(store: &Store, apart: &IsolatedConfig, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {
         return Ok(remote.given.clone());
     }
@@ -208,7 +208,7 @@ pub enum Depth {
 
 /// Fetches objects by id, checked by git, all or none, and keeps them until a ref reaches them.
 /// Moves no ref.
-pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<Kept, Error> {
+pub fn fetch(store: &Store, reach: &Reach, from: &str, wanted: &[Oid], depth: Depth) -> Result<KeepGuard, Error> {
     let quarantine = Incoming::new(store).map_err(Error::Quarantine)?;
     let mut call = quarantine.around(receiving(store, reach));
     if depth == Depth::Only {

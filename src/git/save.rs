@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 
-use super::store::{self, Kept, Store};
+use super::store::{self, KeepGuard, Store};
 use crate::model::entry::Product;
 
 /// Writes up to `limit` bytes into the repository without holding them in memory.
@@ -17,7 +17,7 @@ pub fn save<E: From<Error>>(
     mut file: File,
     limit: u64,
     check: impl FnOnce(&mut File) -> Result<(), E>,
-) -> Result<(Product, Kept), E> {
+) -> Result<(Product, KeepGuard), E> {
     let mut spooled = if file.metadata().map_err(Error::Read)?.is_file() {
         file
     } else {

@@ -14,14 +14,14 @@ use gix::odb::store::init::Slots;
 
 use super::archives;
 pub use super::batch::Batch;
+use super::bounded_read::{self, Whole};
 use super::discover;
 pub use super::edit::{Durability, Edit};
 use super::folder::absolute;
-use super::kept;
-pub use super::kept::Kept;
+use super::keep_pack;
+pub use super::keep_pack::KeepGuard;
 use super::midx;
 use super::program::{self, Git};
-use super::whole::{self, Whole};
 use crate::model::bounds;
 use crate::model::digest::{Digest, Hasher, Oid};
 
@@ -89,7 +89,7 @@ impl Store {
             common_dir: absolute(local.common_dir()),
             objects_dir: absolute(local.objects.store_ref().path()),
             hash: local.object_hash(),
-            renewed: Mutex::new((kept::written(), None)),
+            renewed: Mutex::new((keep_pack::written(), None)),
             gathering: Mutex::new(()),
             archives: Mutex::default(),
         };
@@ -123,7 +123,7 @@ impl Store {
 
     /// Returns the repository, reopened after many packs.
     fn current(&self) -> gix::ThreadSafeRepository {
-        let written = kept::written();
+        let written = keep_pack::written();
         let mut renewed = self.known.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         if written - renewed.0 > RENEW_AFTER {
             let mut repo = self.repo.to_thread_local();
@@ -224,7 +224,7 @@ impl Store {
 
     /// Reads an object like [`Store::read`], with its stored size.
     pub fn whole(&self, oid: Oid) -> Result<Whole, Error> {
-        whole::read(&self.local(), oid, most)?.ok_or(Error::Missing(oid))
+        bounded_read::read(&self.local(), oid, most)?.ok_or(Error::Missing(oid))
     }
 
     /// Reads a blob into memory, unless it is larger than [`bounds::BLOB`].
@@ -234,13 +234,13 @@ impl Store {
 
     /// Reads a blob of at most `most` bytes into memory.
     pub fn read_blob_of(&self, oid: Oid, most: u64) -> Result<Vec<u8>, Error> {
-        let object = whole::read(&self.local(), oid, |_| most)?.ok_or(Error::Missing(oid))?;
+        let object = bounded_read::read(&self.local(), oid, |_| most)?.ok_or(Error::Missing(oid))?;
         if object.kind == gix::objs::Kind::Blob { Ok(object.bytes) } else { Err(Error::Kind(oid, object.kind)) }
     }
 
     /// Returns the kind of an object, or `None` if it is missing.
     pub fn kind(&self, oid: Oid) -> Result<Option<gix::objs::Kind>, Error> {
-        Ok(whole::header(&self.local(), oid)?.map(|(kind, _)| kind))
+        Ok(bounded_read::header(&self.local(), oid)?.map(|(kind, _)| kind))
     }
 
     /// Returns true if the object exists here.
@@ -250,7 +250,7 @@ impl Store {
 
     /// Copies a blob to `out`, streaming large ones. Returns its SHA-256 and size.
     pub fn copy_blob(&self, oid: Oid, out: &mut dyn Write) -> Result<(Digest, u64), Error> {
-        let (_, size) = whole::header(&self.local(), oid)?.ok_or(Error::Missing(oid))?;
+        let (_, size) = bounded_read::header(&self.local(), oid)?.ok_or(Error::Missing(oid))?;
         let mut hasher = Hasher::default();
         if size <= STREAM_ABOVE {
             let bytes = self.read_blob(oid)?;
@@ -301,7 +301,7 @@ impl Store {
 
 /// Adds limits to the options for reading a chain.
 pub(super) fn bounded(options: gix::open::Options) -> gix::open::Options {
-    options.object_store_slots(SLOTS).config_overrides([whole::setting(), midx::SETTING.to_owned()])
+    options.object_store_slots(SLOTS).config_overrides([bounded_read::setting(), midx::SETTING.to_owned()])
 }
 
 /// Returns the most bytes of an object that is read into memory for any purpose.
@@ -354,7 +354,7 @@ pub enum Error {
     #[error("object {0} could not be read")]
     Find(Oid, #[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
-    Whole(whole::Error),
+    Whole(bounded_read::Error),
     #[error("object {0} is not in the repository")]
     Missing(Oid),
     #[error("object {0} is a {1}")]
@@ -369,8 +369,8 @@ pub enum Error {
     Program(Box<program::Error>),
 }
 
-impl From<whole::Error> for Error {
-    fn from(error: whole::Error) -> Self {
-        if let whole::Error::Find(oid, source) = error { Self::Find(oid, source) } else { Self::Whole(error) }
+impl From<bounded_read::Error> for Error {
+    fn from(error: bounded_read::Error) -> Self {
+        if let bounded_read::Error::Find(oid, source) = error { Self::Find(oid, source) } else { Self::Whole(error) }
     }
 }

@@ -2,8 +2,8 @@
 
 use gix::objs::{CommitRef, Kind, TreeRefIter};
 
+use super::bounded_read;
 use super::store::{Error, Store, most};
-use super::whole;
 use crate::model::digest::Oid;
 
 /// Returns the regular files in a tree with their names, and skips other entries.
@@ -21,7 +21,7 @@ pub fn files(store: &Store, tree: Oid) -> Result<Vec<(String, Oid)>, Error> {
 
 impl Store {
     pub(super) fn tree(&self, repo: &gix::Repository, oid: Oid) -> Result<gix::objs::Tree, Error> {
-        let object = whole::read(repo, oid, most)?.ok_or(Error::Missing(oid))?;
+        let object = bounded_read::read(repo, oid, most)?.ok_or(Error::Missing(oid))?;
         let tree = gix::objs::TreeRef::from_bytes(&object.bytes, self.hash_kind())
             .map_err(|e| Error::Find(oid, Box::new(e)))?;
         Ok(tree.into())

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::half::Half;
 use super::listing::{Listing, Marks};
 use super::merge::Scratch;
+use super::partial_checkout::PartialCheckout;
 use super::program::{self, Git};
-use super::put_back::there;
+use super::restore_worktree::there;
 use super::store::Store;
 use crate::model::digest::Oid;
 
@@ -140,15 +140,20 @@ pub fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
 
 /// Fails if untracked files are in the way, and adds files that already have their target content
 /// to the index.
-fn make_way(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), halfway: Halfway) -> Result<Half, Error> {
+fn make_way(
+    git: &dyn Fn() -> Git,
+    root: &Path,
+    (from, to): (Oid, Oid),
+    halfway: Halfway,
+) -> Result<PartialCheckout, Error> {
     let mut taken = untracked_in_the_way(git, root, from, to)?;
     // A file that was only touched is unchanged; read-tree finds changed ones itself.
     git().args(["update-index", "--refresh"]).succeeds()?;
-    let mut half = Half::default();
+    let mut half = PartialCheckout::default();
     if halfway == Halfway::TakenUp {
         let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
         let among = taken.iter().cloned().chain(paths(&changed)).collect();
-        half = Half::take_up(git, root, (from, to), &among)?;
+        half = PartialCheckout::take_up(git, root, (from, to), &among)?;
     }
     taken.retain(|path| !half.has(path));
     if taken.is_empty() {

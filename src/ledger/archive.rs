@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::git::archives::{self, Contents};
-use crate::git::race::{self, Lost};
 use crate::git::refs;
+use crate::git::retry::{self, Lost};
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Draft, Head, Writer};
 use crate::model::archive::{ArchiveAdded, ArchivedRun, MOST_RUNS};
@@ -31,7 +31,7 @@ pub fn own(store: &Store, fingerprint: &str) -> Result<Option<LogName>, Error> {
 /// The refs of the runs stay.
 pub fn add(writer: &Writer, runs: &Contents) -> Result<String, Error> {
     let fingerprint = writer.signer.fingerprint();
-    race::run(|| {
+    retry::run(|| {
         let Some(name) = own(&writer.store, &fingerprint)? else { return begin(writer, runs) };
         let head = chain::tip(&writer.store, &name.archive_reference())?;
         let known = match head.commit {
@@ -66,7 +66,7 @@ fn begin(writer: &Writer, runs: &Contents) -> Result<String, Error> {
 /// finishes the removal.
 pub fn remove(writer: &Writer, reference: &str, run: &RunId) -> Result<(), Error> {
     let store = &writer.store;
-    race::run(|| {
+    retry::run(|| {
         let Some(tip) = refs::read_stored(store, reference)? else { return Ok(()) };
         let mut left = archives::contents(store, tip)?.as_ref().clone();
         if left.remove(run).is_none() {

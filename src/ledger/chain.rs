@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::git::codec;
-use crate::git::race::Lost;
 use crate::git::refs;
-use crate::git::store::{self, Batch, Edit, Kept, Store};
+use crate::git::retry::Lost;
+use crate::git::store::{self, Batch, Edit, KeepGuard, Store};
 use crate::ledger::sign::{self, Signer};
 use crate::model::bounds::{self, Meter};
 use crate::model::digest::{Digest, Oid};
@@ -183,8 +183,8 @@ impl Appended {
     }
 
     /// Stores the objects without changing the ref. They are safe from pruning while the returned
-    /// [`Kept`] lives.
-    pub fn place(self) -> Result<(Kept, Vec<Link>), Error> {
+    /// [`KeepGuard`] lives.
+    pub fn place(self) -> Result<(KeepGuard, Vec<Link>), Error> {
         Ok((self.batch.keep()?, self.links))
     }
 

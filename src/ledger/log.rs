@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::codec::Decoded;
-use crate::git::race::{self, Lost};
-use crate::git::store::{Edit, Kept, Store};
+use crate::git::retry::{self, Lost};
+use crate::git::store::{Edit, KeepGuard, Store};
 use crate::git::{history, refs, store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::sign;
@@ -41,7 +41,7 @@ pub struct Extension {
     /// Its new head.
     pub head: Oid,
     old: Option<Oid>,
-    kept: Kept,
+    kept: KeepGuard,
 }
 
 /// An event with the time at which the key first stated it.
@@ -122,7 +122,7 @@ fn first_of(links: &[Link]) -> &Link {
 }
 
 impl Extension {
-    fn of(name: LogName, head: &Head, kept: Kept, links: &[Link]) -> Self {
+    fn of(name: LogName, head: &Head, kept: KeepGuard, links: &[Link]) -> Self {
         let last = links.last().expect("a log is extended by something to say");
         Self { name, head: last.commit, old: head.commit, kept }
     }
@@ -270,7 +270,7 @@ fn is_signed_by(entry: &Decoded, fingerprint: &str) -> bool {
 /// Appends a record to the writer's private log, unless the latest record covers it.
 pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
     let (fingerprint, about) = (writer.signer.fingerprint(), record.about());
-    race::run(|| {
+    retry::run(|| {
         let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
         let known = head.tree.map_or(Ok(None), |tree| record_in(&writer.store, tree, &about))?;
         if known.is_some_and(|known| known.covers(record)) {
@@ -284,7 +284,7 @@ pub fn ensure(writer: &Writer, record: &Record) -> Result<(), Error> {
 /// Appends a statement about another writer's run to the private log.
 pub fn record_statement(writer: &Writer, run: &RunId, event: &Event) -> Result<(), Error> {
     let fingerprint = writer.signer.fingerprint();
-    race::run(|| {
+    retry::run(|| {
         let head = chain::tip(&writer.store, &format::log_ref(&fingerprint))?;
         writer.append(&head, vec![draft(run.clone().into(), event.clone())])?.publish()?;
         Ok(())

@@ -1,6 +1,6 @@
 //! Answers the requests of a client.
 
-use git_handoff::git::stop::Stop;
+use git_handoff::git::cancellation::Cancellation;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -148,9 +148,9 @@ impl Server {
 
     /// Returns a channel that becomes true when no answer is awaited: the client cancelled the
     /// call, or the session is ending.
-    fn given_up(&self, request: &RequestContext<RoleServer>) -> Stop {
+    fn given_up(&self, request: &RequestContext<RoleServer>) -> Cancellation {
         let (cancelled, ending) = (request.ct.clone(), self.session.ending.clone());
-        Stop::when(move || if ending.has_come() { ending.is_nearly_over() } else { cancelled.is_cancelled() })
+        Cancellation::when(move || if ending.has_come() { ending.is_nearly_over() } else { cancelled.is_cancelled() })
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
+use git_handoff::git::cancellation::Cancellation;
 use git_handoff::git::remote::Reach;
-use git_handoff::git::stop::Stop;
 use git_handoff::model::hints::Hint;
 use git_handoff::repository::{Environment, Repository};
 use rmcp::handler::server::common::schema_for_input;
@@ -48,7 +48,7 @@ pub(super) struct Call {
     /// Its session.
     pub(super) session: Session,
     /// True once the client no longer waits for the answer.
-    pub(super) given_up: Stop,
+    pub(super) given_up: Cancellation,
     /// The progress for the client.
     pub(super) progress: Progress,
 }

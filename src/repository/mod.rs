@@ -25,8 +25,8 @@ use crate::clock::Clock;
 use crate::config::{self, Config, Registration, SecretSource};
 use crate::git::remote::{PROTOCOLS, Reach};
 use crate::git::save;
-use crate::git::scratch::{self, Scratch};
-use crate::git::store::{self, Kept, Store};
+use crate::git::scratch_repo::{self, ScratchRepo};
+use crate::git::store::{self, KeepGuard, Store};
 use crate::ledger::chain::Writer;
 use crate::ledger::sign::{self, Signer};
 use crate::model::catalog::{Catalog, Shape};
@@ -110,9 +110,9 @@ pub struct Repository {
     /// Process-level inputs.
     pub environment: Environment,
     /// The temporary repository, if the directory is not in one.
-    outside: Option<Scratch>,
+    outside: Option<ScratchRepo>,
     /// Keeps saved objects from being pruned before a ref names them.
-    kept: Mutex<Kept>,
+    kept: Mutex<KeepGuard>,
 }
 
 impl Repository {
@@ -126,14 +126,14 @@ impl Repository {
     pub fn open_anywhere(environment: Environment) -> Result<Self, Error> {
         match Store::discover(&environment.directory) {
             Err(store::Error::Nowhere(_) | store::Error::Open(..)) => {
-                let scratch = Scratch::new("sha1")?;
+                let scratch = ScratchRepo::new("sha1")?;
                 Self::of(scratch.store().clone(), Some(scratch), environment)
             }
             found => Self::of(found?, None, environment),
         }
     }
 
-    fn of(store: Store, outside: Option<Scratch>, environment: Environment) -> Result<Self, Error> {
+    fn of(store: Store, outside: Option<ScratchRepo>, environment: Environment) -> Result<Self, Error> {
         let config = Config::read(&store)?;
         let store = store.with_durability(config.durability);
         Ok(Self { store, config: Arc::new(config), environment, outside, kept: Mutex::default() })
@@ -279,7 +279,7 @@ impl Repository {
     }
 
     /// Keeps objects for the life of this value.
-    pub fn keep(&self, kept: Kept) {
+    pub fn keep(&self, kept: KeepGuard) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).join(kept);
     }
 
@@ -356,7 +356,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] config::Error),
     #[error(transparent)]
-    Scratch(#[from] scratch::Error),
+    ScratchRepo(#[from] scratch_repo::Error),
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::git::history;
-use crate::git::marks;
+use crate::git::private_files;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -101,7 +101,7 @@ impl Shown {
 
     /// Reads the records of all remotes, by name. An unreadable one does not hide the others.
     pub fn all(store: &Store) -> Vec<Result<Self, Error>> {
-        marks::all(store, marks::REMOTES).into_iter().map(parse).collect()
+        private_files::all(store, private_files::REMOTES).into_iter().map(parse).collect()
     }
 
     /// Updates the record with what the remote shows now, what was fetched and what its logs name.
@@ -166,7 +166,7 @@ impl Shown {
 
     /// Writes the record.
     pub fn keep(&self, store: &Store) -> Result<(), Error> {
-        marks::put(store, marks::REMOTES, &encode_segment(&self.remote), &format::canonical(self))
+        private_files::put(store, private_files::REMOTES, &encode_segment(&self.remote), &format::canonical(self))
             .map_err(|e| Error::Write(path(store, &self.remote), e))
     }
 
@@ -258,11 +258,11 @@ pub fn vanished_by_remote(store: &Store, logs: &Logs) -> Vec<Result<Vec<Vanished
 
 /// Returns the path of a remote's record.
 fn path(store: &Store, remote: &str) -> PathBuf {
-    marks::path(store, marks::REMOTES, &encode_segment(remote))
+    private_files::path(store, private_files::REMOTES, &encode_segment(remote))
 }
 
 fn parse(path: PathBuf) -> Result<Shown, Error> {
-    let bytes = marks::read(&path, LARGEST).map_err(|e| Error::Read(path.clone(), e))?;
+    let bytes = private_files::read(&path, LARGEST).map_err(|e| Error::Read(path.clone(), e))?;
     let shown: Shown = serde_json::from_slice(&bytes).map_err(|e| Error::Bad(path.clone(), e))?;
     if path.file_name() == Some(encode_segment(&shown.remote).as_ref()) {
         return Ok(shown);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::git::checked;
+use crate::git::verified_stream;
 use crate::ledger::merkle;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
@@ -348,7 +348,7 @@ pub enum Error {
     #[error(transparent)]
     Run(#[from] super::Error),
     #[error(transparent)]
-    Blob(#[from] checked::Error),
+    Blob(#[from] verified_stream::Error),
     #[error("there are more than {MAX_STEPS} steps")]
     Long,
     #[error(transparent)]

@@ -4,8 +4,8 @@ mod error;
 
 use std::collections::BTreeMap;
 
-use crate::git::race::{Lost as _, Race};
 use crate::git::refs;
+use crate::git::retry::{Lost as _, Retry};
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
@@ -37,7 +37,7 @@ pub struct OpenRun {
     staged: Staged,
     generation: u64,
     /// Counts the races lost since the last recording.
-    race: Race,
+    race: Retry,
     /// The state after all entries, including staged ones.
     pub state: RunState,
 }
@@ -77,7 +77,7 @@ impl OpenRun {
 
     pub(super) fn new(writer: Writer, loaded: Loaded) -> Self {
         let Loaded { run, first, artifacts, head, frontier, state } = loaded;
-        let (staged, race) = (Staged::default(), Race::default());
+        let (staged, race) = (Staged::default(), Retry::default());
         Self { run, writer, head, frontier, first, artifacts, staged, generation: 0, race, state }
     }
 
@@ -220,7 +220,7 @@ impl OpenRun {
             Ok((head, links)) => {
                 self.head = head;
                 links.iter().for_each(|link| self.frontier.push(link.hash));
-                self.race = Race::default();
+                self.race = Retry::default();
                 Ok(Some(links))
             }
             Err(error) => {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::marks;
+use crate::git::private_files;
 use crate::git::store::Store;
 use crate::ledger::chain::{Head, Writer};
 use crate::model::digest::Oid;
@@ -107,18 +107,18 @@ impl Repository {
 }
 
 fn path(store: &Store, run: &RunId) -> PathBuf {
-    marks::path(store, marks::VERIFIED, &run.encoded())
+    private_files::path(store, private_files::VERIFIED, &run.encoded())
 }
 
 /// Returns the mark of a run, or `None` if this version left none.
 fn read(store: &Store, run: &RunId) -> Option<Mark> {
-    let kept: Kept = serde_json::from_slice(&marks::read(&path(store, run), LARGEST).ok()?).ok()?;
+    let kept: Kept = serde_json::from_slice(&private_files::read(&path(store, run), LARGEST).ok()?).ok()?;
     (kept.tool == format::TOOL).then_some(Mark { commit: kept.commit, key: kept.key })
 }
 
 fn keep(store: &Store, run: &RunId, mark: Mark) -> std::io::Result<()> {
     let kept = Kept { tool: format::TOOL.to_owned(), key: mark.key, commit: mark.commit };
-    marks::put(store, marks::VERIFIED, &run.encoded(), &format::canonical(&kept))
+    private_files::put(store, private_files::VERIFIED, &run.encoded(), &format::canonical(&kept))
 }
 
 impl Denied {

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use crate::git::checked;
 use crate::git::store::{self, Store};
+use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
 use crate::model::document::{Drift, Revision};
 use crate::model::entry::{DocumentWritten, Event, Product};
@@ -136,7 +136,7 @@ pub fn expect(view: &View, change: &Change, wanted: &Wanted) -> Result<(), Error
 pub fn give(store: &Store, run: &VerifiedRun, change: &Change, out: &mut dyn Write) -> Result<(), Error> {
     let product = change.revision.product;
     run.product(product.oid).that_is(product.sha256).copy(store, out).map_err(|error| match error {
-        checked::Error::Store(inner) => Error::Store(inner),
+        verified_stream::Error::Store(inner) => Error::Store(inner),
         other => {
             let (name, number) = (change.name.clone(), change.revision.number);
             Error::Altered { name, number, source: Box::new(other) }
@@ -161,7 +161,7 @@ pub enum Error {
     #[error("{}", drift.headline())]
     Drift { drift: Box<Drift>, at: Moment, commit: Oid },
     #[error("revision {number} of the document {name:?} was altered after it was recorded")]
-    Altered { name: FilePath, number: u64, source: Box<checked::Error> },
+    Altered { name: FilePath, number: u64, source: Box<verified_stream::Error> },
     #[error("cannot put the document {0:?}")]
     Unfit(FilePath, #[source] Box<Unfit>),
     #[error("the document {name:?} changed: {}", standing(.found.as_ref()))]

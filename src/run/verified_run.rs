@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::ops::Deref;
 
-use crate::git::checked;
 use crate::git::store::Store;
+use crate::git::verified_stream;
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::Event;
@@ -117,12 +117,12 @@ impl Blob {
     }
 
     /// Copies the blob to `out` after checking its bytes. If they do not match, nothing is copied.
-    pub fn copy(&self, store: &Store, out: &mut dyn Write) -> Result<(), checked::Error> {
-        checked::copy(store, self.oid, &self.recorded, out)
+    pub fn copy(&self, store: &Store, out: &mut dyn Write) -> Result<(), verified_stream::Error> {
+        verified_stream::copy(store, self.oid, &self.recorded, out)
     }
 
     /// Reads the blob into memory, after the same check.
-    pub fn read(&self, store: &Store) -> Result<Vec<u8>, checked::Error> {
-        checked::read(store, self.oid, &self.recorded)
+    pub fn read(&self, store: &Store) -> Result<Vec<u8>, verified_stream::Error> {
+        verified_stream::read(store, self.oid, &self.recorded)
     }
 }

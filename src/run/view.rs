@@ -1,8 +1,8 @@
 //! Reads a run's chain into its state.
 
 use super::{Error, stopped_rules};
+use crate::git::bounded_read::Whole;
 use crate::git::store::Store;
-use crate::git::whole::Whole;
 use crate::ledger::chain::{self, Head, Link};
 use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};

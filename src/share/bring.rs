@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::git::history::is_partial;
 use crate::git::remote::{self, Depth, Reach};
-use crate::git::store::{self, Kept, Store};
+use crate::git::store::{self, KeepGuard, Store};
 use crate::model::digest::Oid;
 
 use super::Kind;
@@ -22,7 +22,7 @@ pub(super) fn history(
     reach: &Reach,
     request: &Request,
     absent: Vec<Oid>,
-    kept: &mut Kept,
+    kept: &mut KeepGuard,
 ) -> Result<BTreeMap<Oid, String>, Error> {
     let mut unsound = BTreeMap::new();
     let mut batches = if absent.is_empty() { Vec::new() } else { vec![absent] };
@@ -53,7 +53,7 @@ pub(super) fn trees(
     reach: &Reach,
     request: &Request,
     shown: impl Iterator<Item = (Kind, Option<Oid>, Oid)>,
-    kept: &mut Kept,
+    kept: &mut KeepGuard,
 ) -> Result<(), Error> {
     if !is_partial(store) {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn evidence(
     reach: &Reach,
     request: &Request,
     taken: &[Taken],
-    kept: &mut Kept,
+    kept: &mut KeepGuard,
 ) -> Result<usize, Error> {
     if !is_partial(store) {
         return Ok(0);
@@ -115,7 +115,7 @@ fn blobs(
     reach: &Reach,
     request: &Request,
     mut wanted: Vec<Oid>,
-    kept: &mut Kept,
+    kept: &mut KeepGuard,
 ) -> Result<usize, Error> {
     wanted.sort_unstable();
     wanted.dedup();

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::git::program;
 use crate::git::refs;
-use crate::git::scratch::{self, Scratch};
+use crate::git::scratch_repo::{self, ScratchRepo};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
@@ -23,7 +23,7 @@ pub(super) fn write(
     logs: &[(LogName, Oid)],
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let mut scratch = Scratch::new(store.object_format())?;
+    let mut scratch = ScratchRepo::new(store.object_format())?;
     scratch.borrow_objects(store)?;
     let mut put: BTreeMap<Place, Oid> = BTreeMap::new();
     for (place, reference) in chains {
@@ -76,7 +76,7 @@ pub enum Error {
     #[error("the bundle could not be written")]
     Write(#[from] program::Error),
     #[error(transparent)]
-    Scratch(#[from] scratch::Error),
+    ScratchRepo(#[from] scratch_repo::Error),
     #[error(transparent)]
     Ref(#[from] refs::Error),
 }

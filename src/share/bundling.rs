@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::git::race;
+use crate::git::retry;
 use crate::git::store::Store;
 use crate::ledger::log;
 use crate::model::digest::Oid;
@@ -55,7 +55,7 @@ impl Repository {
         let firsts = std::cell::RefCell::default();
         let outbound =
             Outbound { firsts, store, writer, handed, ours: &here, there: &there, theirs: &theirs, folds: false };
-        Ok(race::run(|| {
+        Ok(retry::run(|| {
             let mut logs = outbound.logs()?;
             let heads = std::mem::take(&mut logs.heads);
             logs.publish(store).map(|()| heads)

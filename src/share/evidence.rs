@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use gix::hashtable::HashSet;
 
+use crate::git::bounded_read;
 use crate::git::history;
 use crate::git::store::{self, Store};
-use crate::git::whole;
 use crate::model::bounds;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -196,8 +196,8 @@ impl Walk {
             b"manifest.json" => bounds::MANIFEST,
             _ => bounds::BLOB,
         };
-        match whole::header(&self.repo, oid).map_err(store::Error::from)? {
-            Some((kind, size)) if size > most => Err(whole::Error::TooLarge { oid, kind, size, most }.into()),
+        match bounded_read::header(&self.repo, oid).map_err(store::Error::from)? {
+            Some((kind, size)) if size > most => Err(bounded_read::Error::TooLarge { oid, kind, size, most }.into()),
             _ => Ok(()),
         }
     }
@@ -239,7 +239,7 @@ impl Walk {
     }
 
     fn read(&self, oid: Oid) -> Result<Vec<u8>, store::Error> {
-        let found = whole::read(&self.repo, oid, store::most)?;
+        let found = bounded_read::read(&self.repo, oid, store::most)?;
         Ok(found.ok_or(store::Error::Missing(oid))?.bytes)
     }
 }

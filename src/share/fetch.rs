@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::git::race::{self, Lost};
 use crate::git::remote::{self, Reach, Remote};
-use crate::git::store::{self, Batch, Kept, Store};
+use crate::git::retry::{self, Lost};
+use crate::git::store::{self, Batch, KeepGuard, Store};
 use crate::git::{history, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -130,7 +130,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     }
     let wanted = listing.wanted(request, here, unshown.is_some())?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
-    let mut kept = Kept::default();
+    let mut kept = KeepGuard::default();
     let unsound = bring::history(store, reach, request, absent.into_iter().collect(), &mut kept)?;
     let sound = wanted.iter().filter(|(_, shown)| shown.len() == 1 && !unsound.contains_key(&shown[0]));
     let sound = sound.map(|(place, shown)| (place.kind, have.get(&place.below(&folder)).copied(), shown[0]));
@@ -152,7 +152,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     kept.join(batch.keep()?);
     // The fetched refs become visible from here on.
     for taken in &mut fetched.taken {
-        race::run(|| show(store, taken, &mut kept))?;
+        retry::run(|| show(store, taken, &mut kept))?;
     }
     let shown: BTreeSet<Place> = listing.places.iter().map(|(place, _)| place.clone()).collect();
     // Only accepted objects count.
@@ -208,7 +208,7 @@ fn missed(
 }
 
 /// Moves our ref. After a lost race, compares with the winner's object.
-fn show(store: &Store, taken: &mut Taken, kept: &mut Kept) -> Result<(), Error> {
+fn show(store: &Store, taken: &mut Taken, kept: &mut KeepGuard) -> Result<(), Error> {
     // The runs of this fetch are here by now.
     if taken.place.kind == Kind::Archive && !taken.status.is_refused() {
         let folder = taken.reference.strip_suffix(&taken.place.below("")).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::porcelain::Answer;
 use crate::git::remote::{self, Reach};
-use crate::git::store::{Kept, Store};
+use crate::git::store::{KeepGuard, Store};
 use crate::git::{history, refs};
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -27,7 +27,7 @@ pub(super) fn heads(
     there: &Remotely<'_>,
     key: &str,
     folds: bool,
-    kept: &mut Kept,
+    kept: &mut KeepGuard,
 ) -> Result<BTreeMap<LogName, Oid>, Error> {
     let store = there.store;
     let mut candidates = Vec::new();
@@ -103,7 +103,7 @@ pub(super) fn is_log_of(place: &Place, key: &str) -> bool {
 /// key continued our log.
 pub(super) fn went_on(there: &Remotely<'_>, moved: &Moved, found: Option<Oid>) -> Result<bool, Error> {
     let Some(found) = found.filter(|_| moved.place.kind == Kind::Log) else { return Ok(false) };
-    let fault = there.bring(&moved.place, found, &mut Kept::default())?;
+    let fault = there.bring(&moved.place, found, &mut KeepGuard::default())?;
     Ok(fault.is_none() && history::goes_on(there.store, moved.new, found))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::git::history;
-use crate::git::store::{Kept, Store};
+use crate::git::store::{KeepGuard, Store};
 use crate::model::digest::Oid;
 use crate::model::log_name::LogName;
 
@@ -40,7 +40,7 @@ impl<'a> Plan<'a> {
         &mut self,
         there: &Remotely<'_>,
         (place, new, held): (Place, Oid, bool),
-        kept: &mut Kept,
+        kept: &mut KeepGuard,
     ) -> Result<(), Error> {
         let (store, old) = (there.store, there.has.get(&place).copied());
         let (found, rival) = there.look(&place, new, kept)?;

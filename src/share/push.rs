@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::porcelain::{self, Answer};
-use crate::git::race::{Lost as _, Race};
 use crate::git::remote::{self, Reach, Remote};
-use crate::git::store::{self, Batch, Kept, Store};
+use crate::git::retry::{Lost as _, Retry};
+use crate::git::store::{self, Batch, KeepGuard, Store};
 use crate::git::{program, refs, work_tree};
 use crate::ledger::chain::Writer;
 use crate::ledger::log;
@@ -200,7 +200,7 @@ impl Delivery<'_> {
 
     /// Retries while other pushes with the same key move the log first.
     fn deliver_in_turn(&self, folds: bool) -> Result<Delivered, Error> {
-        let (mut race, mut busy) = (Race::default(), 0);
+        let (mut race, mut busy) = (Retry::default(), 0);
         loop {
             match self.deliver_once(folds) {
                 Err(Error::Overtaken(error, how)) => {
@@ -220,7 +220,7 @@ impl Delivery<'_> {
         there: &Remotely<'_>,
         in_archives: &BTreeMap<Place, Oid>,
         batch: &mut Batch,
-        kept: &mut Kept,
+        kept: &mut KeepGuard,
     ) -> Result<Plan<'_>, Error> {
         let store = self.store;
         let mut plan = Plan::new(self.request.space.folder());
@@ -250,7 +250,7 @@ impl Delivery<'_> {
         let url = remote::push_url(store, &request.remote)?;
         let there = Remotely { store, reach, url: &url, has: held(store, reach, &url, &request.space)? };
         let in_archives = archived::on_remote(store, &there.has)?;
-        let (mut kept, mut batch) = (Kept::default(), store.batch());
+        let (mut kept, mut batch) = (KeepGuard::default(), store.batch());
         let mut plan = self.plan_chains(&there, &in_archives, &mut batch, &mut kept)?;
         let held = self.wanted.iter().filter(|one| one.held);
         let archived: BTreeSet<Place> = held.map(|one| one.place.clone()).collect();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::git::history;
 use crate::git::remote::{self, Depth, Reach};
-use crate::git::store::{Kept, Store};
+use crate::git::store::{KeepGuard, Store};
 use crate::ledger::log;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -53,7 +53,7 @@ pub(super) struct Remotely<'a> {
 impl Remotely<'_> {
     /// Compares our object with the remote's. Fetches what the comparison needs and keeps it as
     /// long as `kept`.
-    pub(super) fn look(&self, place: &Place, ours: Oid, kept: &mut Kept) -> Result<(Found, Option<Rival>), Error> {
+    pub(super) fn look(&self, place: &Place, ours: Oid, kept: &mut KeepGuard) -> Result<(Found, Option<Rival>), Error> {
         let Some(theirs) = self.has.get(place).copied() else { return Ok((Found::Stands(Status::New), None)) };
         let (status, fault) = match self.bring(place, theirs, kept)? {
             Some(why) => (None, Some(why)),
@@ -90,7 +90,7 @@ impl Remotely<'_> {
     }
 
     /// Fetches the remote's log for comparison; returns a reason if the log is invalid.
-    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut Kept) -> Result<Option<String>, Error> {
+    pub(super) fn bring(&self, place: &Place, theirs: Oid, kept: &mut KeepGuard) -> Result<Option<String>, Error> {
         if place.kind != Kind::Log || self.store.contains(theirs) {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! Checks for secrets before a push.
 
-use crate::git::screen::{self, Range};
+use crate::git::secret_scan::{self, Range};
 use crate::git::store::Store;
 use crate::git::work_tree;
 use crate::model::format;
@@ -24,7 +24,7 @@ pub(super) fn screened(store: &Store, request: &Request, moves: &[Moved]) -> Res
     range.known.extend(work_tree::head(store)?.map(|(head, _)| format!("{head}^{{tree}}")));
     range.known.sort();
     range.known.dedup();
-    match screen::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
+    match secret_scan::new_objects(&|| store.git(), &range, &request.gate)?.into_iter().next() {
         Some((_, secret)) => Err(Error::Secret(secret)),
         None => Ok(()),
     }

@@ -1,7 +1,7 @@
 //! Saves a state as the next checkpoint of a thread, or the first of a new one.
 
 use super::{Error, Made, OpenThread, begin};
-use crate::git::race;
+use crate::git::retry;
 use crate::ledger::chain::Writer;
 use crate::model::entry::{Content, Event, RunTie, ThreadCheckpointed};
 use crate::model::name::ThreadId;
@@ -19,7 +19,7 @@ pub fn checkpoint(writer: &Writer, thread: &ThreadId, content: &Content, run: Op
             .map_err(|finding| Error::Tie { run: tie.id.clone(), finding })?;
     }
     let event = Event::ThreadCheckpointed(ThreadCheckpointed::new(run, content.clone()));
-    race::run(|| match OpenThread::find(writer, thread)? {
+    retry::run(|| match OpenThread::find(writer, thread)? {
         Some(open) => open.append(event.clone(), content),
         None => begin(writer, thread, event.clone(), content),
     })

@@ -26,8 +26,8 @@ pub mod worktree;
 
 use vouch::VerifiedThread;
 
-use crate::git::race::{Lost, Race};
 use crate::git::refs;
+use crate::git::retry::{Lost, Retry};
 use crate::git::store::{Edit, Store};
 use crate::ledger::chain::{self, Appended, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
@@ -117,7 +117,7 @@ pub(crate) fn in_turn<T>(
     mut thread: VerifiedThread,
     mut act: impl FnMut(&VerifiedThread) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let mut race = Race::default();
+    let mut race = Retry::default();
     loop {
         match act(&thread) {
             Err(error) if error.is_lost() && race.again() => thread = thread.renewed(&writer.store)?,

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::git::listing::Listing;
 use crate::git::program::{self, Git};
 use crate::git::quarantine::{self, Quarantine};
-use crate::git::screen::{self, Range};
-use crate::git::store::{self, Kept, Store};
+use crate::git::secret_scan::{self, Range};
+use crate::git::store::{self, KeepGuard, Store};
 use crate::model::credential::gate::{Gate, Secret};
 use crate::model::digest::Oid;
 use crate::model::entry::{Ignored, Worktree};
@@ -48,7 +48,7 @@ pub struct Saved {
     /// The record for a checkpoint.
     pub worktree: Worktree,
     /// Keeps its objects until a ref reaches them.
-    pub kept: Kept,
+    pub kept: KeepGuard,
     /// Nested worktrees that it does not include.
     pub left_out: Vec<PathBuf>,
 }
@@ -172,7 +172,7 @@ impl<'q> Snapshot<'q> {
     fn check_secrets(&self, store: &Store, gate: &Gate) -> Result<(), Error> {
         let head = store.git().args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).line().ok();
         let range = Range { tips: vec![self.tree], known: head.into_iter().collect() };
-        match screen::new_objects(&|| self.git(), &range, gate)?.into_iter().next() {
+        match secret_scan::new_objects(&|| self.git(), &range, gate)?.into_iter().next() {
             Some((_, secret)) => Err(Error::Secret(secret)),
             None => Ok(()),
         }

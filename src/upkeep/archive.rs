@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::git::archives::{self, Contents};
-use crate::git::race::{self, Lost};
 use crate::git::refs;
+use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Store};
 use crate::ledger::archive;
 use crate::ledger::chain::{self, Writer};
@@ -129,7 +129,7 @@ impl Repository {
             answer.refs.after = before + made - gone.len();
             return Ok(answer);
         }
-        answer.archive = Some(race::run(|| put_away(&writer, &answer.runs))?);
+        answer.archive = Some(retry::run(|| put_away(&writer, &answer.runs))?);
         answer.refs.after = refs::list(&self.store, REFS)?.len();
         Ok(answer)
     }

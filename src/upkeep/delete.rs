@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::engine::machine::host;
 use crate::engine::run_lock::{self, RunLock};
-use crate::git::{archives, history, marks, refs, store};
+use crate::git::{archives, history, private_files, refs, store};
 use crate::ledger::chain::Writer;
 use crate::ledger::{archive, sign};
 use crate::model::digest::Oid;
@@ -116,7 +116,8 @@ fn is_known_own(key: &str, options: &Options) -> bool {
 
 /// Returns the deletion record of a run, or `None` if it was not deleted here.
 pub fn recorded(store: &store::Store, run: &RunId) -> Option<Deleted> {
-    let bytes = marks::read(&marks::path(store, marks::DELETED, &run.encoded()), LONGEST).ok()?;
+    let bytes =
+        private_files::read(&private_files::path(store, private_files::DELETED, &run.encoded()), LONGEST).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -175,14 +176,14 @@ impl Repository {
             _ => Deleted::signed(&writer, run, self.environment.clock.now(), tip).map_err(Error::Sign)?,
         };
         let bytes = serde_json::to_vec(&record).map_err(io::Error::other).map_err(Error::Mark)?;
-        marks::put(store, marks::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;
+        private_files::put(store, private_files::DELETED, &run.encoded(), &bytes).map_err(Error::Mark)?;
         for reference in &found.archives {
             archive::remove(&writer, reference, run)?;
         }
         let is_shared = base.is_some_and(|base| self.is_base_of_archived(base));
         replaced::forget_run(&writer, run, base.filter(|_| !is_shared))?;
         refs::delete_all(store, &found.tips)?;
-        forget(&marks::path(store, marks::VERIFIED, &run.encoded())).map_err(Error::Mark)?;
+        forget(&private_files::path(store, private_files::VERIFIED, &run.encoded())).map_err(Error::Mark)?;
         run_lock::forget(&common, run);
         Ok(())
     }

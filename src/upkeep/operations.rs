@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::engine::machine::{Machine, NoCache, host};
-use crate::git::{kept, store};
+use crate::git::{keep_pack, store};
 use crate::ledger::sign;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
@@ -207,8 +207,8 @@ impl Repository {
 
     /// Removes the keep marks of dead processes from packs; returns messages.
     fn forsaken(&self, remove: bool) -> Result<Vec<String>, Error> {
-        let found = kept::forsaken(&self.store).map_err(store::Error::Pack)?;
-        let freed = found.iter().filter(|path| !remove || kept::release(path)).count();
+        let found = keep_pack::forsaken(&self.store).map_err(store::Error::Pack)?;
+        let freed = found.iter().filter(|path| !remove || keep_pack::release(path)).count();
         let verb = if remove { "are" } else { "would be" };
         let note = format!("{freed} pack(s) that a dead process kept from git {verb} git's again");
         Ok((freed > 0).then_some(note).into_iter().collect())

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gix::objs::{Commit, Kind, WriteTo as _};
 
 use crate::git::store::{Edit, Store};
-use crate::git::{race, refs};
+use crate::git::{refs, retry};
 use crate::ledger::chain::{self, Writer};
 use crate::model::digest::Oid;
 use crate::model::entry::Event;
@@ -90,7 +90,7 @@ pub(super) fn keep(writer: &Writer, replaced: &[Replaced]) -> Result<(), Error> 
 /// Removes what is kept at a path, and drops the history that could still reach it.
 pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
     let store = &writer.store;
-    race::run(|| {
+    retry::run(|| {
         let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
         let (tree, _) = store.commit(old)?;
         if store.tree_at(tree, path)?.is_none() {
@@ -109,7 +109,7 @@ pub(super) fn forget(writer: &Writer, path: &str) -> Result<(), Error> {
 pub(super) fn forget_run(writer: &Writer, run: &RunId, base: Option<Oid>) -> Result<(), Error> {
     let store = &writer.store;
     let paths = ["transcripts", "salvage"].map(|folder| format::kept_path(folder, run));
-    race::run(|| {
+    retry::run(|| {
         let Some(old) = refs::read(store, KEPT_REF)? else { return Ok(()) };
         let (tree, _) = store.commit(old)?;
         let mut edits = Vec::new();

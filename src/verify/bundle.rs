@@ -9,7 +9,7 @@ use crate::git::fsck;
 use crate::git::porcelain::{BundleHead, bundle_head};
 use crate::git::program;
 use crate::git::refs;
-use crate::git::scratch::{self, Scratch};
+use crate::git::scratch_repo::{self, ScratchRepo};
 use crate::model::format::{REFS, run_ref, thread_ref};
 use crate::model::name::{RunId, ThreadId};
 use crate::model::place::{Kind, MOST_REFS, Place};
@@ -21,7 +21,7 @@ const LONGEST_HEAD: u64 = 16 << 20;
 
 /// A bundle in a temporary repository, which is deleted on drop.
 pub struct Bundle {
-    scratch: Scratch,
+    scratch: ScratchRepo,
     runs: Vec<RunId>,
     threads: Vec<ThreadId>,
     skipped: Vec<String>,
@@ -86,11 +86,13 @@ impl Bundle {
             return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
         }
         file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
-        let scratch = Scratch::new(&head.object_format)?;
+        let scratch = ScratchRepo::new(&head.object_format)?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
-        let check =
-            format!("--fsck-objects{}", fsck::exceptions(&|| scratch.store().git()).map_err(scratch::Error::from)?);
+        let check = format!(
+            "--fsck-objects{}",
+            fsck::exceptions(&|| scratch.store().git()).map_err(scratch_repo::Error::from)?
+        );
         call.args(["index-pack", "--stdin", &check]).run().map_err(|error| match error {
             error if error.wants_memory() => BundleError::TooMuch(path.to_owned()),
             error => BundleError::Pack(path.to_owned(), error),
@@ -228,7 +230,7 @@ pub enum BundleError {
     #[error("there are no runs or threads in the bundle")]
     Empty,
     #[error(transparent)]
-    Scratch(#[from] scratch::Error),
+    ScratchRepo(#[from] scratch_repo::Error),
     #[error(transparent)]
     Ref(#[from] refs::Error),
     #[error(transparent)]

@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gix::objs::Kind;
 
+use crate::git::bounded_read::{self, Whole};
 use crate::git::history;
 use crate::git::program;
 use crate::git::store::{self, Store};
-use crate::git::whole::{self, Whole};
 use crate::model::bounds::{self, Meter};
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
@@ -71,7 +71,7 @@ impl Objects {
     }
 
     fn whole(&self, oid: Oid, kind: Kind, most: u64) -> Result<Whole, Fault> {
-        let found = whole::read(&self.repo, oid, |found| if found == kind { most } else { store::most(found) });
+        let found = bounded_read::read(&self.repo, oid, |found| if found == kind { most } else { store::most(found) });
         let object = found.map_err(|error| Fault::of(oid, &error))?.ok_or(Fault::Missing(oid))?;
         self.take_turn(object.bytes.len());
         if self.hash(object.kind, &object.bytes) != Some(oid) {
@@ -111,7 +111,7 @@ impl Objects {
     }
 
     pub(super) fn size(&self, oid: Oid) -> Result<u64, Fault> {
-        let found = whole::header(&self.repo, oid).map_err(|error| Fault::of(oid, &error))?;
+        let found = bounded_read::header(&self.repo, oid).map_err(|error| Fault::of(oid, &error))?;
         found.map(|(_, size)| size).ok_or(Fault::Missing(oid))
     }
 
@@ -143,11 +143,11 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    fn of(oid: Oid, error: &whole::Error) -> Self {
+    fn of(oid: Oid, error: &bounded_read::Error) -> Self {
         match error {
-            whole::Error::Find(_, source) => Self::Damaged(oid, source.probable_cause().to_string()),
-            whole::Error::Damaged(_, why) => Self::Damaged(oid, why.clone()),
-            whole::Error::TooLarge { .. } | whole::Error::Git(..) => Self::TooLarge(in_words(error)),
+            bounded_read::Error::Find(_, source) => Self::Damaged(oid, source.probable_cause().to_string()),
+            bounded_read::Error::Damaged(_, why) => Self::Damaged(oid, why.clone()),
+            bounded_read::Error::TooLarge { .. } | bounded_read::Error::Git(..) => Self::TooLarge(in_words(error)),
         }
     }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::git::aside::Aside;
+use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::chain;
@@ -123,7 +123,7 @@ impl Index {
     }
 
     /// Returns all patches, by content.
-    pub(super) fn contents(&mut self, store: &Store, aside: &Aside) -> Result<Rc<Contents>, Error> {
+    pub(super) fn contents(&mut self, store: &Store, aside: &BorrowedRepo) -> Result<Rc<Contents>, Error> {
         if let Some(contents) = &self.contents {
             return Ok(Rc::clone(contents));
         }
@@ -141,7 +141,7 @@ impl Index {
     }
 }
 
-fn read(store: &Store, aside: &Aside, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, Error> {
+fn read(store: &Store, aside: &BorrowedRepo, users: &BTreeMap<Oid, Vec<Patch>>) -> Result<Contents, Error> {
     let mut contents = Contents::default();
     let mut ids: BTreeSet<(Oid, String)> = BTreeSet::new();
     let (mut waiting, mut bytes): (Vec<(Oid, Vec<u8>)>, usize) = (Vec::new(), 0);

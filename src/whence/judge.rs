@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::git::aside::Aside;
+use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::history;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -76,7 +76,7 @@ pub(super) struct Maker {
 /// The evidence to compare commits with.
 pub(super) struct Judge<'a> {
     pub(super) store: &'a Store,
-    pub(super) aside: Aside,
+    pub(super) aside: BorrowedRepo,
     pub(super) index: Index,
     pub(super) runs: Runs<'a>,
     found: BTreeMap<Oid, Rc<Finding>>,
@@ -97,7 +97,7 @@ pub(super) struct Change {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(store: &'a Store, gate: &'a Gate<'a>) -> Result<Self, Error> {
-        let (aside, index) = (Aside::new(store)?, Index::new(store)?);
+        let (aside, index) = (BorrowedRepo::new(store)?, Index::new(store)?);
         Ok(Self { store, aside, index, runs: Runs::new(gate), found: BTreeMap::new() })
     }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::apply::compose::Composer;
 use crate::apply::{self, Step};
-use crate::git::aside::Aside;
-use crate::git::{checked, history, store};
+use crate::git::borrowed_repo::BorrowedRepo;
+use crate::git::{history, store, verified_stream};
 use crate::model::causes;
 use crate::model::digest::Oid;
 use crate::run::{VerifiedRun, target};
@@ -58,7 +58,7 @@ impl<'g> Runs<'g> {
     }
 
     /// Applies patches to a tree, run by run in the given order.
-    pub(super) fn onto(&mut self, aside: &Aside, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
+    pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
         let mut groups: Vec<(&Lying, BTreeSet<usize>)> = Vec::new();
         for patch in patches {
             let lying = &patch.told.at;
@@ -88,7 +88,11 @@ impl<'g> Runs<'g> {
     }
 
     /// Returns an applier for the items of a run, or the reason why there is none.
-    pub(super) fn composer(&mut self, aside: &Aside, lying: &Lying) -> Result<Result<&mut Composer, String>, Error> {
+    pub(super) fn composer(
+        &mut self,
+        aside: &BorrowedRepo,
+        lying: &Lying,
+    ) -> Result<Result<&mut Composer, String>, Error> {
         if !self.composers.contains_key(&lying.reference) {
             let composer = match self.known(lying).run.clone() {
                 None => Err("the run does not verify".to_owned()),
@@ -138,7 +142,7 @@ impl<'g> Runs<'g> {
         let run = self.known(lying).run.clone()?;
         match run.product(patch.product.oid).that_is(patch.product.sha256).read(self.gate.store) {
             Ok(bytes) => Some(bytes),
-            Err(checked::Error::Store(_)) => None,
+            Err(verified_stream::Error::Store(_)) => None,
             Err(altered) => {
                 self.bar(lying, chain(&altered));
                 None

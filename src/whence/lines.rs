@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use gix::bstr::BString;
 
-use crate::git::aside::{self, Blamed};
+use crate::git::borrowed_repo::{self, Blamed};
 use crate::git::program;
 use crate::model::digest::Oid;
 
@@ -126,12 +126,12 @@ impl Judge<'_> {
         path: &BString,
         lines: Option<&RangeInclusive<u64>>,
     ) -> Result<Vec<Blamed>, Error> {
-        let failed = match (aside::lines(self.store, commit, path.as_ref(), lines), lines) {
+        let failed = match (borrowed_repo::lines(self.store, commit, path.as_ref(), lines), lines) {
             (Err(program::Error::Failed { .. }), Some(lines)) => lines,
             (blamed, _) => return Ok(blamed?),
         };
         // Usually the line does not exist; any other cause fails below as well.
-        let all = aside::lines(self.store, commit, path.as_ref(), None)?;
+        let all = borrowed_repo::lines(self.store, commit, path.as_ref(), None)?;
         let (lines, asked) = (all.last().map_or(0, |last| *last.lines.end()), *failed.end());
         Err(Error::NoLine { path: path.to_string(), lines, asked })
     }

@@ -22,7 +22,7 @@ pub use known::Standing;
 
 use crate::anchor::verification::{self, Verification};
 use crate::apply;
-use crate::git::{program, refs, scratch, store};
+use crate::git::{program, refs, scratch_repo, store};
 use crate::repository::Repository;
 use crate::run::{self, target};
 
@@ -100,7 +100,7 @@ pub enum Error {
     #[error(transparent)]
     Target(#[from] target::Error),
     #[error(transparent)]
-    Scratch(#[from] scratch::Error),
+    Scratch(#[from] scratch_repo::Error),
     #[error(transparent)]
     Git(#[from] program::Error),
     #[error(transparent)]

@@ -23,7 +23,7 @@ use handle::{Handle, feed};
 use pipes::Pipes;
 
 use super::attendant;
-use super::sandbox::{Confinement, Own, Scratch, Starting, Told, Word};
+use super::sandbox::{Confinement, ExecSetup, Instructions, Own, Scratch, Word};
 use super::supervisor::{self, Report};
 use super::survivors::{self, Main};
 use super::transcript::{self, TranscriptWriter};
@@ -209,8 +209,8 @@ async fn attend(
     let stdin = child.stdin.take();
     let mut fed = false;
     let (mut written, most_output) = (0_u64, invocation.limits.output.unwrap_or(u64::MAX));
-    let told = invocation.told();
-    let feeding = feed(stdin, handle, (&told, &invocation.stdin));
+    let instructions = invocation.instructions();
+    let feeding = feed(stdin, handle, (&instructions, &invocation.stdin));
     tokio::pin!(cancelled, feeding);
     loop {
         tokio::select! {
@@ -242,7 +242,7 @@ async fn attend(
 
 impl Invocation {
     /// Returns the message for the processes between the driver and the command.
-    fn told(&self) -> Vec<u8> {
+    fn instructions(&self) -> Vec<u8> {
         let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked, scratch, frozen }| {
             let [writable, readable, linked]: [Vec<&Path>; 3] =
                 [writable, readable, linked].map(|paths| paths.iter().map(PathBuf::as_path).collect());
@@ -250,13 +250,13 @@ impl Invocation {
             let frozen = *frozen;
             let own =
                 Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, scratch, frozen };
-            by.told(&own, self.limits.memory)
+            by.instructions(&own, self.limits.memory)
         });
         let folders = self.folders.iter().map(Word::from).collect();
         let env = self.env.iter().map(|(name, value)| (name.clone(), Word::from(value))).collect();
-        let starting = Starting { env, folder: Word::from(&self.cwd), limits: self.limits };
-        let told = Told { layers, starting, folders };
-        serde_json::to_vec(&told).expect("paths and words serialise")
+        let starting = ExecSetup { env, folder: Word::from(&self.cwd), limits: self.limits };
+        let instructions = Instructions { layers, starting, folders };
+        serde_json::to_vec(&instructions).expect("paths and words serialise")
     }
 }
 

@@ -34,7 +34,7 @@ use super::host::Host;
 use super::workspace::{self, Workspace};
 use crate::git::incoming;
 use crate::git::program;
-use crate::git::store::{self, Batch, Kept};
+use crate::git::store::{self, Batch, KeepGuard};
 use crate::model::credential::gate::Secret;
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
@@ -54,7 +54,7 @@ pub struct Captured {
     /// The objects for git-lfs, to be stored once the rest is accepted.
     pub large: Vec<Large>,
     /// Keeps their bytes until a ref reaches them.
-    pub kept: Kept,
+    pub kept: KeepGuard,
 }
 
 /// Captures the patch and the outputs of an attempt.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::git::stop::Stop;
+use crate::git::cancellation::Cancellation;
 use crate::git::store::Store;
 use crate::model::credential::gate::Gate;
 use crate::model::digest::Oid;
@@ -79,7 +79,7 @@ pub struct Host {
     /// The folder in which git looks for user files that no setting names, or `None`.
     pub user_files: Option<PathBuf>,
     /// Cancels work on worktrees when the driver ends.
-    pub stop: Stop,
+    pub stop: Cancellation,
     /// The name and e-mail address for a worker's own commits, or `None` for git's global
     /// configuration.
     pub user: Option<(String, String)>,
@@ -119,7 +119,7 @@ impl Host {
             capture_time: CAPTURE_TIME,
             path: None,
             user_files: None,
-            stop: Stop::never(),
+            stop: Cancellation::never(),
             user: None,
             gate: Gate::default(),
             bases: Arc::default(),
@@ -132,7 +132,7 @@ impl Host {
 
     /// Sets the cancellation.
     #[must_use]
-    pub fn stopped_by(&self, stop: Stop) -> Self {
+    pub fn stopped_by(&self, stop: Cancellation) -> Self {
         Self { stop, ..self.clone() }
     }
 

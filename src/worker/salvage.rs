@@ -18,8 +18,8 @@ use super::host::Host;
 use super::workspace::{Base, Workspace};
 use crate::git::incoming;
 use crate::git::program;
-use crate::git::screen::{self, Range};
-use crate::git::store::Kept;
+use crate::git::secret_scan::{self, Range};
+use crate::git::store::KeepGuard;
 use crate::model::causes::in_words;
 use crate::model::credential::gate::Secret;
 use crate::model::credential::without;
@@ -38,7 +38,7 @@ pub struct Salvaged {
     /// The tree.
     pub tree: Oid,
     /// Keeps its objects until a ref reaches them.
-    pub kept: Kept,
+    pub kept: KeepGuard,
     /// Descriptions of omitted files with secrets and of submodules whose changes could not be
     /// saved.
     pub without: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Salvaged {
 
 impl Salvaged {
     /// Returns messages for the operator.
-    pub fn told(&self, item: &ItemId, attempt: u32) -> Vec<String> {
+    pub fn messages(&self, item: &ItemId, attempt: u32) -> Vec<String> {
         let told = |what| format!("{item}: left out of the saved work of attempt {attempt}: {what}");
         self.without.iter().map(told).collect()
     }
@@ -188,7 +188,7 @@ fn take_out(host: &Host, scratch: &Scratch, base: Oid, tree: &mut Oid) -> Result
         return Ok(Vec::new());
     }
     let range = Range { tips: vec![*tree], known: vec![base.to_string()] };
-    let found = screen::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
+    let found = secret_scan::new_objects(&|| scratch.git(), &range, &host.gate).map_err(Error::git)?;
     let blobs: BTreeMap<&[u8], &Secret> = found.iter().map(|(oid, secret)| (oid.as_bytes(), secret)).collect();
     let mut told = BTreeSet::new();
     // The same blob may have many paths: `:old-mode new-mode old new status NUL path NUL`.

@@ -11,32 +11,32 @@
 //! program that starts it. `reach` decides what is reachable, as a `map` of paths.
 
 mod above;
+mod access_map;
 mod caches;
 #[cfg(target_os = "linux")]
 mod calls;
 #[cfg(target_os = "linux")]
 pub mod confine;
+mod default_paths;
 #[cfg(target_os = "linux")]
 pub(in crate::worker) mod domain;
 #[cfg(target_os = "linux")]
 mod files;
 mod home;
 mod java;
-mod map;
+mod mount_identity;
 mod mounts;
 mod named;
 mod outside;
 pub(in crate::worker) mod overlay;
-mod places;
+mod policy;
 pub mod probe;
 mod programs;
-mod reach;
+mod protocol;
 mod scratch;
 mod secrets;
-mod seen;
 mod servers;
 mod settings;
-mod told;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -46,19 +46,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use caches::{HiddenInCache, MOST_COPIED};
 pub use named::named_in;
-pub use reach::{Missing, More, Surroundings, folders};
+pub use policy::{Missing, More, Surroundings, folders};
 pub use scratch::Scratch;
 pub use tools::TOOLS;
 
+pub(in crate::worker) use mount_identity::open_folder;
 pub(in crate::worker) use mounts::PROGRAM;
-pub(in crate::worker) use seen::open_folder;
-pub(in crate::worker) use told::{Inner, Outer, Starting, Told, Word};
+pub(in crate::worker) use protocol::{ExecSetup, Inner, Instructions, Outer, Word};
 
-use map::{Access, Led, Map};
+use access_map::{Access, AccessMap, Led};
+use mount_identity::MountIdentity;
 use mounts::Mounts;
-use reach::Reach;
+use policy::ExecutorPolicy;
 use scratch::Over;
-use seen::Seen;
 
 use crate::model::confinement::{Asked, BWRAP, Home, LANDLOCK, NONE, Network, SECCOMP, Sockets};
 
@@ -108,13 +108,13 @@ pub struct Sandbox {
     layers: Layers,
     /// The reasons for missing layers.
     missing: Vec<String>,
-    known: Mutex<BTreeMap<More, Arc<Reach>>>,
+    known: Mutex<BTreeMap<More, Arc<ExecutorPolicy>>>,
 }
 
 /// The confinement of one executor's workers.
 #[derive(Clone, Debug)]
 pub struct Confinement {
-    reach: Arc<Reach>,
+    reach: Arc<ExecutorPolicy>,
     layers: Layers,
     bwrap: Option<PathBuf>,
     bounds_shared: bool,
@@ -141,9 +141,9 @@ pub struct Own<'a> {
 }
 
 /// The paths that one attempt can reach.
-struct Policy {
+struct AttemptPolicy {
     /// The access to each path; the source of the mounts.
-    map: Map,
+    map: AccessMap,
     /// The same as Landlock rules, which can only grant.
     given: Vec<(Word, Access)>,
     /// Why the attempt must not start.
@@ -198,12 +198,12 @@ impl Sandbox {
         &self.layers
     }
 
-    fn reach(&self, more: &More) -> Result<Arc<Reach>, Refused> {
+    fn reach(&self, more: &More) -> Result<Arc<ExecutorPolicy>, Refused> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reach) = known.get(more) {
             return Ok(Arc::clone(reach));
         }
-        let mut reach = Reach::of(&self.around, more)?;
+        let mut reach = ExecutorPolicy::of(&self.around, more)?;
         reach.caches.decide(self);
         let reach = Arc::new(reach);
         if self.bwrap.is_some()
@@ -256,8 +256,8 @@ impl Confinement {
 
     /// Returns the message for the processes between driver and command; `memory` is the attempt's
     /// limit in bytes.
-    pub(in crate::worker) fn told(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
-        let Policy { mut map, mut given, refused } = self.policy(own);
+    pub(in crate::worker) fn instructions(&self, own: &Own<'_>, memory: Option<u64>) -> Outer {
+        let AttemptPolicy { mut map, mut given, refused } = self.policy(own);
         let scratch = own.scratch.as_ref().filter(|_| self.bwrap.is_some());
         let over = scratch.map_or_else(|| Ok(Over::default()), |scratch| self.lay_over(scratch, &mut map, &mut given));
         let (over, unlaid) = over.map_or_else(|why| (Over::default(), Some(why)), |over| (over, None));
@@ -289,14 +289,14 @@ impl Confinement {
     }
 
     /// Returns the policy for one attempt, from which mounts and Landlock rules are made.
-    fn policy(&self, own: &Own<'_>) -> Policy {
+    fn policy(&self, own: &Own<'_>) -> AttemptPolicy {
         let mut map = self.reach.map.clone();
         // bubblewrap's cover is lost if an outside process replaces the hidden file; Landlock
         // grants neither file.
         let mut given = self.reach.given.clone();
         if own.frozen {
             map.freeze();
-            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(places::SHARED_MEMORY);
+            let shared = |path: &Word| AsRef::<Path>::as_ref(path) == Path::new(default_paths::SHARED_MEMORY);
             for (_, access) in given.iter_mut().filter(|(path, _)| !shared(path)) {
                 *access = (*access).min(Access::Read);
             }
@@ -310,12 +310,12 @@ impl Confinement {
             given.extend(map.set(&path, Access::Read).map(|real| (real.into(), Access::Read)));
         }
         let refused = self.link(own.linked, &mut map, &mut given).or_else(|| gone(&map));
-        Policy { map, given, refused }
+        AttemptPolicy { map, given, refused }
     }
 
     /// Grants the targets of links in the worktree as far as permitted. Returns the reason if one
     /// is not.
-    fn link(&self, linked: &[&Path], map: &mut Map, given: &mut Vec<(Word, Access)>) -> Option<String> {
+    fn link(&self, linked: &[&Path], map: &mut AccessMap, given: &mut Vec<(Word, Access)>) -> Option<String> {
         for path in linked {
             let Some(Led { real, is_there: true, planted }) = map.resolve(path) else { continue };
             let said = |why: String| Some(format!("{}, which is linked into worktrees, {why}", path.display()));
@@ -336,7 +336,7 @@ impl Confinement {
 
     /// Grants a path that is not granted yet, as `readable` would, without its secrets. Returns the
     /// reason if it must not be granted.
-    fn give(&self, real: &Path, map: &mut Map, given: &mut Vec<(Word, Access)>) -> Result<(), &'static str> {
+    fn give(&self, real: &Path, map: &mut AccessMap, given: &mut Vec<(Word, Access)>) -> Result<(), &'static str> {
         let secrets = &self.reach.secrets;
         if secrets.iter().any(|secret| real.starts_with(secret)) {
             return Err("which is secret: only `readable` gives it, by its name");
@@ -359,9 +359,9 @@ impl Confinement {
 }
 
 /// Returns a message if a writable path disappeared or became a link.
-fn gone(map: &Map) -> Option<String> {
+fn gone(map: &AccessMap) -> Option<String> {
     let written = map.places().filter(|(_, access)| *access == Access::Write).map(|(place, _)| place);
-    let mut gone = written.filter_map(|place| Seen::at(place).err().map(|error| (place, error)));
+    let mut gone = written.filter_map(|place| MountIdentity::at(place).err().map(|error| (place, error)));
     gone.next().map(|(place, error)| format!("{} was replaced after the run started: {error}", place.display()))
 }
 

@@ -21,11 +21,11 @@ mod cgroup;
 #[cfg(target_os = "linux")]
 mod confined;
 #[cfg(target_os = "linux")]
-mod nameless;
+mod deleted_files;
+#[cfg(target_os = "linux")]
+mod exec_setup;
 #[cfg(target_os = "linux")]
 pub(super) mod serving;
-#[cfg(target_os = "linux")]
-mod starting;
 #[cfg(target_os = "linux")]
 mod watching;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::git::race::{self, Lost};
+use crate::git::retry::{self, Lost};
 use crate::git::store::{self, Edit, Store};
 use crate::git::{refs, tree};
 use crate::model::digest::{Digest, Oid};
@@ -85,7 +85,7 @@ impl Stamps {
 /// Adds a token, with the number of entries if it is about a thread. No file is removed.
 pub(super) fn keep(store: &Store, subject: &Place, entries: Option<u64>, token: &[u8]) -> Result<(), Error> {
     let name = subject.stamps().expect("it is a run's or a thread's").below(format::REFS);
-    race::run(|| {
+    retry::run(|| {
         let old = refs::read(store, &name)?;
         let mut batch = store.batch();
         let file = format::stamp_name(entries, Digest::of(token));

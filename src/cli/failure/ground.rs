@@ -3,7 +3,7 @@
 use std::io;
 
 use git_handoff::engine::machine::NoCache;
-use git_handoff::git::{checked, packed, refs, save, store};
+use git_handoff::git::{packed, refs, save, store, verified_stream};
 use git_handoff::ledger::{chain, log, sign};
 use git_handoff::model::credential::gate::Secret;
 use git_handoff::model::hints;
@@ -41,7 +41,7 @@ impl From<repository::Error> for Failure {
             repository::Error::Secret(inner) => inner.into(),
             repository::Error::Sign(inner) => inner.into(),
             repository::Error::Config(inner) => inner.into(),
-            repository::Error::Scratch(inner) => inner.into(),
+            repository::Error::ScratchRepo(inner) => inner.into(),
             repository::Error::Store(inner) => inner.into(),
         }
     }
@@ -53,12 +53,12 @@ impl From<NoCache> for Failure {
     }
 }
 
-impl From<checked::Error> for Failure {
-    fn from(error: checked::Error) -> Self {
+impl From<verified_stream::Error> for Failure {
+    fn from(error: verified_stream::Error) -> Self {
         let failure = Self::of("altered", &error);
         match error {
-            checked::Error::Store(inner) => inner.into(),
-            checked::Error::Damaged(_) | checked::Error::Altered { .. } => Self { exit: 3, ..failure },
+            verified_stream::Error::Store(inner) => inner.into(),
+            verified_stream::Error::Damaged(_) | verified_stream::Error::Altered { .. } => Self { exit: 3, ..failure },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Failures of sharing.
 
-use git_handoff::git::{remote, scratch};
+use git_handoff::git::{remote, scratch_repo};
 use git_handoff::model::{format, hints};
 use git_handoff::repository::shown;
 use git_handoff::share::{How, Kind, bundle, fetch, push};
@@ -53,8 +53,8 @@ impl Failure {
     }
 }
 
-impl From<scratch::Error> for Failure {
-    fn from(error: scratch::Error) -> Self {
+impl From<scratch_repo::Error> for Failure {
+    fn from(error: scratch_repo::Error) -> Self {
         Self::of("scratch", &error)
     }
 }
@@ -137,7 +137,7 @@ impl From<shown::Error> for Failure {
 impl From<bundle::Error> for Failure {
     fn from(error: bundle::Error) -> Self {
         match error {
-            bundle::Error::Scratch(inner) => inner.into(),
+            bundle::Error::ScratchRepo(inner) => inner.into(),
             bundle::Error::Ref(inner) => inner.into(),
             bundle::Error::Write(_) => Self::of("bundle", &error).hint(hints::fetch_content()),
             _ => Self::of("bundle", &error),
@@ -154,7 +154,7 @@ impl From<BundleError> for Failure {
                 let hint = refusal::of_check(&why.to_string());
                 Self::of("bundle", &error).hint_if(hint)
             }
-            BundleError::Scratch(inner) => inner.into(),
+            BundleError::ScratchRepo(inner) => inner.into(),
             BundleError::Ref(inner) => inner.into(),
             BundleError::Logs(inner) => inner.into(),
             _ => Self::of("bundle", &error),

@@ -1,6 +1,6 @@
 //! Errors of an open run.
 
-use crate::git::race::Lost;
+use crate::git::retry::Lost;
 use crate::git::{refs, store};
 use crate::ledger::{chain, log};
 use crate::model::name::{ItemId, RunId};

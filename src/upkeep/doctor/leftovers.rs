@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::git::{folder, kept, marks, midx, outgoing};
+use crate::git::{folder, keep_pack, midx, outgoing, private_files};
 use crate::model::format::REFS;
 use crate::model::hints;
 use crate::model::packet::Age;
@@ -36,7 +36,8 @@ pub(super) fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Erro
     let objects = patient.store.objects_dir();
     let mut left = locks(&common).into_iter().map(|path| (Kind::Lock, path)).collect::<Vec<_>>();
     left.extend(locks_of_git(&common).into_iter().map(|path| (Kind::OfGit, path)));
-    let temporary = [temporaries(&objects), outgoing::folders(&patient.store), marks::unfinished(&patient.store)];
+    let temporary =
+        [temporaries(&objects), outgoing::folders(&patient.store), private_files::unfinished(&patient.store)];
     left.extend(temporary.into_iter().flatten().map(|path| (Kind::Temporary, path)));
     let old = left.into_iter().filter_map(|(kind, path)| Some((kind, age(&path)?, path)));
     let left: Vec<_> = old.filter(|(_, age, _)| *age >= YOUNG).collect();
@@ -88,10 +89,10 @@ fn judge(kind: Kind, age: Duration, path: &Path, open: Option<&HashSet<Id>>, fix
 
 /// Finds packs with the keep mark of a dead process.
 fn keeps(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
-    let forsaken = kept::forsaken(&patient.store).map_err(crate::git::store::Error::Pack)?;
+    let forsaken = keep_pack::forsaken(&patient.store).map_err(crate::git::store::Error::Pack)?;
     let found = forsaken.into_iter().map(|path| {
         let message = format!("{} keeps a pack from git for a process that died", path.display());
-        Finding::problem("keep-left", message).hint(hints::mend()).fixed(fix && kept::release(&path))
+        Finding::problem("keep-left", message).hint(hints::mend()).fixed(fix && keep_pack::release(&path))
     });
     Ok(found.collect())
 }

@@ -22,8 +22,8 @@ use super::large::{self, Kept};
 use super::part::Part;
 use super::tree::Scratch;
 use super::walk::shown;
+use crate::git::cancellation::Cancellation;
 use crate::git::program;
-use crate::git::stop::Stop;
 use crate::model::causes::in_words;
 use crate::model::digest::Oid;
 use crate::model::entry::Exit;
@@ -194,11 +194,15 @@ fn environment(part: &Part<'_>, inside: &Inside, dir: &Path) -> std::collections
 }
 
 /// Runs it until it ends or is cancelled.
-fn confined(invocation: &Invocation, transcript: &mut TranscriptWriter, stop: &Stop) -> Result<Ended, agent::Error> {
+fn confined(
+    invocation: &Invocation,
+    transcript: &mut TranscriptWriter,
+    stop: &Cancellation,
+) -> Result<Ended, agent::Error> {
     let (cancel, cancelled) = watch::channel(false);
     let work = async {
         let stopped = async {
-            while !stop.is_said() {
+            while !stop.is_requested() {
                 tokio::time::sleep(LOOK).await;
             }
             tokio::time::sleep(GRACE).await;

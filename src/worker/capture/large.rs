@@ -94,7 +94,7 @@ fn hold(part: &Part<'_>, file: File, path: &BStr, name: Name, left: &mut u64) ->
     let is_held = all().contains(&large);
     let most = if is_held { part.host.max_product } else { part.host.max_product.min(*left) };
     let copied = copy(file, &dir, hash, most, &mut |bytes| {
-        if part.host.stop.is_said() {
+        if part.host.stop.is_requested() {
             return Err(Error::git(program::Error::Stopped));
         }
         if part.host.time_left().is_zero() {

@@ -17,8 +17,8 @@ use super::traps::{is_folder, traps};
 use super::tree::{Scratch, ignored};
 use super::walk::{is_same_content, shown, walk_submodule};
 use super::{Error, patch, repositories};
+use crate::git::bounded_read;
 use crate::git::store::Store;
-use crate::git::whole;
 use crate::model::credential::gate::Secret;
 use crate::model::digest::Oid;
 use crate::model::format;
@@ -282,7 +282,7 @@ impl Look<'_> {
     /// Returns true if a file is at most as long as its checked-out blob: larger ones differ and
     /// need not be read.
     fn has_size(&self, entry: &Entry, size: u64) -> bool {
-        let header = self.store.and_then(|store| whole::header(&store.local(), Oid(entry.id)).ok().flatten());
+        let header = self.store.and_then(|store| bounded_read::header(&store.local(), Oid(entry.id)).ok().flatten());
         header.is_some_and(|(_, most)| size <= most)
     }
 

@@ -13,8 +13,8 @@ use gix::index::{File, State};
 
 use super::part::Part;
 use super::{Error, walk};
+use crate::git::cancellation::Cancellation;
 use crate::git::program::{self, Git};
-use crate::git::stop::Stop;
 use crate::model::digest::Oid;
 use crate::worker::filters::Filters;
 use crate::worker::folder::Folder;
@@ -34,7 +34,7 @@ pub(in crate::worker) struct Scratch {
     dir: PathBuf,
     tree: PathBuf,
     attributes: Oid,
-    stop: Stop,
+    stop: Cancellation,
     /// The remaining time.
     host: Host,
     /// True if filters run unconfined.

@@ -9,13 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Confinement;
-use super::map::{Access, Led, Map};
+use super::access_map::{Access, AccessMap, Led};
 use super::settings::{Strictness, read_harmless};
 use super::tools::{TOOLS, is_named};
 
 /// The state that determines which settings files are visible but unreadable.
 pub(super) struct Hidden<'a> {
-    pub(super) map: &'a Map,
+    pub(super) map: &'a AccessMap,
     /// The settings files of the home directory, by their usual places.
     pub(super) settings: &'a [(&'static str, PathBuf)],
     pub(super) below_bubblewrap: bool,
@@ -23,7 +23,7 @@ pub(super) struct Hidden<'a> {
 
 impl Confinement {
     /// Returns the state that determines which settings files are visible but unreadable.
-    pub(super) fn hidden<'a>(&'a self, map: &'a Map) -> Hidden<'a> {
+    pub(super) fn hidden<'a>(&'a self, map: &'a AccessMap) -> Hidden<'a> {
         Hidden { map, settings: self.reach.caches.settings(), below_bubblewrap: self.bwrap.is_some() }
     }
 }

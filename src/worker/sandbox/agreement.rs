@@ -12,9 +12,9 @@ mod tests {
 
     use crate::model::confinement::{Asked, Home, Network};
     use crate::worker::agent;
-    use crate::worker::sandbox::map::Access::{self, Hidden, Read, Write};
+    use crate::worker::sandbox::access_map::Access::{self, Hidden, Read, Write};
     use crate::worker::sandbox::secrets::{OTHERS, bit_for_others, kept_by_mode};
-    use crate::worker::sandbox::{Confinement, Layers, More, Own, Reach, Surroundings, Word, files};
+    use crate::worker::sandbox::{Confinement, ExecutorPolicy, Layers, More, Own, Surroundings, Word, files};
 
     /// Prints for each argument whether the file can be written, read, or neither.
     const PROBE: &str = "for p; do if ( : >>\"$p\" ) 2>/dev/null; then echo w; \
@@ -140,7 +140,7 @@ mod tests {
         }
 
         fn gives_where(&self, more: &More, frozen: bool, expected: &[(&str, Access)], variables: &[(&str, String)]) {
-            let reach = Arc::new(Reach::of(&self.around(variables), more).unwrap());
+            let reach = Arc::new(ExecutorPolicy::of(&self.around(variables), more).unwrap());
             let bwrap = bubblewrap();
             let by = Confinement {
                 reach,
@@ -167,7 +167,7 @@ mod tests {
             };
             let maps: Vec<Access> = paths.iter().map(|path| map(path)).collect();
             let landlocks = by_landlock(&policy.given, &paths);
-            let mounts = by.told(&own, None).words.map(|words| by_mounts(&words, &paths));
+            let mounts = by.instructions(&own, None).words.map(|words| by_mounts(&words, &paths));
             for (at, (path, expected)) in table.iter().enumerate() {
                 let found = [Some(maps[at]), landlocks.as_ref().map(|it| it[at]), mounts.as_ref().map(|it| it[at])];
                 let equal = found.iter().flatten().all(|it| it == expected);

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 pub use overlays::HiddenInCache;
 
-use super::map::{Access, Map};
-use super::reach::{More, Reach, Surroundings};
+use super::access_map::{Access, AccessMap};
+use super::policy::{ExecutorPolicy, More, Surroundings};
 use super::secrets::{MOST_LOOKED, search};
 use super::tools::TOOLS;
 use super::{Confinement, Sandbox, java, servers, settings};
@@ -74,7 +74,7 @@ pub(in crate::worker) struct Caches {
 
 impl Caches {
     /// Finds the caches that a map makes readable; `home` has no links in its path.
-    pub(super) fn find(map: &Map, around: &Surroundings, more: &More, home: &Path) -> Self {
+    pub(super) fn find(map: &AccessMap, around: &Surroundings, more: &More, home: &Path) -> Self {
         let asked = more.readable.iter().chain(&more.writable).filter_map(|path| fs::canonicalize(path).ok());
         let asked: Vec<PathBuf> = asked.collect();
         let paths: BTreeSet<&str> = TOOLS.caches.iter().map(|place| place.path).collect();
@@ -207,7 +207,7 @@ impl Confinement {
 
     /// Returns the settings files copied into a private home, with their contents.
     pub fn settings(&self) -> Vec<(PathBuf, String)> {
-        let Reach { map, caches, .. } = &*self.reach;
+        let ExecutorPolicy { map, caches, .. } = &*self.reach;
         if self.has_own_home() { settings::harmless(map, &caches.settings) } else { Vec::new() }
     }
 
@@ -256,7 +256,7 @@ impl Confinement {
 
     /// Describes unreadable settings files above the worktrees, or returns `None`.
     fn kept_above(&self) -> Option<String> {
-        let Reach { map, trees, .. } = &*self.reach;
+        let ExecutorPolicy { map, trees, .. } = &*self.reach;
         let kept = self.hidden(map).kept(trees);
         let kept: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
         (!kept.is_empty()).then(|| {

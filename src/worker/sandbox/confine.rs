@@ -17,8 +17,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
 
-use super::seen::{self, Changed, Seen};
-use super::{Inner, Starting, calls, files};
+use super::mount_identity::{self, Changed, MountIdentity};
+use super::{ExecSetup, Inner, calls, files};
 use crate::model::causes::in_words;
 use crate::model::confinement::Network;
 use crate::worker::agent;
@@ -46,10 +46,10 @@ fn run(mut arguments: impl Iterator<Item = OsString>, line: &mut UnixStream) -> 
     // No process inside may read our messages or speak for us.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let told = supervisor::serving::bytes(line)?;
-    let (inner, starting): (Inner, Starting) = serde_json::from_slice(&told)?;
+    let message = supervisor::serving::bytes(line)?;
+    let (inner, setup): (Inner, ExecSetup) = serde_json::from_slice(&message)?;
     let stdin = supervisor::serving::given(line)?;
-    let mut command = starting.command(&program, arguments, stdin);
+    let mut command = setup.command(&program, arguments, stdin);
     if let Err(error) = Prepared::of(&inner, true).and_then(|mut prepared| prepared.apply()) {
         let said = in_words(&error).replace('\n', " ");
         line.write_all(format!("{FAILED}{said}\n").as_bytes())?;
@@ -76,8 +76,8 @@ impl Prepared {
     /// Prepares it from the message; `below` is true for a process below bubblewrap.
     pub(in crate::worker) fn of(inner: &Inner, below: bool) -> Result<Self, Error> {
         if below {
-            inner.held.iter().try_for_each(Seen::stays)?;
-            inner.mounted.iter().try_for_each(seen::is_mounted)?;
+            inner.held.iter().try_for_each(MountIdentity::stays)?;
+            inner.mounted.iter().try_for_each(mount_identity::is_mounted)?;
         }
         let rules =
             inner.landlock.map(|version| Ok::<_, Error>((files::rules(&inner.given, inner.network, below)?, version)));

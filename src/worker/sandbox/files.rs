@@ -13,8 +13,8 @@ use landlock::{
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::Word;
-use super::map::Access;
-use super::places::DEVICES;
+use super::access_map::Access;
+use super::default_paths::DEVICES;
 use crate::model::confinement::Network;
 
 /// The newest version whose rights we know.

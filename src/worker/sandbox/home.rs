@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::map::{Access, Map};
-use super::reach::Surroundings;
+use super::access_map::{Access, AccessMap};
+use super::policy::Surroundings;
 use super::tools::{Place, TOOLS};
 
 /// Returns the places in a private home directory with their targets. Replaces a folder around
 /// caches by its entries without the caches: the private home has its own folders there, in which
 /// tools create what is missing.
 pub(super) fn at_home(
-    map: &Map,
+    map: &AccessMap,
     around: &Surroundings,
     home: &Path,
     caches: &BTreeSet<PathBuf>,
@@ -49,7 +49,7 @@ pub(super) fn at_home(
 
 /// Returns the tools that a variable moves along with their caches. Workers get that variable with
 /// the tool's usual place in their own home.
-fn moved(map: &Map, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
+fn moved(map: &AccessMap, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
     let moves_cache = |tool: &&Place| {
         let name = tool.variable.map(|(name, _)| name);
         name.is_some() && TOOLS.caches.iter().any(|cache| cache.variable.map(|(name, _)| name) == name)
@@ -64,7 +64,7 @@ fn moved(map: &Map, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
 
 /// Adds a place below a home directory, or its entries if a cache lies below it.
 fn take_apart(
-    map: &Map,
+    map: &AccessMap,
     (below, path): (PathBuf, PathBuf),
     caches: &BTreeSet<PathBuf>,
     parts: &mut Vec<(PathBuf, PathBuf)>,

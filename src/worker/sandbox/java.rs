@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::reach::Surroundings;
+use super::policy::Surroundings;
 
 /// Programs that are or need Java.
 const PROGRAMS: [&str; 5] = ["ant", "gradle", "java", "mvn", "sbt"];

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Word;
-use super::map::{Access, Map};
-use super::places::{SETTINGS, SHARED_MEMORY};
+use super::access_map::{Access, AccessMap};
+use super::default_paths::{SETTINGS, SHARED_MEMORY};
+use super::mount_identity::MountIdentity;
 use super::scratch::Over;
-use super::seen::Seen;
 use crate::model::confinement::Network;
 
 /// The path of this program inside.
@@ -23,7 +23,7 @@ const EMPTY: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/home", "/root", "/mnt"];
 /// The settings for the arguments.
 pub(super) struct Mounts<'a> {
     /// The access to each path.
-    pub(super) map: &'a Map,
+    pub(super) map: &'a AccessMap,
     /// The attempt's folders that cover the user's.
     pub(super) over: &'a Over,
     /// Home directories that must exist, even if nothing in them is reachable.
@@ -39,7 +39,7 @@ pub(super) struct Mounts<'a> {
 
 /// Returns the arguments before the command, and the files expected at the paths in them:
 /// bubblewrap looks each up again and follows links.
-pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
+pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<MountIdentity>) {
     let mut say = Words(Vec::new());
     let mut held = Vec::new();
     for word in [
@@ -77,7 +77,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
         let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
         if access != Access::Hidden && !is_device {
             // A path that disappeared or became a link is simply missing inside.
-            let Ok(seen) = Seen::at(place) else { continue };
+            let Ok(seen) = MountIdentity::at(place) else { continue };
             held.push(seen);
         }
         match access {
@@ -128,7 +128,7 @@ pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<Seen>) {
 
 /// Returns the granted folder of the machine that would cover the place of this program inside: a
 /// mount there would fail or create a file on the machine itself.
-pub(super) fn laid_over(map: &Map) -> Option<PathBuf> {
+pub(super) fn laid_over(map: &AccessMap) -> Option<PathBuf> {
     let given = Path::new(PROGRAM).ancestors().skip(1).filter(|folder| map.access(folder) != Access::Hidden);
     given.last().map(Path::to_owned)
 }

@@ -7,12 +7,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::map::{Access, Led, Map};
+use super::access_map::{Access, AccessMap, Led};
+use super::policy::Surroundings;
 use super::programs::MOST_PROGRAMS;
-use super::reach::Surroundings;
 
 /// Makes everything that runs unconfined read-only: the last step of a map.
-pub(super) fn keep(map: &mut Map, around: &Surroundings) {
+pub(super) fn keep(map: &mut AccessMap, around: &Surroundings) {
     if map.places().all(|(_, access)| access != Access::Write) {
         return;
     }
@@ -31,8 +31,8 @@ pub(super) fn keep(map: &mut Map, around: &Surroundings) {
 
 /// Protects a path's target from writing and the links on the path from replacement. Nothing can be
 /// created at a missing path.
-fn shut(map: &mut Map, path: &Path) {
-    let mut way = Map::default();
+fn shut(map: &mut AccessMap, path: &Path) {
+    let mut way = AccessMap::default();
     let Some(Led { real, is_there, .. }) = way.resolve(path) else { return };
     for (link, _) in way.links().filter(|(link, _)| map.access(link) == Access::Write).collect::<Vec<_>>() {
         map.pin(link);

@@ -20,7 +20,7 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Word;
-use super::seen::{Changed, Seen};
+use super::mount_identity::{Changed, MountIdentity};
 
 /// One overlay over a cache: `lower` is read, `upper` is written.
 ///
@@ -29,7 +29,7 @@ use super::seen::{Changed, Seen};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::worker) struct Overlay {
     /// The user's folder, identified when the attempt was prepared.
-    pub(super) lower: Seen,
+    pub(super) lower: MountIdentity,
     /// The folder for writes.
     pub(super) upper: Word,
     /// An empty folder for the kernel, on the file system of `upper`.
@@ -42,7 +42,7 @@ impl Overlay {
     /// Describes overlay number `n` of an attempt with the cache folder `scratch`.
     pub(super) fn of(scratch: &Path, n: usize, lower: &Path) -> io::Result<Self> {
         let [upper, work, on] = folders(scratch, n).map(|folder| Word::from(&folder));
-        Ok(Self { lower: Seen::at(lower)?, upper, work, on })
+        Ok(Self { lower: MountIdentity::at(lower)?, upper, work, on })
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use super::Sandbox;
 use super::mounts::{self, Mounts, PROGRAM};
 use super::overlay;
-use super::reach::{More, Reach, Surroundings};
+use super::policy::{ExecutorPolicy, More, Surroundings};
 use super::scratch::Over;
 use crate::model::confinement::Network;
 use crate::worker::folder::Folder;
@@ -76,7 +76,7 @@ impl Sandbox {
         let output = |command: &mut Command| command.env_clear().stdin(Stdio::null()).output();
         self.around.programs.push(bwrap.clone());
         let version = output(Command::new(&bwrap).arg("--version")).ok().and_then(|output| version(&output));
-        let Ok(reach) = Reach::of(&self.around, &More::default()) else { return };
+        let Ok(reach) = ExecutorPolicy::of(&self.around, &More::default()) else { return };
         let homes: Vec<PathBuf> = reach.home.iter().cloned().collect();
         let tried = |shared: Option<u64>| {
             let mounts = Mounts {

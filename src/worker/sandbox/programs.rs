@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::map::{Access, Led, Map};
-use super::reach::Surroundings;
+use super::access_map::{Access, AccessMap, Led};
+use super::policy::Surroundings;
 use super::secrets::{beside_programs, in_tool, is_secret};
 use super::tools::{Place, TOOLS, named};
 
@@ -28,7 +28,7 @@ const SHARED: [&str; 6] = [".cache", ".config", ".local", ".local/share", ".loca
 
 /// Adds programs and tools to a map, and collects the secrets among them.
 pub(super) struct Programs<'a> {
-    pub(super) map: &'a mut Map,
+    pub(super) map: &'a mut AccessMap,
     pub(super) around: &'a Surroundings,
     /// Home directories, and other folders in which secrets have the same names.
     pub(super) homes: &'a mut Vec<PathBuf>,
@@ -144,7 +144,7 @@ impl Programs<'_> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_PROGRAMS);
         let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
         for link in links.map(|entry| entry.path()).collect::<Vec<_>>() {
-            let mut way = Map::among(&self.around.worked);
+            let mut way = AccessMap::among(&self.around.worked);
             let Some(Led { real, is_there: true, planted: None }) = way.resolve(&link) else { continue };
             if !real.is_file() || is_secret(&real, self.homes) {
                 continue;
@@ -222,7 +222,7 @@ impl Programs<'_> {
     /// Resolves a path, or returns `None` if it does not exist or leads through a link that a
     /// worker may have made.
     fn follow(&self, path: &Path) -> Option<PathBuf> {
-        match Map::among(&self.around.worked).resolve(path)? {
+        match AccessMap::among(&self.around.worked).resolve(path)? {
             Led { real, is_there: true, planted: None } => Some(real),
             Led { .. } => None,
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::map::{Access, Map};
+use super::access_map::{Access, AccessMap};
 use super::overlay::Overlays;
 use super::{Confinement, Word};
 
@@ -49,7 +49,7 @@ impl Confinement {
     pub(super) fn lay_over(
         &self,
         scratch: &Scratch<'_>,
-        map: &mut Map,
+        map: &mut AccessMap,
         given: &mut Vec<(Word, Access)>,
     ) -> Result<Over, String> {
         let overlays = self.reach.caches.overlays(scratch.caches)?;
@@ -86,7 +86,7 @@ impl Confinement {
 
 /// Creates mount points in a private folder, and the links to them. bubblewrap looks them up by
 /// name, and an earlier command of the attempt could have made links there.
-fn stand(map: &Map, place: &Path, own: &Path) -> Result<(), (PathBuf, io::Error)> {
+fn stand(map: &AccessMap, place: &Path, own: &Path) -> Result<(), (PathBuf, io::Error)> {
     let name = |path: &Path| path.file_name().filter(|_| path.parent() == Some(place)).map(OsStr::to_owned);
     let mounted = map
         .places()

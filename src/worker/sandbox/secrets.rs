@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice as _;
 
-use super::map::{Access, Map};
-use super::places::SYSTEM_SECRETS;
-use super::reach::{More, Surroundings};
+use super::access_map::{Access, AccessMap};
+use super::default_paths::SYSTEM_SECRETS;
+use super::policy::{More, Surroundings};
 use super::tools::TOOLS;
 
 /// The file of the machine's users, and the lowest user id of a person.
@@ -40,7 +40,7 @@ const PEM_LOOKED: u64 = 64 << 10;
 /// Includes secrets that do not exist yet, except where the owner lets workers write: reserving a
 /// name there would block new files beside it.
 pub(super) fn secrets_of(
-    map: &mut Map,
+    map: &mut AccessMap,
     (home, around): (&Path, Option<&Surroundings>),
     more: &More,
     writable: &[PathBuf],

@@ -4,20 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::map::{Access, Led, Map};
-use super::reach::{Surroundings, reaches};
+use super::access_map::{Access, AccessMap, Led};
+use super::policy::{Surroundings, reaches};
 use super::tools::TOOLS;
 
 /// Hides the files in which servers publish their addresses, in home directories and at variables'
 /// paths. No setting reveals them.
 ///
 /// A missing path is not reserved where workers may write: that would block new files beside it.
-pub(super) fn hide(map: &mut Map, around: &Surroundings, homes: &[PathBuf]) {
+pub(super) fn hide(map: &mut AccessMap, around: &Surroundings, homes: &[PathBuf]) {
     for server in &TOOLS.servers {
         let usual = homes.iter().map(|home| home.join(server.path));
         let moved = server.moved(|name| around.variable(name)).chain(around.moved(server.path));
         for place in usual.chain(moved).flat_map(|path| expand(&path)) {
-            let Some(Led { real, is_there, .. }) = Map::default().resolve(&place) else { continue };
+            let Some(Led { real, is_there, .. }) = AccessMap::default().resolve(&place) else { continue };
             if reaches(map, &real) && (is_there || map.access(&real) != Access::Write) {
                 map.hide(&real);
             }
@@ -32,7 +32,7 @@ pub(super) fn below_home() -> impl Iterator<Item = PathBuf> {
 
 /// Returns true if the registry of Gradle's daemons is hidden in a writable folder, so that Gradle
 /// needs another one.
-pub(super) fn hides_gradles(map: &Map, home: &Path) -> bool {
+pub(super) fn hides_gradles(map: &AccessMap, home: &Path) -> bool {
     let registry = home.join(".gradle/daemon");
     map.access(&registry) == Access::Hidden && registry.parent().is_some_and(|above| map.access(above) == Access::Write)
 }

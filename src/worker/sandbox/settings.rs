@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::map::{Led, Map};
-use super::reach::Surroundings;
+use super::access_map::{AccessMap, Led};
+use super::policy::Surroundings;
 use super::tools::TOOLS;
 use crate::model::credential;
 
@@ -49,7 +49,7 @@ pub(super) enum Strictness {
 /// and content.
 ///
 /// Skips a file behind a link that a worker may have made.
-pub(super) fn harmless(map: &Map, places: &[(&'static str, PathBuf)]) -> Vec<(PathBuf, String)> {
+pub(super) fn harmless(map: &AccessMap, places: &[(&'static str, PathBuf)]) -> Vec<(PathBuf, String)> {
     let read = |(place, path): &(&str, PathBuf)| {
         let Led { real, planted: None, is_there: true } = map.clone().resolve(path)? else { return None };
         Some((PathBuf::from(place), read_harmless(&real, Strictness::Words)?))

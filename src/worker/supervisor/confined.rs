@@ -21,7 +21,7 @@ use crate::worker::agent;
 use crate::worker::sandbox::confine::{ARGUMENT, FAILED, Prepared, READY};
 use crate::worker::sandbox::domain::Domain;
 use crate::worker::sandbox::overlay::Overlays;
-use crate::worker::sandbox::{Inner, Outer, PROGRAM, Starting, Word};
+use crate::worker::sandbox::{ExecSetup, Inner, Outer, PROGRAM, Word};
 use crate::worker::survivors;
 
 /// The offset of a signal in an exit code, as in shells and bubblewrap.
@@ -36,18 +36,18 @@ const OURS_INSIDE: i32 = 2;
 
 /// Runs a command as the message says.
 pub(super) fn run(
-    (told, starting): (&Outer, &Starting),
+    (outer, setup): (&Outer, &ExecSetup),
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
     driver: (&UnixStream, Watch),
 ) -> io::Result<Report> {
-    if let Some(why) = &told.refused {
+    if let Some(why) = &outer.refused {
         return Ok(Report::Unconfined(why.clone()));
     }
-    if let Some(words) = &told.words {
-        return below((words, told.overlays.as_ref()), (&told.inner, starting), stdin, (program, arguments), driver);
+    if let Some(words) = &outer.words {
+        return below((words, outer.overlays.as_ref()), (&outer.inner, setup), stdin, (program, arguments), driver);
     }
-    confined(&told.inner, starting.command(&program, arguments, stdin), driver)
+    confined(&outer.inner, setup.command(&program, arguments, stdin), driver)
 }
 
 /// Runs a command that confines itself in our child, so that no process of ours is inside, which it
@@ -90,7 +90,7 @@ fn start(command: Command, mut said: PipeReader) -> Result<Child, Report> {
 /// Runs a command below bubblewrap, with a process of ours between the two.
 fn below(
     (words, overlays): (&[Word], Option<&Overlays>),
-    inside: (&Inner, &Starting),
+    inside: (&Inner, &ExecSetup),
     stdin: File,
     (program, arguments): (OsString, impl Iterator<Item = OsString>),
     driver: (&UnixStream, Watch),

@@ -17,7 +17,7 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 use super::watching::Watch;
 use super::{ASK, END, NOTHING, PATIENCE, Report, confined};
 use crate::model::entry::Exit;
-use crate::worker::sandbox::Told;
+use crate::worker::sandbox::Instructions;
 use crate::worker::sandbox::domain::Domain;
 use crate::worker::{agent, survivors};
 
@@ -54,10 +54,10 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut driver = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let told: Told = serde_json::from_slice(&bytes(&mut driver)?)?;
+    let instructions: Instructions = serde_json::from_slice(&bytes(&mut driver)?)?;
     let stdin = given(&mut driver)?;
     let program = arguments.next().ok_or(io::ErrorKind::InvalidInput)?;
-    let Told { layers, starting, folders } = told;
+    let Instructions { layers, starting, folders } = instructions;
     let watch = Watch::new(starting.limits, &folders);
     let report = match &layers {
         None => {

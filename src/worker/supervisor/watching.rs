@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::cgroup::Cgroup;
-use super::nameless::{self, Kept};
+use super::deleted_files::{self, Kept};
 use crate::model::limits::{Exceeded, Limits};
 use crate::worker::disk;
 use crate::worker::sandbox::Word;
@@ -108,7 +108,7 @@ impl Watch {
             return cgroup.exceeded();
         }
         let most = self.limits.memory?;
-        let held = nameless::size(&below, Kept::InMemory);
+        let held = deleted_files::size(&below, Kept::InMemory);
         let upper = below.iter().map(|pid| memory(*pid, false)).sum::<u64>();
         // Shared memory counts once, which takes longer to compute.
         let exceeds = upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most;
@@ -131,7 +131,7 @@ impl Watch {
         let Some((scan, began)) = self.scan.take() else {
             let folders = self.folders.clone();
             let scan = move || {
-                let nameless = nameless::size(&all_below_us(), Kept::OnDisk);
+                let nameless = deleted_files::size(&all_below_us(), Kept::OnDisk);
                 folders.iter().fold(nameless, |sum, folder| sum.saturating_add(disk::size(folder, LEAST)))
             };
             // Without a thread, the next check tries again.

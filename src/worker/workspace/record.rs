@@ -1,6 +1,6 @@
 //! Records the initial state of our folders, to detect later changes.
 //!
-//! A file is unchanged if all fields of [`Seen`] are: content, mode, owner, flags, extended
+//! A file is unchanged if all fields of [`FileStatus`] are: content, mode, owner, flags, extended
 //! attributes and hard links cannot change without the change time, which no program can set. The
 //! few calls that replace blocks without changing times (`EXT4_IOC_MOVE_EXT` and its like) are
 //! refused to workers; where they are not, times are not trusted
@@ -20,7 +20,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 
 /// The status of a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::worker) struct Seen {
+pub(in crate::worker) struct FileStatus {
     /// Device, mount and inode.
     place: [u64; 3],
     mode: u32,
@@ -33,7 +33,7 @@ pub(in crate::worker) struct Seen {
     pub(super) changed: (i64, u32),
 }
 
-impl Seen {
+impl FileStatus {
     /// Returns true if this is the same folder, whatever its entries.
     pub(in crate::worker) fn is_same_folder(&self, other: &Self) -> bool {
         (self.place, self.mode, self.owner, self.attributes) == (other.place, other.mode, other.owner, other.attributes)
@@ -60,7 +60,7 @@ impl Seen {
 #[derive(Debug)]
 pub(in crate::worker) enum Node {
     /// Anything but a folder, or `None` while it is to be written again.
-    File(Option<Seen>),
+    File(Option<FileStatus>),
     /// A folder.
     Folder(Recorded),
 }
@@ -77,7 +77,7 @@ impl Node {
 /// The record of a folder with everything in it.
 #[derive(Debug)]
 pub(in crate::worker) struct Recorded {
-    pub(in crate::worker) seen: Seen,
+    pub(in crate::worker) seen: FileStatus,
     pub(in crate::worker) nodes: BTreeMap<CString, Node>,
     /// True if it or anything below must be read again.
     pub(super) stale: bool,
@@ -151,12 +151,12 @@ pub(in crate::worker) fn open(dir: BorrowedFd<'_>, name: &CString) -> io::Result
 }
 
 /// Reads the status of an entry without following a link.
-pub(in crate::worker) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<Seen> {
+pub(in crate::worker) fn look(dir: BorrowedFd<'_>, name: &CString) -> io::Result<FileStatus> {
     system::look(dir, name)
 }
 
 /// Reads the status of an open folder.
-pub(in crate::worker) fn look_at(dir: BorrowedFd<'_>) -> io::Result<Seen> {
+pub(in crate::worker) fn look_at(dir: BorrowedFd<'_>) -> io::Result<FileStatus> {
     system::look(dir, c"")
 }
 
@@ -170,7 +170,7 @@ mod system {
 
     use rustix::fs::{AtFlags, IFlags, StatxFlags};
 
-    use super::Seen;
+    use super::FileStatus;
 
     /// The file systems on which every change of a file, even through a mapping, changes its change
     /// time.
@@ -189,11 +189,11 @@ mod system {
         kind.is_some_and(|kind| KEPT.contains(&kind))
     }
 
-    pub(super) fn look(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Seen> {
+    pub(super) fn look(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<FileStatus> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
         let stat = rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
         let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
-        Ok(Seen {
+        Ok(FileStatus {
             place: [device, stat.stx_mnt_id, stat.stx_ino],
             mode: stat.stx_mode.into(),
             owner: (stat.stx_uid, stat.stx_gid),
@@ -236,13 +236,13 @@ mod system {
     use std::io;
     use std::os::fd::BorrowedFd;
 
-    use super::Seen;
+    use super::FileStatus;
 
     pub(in crate::worker::workspace) fn is_kept(_: BorrowedFd<'_>) -> bool {
         false
     }
 
-    pub(super) fn look(_: BorrowedFd<'_>, _: &CStr) -> io::Result<Seen> {
+    pub(super) fn look(_: BorrowedFd<'_>, _: &CStr) -> io::Result<FileStatus> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Caches, Given};
 use crate::worker::sandbox::Confinement;
+use crate::worker::sandbox::mount_identity::MountIdentity;
 use crate::worker::sandbox::overlay::{Overlay, Overlays, folders};
-use crate::worker::sandbox::reach::Reach;
-use crate::worker::sandbox::seen::Seen;
+use crate::worker::sandbox::policy::ExecutorPolicy;
 
 /// A cache under an overlay.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ impl Caches {
 
     /// Returns the caches under overlays whose paths are still without links.
     pub(super) fn under_overlays(&self) -> impl Iterator<Item = Under<'_>> {
-        self.numbered().filter(|under| Seen::at(under.place).is_ok())
+        self.numbered().filter(|under| MountIdentity::at(under.place).is_ok())
     }
 }
 
@@ -63,7 +63,7 @@ impl Confinement {
     /// Returns the hidden paths of caches under overlays in an attempt with the cache folder
     /// `scratch`.
     pub fn hidden_in_caches(&self, scratch: &Path) -> Vec<HiddenInCache> {
-        let Reach { map, caches, .. } = &*self.reach;
+        let ExecutorPolicy { map, caches, .. } = &*self.reach;
         let hidden = |Under { number, place, .. }: Under<'_>| {
             let [upper, _, _] = folders(scratch, number);
             let below = map.hidden_below(place).filter_map(|path| path.strip_prefix(place).ok());

@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::access_map::{Access, AccessMap, Led};
 use super::caches::Caches;
+use super::default_paths::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
 use super::home::at_home;
-use super::map::{Access, Led, Map};
 use super::named::is_led_away;
-use super::places::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
 use super::programs::Programs;
 use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
 use super::tools::TOOLS;
@@ -122,8 +122,8 @@ impl More {
 
 /// The paths that an executor's workers reach, without the attempt's own files.
 #[derive(Clone, Debug)]
-pub(in crate::worker) struct Reach {
-    pub(super) map: Map,
+pub(in crate::worker) struct ExecutorPolicy {
+    pub(super) map: AccessMap,
     /// The Landlock rules, computed once.
     pub(super) given: Vec<(Word, Access)>,
     /// The links in a private home directory with their targets.
@@ -144,11 +144,11 @@ pub(in crate::worker) struct Reach {
     pub(super) shares: bool,
 }
 
-impl Reach {
+impl ExecutorPolicy {
     /// Computes what an executor's workers reach. Fails if a writable path does not exist or may be
     /// a link made by a worker.
     pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
-        let mut map = Map::among(&around.worked);
+        let mut map = AccessMap::among(&around.worked);
         for place in SYSTEM {
             map.set(Path::new(place), Access::Read);
         }
@@ -259,7 +259,7 @@ impl Reach {
 
 /// Hides work trees among tools and caches. With a `real` home, which contains these trees, lets
 /// workers write its caches, which are the user's own.
-fn keep_apart(map: &mut Map, around: &Surroundings, real: Option<&Path>) {
+fn keep_apart(map: &mut AccessMap, around: &Surroundings, real: Option<&Path>) {
     let Some(home) = real else {
         for tree in around.work_trees.iter().filter(|tree| map.access(tree) != Access::Hidden).collect::<Vec<_>>() {
             map.set(tree, Access::Hidden);
@@ -267,7 +267,7 @@ fn keep_apart(map: &mut Map, around: &Surroundings, real: Option<&Path>) {
         return;
     };
     for place in TOOLS.caches.iter().map(|cache| home.join(cache.path)) {
-        let led = Map::default().resolve(&place);
+        let led = AccessMap::default().resolve(&place);
         if led.is_some_and(|led| led.real.starts_with(home) && map.access(&led.real) == Access::Read) {
             map.set(&place, Access::Write);
         }
@@ -277,7 +277,7 @@ fn keep_apart(map: &mut Map, around: &Surroundings, real: Option<&Path>) {
 /// Hides files that we may read and most users may not.
 ///
 /// A setting that names a program folder grants all of it except the secrets of a home directory.
-fn hide_by_mode(map: &mut Map, kept: &[PathBuf], asked: &[PathBuf]) {
+fn hide_by_mode(map: &mut AccessMap, kept: &[PathBuf], asked: &[PathBuf]) {
     for file in kept {
         if file.starts_with(SETTINGS) || !asked.iter().any(|folder| file.starts_with(folder)) {
             map.set(file, Access::Hidden);
@@ -286,13 +286,13 @@ fn hide_by_mode(map: &mut Map, kept: &[PathBuf], asked: &[PathBuf]) {
 }
 
 /// Returns true if anything in a folder is reachable.
-pub(super) fn reaches(map: &Map, folder: &Path) -> bool {
+pub(super) fn reaches(map: &AccessMap, folder: &Path) -> bool {
     let mut below = map.places().filter(|(place, _)| place.starts_with(folder));
     map.access(folder) != Access::Hidden || below.any(|(_, access)| access != Access::Hidden)
 }
 
 /// Refuses a path through a link that a worker may have made, which could redirect other workers.
-fn by_no_planted_link(map: &mut Map, path: &Path) -> Result<(), Refused> {
+fn by_no_planted_link(map: &mut AccessMap, path: &Path) -> Result<(), Refused> {
     match map.resolve(path).and_then(|led| led.planted) {
         Some(link) => Err(Refused::Planted { path: path.to_owned(), link }),
         None => Ok(()),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use gix::odb::pack;
 use tempfile::Builder;
 
-use super::kept::{self, Kept, OURS};
+use super::keep_pack::{self, KeepGuard, OURS};
 use super::midx;
 use super::pack::UNFINISHED;
 use super::program::Git;
@@ -66,11 +66,11 @@ pub(super) fn gather(store: &Store) -> io::Result<()> {
 
 /// Returns the packs of ours that no process keeps and no multi-pack-index names.
 fn gathered(store: &Store) -> io::Result<Vec<Gathered>> {
-    let files = kept::files(store)?;
+    let files = keep_pack::files(store)?;
     let folder = store.objects_dir().join("pack");
     let Some(indexed) = midx::named(&folder) else { return Ok(Vec::new()) };
     // The packs of dead processes are reachable or garbage.
-    files.iter().for_each(|path| _ = kept::release(path));
+    files.iter().for_each(|path| _ = keep_pack::release(path));
     let mut packs = Vec::new();
     for index in &files {
         let name = index.file_name().expect("it was listed by name");
@@ -109,7 +109,7 @@ fn merge(store: &Store, packs: &[Gathered]) -> io::Result<()> {
     let name = name.map_err(io::Error::other)?;
     // The new pack is installed and synced before the old ones go. Its objects are reachable or
     // garbage, so it needs no `.keep` file.
-    let new = Kept::adopt(store, &folder.path().join(format!("pack-{name}.pack")), OURS)?;
+    let new = KeepGuard::adopt(store, &folder.path().join(format!("pack-{name}.pack")), OURS)?;
     let removed = if is_collecting(store) { 0 } else { packs.iter().filter(|pack| remove(&pack.stem)).count() };
     if removed == 0 {
         // If the old packs cannot be removed now, drop the new one; otherwise one more would remain

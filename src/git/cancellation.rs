@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 /// A request to cancel; once made, it stays.
 #[derive(Clone)]
-pub struct Stop(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct Cancellation(Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl Stop {
+impl Cancellation {
     /// Cancels when `said` returns true. It is polled and must not block.
     pub fn when(said: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(said))
@@ -19,14 +19,14 @@ impl Stop {
     }
 
     /// Returns true if cancellation was requested.
-    pub fn is_said(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         (self.0)()
     }
 }
 
-impl std::fmt::Debug for Stop {
+impl std::fmt::Debug for Cancellation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Stop").field(&self.is_said()).finish()
+        f.debug_tuple("Cancellation").field(&self.is_requested()).finish()
     }
 }
 
@@ -37,12 +37,12 @@ const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Waits for a command to end. Returns true if it must be killed first.
-pub(super) fn outlasts(over: &mpsc::Receiver<()>, (within, stop): (Option<Duration>, Option<Stop>)) -> bool {
+pub(super) fn outlasts(over: &mpsc::Receiver<()>, (within, stop): (Option<Duration>, Option<Cancellation>)) -> bool {
     let mut until = within.and_then(|time| Instant::now().checked_add(time));
     let mut said = false;
     loop {
-        if let Some(stop) = stop.as_ref().filter(|stop| !said && stop.is_said()) {
-            said = stop.is_said();
+        if let Some(stop) = stop.as_ref().filter(|stop| !said && stop.is_requested()) {
+            said = stop.is_requested();
             let soon = Instant::now() + GRACE;
             until = Some(until.map_or(soon, |until| until.min(soon)));
         }

@@ -38,7 +38,7 @@ pub(super) fn written() -> usize {
 /// unreachable ones.
 #[derive(Clone, Debug, Default)]
 #[must_use = "the objects are git's to prune as soon as this is dropped"]
-pub struct Kept(Vec<Arc<Pack>>);
+pub struct KeepGuard(Vec<Arc<Pack>>);
 
 /// A pack with a `.keep` file.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ struct Pack {
     _keep: File,
 }
 
-impl Kept {
+impl KeepGuard {
     /// Also protects the objects of another guard.
     pub fn join(&mut self, other: Self) {
         self.0.extend(other.0);

@@ -12,20 +12,20 @@ use std::path::PathBuf;
 use gix::bstr::BString;
 
 use super::program::Git;
-use super::scratch::{Error, Scratch};
+use super::scratch_repo::{Error, ScratchRepo};
 use super::store::Store;
 
 /// A temporary repository in which git uses only these settings and those of the command line.
-pub struct Apart {
-    scratch: Scratch,
+pub struct IsolatedConfig {
+    scratch: ScratchRepo,
     settings: PathBuf,
 }
 
-impl Apart {
+impl IsolatedConfig {
     /// Creates one for objects named by `sha1` or `sha256`. Settings are keys and values as git
     /// lists them.
     pub fn new(object_format: &str, settings: &[(String, String)]) -> Result<Self, Error> {
-        let scratch = Scratch::new(object_format)?;
+        let scratch = ScratchRepo::new(object_format)?;
         let (mut file, mut own) = (gix::config::File::default(), gix::config::File::default());
         for (key, value) in settings {
             let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
@@ -63,8 +63,8 @@ impl Apart {
     }
 }
 
-impl fmt::Debug for Apart {
+impl fmt::Debug for IsolatedConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Apart").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("IsolatedConfig").field("settings", &self.settings).finish_non_exhaustive()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use super::bounded_read;
 use super::store::{self, Store, object_oid};
-use super::whole;
 use crate::model::digest::{Digest, Oid};
 
 /// Blobs above this size are read twice instead of held in memory.
@@ -54,7 +54,7 @@ fn judge(oid: Oid, named: Option<Oid>, recorded: &[Digest], found: Digest) -> Re
 
 fn size(store: &Store, oid: Oid) -> Result<u64, store::Error> {
     let (_, size) =
-        whole::header(&store.local(), oid).map_err(store::Error::from)?.ok_or(store::Error::Missing(oid))?;
+        bounded_read::header(&store.local(), oid).map_err(store::Error::from)?.ok_or(store::Error::Missing(oid))?;
     Ok(size)
 }
 

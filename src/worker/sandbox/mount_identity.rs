@@ -18,13 +18,13 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEX
 
 /// The identity of the file at a path without links: device and inode.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Seen {
+pub(in crate::worker) struct MountIdentity {
     path: Word,
     device: u64,
     number: u64,
 }
 
-impl Seen {
+impl MountIdentity {
     /// Identifies the file at a path. Fails if the path contains a link.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         Self::of(path.into(), &open(path)?)
@@ -137,6 +137,6 @@ mod tests {
         let end = top.join("a/end");
         let opened = open(&end).expect("the link itself is opened");
         assert!(FileType::from_raw_mode(rustix::fs::fstat(opened).expect("it is looked at").st_mode).is_symlink());
-        assert!(Seen::at(&end).is_err() && Seen::at(&top.join("a/b/file")).is_ok());
+        assert!(MountIdentity::at(&end).is_err() && MountIdentity::at(&top.join("a/b/file")).is_ok());
     }
 }

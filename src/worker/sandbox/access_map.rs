@@ -28,7 +28,7 @@ pub(in crate::worker) enum Access {
 ///
 /// Paths are resolved; the links that lead to them are kept as well.
 #[derive(Clone, Debug, Default)]
-pub(in crate::worker) struct Map {
+pub(in crate::worker) struct AccessMap {
     places: BTreeMap<PathBuf, Access>,
     links: BTreeMap<PathBuf, PathBuf>,
     /// Links that must not be replaced.
@@ -49,7 +49,7 @@ pub(super) struct Led {
     pub(super) planted: Option<PathBuf>,
 }
 
-impl Map {
+impl AccessMap {
     /// Creates a map in which everything is hidden. Workers may write in `worked`, paths without
     /// links.
     pub(super) fn among(worked: &[PathBuf]) -> Self {

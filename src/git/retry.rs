@@ -25,11 +25,11 @@ pub trait Lost {
 
 /// One of several concurrent writers of a ref.
 #[derive(Clone, Debug, Default)]
-pub struct Race {
+pub struct Retry {
     lost: u32,
 }
 
-impl Race {
+impl Retry {
     /// Counts a lost turn and pauses. Returns true if another turn is left.
     #[must_use = "where there is no other turn, the race is lost"]
     pub fn again(&mut self) -> bool {
@@ -49,7 +49,7 @@ impl Race {
 ///
 /// `attempt` must read its state again in each call.
 pub fn run<T, E: Lost>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
-    let mut race = Race::default();
+    let mut race = Retry::default();
     loop {
         match attempt() {
             Err(error) if error.is_lost() && race.again() => {}

@@ -8,12 +8,12 @@ use super::store::{self, Store};
 use super::temporary::Temporary;
 
 /// A bare repository in a temporary folder. Deleted when dropped.
-pub struct Scratch {
+pub struct ScratchRepo {
     store: Store,
     folder: Temporary,
 }
 
-impl Scratch {
+impl ScratchRepo {
     /// Creates one with objects named by `sha1` or `sha256`.
     pub fn new(object_format: &str) -> Result<Self, Error> {
         let folder = Temporary::new().map_err(Error::Folder)?;

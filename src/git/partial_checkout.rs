@@ -25,14 +25,14 @@ struct Change {
 /// Files that already match the target tree and were added to the index; empty if that was not
 /// checked.
 #[derive(Default)]
-pub(super) struct Half {
+pub(super) struct PartialCheckout {
     files: BTreeSet<PathBuf>,
     changes: Vec<Change>,
     /// The original tree with these files.
     tree: Option<Oid>,
 }
 
-impl Half {
+impl PartialCheckout {
     /// Adds files that match the target tree to the index, where the index still has the entry of
     /// the original tree.
     pub(super) fn take_up(

@@ -10,7 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice as _};
 use super::merge;
 use super::program::{self, Git};
 use super::quoted_path;
-use super::scratch::{self, Scratch};
+use super::scratch_repo::{self, ScratchRepo};
 use super::store::{self, Store};
 use crate::model::digest::Oid;
 
@@ -18,8 +18,8 @@ use crate::model::digest::Oid;
 const SHALLOW: &str = "shallow";
 
 /// A temporary repository that borrows the objects of another.
-pub struct Aside {
-    scratch: Scratch,
+pub struct BorrowedRepo {
+    scratch: ScratchRepo,
 }
 
 /// Lines that one commit added to a file, as `git blame` reports them.
@@ -37,13 +37,13 @@ pub struct Blamed {
     pub passed: Option<Oid>,
 }
 
-impl Aside {
+impl BorrowedRepo {
     /// Creates one that borrows the objects of `store`.
-    pub fn new(store: &Store) -> Result<Self, scratch::Error> {
-        let mut scratch = Scratch::new(store.object_format())?;
+    pub fn new(store: &Store) -> Result<Self, scratch_repo::Error> {
+        let mut scratch = ScratchRepo::new(store.object_format())?;
         scratch.borrow_objects(store)?;
         match fs::copy(store.common_dir().join(SHALLOW), scratch.store().git_dir().join(SHALLOW)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(scratch::Error::Folder(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(scratch_repo::Error::Folder(error)),
             _ => Ok(Self { scratch }),
         }
     }

@@ -7,9 +7,9 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit};
 
 use crate::worker::agent;
-use crate::worker::sandbox::Starting;
+use crate::worker::sandbox::ExecSetup;
 
-impl Starting {
+impl ExecSetup {
     /// Returns the command, looked up in its own `PATH`.
     pub(in crate::worker) fn command(
         &self,

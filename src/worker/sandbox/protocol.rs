@@ -8,19 +8,19 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::map::Access;
+use super::access_map::Access;
+use super::mount_identity::MountIdentity;
 use super::overlay::Overlays;
-use super::seen::Seen;
 use crate::model::confinement::Network;
 use crate::model::limits::Limits;
 
 /// The message to the processes between the driver and a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Told {
+pub(in crate::worker) struct Instructions {
     /// Its confinement, or `None`.
     pub(in crate::worker) layers: Option<Outer>,
     /// Its settings.
-    pub(in crate::worker) starting: Starting,
+    pub(in crate::worker) starting: ExecSetup,
     /// The folders whose disk usage is measured.
     pub(in crate::worker) folders: Vec<Word>,
 }
@@ -30,7 +30,7 @@ pub(in crate::worker) struct Told {
 /// The processes between driver and command have more rights and must not load libraries that the
 /// command's environment or folder names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::worker) struct Starting {
+pub(in crate::worker) struct ExecSetup {
     /// The whole environment.
     pub(in crate::worker) env: BTreeMap<String, Word>,
     /// The working directory.
@@ -58,7 +58,7 @@ pub(in crate::worker) struct Inner {
     pub(super) landlock: Option<u32>,
     pub(super) given: Vec<(Word, Access)>,
     /// The files expected at their mounts.
-    pub(super) held: Vec<Seen>,
+    pub(super) held: Vec<MountIdentity>,
     /// The expected mount points of the attempt's own folders.
     pub(super) mounted: Vec<Word>,
     pub(super) seccomp: bool,
