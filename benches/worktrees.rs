@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::name::{ItemId, RunId};
-use git_handoff::worker::capture::capture;
-use git_handoff::worker::host::Host;
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worktree::capture::capture;
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::workspace::Workspace;
 
 /// How many files the repository has.
 const FILES: usize = 20_000;

@@ -12,8 +12,8 @@
 //!
 //! [`run`] opens that chain, folds it into its state ([`model::state`]) and records what happens
 //! next. The [`engine`] drives a run: a pure function decides, and one driver dispatches, records
-//! and reconciles. A [`worker`] makes one attempt: a worktree with the inputs under `inputs/`, one
-//! child process, and the capture of its products.
+//! and reconciles. It runs each attempt in a [`worktree`]
+//! with the inputs under `inputs/`, as a [`process`] in a [`sandbox`], and captures the products.
 //!
 //! A run can grow. [`run::coordinate`] evaluates its rules against its documents, and adds the
 //! items that they create, each exactly once.
@@ -81,7 +81,13 @@ pub mod verify;
 pub mod run;
 
 #[cfg(feature = "full")]
-pub mod worker;
+pub mod sandbox;
+
+#[cfg(feature = "full")]
+pub mod process;
+
+#[cfg(feature = "full")]
+pub mod worktree;
 
 #[cfg(feature = "full")]
 pub mod engine;

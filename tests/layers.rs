@@ -28,10 +28,15 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The front door: everything that is done with runs, threads and documents starts from it.
     ("repository", &["clock", "config", "git", "ledger", "model", "plan", "verify"]),
     ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
-    // One attempt knows nothing of chains.
-    ("worker", &["git", "model"]),
+    // The parts of an attempt know nothing of chains.
+    ("sandbox", &["model"]),
+    ("process", &["model", "sandbox"]),
+    ("worktree", &["git", "model", "process", "sandbox"]),
     // The driver is the one stage that knows the others.
-    ("engine", &["clock", "config", "git", "ledger", "model", "plan", "repository", "run", "worker"]),
+    (
+        "engine",
+        &["clock", "config", "git", "ledger", "model", "plan", "process", "repository", "run", "sandbox", "worktree"],
+    ),
     // Pure but for the facts, which are looked up in the repository and its runs.
     ("packet", &["git", "model", "run", "verify"]),
     // A thread is read by the verifier before anything is appended to it or taken from it.
@@ -46,7 +51,21 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),
     (
         "upkeep",
-        &["clock", "config", "engine", "git", "ledger", "model", "plan", "repository", "run", "verify", "worker"],
+        &[
+            "clock",
+            "config",
+            "engine",
+            "git",
+            "ledger",
+            "model",
+            "plan",
+            "process",
+            "repository",
+            "run",
+            "sandbox",
+            "verify",
+            "worktree",
+        ],
     ),
 ];
 
@@ -63,11 +82,11 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
         "starting a program",
         &["Command::new"],
         &[
-            "worker/agent.rs",
-            "worker/attendant.rs",
-            "worker/sandbox/probe.rs",
-            "worker/supervisor/confined.rs",
-            "worker/supervisor/starting.rs",
+            "process/agent.rs",
+            "process/attendant.rs",
+            "sandbox/probe.rs",
+            "process/supervisor/confined.rs",
+            "process/supervisor/exec_setup.rs",
             "engine/secrets.rs",
             // The user's pager.
             "cli/pager.rs",

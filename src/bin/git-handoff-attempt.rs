@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use git_handoff::worker::attendant;
+use git_handoff::process::attendant;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]

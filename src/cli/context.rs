@@ -97,7 +97,7 @@ pub(crate) fn asks_for_json() -> bool {
 /// Runs a helper process of this program, which has no command line of its own.
 #[cfg(target_os = "linux")]
 pub(crate) fn serve() -> Option<std::process::ExitCode> {
-    git_handoff::worker::attendant::serve(std::env::args_os().skip(1))
+    git_handoff::process::attendant::serve(std::env::args_os().skip(1))
 }
 
 /// Stores a file, or standard input for `-`, in the repository.

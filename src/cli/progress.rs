@@ -15,7 +15,7 @@ use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::outcomes::{NOTHING, Outcomes};
 use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::state::RunState;
-use git_handoff::worker::live::{Live, Lives};
+use git_handoff::process::live::{Live, Lives};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::{shade, table};

@@ -10,7 +10,7 @@ use crate::config::{Config, Executor, OnVerifyFail};
 use crate::model::catalog::default_subagent;
 use crate::model::plan::{COMMAND, DISPATCH, ENV, Item};
 use crate::model::state::RunState;
-use crate::worker::sandbox::TOOLS;
+use crate::sandbox::TOOLS;
 
 /// The default time limit of an attempt, in seconds.
 const TIMEOUT: u64 = 60 * 60;

@@ -24,7 +24,8 @@ use crate::model::format;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
-use crate::worker::{capture, workspace};
+use crate::worktree::capture;
+use crate::worktree::workspace;
 
 use super::attempt::{Finished, Job, Verdict};
 use super::decide::Schedule;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::model::confinement::Asked;
 use crate::model::plan::Item;
 use crate::repository::Repository;
-use crate::worker::sandbox::TOOLS;
+use crate::sandbox::TOOLS;
 
 use super::command;
 

@@ -16,14 +16,14 @@ use crate::model::limits::Limits;
 use crate::model::plan::Item;
 use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
+use crate::process::attendant::Attendant;
+use crate::process::live::Lives;
 use crate::repository::{Environment, Repository};
 use crate::run::reuse::Reusable;
-use crate::worker::attendant::Attendant;
-use crate::worker::filters::{Filters, Inside};
-use crate::worker::host::Host;
-use crate::worker::live::Lives;
-use crate::worker::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
-use crate::worker::workspace;
+use crate::sandbox::{Confinement, More, Refused, Sandbox, Surroundings, folders, named_in};
+use crate::worktree::filters::{Filters, Inside};
+use crate::worktree::host::Host;
+use crate::worktree::workspace;
 
 use super::secrets::Secrets;
 use super::{command, mise};
@@ -76,7 +76,7 @@ pub(crate) struct Machine {
     pub(crate) lives: Arc<Lives>,
     pub(crate) sandbox: Arc<Sandbox>,
     /// The program that supervises commands, as
-    /// [`Invocation`](crate::worker::agent::Invocation) says.
+    /// [`Invocation`](crate::process::agent::Invocation) says.
     pub(crate) supervisor: Option<Attendant>,
 }
 

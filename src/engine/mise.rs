@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::repository::Environment;
-use crate::worker::sandbox::folders;
+use crate::sandbox::folders;
 
 /// The variable that lists the trusted folders, separated by `:`.
 pub(super) const VARIABLE: &str = "MISE_TRUSTED_CONFIG_PATHS";

@@ -16,6 +16,7 @@ mod login;
 mod mise;
 mod needs;
 mod outcome;
+pub mod pipeline;
 mod prepare;
 mod products;
 mod secrets;

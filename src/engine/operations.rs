@@ -20,12 +20,12 @@ use crate::model::role::{Refused, Role};
 use crate::model::schema::Schema;
 use crate::model::state::RunState;
 use crate::plan::schemas::Schemas;
+use crate::process::live::Lives;
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
 use crate::run::target::{self, unarchived_runs};
 use crate::run::{self, Denied, OpenRun, Target, View, statements};
-use crate::worker::live::Lives;
-use crate::worker::sandbox;
+use crate::sandbox;
 
 use super::event::Progress;
 use super::machine::{Machine, NoCache};

@@ -18,7 +18,7 @@ use crate::model::schema::Schema;
 use crate::model::{bounds, format};
 use crate::run::OpenRun;
 
-use crate::worker::sandbox::Confinement;
+use crate::sandbox::Confinement;
 
 use super::attempt::{self, Job};
 use super::machine::Machine;

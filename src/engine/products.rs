@@ -11,9 +11,9 @@ use crate::model::name::{FilePath, ItemId, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
-use crate::worker::capture::{self, Captured, large};
-use crate::worker::host::Host;
-use crate::worker::workspace::Workspace;
+use crate::worktree::capture::{self, Captured, large};
+use crate::worktree::host::Host;
+use crate::worktree::workspace::Workspace;
 
 use super::attempt::{Job, Verdict};
 

@@ -10,10 +10,11 @@ use crate::model::format;
 use crate::model::name::RunId;
 use crate::model::plan::Item;
 use crate::model::state::{Phase, RunState};
-use crate::worker::filters::Filters;
-use crate::worker::salvage::{self, Salvaged};
-use crate::worker::workspace::{Leftover, UNSAVED, Workspace};
-use crate::worker::{host::Host, survivors};
+use crate::process::survivors;
+use crate::worktree::filters::Filters;
+use crate::worktree::host::Host;
+use crate::worktree::salvage::{self, Salvaged};
+use crate::worktree::workspace::{Leftover, UNSAVED, Workspace};
 
 use super::transcript_refs;
 

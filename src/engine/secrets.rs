@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{Finished, Job, Verdict};
 use crate::config::{SecretEnv, SecretSource};
+use crate::process::redact::Redactor;
 use crate::repository::{Environment, Repository};
-use crate::worker::redact::Redactor;
 
 /// The time limit of a secret's command, which may ask a person or a remote server.
 const TIME_LIMIT: Duration = Duration::from_secs(60);

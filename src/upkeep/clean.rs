@@ -14,9 +14,9 @@ use crate::model::format;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
 use crate::run::{self, View};
-use crate::worker::filters::Filters;
-use crate::worker::host::Host;
-use crate::worker::workspace::{self, Workspace};
+use crate::worktree::filters::Filters;
+use crate::worktree::host::Host;
+use crate::worktree::workspace::{self, Workspace};
 
 use super::replaced;
 

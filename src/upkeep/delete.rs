@@ -23,7 +23,7 @@ use crate::repository::{self, Repository};
 use crate::run::Target;
 use crate::run::target;
 use crate::verify::{self, Logs, Options};
-use crate::worker::workspace::{self, Workspace};
+use crate::worktree::workspace::{self, Workspace};
 
 use super::replaced;
 

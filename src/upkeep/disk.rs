@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::run_lock::{self, RunLock};
 use crate::model::name::RunId;
-use crate::worker::disk;
-use crate::worker::host::Host;
-use crate::worker::workspace::{self, UNSAVED};
+use crate::process::disk;
+use crate::worktree::host::Host;
+use crate::worktree::workspace::{self, UNSAVED};
 
 /// Something on the disk that is not removed now.
 #[derive(Clone, Debug, PartialEq, Eq)]

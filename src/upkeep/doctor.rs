@@ -27,7 +27,8 @@ use crate::model::registered::Registered;
 use crate::plan::schemas::Schemas;
 use crate::run;
 use crate::verify::{self, Options};
-use crate::worker::{host::Host, workspace};
+use crate::worktree::host::Host;
+use crate::worktree::workspace;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

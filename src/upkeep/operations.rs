@@ -13,8 +13,8 @@ use crate::model::plan::Item;
 use crate::repository::{self, Repository, Trust};
 use crate::run::Target;
 use crate::run::target::{self, own_runs, unarchived_runs};
-use crate::worker::filters::Filters;
-use crate::worker::workspace;
+use crate::worktree::filters::Filters;
+use crate::worktree::workspace;
 
 use super::clean::{self, Piece, Request, What};
 use super::disk;
@@ -196,7 +196,7 @@ impl Repository {
             stays.extend(survey.stays.iter().map(StayShown::of));
             worktrees = survey.root.filter(|_| survey.used > 0).map(|root| WorktreesShown {
                 path: root.display().to_string(),
-                bytes: crate::worker::disk::size(&root, 0),
+                bytes: crate::process::disk::size(&root, 0),
                 cap: host.cap,
             });
         }

@@ -1,5 +1,6 @@
 //! False results of blocks in properly linked, sealed and signed entries.
 
+use git_handoff::engine::pipeline::load;
 use git_handoff::git::store::Edit;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Again, Event, Exit, Verified, VerifiedBy};
@@ -9,7 +10,6 @@ use git_handoff::model::manifest::Manifest;
 use git_handoff::model::pipeline::{BlockEnded, BlockKind, BlockStatus};
 use git_handoff::model::state::RunState;
 use git_handoff::verify::{Report, State};
-use git_handoff::worker::pipeline::load;
 
 use crate::common::lab::Lab;
 use crate::common::teller::Teller;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use git_handoff::worker::disk::size;
+use git_handoff::process::disk::size;
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! Hostile worktrees. Each attack has a canary that [`Repo::captured`] checks.
 
-use git_handoff::worker::capture::{Error, capture};
-use git_handoff::worker::salvage::salvage;
+use git_handoff::worktree::capture::{Error, capture};
+use git_handoff::worktree::salvage::salvage;
 
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worktree::workspace::Workspace;
 
 use crate::worker::harness::{Repo, run};
 

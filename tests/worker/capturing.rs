@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use git_handoff::worker::capture::capture;
-use git_handoff::worker::salvage::salvage;
+use git_handoff::worktree::capture::capture;
+use git_handoff::worktree::salvage::salvage;
 
 use crate::worker::harness::{FORMATS, Repo};
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use git_handoff::git::store::Store;
-use git_handoff::worker::capture::capture;
-use git_handoff::worker::host::Host;
-use git_handoff::worker::salvage::salvage;
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worktree::capture::capture;
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::salvage::salvage;
+use git_handoff::worktree::workspace::Workspace;
 
 use crate::worker::harness::{Repo, item, run};
 

@@ -8,9 +8,9 @@ use std::process::{Command, Output};
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Oid;
 use git_handoff::model::name::{ItemId, RunId};
-use git_handoff::worker::capture::{Captured, Error, capture};
-use git_handoff::worker::host::Host;
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worktree::capture::{Captured, Error, capture};
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::workspace::Workspace;
 
 pub(super) const FORMATS: [&str; 2] = ["sha1", "sha256"];
 

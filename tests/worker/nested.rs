@@ -1,8 +1,8 @@
 //! Repositories that a worker makes below its worktree: they are left out of the patch, and the
 //! capture says so.
 
-use git_handoff::worker::capture::capture;
-use git_handoff::worker::salvage::salvage;
+use git_handoff::worktree::capture::capture;
+use git_handoff::worktree::salvage::salvage;
 
 use crate::worker::harness::{FORMATS, Repo};
 

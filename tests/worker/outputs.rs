@@ -4,7 +4,7 @@ use std::fs;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::name::FilePath;
-use git_handoff::worker::capture::{Error, capture};
+use git_handoff::worktree::capture::{Error, capture};
 
 use crate::worker::harness::{FORMATS, Repo};
 

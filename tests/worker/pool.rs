@@ -8,9 +8,9 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::SystemTime;
 
-use git_handoff::worker::capture::capture;
-use git_handoff::worker::host::Host;
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worktree::capture::capture;
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::workspace::Workspace;
 
 use crate::worker::harness::{FORMATS, Repo, item, run};
 
@@ -321,7 +321,7 @@ fn spent_worktrees_give_way_to_the_cap_and_nothing_else_does() {
     });
     assert_eq!(host.bound().unwrap(), None);
     // Room for two of the three.
-    host.cap = git_handoff::worker::disk::size(&host.root, 0) - 1;
+    host.cap = git_handoff::process::disk::size(&host.root, 0) - 1;
     assert_eq!(host.bound().unwrap(), None);
     let next = Workspace::create(&host, &run(), &item("edit/a"), 4, repo.head()).unwrap();
     assert_eq!(identity(&next), spent[1], "the oldest goes first");

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use git_handoff::git::store::Store;
 use git_handoff::model::digest::Digest;
-use git_handoff::worker::capture::capture;
-use git_handoff::worker::host::Host;
-use git_handoff::worker::workspace::Workspace;
+use git_handoff::worktree::capture::capture;
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::workspace::Workspace;
 
 use crate::worker::harness::{FORMATS, Repo, item, run};
 use crate::worker::pool;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::Exit;
 use git_handoff::model::limits::Limits;
-use git_handoff::worker::agent::{self, Cause, Ended, Invocation, Stdin};
-use git_handoff::worker::transcript::TranscriptWriter;
+use git_handoff::process::agent::{self, Cause, Ended, Invocation, Stdin};
+use git_handoff::process::transcript::TranscriptWriter;
 use tokio::sync::watch;
 
 use crate::common;

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use git_handoff::model::name::FilePath;
-use git_handoff::worker::capture::{Captured, Error, capture};
-use git_handoff::worker::host::Host;
-use git_handoff::worker::salvage::salvage;
+use git_handoff::worktree::capture::{Captured, Error, capture};
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::salvage::salvage;
 
 use super::harness::{FORMATS, Repo};
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use git_handoff::model::entry::Exit;
-use git_handoff::worker::agent::{Cause, Error, Invocation, Stdin};
+use git_handoff::process::agent::{Cause, Error, Invocation, Stdin};
 
 use super::running::{run, run_until, shell};
 use super::survivors::{alive, pid_in};
@@ -226,7 +226,7 @@ fn when_the_driver_is_killed_nothing_below_it_lives_on() {
 #[test]
 fn a_supervisor_that_nobody_speaks_to_ends() {
     let mut child = Command::new("setsid")
-        .args([env!("CARGO_BIN_EXE_git-handoff"), git_handoff::worker::supervisor::ARGUMENT, "sleep", "100"])
+        .args([env!("CARGO_BIN_EXE_git-handoff"), git_handoff::process::supervisor::ARGUMENT, "sleep", "100"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

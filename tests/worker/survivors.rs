@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use git_handoff::worker::survivors;
+use git_handoff::process::survivors;
 
 use crate::common;
 use crate::worker::running::{run, shell};

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use git_handoff::model::digest::Digest;
 use git_handoff::model::name::FilePath;
-use git_handoff::worker::host::Host;
-use git_handoff::worker::inputs::stage;
-use git_handoff::worker::workspace::{Error, Workspace};
+use git_handoff::worktree::host::Host;
+use git_handoff::worktree::inputs::stage;
+use git_handoff::worktree::workspace::{Error, Workspace};
 
 use crate::worker::harness::{FORMATS, Repo, item, run};
 

@@ -2,8 +2,8 @@
 
 use git_handoff::engine::{drive, operations, run_lock};
 use git_handoff::model::hints;
-use git_handoff::worker::sandbox::Refused;
-use git_handoff::worker::workspace;
+use git_handoff::sandbox::Refused;
+use git_handoff::worktree::workspace;
 
 use super::Failure;
 

@@ -11,10 +11,10 @@ use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::{GATE_FAILED, VERIFY_FAILED};
 use crate::model::pipeline::{Block, BlockEnded, BlockStatus, Lens, Script, Spec, What};
 use crate::model::said::last_lines;
-use crate::worker::agent::{self, Cause, Ended};
-use crate::worker::capture::{self, Captured};
-use crate::worker::host::Host;
-use crate::worker::workspace::Workspace;
+use crate::process::agent::{self, Cause, Ended};
+use crate::worktree::capture::{self, Captured};
+use crate::worktree::host::Host;
+use crate::worktree::workspace::Workspace;
 
 /// The result of the first block that checks.
 enum Check {

@@ -6,7 +6,7 @@ use super::{Finished, Verdict};
 use crate::model::credential;
 use crate::model::entry::{Verified, VerifiedBy};
 use crate::model::outcomes::{BAD_RESULT, VERIFY_FAILED};
-use crate::worker::workspace::Workspace;
+use crate::worktree::workspace::Workspace;
 
 /// The most characters of a summary that are recorded.
 const MAX_SUMMARY: usize = 4_000;

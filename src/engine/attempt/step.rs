@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use super::{Job, Verdict};
 use crate::engine::mise;
 use crate::model::entry::Exit;
-use crate::worker::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
-use crate::worker::attendant::Attendant;
-use crate::worker::sandbox::Confinement;
-use crate::worker::transcript::TranscriptWriter;
-use crate::worker::workspace::Workspace;
+use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
+use crate::process::attendant::Attendant;
+use crate::process::transcript::TranscriptWriter;
+use crate::sandbox::Confinement;
+use crate::worktree::workspace::Workspace;
 
 /// The variables that this program sets for every executor.
 pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =

@@ -6,7 +6,7 @@ use crate::config::OnVerifyFail;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
 use crate::model::outcomes::VERIFY_FAILED;
 use crate::model::said::last_lines;
-use crate::worker::workspace::Workspace;
+use crate::worktree::workspace::Workspace;
 
 /// Runs the verify command, if there is one. Returns an error if that ends the attempt.
 ///

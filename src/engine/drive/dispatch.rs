@@ -10,7 +10,7 @@ use crate::model::entry::Event;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
-use crate::worker::workspace::Workspace;
+use crate::worktree::workspace::Workspace;
 
 use super::{Driver, Error};
 

@@ -9,8 +9,8 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::worker::survivors;
-use crate::worker::workspace::Workspace;
+use crate::process::survivors;
+use crate::worktree::workspace::Workspace;
 
 /// The most bytes of a path that are read.
 const MAX_PATH: u64 = 16 * 1024;

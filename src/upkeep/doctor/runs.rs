@@ -12,7 +12,7 @@ use crate::model::name::RunId;
 use crate::model::state::Phase;
 use crate::run::{self, OpenRun, View};
 use crate::verify::{Refusal, continuable};
-use crate::worker::workspace::Workspace;
+use crate::worktree::workspace::Workspace;
 
 use super::{Error, Finding, Patient};
 

@@ -1,0 +1,392 @@
+//! Runs one command in a worktree until it and all its processes have ended.
+
+mod handle;
+mod pipes;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::time::{sleep_until, timeout_at};
+
+use handle::{Handle, feed};
+use pipes::Pipes;
+
+use super::supervisor::{self, Report};
+use crate::model::entry::Exit;
+use crate::model::limits::{Exceeded, Limits};
+use crate::process::attendant;
+use crate::process::survivors::{self, Main};
+use crate::process::transcript::{self, TranscriptWriter};
+use crate::sandbox::{Confinement, ExecSetup, Instructions, Own, Scratch, Word};
+
+/// The time for a command to end after a request, before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long to read the pipes after every process that should hold them has ended.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// A complete description of one command. It inherits only the user.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// The program, looked up in the `PATH` of `env`, and its arguments.
+    pub argv: Vec<String>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The attempt's folder, which survivors are recognised by.
+    pub attempt_dir: PathBuf,
+    /// The whole environment.
+    pub env: BTreeMap<String, OsString>,
+    /// Its standard input.
+    pub stdin: Stdin,
+    /// The time limit.
+    pub timeout: Duration,
+    /// The program that supervises it if started with [`supervisor::ARGUMENT`] as its first
+    /// argument. Without one, a process that leaves the group and clears its environment is not
+    /// found.
+    pub supervisor: Option<PathBuf>,
+    /// The confinement, applied below a supervisor, or `None`.
+    pub confinement: Option<Confined>,
+    /// Its limits. The supervisor enforces all but the one on output.
+    pub limits: Limits,
+    /// The folders that count as its disk usage.
+    pub folders: Vec<PathBuf>,
+}
+
+/// The confinement of one command, with the paths of its attempt.
+#[derive(Clone, Debug)]
+pub struct Confined {
+    /// The confinement that its executor's commands share.
+    pub by: Arc<Confinement>,
+    /// Writable paths besides the working directory.
+    pub writable: Vec<PathBuf>,
+    /// Additional readable paths.
+    pub readable: Vec<PathBuf>,
+    /// The targets of links in its worktree.
+    pub linked: Vec<PathBuf>,
+    /// The attempt's folders for `/tmp` and for writes to caches.
+    pub scratch: Option<(PathBuf, PathBuf)>,
+    /// True to permit writes only to these paths and the working directory, whatever its executor
+    /// permits.
+    pub frozen: bool,
+}
+
+/// The standard input of a command.
+#[derive(Clone, Debug)]
+pub enum Stdin {
+    /// These bytes; it need not read all of them.
+    Bytes(Vec<u8>),
+    /// Nothing.
+    Null,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code or signal, or `None` if that is unknown.
+    pub exit: Option<Exit>,
+    /// Why it ended.
+    pub cause: Cause,
+    /// True if the supervisor saw all of its processes end.
+    pub is_clean: bool,
+    /// The duration in milliseconds, until its last process ended.
+    pub duration_ms: u64,
+}
+
+/// Why a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// By itself, or by a signal from another process.
+    Exited,
+    /// At its time limit.
+    TimedOut,
+    /// By the caller's request.
+    Cancelled,
+    /// By exceeding a limit.
+    Exceeded(Exceeded),
+    /// By itself, but a process that it started could not be killed.
+    Left,
+}
+
+/// Runs a command in its own process group and returns after it and everything it started have
+/// ended.
+///
+/// Its output goes to the transcript at once. Neither a flood, a closed pipe nor a pipe held open
+/// by a survivor blocks the command or this function. On a time-out, or when `cancel` becomes true,
+/// the group is terminated and then killed. On Linux the command also dies with the thread that
+/// first polls this future, so that thread must live as long as the process. Dropping the future
+/// kills the group. A failure leaves no process behind.
+pub async fn run(
+    invocation: &Invocation,
+    transcript: &mut TranscriptWriter,
+    cancel: watch::Receiver<bool>,
+) -> Result<Ended, Error> {
+    let started = Instant::now();
+    let ((mut child, handle), pid) = spawn(invocation)?;
+    let main = Main::new(pid);
+    let mut pipes = Pipes::of(&mut child);
+    let outcome = attend((&mut child, &handle, &main), &mut pipes, transcript, invocation, cancel).await;
+    if outcome.is_err() {
+        main.signal(Signal::KILL);
+        // The result does not matter: remaining processes are killed below.
+        let _ = tokio::time::timeout(GRACE, child.wait()).await;
+    }
+    main.ended();
+    // A process that can read our memory could forge a report; but then the supervisor sends a
+    // second one or does not finish.
+    let report = handle.report().filter(|_| outcome.as_ref().is_ok_and(|(status, _)| status.success()));
+    let is_supervised = !matches!(handle, Handle::Group);
+    // A supervisor that reports the end of the command has killed everything below it.
+    let has_ended_all = matches!(report, Some(Report::Ended(_) | Report::Exceeded(_)));
+    if !is_supervised {
+        survivors::end_group(pid);
+    }
+    if !has_ended_all {
+        survivors::end(&invocation.attempt_dir);
+    }
+    let (status, mut cause) = outcome?;
+    let is_clean = !is_supervised || has_ended_all;
+    let exit = match (&handle, report) {
+        (Handle::Group, _) => exit_of(status),
+        (_, Some(Report::NotStarted(number))) => {
+            return Err(not_started(invocation, io::Error::from_raw_os_error(number)));
+        }
+        (_, Some(Report::Ended(exit))) => Some(exit),
+        (_, Some(Report::Left(exit))) => {
+            cause = if cause == Cause::Exited { Cause::Left } else { cause };
+            exit
+        }
+        (_, Some(Report::Exceeded(exceeded))) => {
+            cause = if cause == Cause::Exited { Cause::Exceeded(exceeded) } else { cause };
+            None
+        }
+        (_, Some(Report::Unconfined(why))) => return Err(Error::Unconfined(why)),
+        // Killed by us, because it ignored the request.
+        (_, None) if cause != Cause::Exited => None,
+        (_, None) => return Err(Error::Supervisor(status)),
+    };
+    let until = tokio::time::Instant::now() + DRAIN;
+    while let Ok(Some((stream, count))) = timeout_at(until, pipes.read()).await {
+        transcript.push(stream, pipes.bytes(stream, count)).map_err(Error::Transcript)?;
+        // With constant output the time-out above is never polled.
+        if tokio::time::Instant::now() > until {
+            break;
+        }
+    }
+    transcript.flush().map_err(Error::Transcript)?;
+    Ok(Ended { exit, cause, is_clean, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
+}
+
+/// Waits for the main process and drains its pipes.
+async fn attend(
+    (child, handle, main): (&mut Child, &Handle, &Main),
+    pipes: &mut Pipes,
+    transcript: &mut TranscriptWriter,
+    invocation: &Invocation,
+    mut cancel: watch::Receiver<bool>,
+) -> Result<(ExitStatus, Cause), Error> {
+    let now = tokio::time::Instant::now();
+    // Effectively never, for a time-out that no clock can count.
+    let never = now + Duration::from_secs(60 * 60 * 24 * 365);
+    let mut deadline = now.checked_add(invocation.timeout).unwrap_or(never).min(never);
+    let (mut cause, mut asked) = (Cause::Exited, 0);
+    let cancelled = async move {
+        if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
+            // No sender is left that could cancel.
+            std::future::pending::<()>().await;
+        }
+    };
+    let stdin = child.stdin.take();
+    let mut fed = false;
+    let (mut written, most_output) = (0_u64, invocation.limits.output.unwrap_or(u64::MAX));
+    let instructions = invocation.instructions();
+    let feeding = feed(stdin, handle, (&instructions, &invocation.stdin));
+    tokio::pin!(cancelled, feeding);
+    loop {
+        tokio::select! {
+            biased;
+            status = child.wait() => return Ok((status.map_err(Error::Wait)?, cause)),
+            () = &mut cancelled, if cause == Cause::Exited => {
+                cause = Cause::Cancelled;
+                deadline = tokio::time::Instant::now();
+            }
+            () = sleep_until(deadline) => {
+                cause = if cause == Cause::Exited { Cause::TimedOut } else { cause };
+                let unkillable = || Error::Unkillable(main.pid().as_raw_nonzero().get());
+                let patience = handle.end(main, asked, fed).ok_or_else(unkillable)?;
+                asked += 1;
+                deadline = tokio::time::Instant::now() + patience;
+            }
+            () = &mut feeding, if !fed => fed = true,
+            Some((stream, count)) = pipes.read() => {
+                if cause == Cause::Exited && written.saturating_add(count as u64) > most_output {
+                    cause = Cause::Exceeded(Exceeded::Output(most_output));
+                    deadline = tokio::time::Instant::now();
+                }
+                written = written.saturating_add(count as u64);
+                transcript.push(stream, pipes.bytes(stream, count)).map_err(Error::Transcript)?;
+            }
+        }
+    }
+}
+
+impl Invocation {
+    /// Returns the message for the processes between the driver and the command.
+    fn instructions(&self) -> Vec<u8> {
+        let layers = self.confinement.as_ref().map(|Confined { by, writable, readable, linked, scratch, frozen }| {
+            let [writable, readable, linked]: [Vec<&Path>; 3] =
+                [writable, readable, linked].map(|paths| paths.iter().map(PathBuf::as_path).collect());
+            let scratch = scratch.as_ref().map(|(tmp, caches)| Scratch { tmp, caches });
+            let frozen = *frozen;
+            let own =
+                Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, scratch, frozen };
+            by.instructions(&own, self.limits.memory)
+        });
+        let folders = self.folders.iter().map(Word::from).collect();
+        let env = self.env.iter().map(|(name, value)| (name.clone(), Word::from(value))).collect();
+        let starting = ExecSetup { env, folder: Word::from(&self.cwd), limits: self.limits };
+        let instructions = Instructions { layers, starting, folders };
+        serde_json::to_vec(&instructions).expect("paths and words serialise")
+    }
+}
+
+fn spawn(invocation: &Invocation) -> Result<((Child, Handle), Pid), Error> {
+    let (program, args) = invocation.argv.split_first().ok_or(Error::Empty)?;
+    if invocation.confinement.is_some() && invocation.supervisor.is_none() {
+        return Err(Error::Unconfined("there is no program that could do it".into()));
+    }
+    let mut handle = Handle::Group;
+    let mut command = process::Command::new(invocation.supervisor.as_deref().unwrap_or(program.as_ref()));
+    let stdin = match (&invocation.supervisor, &invocation.stdin) {
+        (Some(_), _) => {
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(Error::Socket)?;
+            ours.set_nonblocking(true).map_err(Error::Socket)?;
+            handle = Handle::Supervisor(UnixStream::from_std(ours).map_err(Error::Socket)?);
+            command.args([supervisor::ARGUMENT, program]);
+            OwnedFd::from(theirs).into()
+        }
+        (None, Stdin::Bytes(_)) => Stdio::piped(),
+        (None, Stdin::Null) => Stdio::null(),
+    };
+    command.args(args).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A supervisor that loses us kills its processes before it ends, so it must not be killed.
+    let held = matches!(handle, Handle::Supervisor(_));
+    if held {
+        // Only this variable identifies survivors; the supervisor gets the others by message.
+        command.current_dir("/").envs(invocation.env.get_key_value(survivors::VARIABLE)).arg0(attendant::NAME);
+        apart(&mut command);
+    } else {
+        command.current_dir(&invocation.cwd).envs(&invocation.env);
+        alone(&mut command);
+    }
+    let mut command = Command::from(command);
+    command.kill_on_drop(!held);
+    let child = command.spawn().map_err(|source| not_started(invocation, source))?;
+    let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    Ok(((child, handle), pid.expect("a child that was not waited for has an id")))
+}
+
+fn not_started(invocation: &Invocation, source: io::Error) -> Error {
+    if invocation.cwd.is_dir() {
+        Error::Spawn { program: invocation.argv.first().cloned().unwrap_or_default(), source }
+    } else {
+        Error::Directory(invocation.cwd.clone())
+    }
+}
+
+/// Makes a command the leader of a process group that dies with us.
+pub(super) fn alone(command: &mut process::Command) {
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    {
+        let parent = rustix::process::getpid();
+        before(command, move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have died before the call above.
+            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH) }
+        });
+    }
+}
+
+/// Makes a command the leader of its own session from the start: it has no terminal, and no process
+/// below can join our group.
+fn apart(command: &mut process::Command) {
+    before(command, || rustix::process::setsid().map(drop));
+}
+
+/// Runs `calls` in the child before the program starts. They must be bare system calls, unless this
+/// process has one thread.
+#[expect(
+    unsafe_code,
+    reason = "the only way to set the parent-death signal, to begin a session, to hand on no open files, and to be confined with no process of ours"
+)]
+pub(super) fn before(
+    command: &mut process::Command,
+    mut calls: impl FnMut() -> rustix::io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: between fork and exec only async-signal-safe functions may be called, and nothing may
+    // be allocated. close_range, prctl, getppid, setsid and the calls of the confinement are bare
+    // system calls here, and errors are plain numbers. A failed confinement reports in words, but
+    // only in the child of a supervisor, which has one thread when it starts its command.
+    unsafe {
+        command.pre_exec(move || {
+            // A worker must not inherit files that our parent passed to us. A kernel without this
+            // call has no Landlock either.
+            #[cfg(target_os = "linux")]
+            libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            calls().map_err(io::Error::from)
+        });
+    }
+}
+
+/// Returns the exit code or the signal of a process that ended.
+pub(super) fn exit_of(status: ExitStatus) -> Option<Exit> {
+    match (status.code(), status.signal()) {
+        (None, None) => None,
+        (code, signal) => Some(Exit { code, signal }),
+    }
+}
+
+/// Why a command could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the command is empty")]
+    Empty,
+    #[error("cannot start `{program}`{}", reason(.source))]
+    Spawn { program: String, source: io::Error },
+    #[error("the working directory {} does not exist", .0.display())]
+    Directory(PathBuf),
+    #[error("cannot create a socket")]
+    Socket(#[source] io::Error),
+    #[error("the supervisor of the attempt ended early ({0}), with all its processes")]
+    Supervisor(ExitStatus),
+    #[error("cannot confine it: {0}")]
+    Unconfined(String),
+    #[error("process {0} was killed but does not end")]
+    Unkillable(i32),
+    #[error("cannot wait for the command")]
+    Wait(#[source] io::Error),
+    #[error(transparent)]
+    Transcript(transcript::Error),
+}
+
+/// Explains common errors of starting a command.
+fn reason(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => ": there is no such program, or its interpreter is missing",
+        io::ErrorKind::PermissionDenied => ": it may not be executed, or a folder of PATH may not be entered",
+        io::ErrorKind::ArgumentListTooLong => ": its arguments and environment are too long",
+        _ => "",
+    }
+}

@@ -1,0 +1,86 @@
+//! Our helper processes of an attempt. Each is a start of our program with a special first
+//! argument.
+//!
+//! `git-handoff` can serve as each of them. But it is large, and loading it takes longer than the
+//! rest of a short attempt, so a small program is installed beside it and used if present.
+
+#[cfg(target_os = "linux")]
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::process::ExitCode;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+
+#[cfg(target_os = "linux")]
+use super::confine;
+#[cfg(target_os = "linux")]
+use super::supervisor;
+use crate::sandbox::probe;
+
+/// The name of the small program.
+pub const NAME: &str = "git-handoff-attempt";
+
+/// The small program's answer to a request for its version; its messages change with versions.
+pub const VERSION: &str = concat!("git-handoff-attempt ", env!("CARGO_PKG_VERSION"));
+
+/// Our program, opened once and started by its handle, so that a later replacement at its path is
+/// not run.
+#[derive(Clone, Debug)]
+pub struct Attendant {
+    path: PathBuf,
+    /// `None` if it cannot be opened; then it cannot be started either.
+    handle: Option<Arc<OwnedFd>>,
+}
+
+impl Attendant {
+    /// Opens the small program beside `program` if it has this version, otherwise `program` itself.
+    pub(crate) fn beside(program: &Path) -> Self {
+        let path = beside(program);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty()).ok().map(Arc::new);
+        Self { path, handle }
+    }
+
+    /// Returns its path when it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the path that starts it, valid while this lives.
+    pub(crate) fn start(&self) -> PathBuf {
+        match &self.handle {
+            Some(handle) => PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())),
+            None => self.path.clone(),
+        }
+    }
+}
+
+/// Serves as the helper that a driver or supervisor started, by the arguments; returns `None` if
+/// this is an ordinary start.
+///
+/// Call this first in a program's `main`.
+#[cfg(target_os = "linux")]
+pub fn serve(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    match arguments.next()?.to_str()? {
+        supervisor::ARGUMENT => Some(supervisor::serve(arguments)),
+        confine::ARGUMENT => Some(confine::serve(arguments)),
+        probe::ARGUMENT => Some(confine::probe()),
+        probe::OVERLAYS => Some(probe::overlays(arguments)),
+        _ => None,
+    }
+}
+
+/// Returns the small program beside `program` if it has this version, otherwise `program`.
+fn beside(program: &Path) -> PathBuf {
+    let small = fs::canonicalize(program).map(|program| program.with_file_name(NAME)).ok();
+    let is_ours = |small: &PathBuf| {
+        let said = Command::new(small).arg("--version").env_clear().stdin(Stdio::null()).output();
+        said.is_ok_and(|said| said.status.success() && said.stdout.trim_ascii_end() == VERSION.as_bytes())
+    };
+    small.filter(is_ours).unwrap_or_else(|| program.to_owned())
+}

@@ -1,0 +1,331 @@
+//! Decides what workers reach on this machine. Facts common to all workers are looked up once.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::access_map::{Access, AccessMap, Led};
+use super::caches::Caches;
+use super::default_paths::{SELF_INSTALLED, SETTINGS, SHARED_MEMORY, SYSTEM, SYSTEM_FILES, SYSTEM_SECRETS};
+use super::home::at_home;
+use super::named::is_led_away;
+use super::programs::Programs;
+use super::secrets::{MOST_LOOKED, OTHERS, bit_for_others, is_secret, kept_by_mode, peoples_homes, secrets_of, umask};
+use super::tools::TOOLS;
+use super::{Refused, Word, outside, servers};
+use crate::model::confinement::{Asked, Home};
+
+/// The facts about a machine and a repository that determine what workers reach.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The home directory of the user who drives the run.
+    pub home: Option<PathBuf>,
+    /// The absolute folders of `PATH`.
+    pub path: Vec<PathBuf>,
+    /// The git directories of the repository.
+    pub git_dirs: Vec<PathBuf>,
+    /// The object directories of the repository and its alternates.
+    pub objects: Vec<PathBuf>,
+    /// The files that `git fetch` reads in remotes on this machine.
+    pub remotes: Vec<PathBuf>,
+    /// The work trees of the repository.
+    pub work_trees: Vec<PathBuf>,
+    /// Programs started unconfined by path.
+    pub programs: Vec<PathBuf>,
+    /// Absolute paths that git or this program reads or runs unconfined; they may not exist.
+    pub outside: Vec<PathBuf>,
+    /// Paths that no worker ever reaches: signing keys, agents' sockets, other workers' files.
+    pub never: Vec<PathBuf>,
+    /// Paths that workers of any executor may write, besides their attempts' own files.
+    pub worked: Vec<PathBuf>,
+    /// The environment variables that workers get because they say where tools are.
+    pub variables: BTreeMap<String, OsString>,
+    /// Folders that XDG variables move, by their usual place in the home directory.
+    pub moved: Vec<(&'static str, PathBuf)>,
+    /// The folder of workers' private files.
+    pub private: PathBuf,
+    /// The folder of all worktrees.
+    pub trees: PathBuf,
+    /// Files that we may read and most users may not. Empty until the folders are searched.
+    pub kept: Vec<PathBuf>,
+}
+
+impl Surroundings {
+    /// Searches the machine's folders for such files. This is slow in large folders, so it is done
+    /// once for all executors.
+    pub(super) fn look(&mut self) {
+        let bit = bit_for_others(umask());
+        let settings = if rustix::process::geteuid().is_root() { OTHERS } else { bit };
+        let folders = SELF_INSTALLED.map(|folder| (folder, bit, MOST_LOOKED));
+        let folders = std::iter::once((SETTINGS, settings, usize::MAX)).chain(folders);
+        let kept = |(folder, bits, most)| kept_by_mode(Path::new(folder), bits, most, &self.worked);
+        self.kept = folders.flat_map(kept).collect();
+    }
+
+    /// Returns the path to which an XDG variable moves a path of the home directory.
+    pub(super) fn moved(&self, below: &str) -> Option<PathBuf> {
+        let mut moved = self.moved.iter();
+        moved.find_map(|(usual, folder)| Some(folder.join(Path::new(below).strip_prefix(usual).ok()?)))
+    }
+
+    /// Returns the usual place in the home directory of a path that an XDG variable moved.
+    pub(super) fn usual(&self, path: &Path) -> Option<PathBuf> {
+        let mut moved = self.moved.iter();
+        moved.find_map(|(usual, folder)| Some(Path::new(usual).join(path.strip_prefix(folder).ok()?)))
+    }
+
+    /// Returns the value of a variable for workers.
+    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(name).map(OsString::as_os_str)
+    }
+}
+
+/// The additional paths of one executor's workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct More {
+    /// The requested level of confinement.
+    pub asked: Asked,
+    /// The kind of home directory.
+    pub home: Home,
+    /// Absolute readable paths.
+    pub readable: Vec<PathBuf>,
+    /// Absolute writable paths.
+    pub writable: Vec<PathBuf>,
+    /// Files that the configured command lines name.
+    pub named: Vec<PathBuf>,
+}
+
+impl More {
+    /// Returns the paths that settings name, links resolved.
+    fn asked_for(&self) -> Vec<PathBuf> {
+        self.readable.iter().chain(&self.writable).filter_map(|path| fs::canonicalize(path).ok()).collect()
+    }
+
+    /// Returns true if a setting names the path itself.
+    fn names(&self, path: &Path) -> bool {
+        self.readable.iter().chain(&self.writable).any(|named| named == path)
+    }
+
+    /// Returns the name of the setting that grants a folder without links in its path.
+    pub(super) fn giver(&self, folder: &Path) -> &'static str {
+        let leads = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| real == folder);
+        match self {
+            _ if self.writable.iter().any(leads) => "writable",
+            _ if self.readable.iter().any(leads) => "readable",
+            _ if self.home == Home::Real => "home",
+            _ => "PATH",
+        }
+    }
+}
+
+/// The paths that an executor's workers reach, without the attempt's own files.
+#[derive(Clone, Debug)]
+pub(crate) struct ExecutorPolicy {
+    pub(super) map: AccessMap,
+    /// The Landlock rules, computed once.
+    pub(super) given: Vec<(Word, Access)>,
+    /// The links in a private home directory with their targets.
+    pub(super) at_home: Vec<(PathBuf, PathBuf)>,
+    /// The caches of tools.
+    pub(super) caches: Caches,
+    /// The home directory of the user who drives the run.
+    pub(super) home: Option<PathBuf>,
+    /// The folder of all worktrees.
+    pub(super) trees: PathBuf,
+    /// Home directories and work trees, which are hidden, but of which parts may be linked into
+    /// worktrees.
+    pub(super) apart: Vec<PathBuf>,
+    /// Secrets in home directories that no setting names, existing or not.
+    pub(super) secrets: Vec<PathBuf>,
+    /// True if other workers may write somewhere in it, or if it includes places that everyone may
+    /// write.
+    pub(super) shares: bool,
+}
+
+impl ExecutorPolicy {
+    /// Computes what an executor's workers reach. Fails if a writable path does not exist or may be
+    /// a link made by a worker.
+    pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
+        let mut map = AccessMap::among(&around.worked);
+        for place in SYSTEM {
+            map.set(Path::new(place), Access::Read);
+        }
+        for file in SYSTEM_FILES {
+            map.set(Path::new(file), Access::Read);
+        }
+        for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
+            map.set(secret, Access::Hidden);
+        }
+        let asked = more.asked_for();
+        hide_by_mode(&mut map, &around.kept, &asked);
+        let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
+        let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
+        // Even inside program folders.
+        for own in homes.iter().chain(&around.work_trees) {
+            if map.access(own) != Access::Hidden {
+                map.set(own, Access::Hidden);
+            }
+        }
+        if more.home == Home::Real
+            && let Some(home) = &home
+        {
+            map.set(home, Access::Write);
+            for tree in &around.work_trees {
+                map.set(tree, Access::Read);
+            }
+        }
+        let mut secrets = Vec::new();
+        if more.asked != Asked::Strict {
+            let programs = Programs { map: &mut map, around, homes: &mut homes, asked: &asked, secrets: Vec::new() };
+            secrets = programs.add(home.as_deref());
+            keep_apart(&mut map, around, home.as_deref().filter(|_| more.home == Home::Real));
+        }
+        // A path that an agent creates at its first start need not exist yet.
+        for path in &more.readable {
+            by_no_planted_link(&mut map, path)?;
+            map.set(path, Access::Read);
+        }
+        let give = |path: &PathBuf| -> Result<PathBuf, Refused> {
+            by_no_planted_link(&mut map, path)?;
+            Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
+        };
+        let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Refused>>()?;
+        let own_home = home.as_ref();
+        secrets.retain(|secret| !more.names(secret));
+        for secret in &secrets {
+            // As with secrets in home directories, a missing path is not reserved where a setting
+            // lets workers write.
+            let is_free = !writable.iter().any(|folder| secret.starts_with(folder));
+            if map.access(secret) != Access::Hidden && (is_free || secret.exists()) {
+                map.set(secret, Access::Hidden);
+            }
+        }
+        for home in &homes {
+            let own = Some(around).filter(|_| Some(home) == own_home);
+            secrets.extend(secrets_of(&mut map, (home, own), more, &writable));
+        }
+        // Check the target as well: anyone may have made the link.
+        for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
+            let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
+            if !is_secret(&real, &homes)
+                && !secrets.iter().any(|secret| real.starts_with(secret))
+                && map.access(&real) == Access::Hidden
+                && !is_led_away(path, &real, &around.work_trees)
+            {
+                map.set(&real, Access::Read);
+            }
+        }
+        for path in around.git_dirs.iter().chain(&around.never) {
+            map.hide(path);
+        }
+        let is_own = |folder: &Path| around.git_dirs.iter().any(|git_dir| folder.starts_with(git_dir));
+        for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
+            if is_own(&path) || holds_objects(&path) {
+                map.set(&path, Access::Read);
+            }
+        }
+        if more.asked != Asked::Strict {
+            for path in around.remotes.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+                if !path.ends_with("objects") || holds_objects(&path) {
+                    map.set(&path, Access::Read);
+                }
+            }
+        }
+        // Even inside object directories: a key is not an object.
+        for path in &around.never {
+            map.hide(path);
+        }
+        servers::hide(&mut map, around, &homes);
+        outside::keep(&mut map, around);
+        let caches = match &home {
+            Some(home) if more.asked != Asked::Strict => Caches::find(&map, around, more, home),
+            _ => Caches::default(),
+        };
+        let at_home = match (&home, more.home) {
+            (Some(home), Home::Private) => at_home(&map, around, home, caches.known()),
+            _ => Vec::new(),
+        };
+        let mut given = map.given();
+        given.push((SHARED_MEMORY.into(), Access::Write));
+        let given = given.into_iter().map(|(path, access)| (path.into(), access)).collect();
+        let apart = homes.into_iter().chain(around.work_trees.iter().cloned()).collect();
+        let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
+        let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
+        Ok(Self { map, given, at_home, caches, home, trees: around.trees.clone(), apart, secrets, shares })
+    }
+}
+
+/// Hides work trees among tools and caches. With a `real` home, which contains these trees, lets
+/// workers write its caches, which are the user's own.
+fn keep_apart(map: &mut AccessMap, around: &Surroundings, real: Option<&Path>) {
+    let Some(home) = real else {
+        for tree in around.work_trees.iter().filter(|tree| map.access(tree) != Access::Hidden).collect::<Vec<_>>() {
+            map.set(tree, Access::Hidden);
+        }
+        return;
+    };
+    for place in TOOLS.caches.iter().map(|cache| home.join(cache.path)) {
+        let led = AccessMap::default().resolve(&place);
+        if led.is_some_and(|led| led.real.starts_with(home) && map.access(&led.real) == Access::Read) {
+            map.set(&place, Access::Write);
+        }
+    }
+}
+
+/// Hides files that we may read and most users may not.
+///
+/// A setting that names a program folder grants all of it except the secrets of a home directory.
+fn hide_by_mode(map: &mut AccessMap, kept: &[PathBuf], asked: &[PathBuf]) {
+    for file in kept {
+        if file.starts_with(SETTINGS) || !asked.iter().any(|folder| file.starts_with(folder)) {
+            map.set(file, Access::Hidden);
+        }
+    }
+}
+
+/// Returns true if anything in a folder is reachable.
+pub(super) fn reaches(map: &AccessMap, folder: &Path) -> bool {
+    let mut below = map.places().filter(|(place, _)| place.starts_with(folder));
+    map.access(folder) != Access::Hidden || below.any(|(_, access)| access != Access::Hidden)
+}
+
+/// Refuses a path through a link that a worker may have made, which could redirect other workers.
+fn by_no_planted_link(map: &mut AccessMap, path: &Path) -> Result<(), Refused> {
+    match map.resolve(path).and_then(|led| led.planted) {
+        Some(link) => Err(Refused::Planted { path: path.to_owned(), link }),
+        None => Ok(()),
+    }
+}
+
+/// Returns true if a folder contains only objects: the owner of a borrowed repository can name any
+/// folder as its alternate.
+fn holds_objects(folder: &Path) -> bool {
+    let is_ours = |name: &OsStr| {
+        let name = name.as_bytes();
+        let is_objects = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+        let is_passing = name.starts_with(b"tmp_") || name.starts_with(b"incoming-") || name.ends_with(b".lock");
+        matches!(name, b"pack" | b"info") || is_objects || is_passing
+    };
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten().peekable();
+    entries.peek().is_some() && entries.all(|entry| is_ours(&entry.file_name()))
+}
+
+/// Returns the absolute folders in the value of `PATH`.
+pub fn folders(path: Option<&OsString>) -> Vec<PathBuf> {
+    let parts = path.into_iter().flat_map(|path| path.as_bytes().split(|byte| *byte == b':'));
+    parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).filter(|folder| folder.is_absolute()).collect()
+}
+
+/// A writable path that does not exist.
+#[derive(Debug, thiserror::Error)]
+#[error("{} should be writable but does not exist; create it first", .0.display())]
+pub struct Missing(PathBuf);
+
+impl Missing {
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}

@@ -1,0 +1,176 @@
+//! Tests which layers this machine can enforce.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output, Stdio};
+
+use super::Sandbox;
+use super::mounts::{self, Mounts, PROGRAM};
+use super::overlay;
+use super::policy::{ExecutorPolicy, More, Surroundings};
+use super::scratch::Over;
+use crate::model::confinement::Network;
+use crate::sandbox::folder::Folder;
+
+/// The argument that makes the program report by which layers it could confine itself.
+pub const ARGUMENT: &str = "probe-sandbox";
+
+/// The argument that makes the program test overlays.
+pub const OVERLAYS: &str = "probe-overlays";
+
+/// The prefix of temporary folders.
+const SCRATCH: &str = "probe-";
+
+/// The file with the result.
+const WORKING: &str = "working";
+
+/// The amount of shared memory for testing whether it can be limited.
+const SOME: u64 = 1 << 20;
+
+/// The names of bubblewrap's program and package.
+const NAMES: (&str, &str) = ("bwrap", "bubblewrap");
+
+impl Sandbox {
+    /// Tests what can be enforced: `program` serves as `git-handoff` does, and `path` is searched
+    /// for bubblewrap.
+    pub fn probe(around: Surroundings, program: Option<&Path>, path: Option<&OsString>) -> Self {
+        let program = program.and_then(|program| std::fs::canonicalize(program).ok());
+        let mut sandbox = Self { around, program, ..Self::none() };
+        let Some(program) = sandbox.program.clone().filter(|_| cfg!(target_os = "linux")) else {
+            sandbox.missing.push("workers are confined on Linux, by a program that can start itself again".into());
+            return sandbox;
+        };
+        sandbox.around.programs.push(program.clone());
+        sandbox.around.look();
+        sandbox.inner(&program);
+        sandbox.outer(&program, path);
+        if sandbox.layers.reach_sockets() {
+            sandbox.missing.push("the user's sockets are reachable, such as those of an SSH agent and of tmux".into());
+        }
+        sandbox
+    }
+
+    /// Lets this program confine itself.
+    fn inner(&mut self, program: &Path) {
+        let ended = Command::new(program).arg(ARGUMENT).env_clear().stdin(Stdio::null()).output();
+        (self.layers.landlock, self.layers.seccomp) = ended.ok().and_then(|output| layers(&output)).unwrap_or_default();
+        if self.layers.landlock.is_none() {
+            self.missing.push("the kernel has no Landlock, or it is not enabled".into());
+        }
+        if !self.layers.seccomp {
+            self.missing.push("the kernel accepts no seccomp filter".into());
+        }
+    }
+
+    /// Starts this program below bubblewrap.
+    fn outer(&mut self, program: &Path, path: Option<&OsString>) {
+        let (name, package) = NAMES;
+        let folders = super::folders(path);
+        let Some(bwrap) = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file()) else {
+            self.missing.push(format!("{package} is not installed (no `{name}` in PATH)"));
+            return;
+        };
+        let output = |command: &mut Command| command.env_clear().stdin(Stdio::null()).output();
+        self.around.programs.push(bwrap.clone());
+        let version = output(Command::new(&bwrap).arg("--version")).ok().and_then(|output| version(&output));
+        let Ok(reach) = ExecutorPolicy::of(&self.around, &More::default()) else { return };
+        let homes: Vec<PathBuf> = reach.home.iter().cloned().collect();
+        let tried = |shared: Option<u64>| {
+            let mounts = Mounts {
+                map: &reach.map,
+                over: &Over::default(),
+                homes: &homes,
+                program: Some(program),
+                network: Network::Loopback,
+                shared,
+                landlock: self.layers.landlock.is_some(),
+            };
+            output(Command::new(&bwrap).args(mounts::arguments(&mounts).0).args([PROGRAM, ARGUMENT]))
+        };
+        let works = |tried: &io::Result<Output>| tried.as_ref().is_ok_and(|output| layers(output).is_some());
+        let mut tried_with = tried(Some(SOME));
+        // bubblewrap before 0.7, or with setuid, cannot limit it.
+        self.bounds_shared = works(&tried_with);
+        if !self.bounds_shared {
+            tried_with = tried(None);
+        }
+        match (tried_with, version) {
+            (Ok(output), Some(version)) if layers(&output).is_some() => {
+                self.bwrap = Some(bwrap);
+                self.layers.bwrap = Some(version);
+            }
+            (Ok(output), _) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let said: String = said.lines().next().unwrap_or("it says nothing").chars().take(200).collect();
+                self.missing.push(format!("{package} does not work here: {said}"));
+            }
+            (Err(error), _) => self.missing.push(format!("{package} does not start: {error}")),
+        }
+    }
+}
+
+impl Sandbox {
+    /// Returns the numbers of the folders that overlays can cover below bubblewrap.
+    pub(super) fn try_overlays(&self, lowers: &[PathBuf]) -> Option<Vec<usize>> {
+        let (program, bwrap) = (self.program.as_ref()?, self.bwrap.as_ref().filter(|_| !lowers.is_empty())?);
+        let private = &self.around.private;
+        DirBuilder::new().mode(0o700).recursive(true).create(private).ok()?;
+        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(private).ok()?.keep();
+        let mut command = Command::new(program);
+        command.arg(OVERLAYS).args([bwrap.as_os_str(), scratch.as_os_str()]).args(lowers);
+        let ended = command.env_clear().stdin(Stdio::null()).output();
+        let works = ended.is_ok_and(|ended| ended.status.success());
+        let working = std::fs::read_to_string(scratch.join(WORKING)).ok().filter(|_| works);
+        // Leftovers are a few empty folders.
+        let name = scratch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let _ = Folder::open(private).and_then(|root| root.remove(name));
+        Some(working?.lines().filter_map(|line| line.parse().ok()).collect())
+    }
+}
+
+/// Tests which overlays can be mounted and used below bubblewrap. This is the process's whole life.
+pub(crate) fn overlays(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut tried = || {
+        let bwrap = arguments.next()?;
+        let (scratch, working) = overlay::try_out(&mut arguments)?;
+        let [_, _, on] = overlay::folders(&scratch, *working.first()?);
+        let said: Vec<String> = working.iter().map(usize::to_string).collect();
+        std::fs::write(scratch.join(WORKING), said.join("\n")).ok()?;
+        let program = std::fs::read_link("/proc/self/exe").ok()?;
+        let mut below = Command::new(bwrap);
+        below.args(["--unshare-pid", "--ro-bind", "/", "/", "--bind"]).args([&on, &on]).arg("--").arg(program);
+        let ended = below.arg("--version").env_clear().stdin(Stdio::null()).output().ok()?;
+        ended.status.success().then_some(())
+    };
+    if tried().is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The bit in the exit code for a completed test.
+const ENDED: u8 = 1 << 6;
+/// The bit in the exit code for working system call filters.
+const REFUSING: u8 = 1 << 7;
+
+/// Encodes the layers of a process as an exit code.
+pub(crate) fn code(landlock: Option<u32>, seccomp: bool) -> u8 {
+    let version = landlock.map_or(0, |version| u8::try_from(version).unwrap_or(u8::MAX).min(ENDED - 1));
+    ENDED | version | if seccomp { REFUSING } else { 0 }
+}
+
+/// Decodes the result of [`code`], or returns `None` if the program did not complete.
+fn layers(output: &Output) -> Option<(Option<u32>, bool)> {
+    let code = u8::try_from(output.status.code()?).ok().filter(|code| code & ENDED != 0)?;
+    let version = code & (ENDED - 1);
+    Some(((version > 0).then_some(version.into()), code & REFUSING != 0))
+}
+
+/// Returns the version in a program's output without its last part: `0.8` for `bubblewrap 0.8.0`.
+fn version(output: &Output) -> Option<String> {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let parts: Vec<&str> = version.split('.').take(2).collect();
+    let plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.iter().all(plain).then(|| parts.join("."))
+}

@@ -1,0 +1,113 @@
+//! Captures the change to a worktree as one patch.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+
+use gix::bstr::BString;
+
+use super::part::Part;
+use super::tree::{Scratch, ignored};
+use super::walk::{Walked, shown};
+use super::{Error, changed, repositories};
+use crate::git::program;
+use crate::model::credential::patch::PatchScan;
+use crate::model::digest::Oid;
+use crate::worktree::host::Host;
+
+/// The change to the files of a worktree or of a submodule.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    /// The patch in a private file, or `None` if nothing changed.
+    pub(super) patch: Option<File>,
+    /// The paths of repositories that it omits.
+    pub(super) left_out: Vec<BString>,
+}
+
+/// Returns the difference between the base's tree and the worktree. Refuses secrets.
+pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error> {
+    walked.traps.refuse()?;
+    let scratch = changed::scratch(part, walked)?;
+    check(part.host, walked, &scratch)?;
+    let left_out = repositories::left_out(walked, &scratch)?;
+    let tree = changed::write(part, walked, &scratch)?;
+    let patch = if tree == part.tree { None } else { Some(write(part.host, &scratch, part.tree, tree)?) };
+    Ok(Change { patch, left_out })
+}
+
+/// Refuses files that git would silently drop, fail on, or descend into.
+fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
+    if let Some(path) = walked.odd.first() {
+        return Err(Error::refused(format!("{} is tracked and is no file any more", shown(path))));
+    }
+    if let Some(path) = walked.attributes.first().filter(|_| !program::takes_attributes_from_trees()) {
+        let sentence =
+            format!("{} was changed or removed, which can only be captured with git 2.41 or newer", shown(path));
+        return Err(Error::refused(sentence));
+    }
+    let asked: Vec<&BString> = walked.nested.iter().chain(&walked.closed).chain(&walked.large).collect();
+    let ignored = ignored(scratch, &asked)?;
+    let kept = |path: &&BString| !ignored.contains(*path);
+    if let Some(path) = walked.nested.iter().find(kept) {
+        let sentence =
+            format!("{} is, or is named like, a nested git repository, which no patch can carry", shown(path));
+        return Err(Error::refused(sentence));
+    }
+    let holds_tracked = |path: &&BString| {
+        walked.gone.iter().any(|gone| gone.strip_prefix(path.as_slice()).is_some_and(|rest| rest.starts_with(b"/")))
+    };
+    if let Some(path) = walked.closed.iter().find(|path| kept(path) || holds_tracked(path)) {
+        return Err(Error::refused(format!("the folder {} cannot be read", shown(path))));
+    }
+    if let Some(path) = walked.large.iter().find(kept) {
+        let limit = host.max_product;
+        return Err(Error::refused(format!("{} is larger than {limit} bytes, the most that is taken", shown(path))));
+    }
+    Ok(())
+}
+
+fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<File, Error> {
+    let path = scratch.file("patch");
+    let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
+    let mut out = io::BufWriter::new(file);
+    let (mut bytes, limit) = (0, host.max_product);
+    let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
+    let options = ["-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
+    let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
+    let streamed = diff.stream(&mut |chunk| {
+        bytes += chunk.len() as u64;
+        if bytes > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        if secret.is_ok() {
+            secret = scan.push(chunk);
+        }
+        out.write_all(chunk)
+    });
+    if bytes > limit {
+        return Err(Error::refused(format!("the patch is larger than {limit} bytes, the most that is taken")));
+    }
+    streamed.map_err(Error::git)?;
+    secret?;
+    let packed = scan.packed;
+    scan.finish()?;
+    if packed {
+        look_into(host, scratch, base, tree)?;
+    }
+    out.into_inner().map_err(|e| Error::Io(path, e.into_error()))
+}
+
+/// Scans the bytes of compressed binary hunks.
+fn look_into(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<(), Error> {
+    let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
+    let options = ["-p", "--text", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
+    let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
+    let streamed = diff.stream(&mut |chunk| {
+        if secret.is_ok() {
+            secret = scan.push(chunk);
+        }
+        Ok(())
+    });
+    secret?;
+    streamed.map_err(Error::git)?;
+    Ok(scan.finish()?)
+}

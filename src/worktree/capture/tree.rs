@@ -1,0 +1,262 @@
+//! Writes the tree of a worktree with git, using only the files of the worker.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::index::entry::{Flags, Stat};
+use gix::index::{File, State};
+
+use super::part::Part;
+use super::{Error, walk};
+use crate::git::cancellation::Cancellation;
+use crate::git::program::{self, Git};
+use crate::model::digest::Oid;
+use crate::sandbox::folder::Folder;
+use crate::worktree::filters::Filters;
+use crate::worktree::host::Host;
+use crate::worktree::workspace::{Base, Workspace};
+
+/// The name of that directory in the attempt's folder.
+const CAPTURE: &str = "capture";
+
+/// The file in it with the settings for unconfined filters.
+const FILTERS: &str = "filters";
+
+/// Our own git directory for a worktree, with a copy of the index from checkout. Removed when
+/// dropped.
+pub(crate) struct Scratch {
+    folder: Arc<Folder>,
+    dir: PathBuf,
+    tree: PathBuf,
+    attributes: Oid,
+    stop: Cancellation,
+    /// The remaining time.
+    host: Host,
+    /// True if filters run unconfined.
+    outside: bool,
+    /// The `PATH` for filters.
+    path: Option<OsString>,
+}
+
+impl Scratch {
+    /// Creates it and removes that of an earlier capture of this attempt.
+    pub(crate) fn new(workspace: &Workspace, host: &Host, base: &Base) -> Result<Self, Error> {
+        let scratch = Self::without_index(&Part::of(workspace, host, base))?;
+        let index = walk::index(workspace, base)?;
+        let to = scratch.index();
+        let copied = fs::File::create_new(&to).and_then(|mut file| {
+            io::Write::write_all(&mut file, &index.bytes)?;
+            // git rehashes files that are not older than the index, so the copy must not look
+            // newer.
+            file.set_modified(index.written)
+        });
+        copied.map_err(Error::at(&to))?;
+        Ok(scratch)
+    }
+
+    /// Creates it with an index of some tracked files, without their file status.
+    pub(super) fn of(part: &Part<'_>, index: &State, paths: &BTreeSet<&BStr>) -> Result<Self, Error> {
+        let scratch = Self::without_index(part)?;
+        let mut some = State::new(index.object_hash());
+        for entry in paths.iter().filter_map(|path| index.entry_by_path(path)) {
+            some.dangerously_push_entry(Stat::default(), entry.id, Flags::empty(), entry.mode, entry.path(index));
+        }
+        let mut bytes = Vec::new();
+        File::from_state(some, scratch.index())
+            .write_to(&mut bytes, gix::index::write::Options::default())
+            .map_err(|e| Error::Io(scratch.index(), io::Error::other(e)))?;
+        fs::write(scratch.index(), bytes).map_err(Error::at(&scratch.index()))?;
+        Ok(scratch)
+    }
+
+    fn without_index(part: &Part<'_>) -> Result<Self, Error> {
+        let dir = part.workspace.dir.join(CAPTURE);
+        let folder = Arc::clone(part.workspace.folder());
+        let (tree, stop, path) = (part.dir(), part.host.stop.clone(), part.host.path.clone());
+        let outside = matches!(part.host.filters, Filters::Outside) && part.git_dir.has_filters();
+        let scratch = Self { folder, dir, tree, attributes: part.tree, stop, host: part.host.clone(), outside, path };
+        scratch.folder.remove(CAPTURE).map_err(Error::at(&scratch.dir))?;
+        part.git_dir.write(&scratch.dir).map_err(Error::at(&scratch.dir))?;
+        if outside {
+            let file = scratch.file(FILTERS);
+            // Objects that the clean filter of git-lfs writes must outlive the capture.
+            let settings = part.git_dir.filter_settings(part.git_dir.lfs());
+            fs::write(&file, settings).map_err(Error::at(&file))?;
+            part.git_dir.lend_annex(&scratch.dir).map_err(Error::at(&scratch.dir))?;
+        }
+        Ok(scratch)
+    }
+
+    /// Returns a path for a file with the same lifetime.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Returns the directory of the objects that git writes.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
+    /// Adds paths of the worktree to the index; `add` are git's arguments besides the paths.
+    pub(crate) fn add(&self, add: &[&str], paths: &Paths) -> Result<(), program::Error> {
+        let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        self.git().arg("add").args(add).args(from_stdin).input(paths.0.clone()).run().map(drop)
+    }
+
+    /// Updates paths in the index, ignored or not.
+    pub(super) fn update(&self, paths: &BTreeSet<&BStr>) -> Result<(), program::Error> {
+        let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
+        self.git().arg("update-index").args(options).input(input).run().map(drop)
+    }
+
+    /// Writes the index as a tree.
+    pub(crate) fn write(&self) -> Result<Oid, Error> {
+        let line = self.git().arg("write-tree").line().map_err(Error::git)?;
+        line.parse().map_err(|_| Error::Io(self.index(), std::io::Error::other("git wrote a tree without a name")))
+    }
+
+    /// Returns git's option for reading attributes from a tree.
+    ///
+    /// An older git reads the worktree's files; then a capture is refused if they differ from the
+    /// base's.
+    pub(super) fn attributes(&self) -> Option<String> {
+        // As an option, because an old git would ignore a variable.
+        program::takes_attributes_from_trees().then(|| format!("--attr-source={}", self.attributes))
+    }
+
+    /// Reads the current index.
+    pub(crate) fn read_index(&self, part: &Part<'_>) -> Result<File, Error> {
+        let options = gix::index::decode::Options::default();
+        File::at(self.index(), part.tree.0.kind(), false, options)
+            .map_err(|e| Error::Io(self.index(), io::Error::other(e)))
+    }
+
+    /// Returns a git command for the worktree with only our configuration: it knows no programs to
+    /// run unless filters run unconfined.
+    ///
+    /// It ends at the capture's time limit or soon after a cancellation.
+    pub(crate) fn git(&self) -> Git {
+        let git = Git::new(&self.dir)
+            .work_tree(&self.tree)
+            .within(Some(self.host.time_left()))
+            .unless(self.stop.clone())
+            .most_memory(self.host.most_memory())
+            .env("GIT_INDEX_FILE", self.index())
+            // Every command needs the same filters: without them, git would take a file's raw bytes
+            // for its filtered ones.
+            .env("GIT_CONFIG_GLOBAL", if self.outside { self.file(FILTERS) } else { "/dev/null".into() })
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Filters run in the worktree, which must not provide Python modules.
+            .env("PYTHONSAFEPATH", "1");
+        let git = match &self.path {
+            Some(path) => git.env("PATH", path),
+            None => git,
+        };
+        git.args(self.attributes())
+    }
+
+    pub(super) fn index(&self) -> PathBuf {
+        self.dir.join("index")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Remains are removed with the attempt's folder or before the next capture.
+        let _ = self.folder.remove(CAPTURE);
+    }
+}
+
+/// Paths of a worktree in the format of git's standard input.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Paths(Vec<u8>);
+
+impl Paths {
+    /// Everything.
+    pub(crate) fn all() -> Self {
+        let mut paths = Self::default();
+        paths.push(b":(top)", b"");
+        paths
+    }
+
+    /// Adds one path.
+    pub(crate) fn with(mut self, path: &[u8]) -> Self {
+        self.push(b":(top,literal)", path);
+        self
+    }
+
+    /// Excludes a path with everything below.
+    ///
+    /// A worker's `.gitignore` could override `info/exclude`. The path is written as a pattern that
+    /// starts with an escape: for a literal path that is also ignored, `git add` fails as if it had
+    /// been asked to add it.
+    pub(crate) fn without(mut self, path: &[u8]) -> Self {
+        let mut pattern = Vec::with_capacity(path.len() + 8);
+        for (at, &byte) in path.iter().enumerate() {
+            if at == 0 || matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+                pattern.push(b'\\');
+            }
+            pattern.push(byte);
+        }
+        self.push(b":(top,exclude,glob)", &pattern);
+        pattern.extend_from_slice(b"/**");
+        self.push(b":(top,exclude,glob)", &pattern);
+        self
+    }
+
+    fn push(&mut self, magic: &[u8], path: &[u8]) {
+        self.0.extend_from_slice(magic);
+        self.0.extend_from_slice(path);
+        self.0.push(0);
+    }
+}
+
+/// git's messages for faults that are not the worktree's.
+const NOT_THE_WORKERS: [&str; 4] = ["No space left", "Input/output error", "unable to create", "unable to write"];
+
+/// Interprets a failed `git add`: applies `theirs` to its message if the worktree is to blame,
+/// otherwise returns our own error.
+pub(crate) fn refusal(error: program::Error, theirs: impl FnOnce(&str) -> Error) -> Error {
+    match &error {
+        program::Error::Failed { said, .. } if !NOT_THE_WORKERS.iter().any(|text| said.contains(text)) => theirs(said),
+        _ => Error::git(error),
+    }
+}
+
+/// The prefix that makes git read a path literally.
+const HERE: &[u8] = b"./";
+
+/// The number of paths in one question to git.
+const AT_ONCE: usize = 50_000;
+
+/// Returns the paths that git ignores in this worktree.
+pub(crate) fn ignored(scratch: &Scratch, paths: &[impl AsRef<[u8]>]) -> Result<BTreeSet<BString>, Error> {
+    let mut ignored = BTreeSet::new();
+    for paths in paths.chunks(AT_ONCE) {
+        // A name that starts with a colon must not become a pathspec.
+        let mut input = Vec::new();
+        paths
+            .iter()
+            .for_each(|path| [HERE, path.as_ref(), b"\0"].iter().for_each(|part| input.extend_from_slice(part)));
+        let answer = match scratch.git().args(["check-ignore", "-z", "--stdin"]).input(input).run() {
+            // No path is ignored.
+            Err(program::Error::Failed { code: Some(1), .. }) => Vec::new(),
+            other => other.map_err(Error::git)?,
+        };
+        let found = answer.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE));
+        ignored.extend(found.map(|path| path.as_bstr().to_owned()));
+    }
+    Ok(ignored)
+}
+
+/// Returns `path` relative to the worktree, slash-separated.
+pub(crate) fn relative<'a>(workspace: &Workspace, path: &'a Path) -> &'a [u8] {
+    let tree = workspace.tree();
+    path.strip_prefix(tree).expect("our folders are inside the worktree").as_os_str().as_encoded_bytes()
+}

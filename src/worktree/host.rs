@@ -1,0 +1,228 @@
+//! The settings and folders that all attempts of one repository share.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::git::cancellation::Cancellation;
+use crate::git::store::Store;
+use crate::model::credential::gate::Gate;
+use crate::model::digest::Oid;
+
+use crate::worktree::capture::large::Large;
+use crate::worktree::filters::Filters;
+use crate::worktree::workspace::{Base, Error, Pool, Refs, sweep};
+
+/// The default limit of a product's size: common hosts refuse larger blobs.
+pub const MAX_PRODUCT: u64 = 100 << 20;
+
+/// The default limit of salvaged work of one attempt.
+pub const MAX_SALVAGE: u64 = 256 << 20;
+
+/// The default total size of worktrees above which finished ones are not kept.
+pub const CAP: u64 = 10 << 30;
+
+/// The default time limit for capturing an attempt.
+pub const CAPTURE_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// The least memory for git, whatever an attempt's limit: it needs to load the index of a large
+/// repository.
+const LEAST_MEMORY: u64 = 512 << 20;
+
+/// The number of bases to keep prepared; a driver uses few commits at a time.
+const KEPT_BASES: usize = 8;
+
+/// State that all attempts of one repository share. Cheap to clone and shareable between threads.
+#[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
+pub struct Host {
+    /// The repository.
+    pub store: Store,
+    /// The folder of the attempts, created when needed.
+    pub root: PathBuf,
+    /// The folder of each worker's private files, with a path as short as possible. Created when
+    /// needed.
+    pub private: PathBuf,
+    /// The slash-separated folder of consumed products in a worktree.
+    pub inputs: String,
+    /// The slash-separated folder of outputs in a worktree.
+    pub outputs: String,
+    /// The largest product, and the largest transcript, in bytes.
+    pub max_product: u64,
+    /// The most bytes of salvaged work of one attempt.
+    pub max_salvage: u64,
+    /// The total size of worktrees in bytes above which finished ones are not kept.
+    pub cap: u64,
+    /// Paths copied from the work tree into every worktree, with patterns as in `.gitignore`.
+    pub copy: Vec<String>,
+    /// Paths that every worktree has as links.
+    pub link: Vec<String>,
+    /// True to run the filter `lfs`.
+    pub lfs: bool,
+    /// True to apply the work tree's sparse checkout to worktrees.
+    pub sparse: bool,
+    /// True to show the repository's refs and remotes in worktrees.
+    pub give_refs: bool,
+    /// True to check out submodules from local repositories.
+    pub submodules: bool,
+    /// True to capture changes in submodules; otherwise such a change fails the item.
+    pub capture_submodules: bool,
+    /// Where filters run on a worker's files.
+    pub filters: Filters,
+    /// The time limit for capturing or salvaging an attempt.
+    pub capture_time: Duration,
+    /// The `PATH` for filters during a capture, without relative folders, or `None` for the
+    /// inherited one.
+    pub path: Option<OsString>,
+    /// The folder in which git looks for user files that no setting names, or `None`.
+    pub user_files: Option<PathBuf>,
+    /// Cancels work on worktrees when the driver ends.
+    pub stop: Cancellation,
+    /// The name and e-mail address for a worker's own commits, or `None` for git's global
+    /// configuration.
+    pub user: Option<(String, String)>,
+    /// The scan of workers' files for secrets.
+    pub gate: Gate,
+    bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
+    /// True to reuse worktrees.
+    pub(super) reuse: bool,
+    /// The refs for worktrees, if already read.
+    chosen: Option<Refs>,
+    /// The current capture.
+    pub(super) taking: Taking,
+    /// The pool of reusable worktrees.
+    pub(super) pool: Pool,
+}
+
+impl Host {
+    /// Returns a host with the default names and limits.
+    pub fn new(store: Store, root: PathBuf) -> Self {
+        Self {
+            store,
+            private: root.join("@own"),
+            root,
+            inputs: "inputs".to_owned(),
+            outputs: "outputs".to_owned(),
+            max_product: MAX_PRODUCT,
+            max_salvage: MAX_SALVAGE,
+            cap: CAP,
+            copy: Vec::new(),
+            link: Vec::new(),
+            lfs: true,
+            sparse: true,
+            give_refs: true,
+            submodules: false,
+            capture_submodules: false,
+            filters: Filters::default(),
+            capture_time: CAPTURE_TIME,
+            path: None,
+            user_files: None,
+            stop: Cancellation::never(),
+            user: None,
+            gate: Gate::default(),
+            bases: Arc::default(),
+            reuse: false,
+            chosen: None,
+            taking: Taking::default(),
+            pool: Pool::default(),
+        }
+    }
+
+    /// Sets the cancellation.
+    #[must_use]
+    pub fn stopped_by(&self, stop: Cancellation) -> Self {
+        Self { stop, ..self.clone() }
+    }
+
+    /// Sets the secrets of an attempt.
+    #[must_use]
+    pub fn guarding(&self, secrets: &[Vec<u8>]) -> Self {
+        Self { gate: self.gate.with(secrets), ..self.clone() }
+    }
+
+    /// Sets where filters run.
+    #[must_use]
+    pub fn filtering(&self, filters: Filters) -> Self {
+        Self { filters, ..self.clone() }
+    }
+
+    /// Sets the refs for worktrees.
+    #[must_use]
+    pub fn showing(&self, refs: Refs) -> Self {
+        Self { chosen: Some(refs), ..self.clone() }
+    }
+
+    /// Sets whether worktrees are reused: true only if no other attempt's worker can hold their
+    /// files open.
+    #[must_use]
+    pub fn reusing(&self, reuse: bool) -> Self {
+        Self { reuse, ..self.clone() }
+    }
+
+    /// Returns the refs for a worktree: those given, or the repository's current ones, or none.
+    pub fn refs(&self) -> Result<Refs, Error> {
+        if let Some(refs) = &self.chosen {
+            return Ok(refs.clone());
+        }
+        if !self.give_refs {
+            return Ok(Refs::none());
+        }
+        Refs::read(&self.store)
+    }
+
+    /// Returns the memory limit in bytes for git commands on an attempt's files, or `None`.
+    pub(super) fn most_memory(&self) -> Option<u64> {
+        match &self.filters {
+            Filters::Inside(inside) => Some(inside.limits.memory?.max(LEAST_MEMORY)),
+            Filters::Outside | Filters::Nowhere => None,
+        }
+    }
+
+    /// Starts the time limit of one capture.
+    pub(super) fn taking(&self) -> Self {
+        let until = Instant::now().checked_add(self.capture_time);
+        Self { taking: Taking { until, large: Arc::default() }, ..self.clone() }
+    }
+
+    /// Returns the remaining time.
+    pub(super) fn time_left(&self) -> Duration {
+        self.taking.until.map_or(self.capture_time, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Creates the folder of the attempts and checks that worktrees can be created in it, before
+    /// any attempt starts.
+    pub fn prepare(&self) -> Result<(), Error> {
+        std::fs::create_dir_all(&self.root)
+            .and_then(|()| tempfile::tempdir_in(&self.root)?.close())
+            .and_then(|()| sweep(&self.root))
+            .map_err(|source| Error::Root { root: self.root.clone(), source })
+    }
+
+    /// Returns the prepared base of a commit, read from the repository once.
+    ///
+    /// Two concurrent callers may both read it; both get the same.
+    pub(super) fn base(&self, commit: Oid) -> Result<Arc<Base>, Error> {
+        let known = || self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(base) = known().get(&commit) {
+            return Ok(Arc::clone(base));
+        }
+        let base = Arc::new(Base::read(self, commit)?);
+        let mut bases = known();
+        if bases.len() >= KEPT_BASES && !bases.contains_key(&commit) {
+            bases.clear();
+        }
+        // A finished worktree can be reused only with the identical base.
+        Ok(Arc::clone(bases.entry(commit).or_insert(base)))
+    }
+}
+
+/// One capture of an attempt.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Taking {
+    /// Its deadline.
+    until: Option<Instant>,
+    /// The contents that filters want kept beside the repository, as scanned so far.
+    pub(super) large: Arc<Mutex<Vec<Large>>>,
+}

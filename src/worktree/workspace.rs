@@ -1,0 +1,345 @@
+//! Creates, restores and removes the worktree of one attempt.
+//!
+//! `<root>/<run>/<item>.<attempt>/` contains `tree/` (the worktree), `task.json`, `started` once
+//! everything is in place, and our copy of the `index` from checkout. That copy serves after a
+//! crash: a worker can change it, so while this process lives, the copy in memory counts. Nothing
+//! here is synced: after a crash, [`Workspace::leftovers`] finds the folder and it is removed.
+//!
+//! If attempts' workers are kept apart, a worktree whose attempt ended normally goes into the pool
+//! (`pool`) and is restored (`reset`) for another attempt. All others are removed.
+
+pub(super) mod annex;
+mod base;
+mod cache;
+mod error;
+mod extras;
+mod git_config;
+mod git_dir;
+mod leftovers;
+mod pool;
+mod private;
+pub(crate) mod record;
+mod refs;
+mod remotes;
+mod reset;
+mod result;
+mod scratch;
+mod sparse;
+mod submodules;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub(super) use base::{Base, Index};
+pub use error::Error;
+pub(super) use git_dir::GitDir;
+pub use leftovers::{Leftover, UNSAVED};
+pub(super) use pool::Pool;
+pub use pool::{PoolPlace, pools, sweep};
+use private::Private;
+pub(super) use private::make_home;
+pub use refs::Refs;
+pub use remotes::remotes_here;
+use reset::Pristine;
+pub(super) use submodules::Submodule;
+pub use submodules::object_dirs;
+
+use crate::model::digest::Oid;
+use crate::model::name::{ItemId, RunId};
+use crate::process::survivors;
+use crate::sandbox::folder::{Folder, is_no_folder};
+use crate::worktree::host::Host;
+
+/// The most bytes of an index left by a dead driver: about two million files.
+const MAX_INDEX: u64 = 256 << 20;
+
+/// The file that marks a complete worktree, in which something may have run.
+const STARTED: &str = "started";
+
+/// The folder of one attempt.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// The run.
+    pub run: RunId,
+    /// The item.
+    pub item: ItemId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The checked-out commit.
+    pub base: Oid,
+    /// The attempt's folder, with symbolic links resolved.
+    pub dir: PathBuf,
+    inputs: PathBuf,
+    outputs: PathBuf,
+    private: Private,
+    /// The run's folder, and the name of the attempt's folder in it.
+    run_folder: Arc<Folder>,
+    name: String,
+    folder: Arc<Folder>,
+    index: Option<Arc<Index>>,
+    /// Its recorded initial state, or `None` if unknown, so that it is used only once.
+    pristine: Option<Arc<Pristine>>,
+    /// The targets of links in it.
+    linked: Vec<PathBuf>,
+    /// True if a process may still run in it.
+    doubtful: Arc<AtomicBool>,
+    /// True if another attempt may get the folder.
+    reusable: bool,
+    /// True if the worker cannot change a file without changing its times.
+    times_tell: bool,
+}
+
+impl Workspace {
+    /// Creates a worktree at `base` with a private git directory. Runs no git process except the
+    /// repository's filters.
+    ///
+    /// Fails if the folder exists. A failure leaves nothing.
+    pub fn create(host: &Host, run: &RunId, item: &ItemId, attempt: u32, base: Oid) -> Result<Self, Error> {
+        let prepared = host.base(base)?;
+        let refs = host.refs()?;
+        let dir = run_dir(host, run);
+        fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
+        let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
+        let name = name_of(item, attempt);
+        let path = dir.join(&name);
+        let spare = host.reuse.then(|| host.pool.take(host, (&prepared, &refs), &run_folder, &name)).flatten();
+        if let Some((folder, pristine)) = spare {
+            let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
+            workspace.index = Some(Arc::clone(pristine.index()));
+            workspace.pristine = Some(pristine);
+            workspace.set_linked(&prepared);
+            return match workspace.private.make() {
+                Ok(()) => Ok(workspace),
+                Err(error) => {
+                    let _ = workspace.remove();
+                    Err(error)
+                }
+            };
+        }
+        // Use the open folder: its path may lead to another one by now.
+        match run_folder.make(&name) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
+            other => other.map_err(|e| Error::io(&path, e))?,
+        }
+        let mut workspace = Self::at(host, run, (item, attempt), base, (path, name), run_folder)?;
+        if let Err(error) = workspace.fill(host, &prepared, &refs) {
+            // Report the first failure. Remains are found as a leftover.
+            let _ = workspace.remove();
+            return Err(error);
+        }
+        Ok(workspace)
+    }
+
+    /// Opens an attempt that a dead driver left, to salvage or remove it.
+    ///
+    /// Removes something that is not a folder, such as a link, and returns `None` for it and for a
+    /// missing folder.
+    pub fn reopen(host: &Host, run: &RunId, leftover: Leftover, base: Oid) -> Result<Option<Self>, Error> {
+        let Some((_, run_folder)) = open_run(host, run)? else { return Ok(None) };
+        let Leftover { item, attempt, dir } = leftover;
+        let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        match Self::at(host, run, (&item, attempt), base, (dir.clone(), name.clone()), run_folder.clone()) {
+            Err(Error::Io(_, error)) if is_no_folder(&error) => {
+                run_folder.remove(&name).map_err(Error::at(&dir))?;
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    fn at(
+        host: &Host,
+        run: &RunId,
+        (item, attempt): (&ItemId, u32),
+        base: Oid,
+        (dir, name): (PathBuf, String),
+        run_folder: Arc<Folder>,
+    ) -> Result<Self, Error> {
+        let folder = Arc::new(run_folder.own_folder(&name).map_err(Error::at(&dir))?);
+        Ok(Self::with(host, run, (item, attempt), base, (dir, name), (run_folder, folder)))
+    }
+
+    fn with(
+        host: &Host,
+        run: &RunId,
+        (item, attempt): (&ItemId, u32),
+        base: Oid,
+        (dir, name): (PathBuf, String),
+        (run_folder, folder): (Arc<Folder>, Arc<Folder>),
+    ) -> Self {
+        let tree = dir.join("tree");
+        let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
+        let (run, item) = (run.clone(), item.clone());
+        let (index, pristine, private) = (None, None, Private::of(host, &dir));
+        Self {
+            run,
+            item,
+            attempt,
+            base,
+            dir,
+            inputs,
+            outputs,
+            private,
+            run_folder,
+            name,
+            folder,
+            index,
+            pristine,
+            linked: Vec::new(),
+            doubtful: Arc::default(),
+            reusable: host.reuse,
+            times_tell: true,
+        }
+    }
+
+    fn fill(&mut self, host: &Host, base: &Arc<Base>, refs: &Refs) -> Result<(), Error> {
+        let tree = self.tree();
+        fs::create_dir(&tree).map_err(Error::at(&tree))?;
+        let index = base.checkout(host, &tree)?;
+        base.extras.put(&tree)?;
+        self.set_linked(base);
+        for dir in [&self.inputs, &self.outputs] {
+            fs::create_dir_all(dir).map_err(Error::at(dir))?;
+        }
+        self.private.make()?;
+        let git_dir = tree.join(".git");
+        base.worker.write(&git_dir).map_err(Error::at(&git_dir))?;
+        base.worker.link_contents(&git_dir).map_err(Error::at(&git_dir))?;
+        refs.write(&git_dir, base.commit).map_err(Error::at(&git_dir))?;
+        fs::write(git_dir.join("index"), index.for_worker()).map_err(Error::at(&git_dir))?;
+        // Written between checkout and worker: later changes have later times.
+        let path = self.dir.join("index");
+        fs::write(&path, &*index.bytes).map_err(Error::at(&path))?;
+        let written = fs::metadata(&path).and_then(|meta| meta.modified()).map_err(Error::at(&path))?;
+        let index = index.written_at(written);
+        // No index covers the files of submodules.
+        if self.reusable || !base.submodules().is_empty() {
+            let (pristine, index) = Pristine::of(&self.folder, (base, refs), index).map_err(Error::at(&self.dir))?;
+            (self.index, self.pristine) = (Some(index), pristine.map(Arc::new));
+        } else {
+            self.index = Some(Arc::new(index));
+        }
+        Ok(())
+    }
+
+    /// Records the targets of links in the worktree. Workers can meet through them, and copies may
+    /// be outdated later, so such a worktree is not reused.
+    fn set_linked(&mut self, base: &Base) {
+        self.linked = base.extras.linked();
+        self.reusable &= base.extras.is_empty();
+    }
+
+    /// Marks the worktree as complete: something may run in it, and its work is salvaged.
+    pub fn mark_started(&self) -> Result<(), Error> {
+        let path = self.dir.join(STARTED);
+        fs::File::create_new(&path).map(drop).map_err(Error::at(&path))
+    }
+
+    /// Returns true if something may have run in it.
+    pub fn was_started(&self) -> bool {
+        self.folder.file(STARTED).is_ok()
+    }
+
+    /// Returns true if the attempt's folder is still at its path.
+    ///
+    /// Check this after the worker's processes ended and before using a path: a worker can replace
+    /// the folder with a link.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.folder.is_at(&self.dir)
+    }
+
+    /// Returns the attempt's folder, even if a worker moved it.
+    pub(super) fn folder(&self) -> &Arc<Folder> {
+        &self.folder
+    }
+
+    /// Returns the worktree: the worker's working directory.
+    pub fn tree(&self) -> PathBuf {
+        self.dir.join("tree")
+    }
+
+    /// Returns the folder for consumed products.
+    pub fn inputs(&self) -> &Path {
+        &self.inputs
+    }
+
+    /// Returns the folder for outputs.
+    pub fn outputs(&self) -> &Path {
+        &self.outputs
+    }
+
+    /// Returns the targets of configured links in the worktree.
+    pub fn linked(&self) -> &[PathBuf] {
+        &self.linked
+    }
+
+    /// Returns the worker's task file; its path also identifies survivors.
+    pub fn task(&self) -> PathBuf {
+        survivors::task_file(&self.dir)
+    }
+
+    /// Returns our index from checkout, or `None` if the checkout was incomplete, a worker removed
+    /// it, or its times mean nothing.
+    pub(super) fn index(&self) -> Result<Option<Arc<Index>>, Error> {
+        if !self.times_tell {
+            return Ok(None);
+        }
+        if let Some(index) = &self.index {
+            return Ok(Some(Arc::clone(index)));
+        }
+        let read = || {
+            let written = self.folder.file("index")?.metadata()?.modified()?;
+            Ok(Index::from_bytes(self.folder.read("index", MAX_INDEX)?, written))
+        };
+        match read() {
+            Ok(index) => Ok(Some(Arc::new(index))),
+            Err(e) if is_no_folder(&e) || e.kind() == io::ErrorKind::InvalidInput => Ok(None),
+            Err(e) => Err(Error::io(&self.dir.join("index"), e)),
+        }
+    }
+
+    /// Returns the recorded initial state, if it is known and times show every change.
+    pub(crate) fn recorded(&self) -> Option<&record::Recorded> {
+        self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
+    }
+
+    /// Removes the attempt's folder with everything in it, whatever its modes and wherever a worker
+    /// moved it. Removes links but never follows them.
+    ///
+    /// A failure leaves a folder that can be removed later. The run's folder stays for other
+    /// attempts; [`Host::leave`] removes it.
+    pub fn remove(self) -> Result<(), Error> {
+        self.private.remove()?;
+        let emptied = if self.is_in_place() { Ok(()) } else { self.folder.empty() };
+        emptied.and_then(|()| self.run_folder.remove(&self.name)).map_err(Error::at(&self.dir))
+    }
+}
+
+/// Returns the name of an attempt's folder in the run's folder.
+fn name_of(item: &ItemId, attempt: u32) -> String {
+    format!("{}.{attempt}", item.encoded())
+}
+
+fn run_dir(host: &Host, run: &RunId) -> PathBuf {
+    host.root.join(run.encoded())
+}
+
+/// Opens the folder of a run's attempts, or returns `None` if it does not exist. Fails if a worker
+/// replaced it.
+fn open_run(host: &Host, run: &RunId) -> Result<Option<(PathBuf, Arc<Folder>)>, Error> {
+    let root = match fs::canonicalize(&host.root) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(Error::at(&host.root))?,
+    };
+    let dir = root.join(run.encoded());
+    let opened = Folder::open(&root).and_then(|root| root.own_folder(&run.encoded()));
+    match opened {
+        Ok(folder) => Ok(Some((dir, Arc::new(folder)))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) if is_no_folder(&e) => Err(Error::Replaced(dir)),
+        Err(e) => Err(Error::io(&dir, e)),
+    }
+}

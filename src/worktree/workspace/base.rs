@@ -1,0 +1,252 @@
+//! Prepares a commit for checkout by many attempts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use gix::bstr::BString;
+use gix::index::entry::{Flags, Mode};
+use gix::worktree::stack::state::attributes::Source;
+use gix::worktree::state::checkout;
+
+use super::annex::{self, Annex};
+use super::extras::Extras;
+use super::git_dir::GitDir;
+use super::submodules::Submodule;
+use super::{Error, sparse, submodules};
+use crate::git::history::is_partial;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::worktree::host::Host;
+
+/// A prepared commit.
+pub(crate) struct Base {
+    /// The commit's tree.
+    pub(crate) tree: Oid,
+    /// The commit itself.
+    pub(super) commit: Oid,
+    /// A worker's private git directory, without refs.
+    pub(super) worker: GitDir,
+    /// The git directory for captures.
+    pub(crate) capture: Arc<GitDir>,
+    /// Additional files of a worktree.
+    pub(crate) extras: Extras,
+    /// The paths of submodules.
+    pub(crate) gitlinks: Vec<BString>,
+    submodules: Vec<Submodule>,
+    files: Checkout,
+}
+
+/// A commit's files, ready to be written.
+pub(super) struct Checkout {
+    /// Their tree.
+    pub(super) tree: Oid,
+    pub(super) index: gix::index::State,
+    options: Mutex<checkout::Options>,
+    annex: Option<Annex>,
+}
+
+impl Checkout {
+    /// Reads a commit; `lfs` is true if the filter of that name runs.
+    pub(super) fn read(store: &Store, commit: Oid, lfs: bool) -> Result<Self, Error> {
+        let repo = store.unbounded().map_err(|e| Error::Base(commit, Box::new(e)))?;
+        let base = |e: gix::Error| Error::Base(commit, Box::new(e));
+        let tree = repo.find_commit(commit.0).and_then(|commit| commit.tree_id()).map_err(base)?.detach();
+        let index = repo.index_from_tree(&tree);
+        if index.is_err() && is_partial(store) {
+            return Err(Error::Partial(format!("a folder of {commit}")));
+        }
+        let (index, _) = index.map_err(base)?.into_parts();
+        let mut options = repo.checkout_options(Source::IdMapping).map_err(base)?;
+        options.destination_is_initially_empty = true;
+        options.filters.driver_context_mut().treeish = Some(commit.0);
+        let drivers = &mut options.filters.options_mut().drivers;
+        drivers.retain(|driver| lfs || driver.name != "lfs");
+        let annex = Annex::find(store);
+        if annex.is_some() {
+            // At checkout its filter only records which contents to insert later.
+            drivers.retain(|driver| driver.name != annex::FILTER);
+        }
+        for driver in drivers {
+            // git runs no empty command, and an empty `process` disables all commands.
+            let is_off = driver.process.as_ref().is_some_and(|command| command.is_empty());
+            for command in [&mut driver.clean, &mut driver.smudge, &mut driver.process] {
+                command.take_if(|command| is_off || command.is_empty());
+            }
+        }
+        Ok(Self { tree: Oid(tree), index, options: Mutex::new(options), annex })
+    }
+
+    /// Writes the files of an index, except marked ones, and records their status.
+    pub(super) fn write(&self, store: &Store, dir: &Path, index: &mut gix::index::State) -> Result<(), Error> {
+        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let whole = store.unbounded().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let objects = whole.objects.clone().into_arc().map_err(|e| Error::Checkout(Box::new(e)))?;
+        let (files, bytes) = (gix::progress::Discard, gix::progress::Discard);
+        let never = AtomicBool::new(false);
+        let outcome = checkout(index, dir, objects, &files, &bytes, &never, options);
+        let outcome = outcome.map_err(|error| lacking(store, index).unwrap_or(Error::Checkout(Box::new(error))))?;
+        match outcome.collisions.first() {
+            Some(collision) => Err(Error::Collision(collision.path.to_string())),
+            None => self.annex.as_ref().map_or(Ok(()), |annex| annex.put(dir, index)),
+        }
+    }
+}
+
+/// Returns the error for objects that a partial clone lacks.
+fn lacking(store: &Store, index: &gix::index::State) -> Option<Error> {
+    let is_wanted = |entry: &&gix::index::Entry| {
+        entry.mode != Mode::COMMIT && !entry.flags.contains(Flags::SKIP_WORKTREE) && !store.contains(Oid(entry.id))
+    };
+    let found = is_partial(store).then(|| index.entries().iter().find(is_wanted)).flatten();
+    found.map(|entry| Error::Partial(entry.path(index).to_string()))
+}
+
+impl Base {
+    /// Reads a commit. Refuses one that tracks our folders in worktrees.
+    pub(crate) fn read(host: &Host, commit: Oid) -> Result<Self, Error> {
+        let mut files = Checkout::read(&host.store, commit, host.lfs)?;
+        let index = &mut files.index;
+        for reserved in [&host.inputs, &host.outputs] {
+            let tracked =
+                |path: &[u8]| path.strip_prefix(reserved.as_bytes()).is_some_and(|r| matches!(r, [] | [b'/', ..]));
+            if index.entries().iter().any(|entry| tracked(entry.path(index))) {
+                return Err(Error::Reserved(commit, reserved.clone()));
+            }
+        }
+        let sparse = sparse::apply(host, index)?;
+        let extras = Extras::read(host)?.beside(index)?;
+        let gitlinks = index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT);
+        let gitlinks: Vec<(BString, Oid)> =
+            gitlinks.map(|entry| (entry.path(index).to_owned(), Oid(entry.id))).collect();
+        Ok(Self {
+            tree: files.tree,
+            commit,
+            worker: GitDir::for_worker(host, &extras, sparse)?,
+            capture: Arc::new(GitDir::for_capture(host, commit, &extras)?),
+            extras,
+            submodules: Submodule::find(host, commit, &gitlinks)?,
+            gitlinks: gitlinks.into_iter().map(|(path, _)| path).collect(),
+            files,
+        })
+    }
+
+    /// Returns the submodules to check out; the others have no files.
+    pub(crate) fn submodules(&self) -> &[Submodule] {
+        &self.submodules
+    }
+
+    /// Checks the commit out into the empty folder `dir` with the repository's filters and the
+    /// commit's attributes.
+    pub(super) fn checkout(&self, host: &Host, dir: &Path) -> Result<Index, Error> {
+        let mut index = self.files.index.clone();
+        self.files.write(&host.store, dir, &mut index)?;
+        let is_checked_out = |path: &BString| self.submodules.iter().any(|submodule| submodule.path == *path);
+        self.submodules.iter().try_for_each(|submodule| submodule.put(dir))?;
+        let empty = self.gitlinks.iter().filter(|path| !is_checked_out(path)).cloned();
+        let mut empty = empty.chain(self.submodules.iter().flat_map(Submodule::nested));
+        empty.try_for_each(|path| submodules::put_empty(host, dir, &path))?;
+        Index::of(index)
+    }
+
+    /// Checks missing files out again and returns the complete index.
+    pub(super) fn checkout_again(
+        &self,
+        host: &Host,
+        dir: &Path,
+        before: &Index,
+        paths: &BTreeSet<BString>,
+    ) -> Result<Index, Error> {
+        let mut index = before.state.as_deref().unwrap_or(&self.files.index).clone();
+        // Attribute lookup sees all entries; only unmarked ones are written.
+        let mut part = index.clone();
+        let is_wanted = |index: &gix::index::State, at: usize| paths.contains(index.entries()[at].path(index));
+        let wanted: Vec<bool> = (0..index.entries().len()).map(|at| is_wanted(&index, at)).collect();
+        if wanted.iter().filter(|wanted| **wanted).count() != paths.len() {
+            return Err(Error::io(dir, std::io::ErrorKind::NotFound.into()));
+        }
+        for (entry, wanted) in part.entries_mut().iter_mut().zip(&wanted) {
+            entry.flags.set(Flags::SKIP_WORKTREE, !wanted);
+        }
+        self.files.write(&host.store, dir, &mut part)?;
+        for ((entry, new), _) in index.entries_mut().iter_mut().zip(part.entries()).zip(&wanted).filter(|(_, w)| **w) {
+            entry.stat = new.stat;
+        }
+        Index::of(index)
+    }
+
+    /// Returns an index of the commit without file status, so that each file is compared.
+    pub(crate) fn unread_index(&self) -> Result<Index, Error> {
+        let mut index = self.files.index.clone();
+        for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
+            entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
+        }
+        Ok(Index::from_bytes(bytes_of(&index)?, SystemTime::UNIX_EPOCH))
+    }
+}
+
+impl std::fmt::Debug for Base {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Base").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+/// Our index from checkout.
+#[derive(Clone)]
+pub(crate) struct Index {
+    /// Submodules are marked skip-worktree, so that git never looks into one that a worker made.
+    pub(crate) bytes: Arc<Vec<u8>>,
+    /// The time of writing by the file system's clock: later changes have later times.
+    pub(crate) written: SystemTime,
+    /// The worker's index, if it differs.
+    worker: Option<Arc<Vec<u8>>>,
+    /// The worker's index, parsed, or `None` for one found on disk.
+    pub(crate) state: Option<Arc<gix::index::State>>,
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Index").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+impl Index {
+    /// Returns the index of a fresh checkout.
+    fn of(mut index: gix::index::State) -> Result<Self, Error> {
+        let worker = Arc::new(bytes_of(&index)?);
+        let state = Some(Arc::new(index.clone()));
+        let written = SystemTime::UNIX_EPOCH;
+        if index.entries().iter().all(|entry| entry.mode != Mode::COMMIT) {
+            return Ok(Self { bytes: worker, written, worker: None, state });
+        }
+        for entry in index.entries_mut().iter_mut().filter(|entry| entry.mode == Mode::COMMIT) {
+            entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED;
+        }
+        Ok(Self { bytes: Arc::new(bytes_of(&index)?), written, worker: Some(worker), state })
+    }
+
+    /// Returns an index found on disk.
+    pub(super) fn from_bytes(bytes: Vec<u8>, written: SystemTime) -> Self {
+        Self { bytes: Arc::new(bytes), written, worker: None, state: None }
+    }
+
+    /// Returns it with another time of writing.
+    pub(super) fn written_at(&self, written: SystemTime) -> Self {
+        Self { written, ..self.clone() }
+    }
+
+    /// Returns the bytes of the worker's index.
+    pub(super) fn for_worker(&self) -> &[u8] {
+        self.worker.as_deref().unwrap_or(&self.bytes)
+    }
+}
+
+pub(super) fn bytes_of(index: &gix::index::State) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let file = gix::index::File::from_state(index.clone(), "index");
+    file.write_to(&mut bytes, gix::index::write::Options::default()).map_err(|e| Error::Checkout(Box::new(e)))?;
+    Ok(bytes)
+}

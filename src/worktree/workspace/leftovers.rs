@@ -1,0 +1,104 @@
+//! Finds the attempts that a dead driver left on disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::private::Private;
+use super::{Error, Workspace, name_of, open_run, run_dir};
+use crate::model::name::{ItemId, RunId};
+use crate::process::disk;
+use crate::process::survivors;
+use crate::sandbox::folder::Folder;
+use crate::worktree::host::Host;
+
+/// The suffix of a folder whose work could not be saved.
+pub const UNSAVED: &str = "-unsaved";
+
+/// An attempt's folder without a driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The item.
+    pub item: ItemId,
+    /// The attempt.
+    pub attempt: u32,
+    /// The attempt's folder.
+    pub dir: PathBuf,
+}
+
+impl Leftover {
+    /// Returns its size in bytes: its folder, and its worker's private files elsewhere (often in
+    /// `/tmp`).
+    pub fn bytes(&self, host: &Host) -> u64 {
+        let private = Private::of(host, &self.dir);
+        [self.dir.clone(), private.dir(), private.caches()].iter().map(|folder| disk::size(folder, 0)).sum()
+    }
+}
+
+impl Workspace {
+    /// Kills the processes of a run's attempts and removes the run's folder with their work and
+    /// private files. The caller holds the run's lock.
+    pub fn remove_all(host: &Host, run: &RunId) -> Result<(), Error> {
+        for left in [Self::leftovers(host, run)?, Self::unsaved(host, run)?].concat() {
+            survivors::end(&left.dir);
+            Private::of(host, &left.dir).remove()?;
+        }
+        match Folder::open(&host.root) {
+            Ok(root) => root.remove(&run.encoded()).map_err(Error::at(&run_dir(host, run))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io(&host.root, error)),
+        }
+    }
+
+    /// Lists the attempts of a run on disk: those of a dead driver, if the caller holds the run's
+    /// lock.
+    ///
+    /// Call [`crate::process::survivors::end`] for one before it is salvaged or removed.
+    pub fn leftovers(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(host, run, |name| name.rsplit_once('.'))
+    }
+
+    /// Lists the attempts of a run whose work could not be saved and was set aside for a person.
+    pub fn unsaved(host: &Host, run: &RunId) -> Result<Vec<Leftover>, Error> {
+        list(host, run, |name| name.strip_suffix(UNSAVED)?.rsplit_once('.'))
+    }
+
+    /// Returns the path of an attempt's folder, existing or not.
+    pub fn place(host: &Host, run: &RunId, item: &ItemId, attempt: u32) -> PathBuf {
+        run_dir(host, run).join(name_of(item, attempt))
+    }
+
+    /// Returns the run and item of an attempt's folder, or `None` if the name is no attempt's.
+    pub fn named_by(dir: &Path) -> Option<(RunId, ItemId)> {
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let (item, _) = parse(name(dir)?.rsplit_once('.')?)?;
+        Some((RunId::decode(&name(dir.parent()?)?)?, item))
+    }
+
+    /// Returns true if the path could be an attempt's folder.
+    pub fn is_place(dir: &Path) -> bool {
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let is_run = dir.parent().and_then(name).is_some_and(|run| RunId::decode(&run).is_some());
+        let attempt = name(dir).and_then(|name| parse(name.rsplit_once('.')?));
+        dir.is_absolute() && is_run && attempt.is_some()
+    }
+}
+
+/// Parses the two parts of a folder's name.
+fn parse((item, attempt): (&str, &str)) -> Option<(ItemId, u32)> {
+    Some((ItemId::decode(item)?, attempt.parse().ok()?))
+}
+
+/// Lists the folders of a run whose names `split` separates into item and attempt.
+fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) -> Result<Vec<Leftover>, Error> {
+    let Some((dir, folder)) = open_run(host, run)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for entry in folder.entries().map_err(Error::at(&dir))? {
+        let (name, _) = entry.map_err(Error::at(&dir))?;
+        let Ok(name) = std::str::from_utf8(&name) else { continue };
+        if let Some((item, attempt)) = split(name).and_then(parse) {
+            found.push(Leftover { item, attempt, dir: dir.join(name) });
+        }
+    }
+    found.sort_by(|a, b| (&a.item, a.attempt).cmp(&(&b.item, b.attempt)));
+    Ok(found)
+}
