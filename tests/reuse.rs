@@ -288,7 +288,7 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     let plan = |run: &str| ground.plan(run, &items);
     ground.env.handoff_in("clone", ["submit", &plan("theirs")]).success();
     ground.env.handoff_in("clone", ["run", "theirs", "--reuse"]).success();
-    assert_eq!(ran(&ground), "build check", "nobody here knows the key");
+    assert_eq!(ran(&ground), "build check", "the key is unknown here");
     let line = ground.env.handoff(["key"]).success();
     ground.env.write("home/signers", &line);
     let signers = ground.path("home/signers").display().to_string();

@@ -3,8 +3,8 @@
 //!
 //! [`agent`] runs one command to its end below a [`supervisor`], [`confine`] applies the inner
 //! layers of the sandbox, [`survivors`] kills processes that a command left, and [`transcript`]
-//! writes the redacted output. [`live`] shows the latest output, and [`attendant`] starts our helper
-//! processes.
+//! writes the redacted output. [`live`] shows the latest output, and [`attendant`] starts our
+//! helper processes.
 
 pub mod agent;
 pub mod attendant;

@@ -6,8 +6,8 @@
 //!
 //! | from the driver | bytes |
 //! |---|---|
-//! | how it is confined, what it is started with, and how much it may use | JSON, as the next row has it |
-//! | what the command reads | its length in 8 bytes, most significant first, and the bytes; `NOTHING` for `/dev/null` |
+//! | confinement, environment and limits | JSON, with its length as below |
+//! | standard input | 8 bytes of length, big-endian, and the bytes; `NOTHING` for `/dev/null` |
 //! | ask the command to end | `ASK` |
 //! | end everything now | `END`, or the end of the stream |
 //!

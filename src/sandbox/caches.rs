@@ -3,9 +3,9 @@
 //!
 //! | where | what a worker finds at the cache's place |
 //! |---|---|
-//! | bubblewrap and overlays work | the user's cache, under an upper folder of the attempt ([`overlay`](super::overlay)) |
-//! | elsewhere, up to [`MOST_COPIED`] | a copy in the private home; of one above [`SMALL`] only if the worktree needs it |
-//! | elsewhere, beyond it | an empty folder in the private home |
+//! | with overlays | the user's cache, below a folder for writes ([`overlay`](super::overlay)) |
+//! | up to [`MOST_COPIED`] | a private copy; above [`SMALL`] only if the worktree needs it |
+//! | beyond it | an empty private folder |
 //!
 //! Hidden paths in a cache are left out. A cache that a setting names (`readable`, `writable`)
 //! follows that setting.

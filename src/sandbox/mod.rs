@@ -1,14 +1,14 @@
 //! Confines a worker in layers, which a manifest records.
 //!
-//! | layer | keeps a worker from |
+//! | layer | blocks |
 //! |---|---|
-//! | bubblewrap (`mounts`) | seeing other files, processes, sockets, shared memory, and with them the network |
-//! | Landlock (`files`) | reading and writing other files, speaking to other processes |
-//! | seccomp (`calls`) | system calls that lead out of the others |
+//! | bubblewrap (`mounts`) | other files, processes, sockets, shared memory, the network |
+//! | Landlock (`files`) | other files and processes |
+//! | seccomp (`calls`) | system calls that lead out of the other layers |
 //!
 //! The command drops root's capabilities and is confined by the inner layers before it starts
-//! (`process::confine`): by itself, in the supervisor's child, or, below bubblewrap, by a process of this
-//! program that starts it. `reach` decides what is reachable, as a `map` of paths.
+//! (`process::confine`): by itself, in the supervisor's child, or, below bubblewrap, by a process
+//! of this program that starts it. `policy` decides what is reachable, as an `access_map`.
 
 mod above;
 mod access_map;

@@ -189,7 +189,7 @@ const ATTACKS: &[Attack] = &[
     attack("stop", "stop another process", "kill -STOP {victim} && kill -CONT {victim}", Yes),
     attack(
         "kill-driver",
-        "signal whoever started what started it",
+        "signal the driver, two processes up",
         "kill -0 $(awk '/^PPid/ { print $2 }' /proc/$PPID/status)",
         Yes,
     ),
@@ -247,7 +247,7 @@ const ATTACKS: &[Attack] = &[
     ),
     attack(
         "layout",
-        "have one's environment be as large as one likes for whoever reads it",
+        "make one's environment look as large as one likes",
         "python3 -c 'import ctypes,sys; l=ctypes.CDLL(None); sys.exit(l.prctl(35,15,ctypes.byref(ctypes.c_uint()),0,0)!=0)'",
         Yes,
     ),
@@ -294,7 +294,7 @@ const ATTACKS: &[Attack] = &[
         "[ $(id -u) != 0 ] || echo $(cat /proc/sys/kernel/panic) >/proc/sys/kernel/panic",
         Either,
     ),
-    attack("inherited", "use a file that somebody left open", "test -e /proc/$$/fd/9", Yes),
+    attack("inherited", "use a file left open by a parent process", "test -e /proc/$$/fd/9", Yes),
     Attack {
         run: "shut",
         ..attack(

@@ -159,7 +159,7 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
     scene.ground.config("handoff.sandbox", "none");
     scene.ground.config("handoff.network", "none");
     let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
-    assert!(output.stderr.contains("which nothing enforces where `handoff.sandbox` is `none`"), "{output}");
+    assert!(output.stderr.contains("cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`"), "{output}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn paths_are_given_below_a_private_home_too() {
         scene.ground.config("handoff.subagent.x.writable", "~/.missing");
         let item = json!({ "id": "a", "executor": "dispatch", "inputs": { "subagent": "x" } });
         let output = scene.drive("missing", &[item]).exit(1);
-        assert!(output.stderr.contains(".missing is to be writable"), "{output}");
+        assert!(output.stderr.contains(".missing should be writable but does not exist"), "{output}");
         assert!(output.stderr.contains("hint: mkdir -p "), "{output}");
     }
 }

@@ -65,7 +65,7 @@ const WAYS: &[Way] = &[
     },
     Way {
         name: "link-copied",
-        what: "have a file of somebody's copied into worktrees through a link in a folder above",
+        what: "have another user's file copied into worktrees through a link in a folder above",
         setting: ("handoff.workspace.copy", "web/sub/secret"),
         writable: "{repo}/web",
         plants: "cd {repo}/web && mv sub was && ln -s {to} sub",
@@ -73,7 +73,7 @@ const WAYS: &[Way] = &[
     },
     Way {
         name: "link-copied-below",
-        what: "have a folder of somebody's copied into worktrees through a link in its place",
+        what: "have another user's folder copied into worktrees through a link in its place",
         setting: ("handoff.workspace.copy", "web/sub/*"),
         writable: "{repo}/web",
         plants: "cd {repo}/web && mv sub was && ln -s {to} sub",

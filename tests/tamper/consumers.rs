@@ -309,7 +309,7 @@ fn every_consumer_against_every_kind_of_run() {
         copy.git(&["update-ref", REF, &format!("{REF}~1")]);
     });
     more("nothing", "nothing", &[], &|_| {});
-    more("nothing; by a key that nobody here knows, and no signers are configured", "stranger", &[], &|copy| {
+    more("nothing; by a key that is unknown here, and no signers are configured", "stranger", &[], &|copy| {
         key(&copy.path(), 9);
         copy.git(&["config", "handoff.signingKey", copy.path().join(".git/key-9").to_str().unwrap()]);
     });

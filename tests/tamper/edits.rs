@@ -242,5 +242,5 @@ fn every_field_of_the_header() {
         let right = if anew.intact { POSSIBLE.to_owned() } else { failing(&anew) };
         rows.push(vec![what.to_owned(), right, failing(&kept)]);
     }
-    table::check("header", &["changed", "right key, log written anew", "right key, log as it was"], &rows);
+    table::check("header", &["changed", "right key, log rewritten", "right key, log as it was"], &rows);
 }

@@ -149,7 +149,7 @@ fn a_log_that_only_grew_says_for_ever_what_it_said() {
     let (retold, further) = it.retell(&signer);
     it.push(retold, &further);
     it.read(
-        "the run told anew with the right key, its log in the place of the true one here, beside it there",
+        "the run rewritten with the right key, its log in the place of the true one here, beside it there",
         &options,
     );
     let mut top = it.garbage(&[it.log], "x");
@@ -187,7 +187,7 @@ fn what_hides_a_log_is_never_a_pass() {
     let root = it.garbage(&[], "no story at all");
     let hidden = it.garbage(&[root, it.log], "both");
     it.push(hidden, &own);
-    let [_, there] = it.read("told anew, and the true log there hidden as the second parent of garbage", &options);
+    let [_, there] = it.read("rewritten, and the true log there hidden as the second parent of garbage", &options);
     assert!(!there.intact, "{}", there.to_text(false));
     // A ref that cannot be read is a log that is broken.
     it.scene.lab.git(&["update-ref", "-d", &own]);
@@ -195,7 +195,7 @@ fn what_hides_a_log_is_never_a_pass() {
     for (what, text) in [("a symbolic ref", "ref: refs/heads/main\n"), ("garbage", "garbage\n"), ("nothing", "")] {
         std::fs::write(it.scene.lab.path().join(".git").join(&own), text).unwrap();
         let [here, _] =
-            it.read(&format!("told anew, its log beside the true one here, whose ref is {what} now"), &options);
+            it.read(&format!("rewritten, its log beside the true one here, whose ref is {what} now"), &options);
         assert!(!here.intact, "{}", here.to_text(false));
     }
     table::check("hidden", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
@@ -229,6 +229,6 @@ fn a_name_that_another_trusted_writer_took_is_in_conflict() {
     it.scene.lab.git(&["update-ref", "-d", &fetched]);
     let one = Signers::parse(&line(&bo, "bo@example.com"), &jiff::tz::TimeZone::UTC).unwrap();
     let options = Options { signers: Some(one), ..options };
-    it.read("the same, to somebody who trusts nobody but the other writer", &options);
+    it.read("the same, to a verifier that trusts only the other writer", &options);
     table::check("taken", &["what was done", "the logs at hand", "and a `git` anchor that only grows"], &it.rows);
 }

@@ -117,7 +117,7 @@ fn what_the_verifier_asks_for() {
         ("an anchor, which holds the log of the first story", &no_logs, Some(Says::Logs(Rc::clone(&logs)))),
     ] {
         let mut row = verdict(what, &asked(&forger.twin, none, &known, at_hand, says.as_ref()));
-        row.insert(0, "a product of the run told anew with the right key".to_owned());
+        row.insert(0, "a product of the run rewritten with the right key".to_owned());
         rows.push(row);
     }
     table::check("proofs: asked", &["a true proof of", "the verifier asks for", "reads", "rows that fail"], &rows);

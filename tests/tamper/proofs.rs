@@ -84,15 +84,15 @@ fn signatures_of_others_and_of_nobody() {
     };
     let (of_first, of_seal) = (forger.commit(&forger.links()[0]), forger.commit(&forger.links()[at]));
     let forgeries = vec![
-        ("entry 0 signed by nobody", end("first", forger.commit_as(0, first, None))),
+        ("entry 0 unsigned", end("first", forger.commit_as(0, first, None))),
         ("entry 0 signed by a key that is no writer", end("first", forger.commit_as(0, first, stranger))),
         ("entry 0 with the signature of the seal", end("first", exchanged(&of_first, &of_seal))),
-        ("the seal signed by nobody", end("last", forger.commit_as(at, seal, None))),
+        ("the seal unsigned", end("last", forger.commit_as(at, seal, None))),
         ("the seal signed by a key that is no writer", end("last", forger.commit_as(at, seal, stranger))),
         ("the seal with the signature of entry 0", end("last", exchanged(&of_seal, &of_first))),
-        ("a made-up end of an item, and a seal over it signed by nobody", made_up_under(None)),
+        ("a made-up end of an item, and a seal over it unsigned", made_up_under(None)),
         ("the same, signed by a key that is no writer", made_up_under(stranger)),
-        ("the same, and an entry 0 that makes that key a writer, signed by nobody", begun(None)),
+        ("the same, and an entry 0 that makes that key a writer, unsigned", begun(None)),
         ("the same, and the true entry 0", own.clone()),
     ];
     let mut rows: Vec<Vec<String>> = forgeries.into_iter().map(|forgery| forger.row(forgery)).collect();
@@ -258,10 +258,10 @@ fn parts_of_other_runs() {
         ),
         ("the entries of a run of another name", take(patch, sibling, &["shown", "product"])),
         ("everything of a run of another name but that", take(sibling, patch, &["run"])),
-        ("the seal of a run of the same name, told anew", take(patch, twin, &["last"])),
-        ("seal and root of a run of the same name, told anew", take(patch, twin, &["last", "root"])),
-        ("the entries of a run of the same name, told anew", take(patch, twin, &["shown"])),
-        ("an earlier root, and seal and root of the run told anew", take(grown, twin, &["last", "root"])),
+        ("the seal of a rewritten run of the same name", take(patch, twin, &["last"])),
+        ("seal and root of a rewritten run of the same name", take(patch, twin, &["last", "root"])),
+        ("the entries of a rewritten run of the same name", take(patch, twin, &["shown"])),
+        ("an earlier root, and seal and root of the rewritten run", take(grown, twin, &["last", "root"])),
         ("the same, and the paths of that run", without(&grown_twin, &["item", "product", "shown"])),
     ];
     check(&forger, "proofs: runs", forgeries);

@@ -75,7 +75,7 @@ impl Found {
             row.insert(1, self.cells[&row.join("|")].to_string());
             row
         });
-        let head = [what, "tried", "right key, log written anew", "right key, log as it was", "another key"];
+        let head = [what, "tried", "right key, log rewritten", "right key, log as it was", "another key"];
         table::check(name, &head, &rows.collect::<Vec<_>>());
     }
 }

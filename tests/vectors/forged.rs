@@ -68,7 +68,7 @@ pub(super) const VECTORS: &[Vector] = &[
         linked(lab, |entries| drop(entries.remove(2)));
     }),
     Vector::new(
-        "entry-dropped-and-told-anew",
+        "entry-dropped-and-rechained",
         "the dispatch of an item left out, everything after it made to fit",
         |lab| {
             bent(lab, |drafts| drop(drafts.remove(1)));
@@ -194,7 +194,7 @@ pub(super) const VECTORS: &[Vector] = &[
         let told = Teller::honest(lab).write(&lab.signer);
         lab.log_as(&told, &lab.signer, |sealed| sealed.root = Digest::of(b"evil"));
     }),
-    Vector::new("log-of-another-story", "the run told anew, the log as it was", |lab| {
+    Vector::new("log-of-another-story", "the run rewritten, the log as it was", |lab| {
         lab.honest();
         failed(lab).write(&lab.signer);
     }),

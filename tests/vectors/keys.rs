@@ -31,7 +31,7 @@ pub(super) const VECTORS: &[Vector] = &[
         lab.finish(run);
     })
     .asked(BOTH),
-    Vector::new("sealed-by-a-key-that-nobody-admitted", "the seal is by a key that was never admitted", |lab| {
+    Vector::new("sealed-by-an-unadmitted-key", "the seal is by a key that was never admitted", |lab| {
         sealed_by(lab, &stranger(lab), |_, _| {});
     })
     .asked(BOTH),

@@ -70,7 +70,7 @@ pub(super) const VECTORS: &[Vector] = &[
         counted(&mut run, &[("done", 2), ("running", 1)]);
         lab.finish(run);
     }),
-    Vector::new("input-that-nobody-needs", "an item that consumed more than it needs", |lab| {
+    Vector::new("input-without-need", "an item that consumed more than it needs", |lab| {
         fired(lab, |run| {
             run.fire_with("edit-b", |manifest| {
                 let more = InputRef {

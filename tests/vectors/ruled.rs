@@ -80,7 +80,7 @@ pub(super) const CLEAN: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
-    Vector::new("clean-attempts", "`maxAttempts` is 1: a crash does not count, and an operator begins anew", |lab| {
+    Vector::new("clean-attempts", "`maxAttempts` is 1: a crash does not count, and an operator restarts the count", |lab| {
         let one = r#""resourceLocks":["build"],"maxAttempts":1}"#;
         let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
         run.fire("edit-a");

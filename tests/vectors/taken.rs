@@ -66,7 +66,7 @@ pub(super) const VECTORS: &[Vector] = &[
             story.product.oid = lab.store.write_blob(b"else").unwrap();
         }));
     }),
-    Vector::new("import-that-nobody-needs", "entry 0 has an import that the plan does not need", |lab| {
+    Vector::new("import-without-need", "entry 0 has an import that the plan does not need", |lab| {
         lab.finish(imports::taking(lab, |_, story| {
             "@run/first/make:outputs/more".clone_into(&mut story.name);
         }));
@@ -109,7 +109,7 @@ pub(super) const VECTORS: &[Vector] = &[
             }));
         },
     ),
-    Vector::new("pipeline-that-nobody-names", "entry 0 has a pipeline that no item names", |lab| {
+    Vector::new("pipeline-without-item", "entry 0 has a pipeline that no item names", |lab| {
         lab.finish(pipelines::run(lab, |run, lab| {
             let other = String::from_utf8_lossy(pipelines::SPEC).replace("p.one", "p.two");
             pipelines::seal_other(run, lab, "p.two", other.as_bytes());
