@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use crate::git::hook;
 use crate::git::merge::{self, Scratch};
 use crate::git::program;
+use crate::git::protected;
 use crate::git::refs;
 use crate::git::restore_worktree;
 use crate::git::store::{self, Store};
@@ -57,6 +58,8 @@ pub struct Request {
     pub onto: Onto,
     /// True to apply items whose check failed.
     pub allow_red: bool,
+    /// True to leave out the changes to protected files.
+    pub without_protected: bool,
     /// The text of the commit; by default the name of its item. Our trailers are added in either
     /// case.
     pub message: Option<Message>,
@@ -162,7 +165,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     }
     let chosen = parts::chosen(view, request.item)?;
     if !request.allow_red {
-        let red = parts::red(view, &chosen);
+        let red = parts::red(view, &chosen, request.without_protected);
         if !red.is_empty() {
             return Err(Error::Red(red));
         }
@@ -173,7 +176,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     }
     let target = Target::find(store, &request.onto, base)?;
     let scratch = if request.dry_run { Scratch::apart(store, base)? } else { Scratch::new(store, base)? };
-    let parts = parts::read(store, &scratch, run, &chosen)?;
+    let parts = parts::read(store, &scratch, (run, &chosen), request.without_protected)?;
     let items = request.item.map_or_else(|| parts::done(view).collect(), |at| vec![at]);
     let submodules = submodules::left(store, view, scratch.base(), &items)?;
     let mut applied = parts::join(&scratch, view, &parts)?;
@@ -218,6 +221,8 @@ fn are(items: &[ItemId]) -> String {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
+    #[error(transparent)]
+    Protected(#[from] protected::Error),
     #[error("the run's base commit {0} is not in this repository")]
     NoBase(Oid),
     #[error("the item {0:?} is done but changed no tracked file: it has no patch")]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::merge::Scratch;
+use crate::git::protected;
 use crate::git::store::Store;
 use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
@@ -22,6 +23,8 @@ pub(super) struct Part {
     /// True if it is to be applied; otherwise it is here because an applied item consumed its
     /// patch.
     chosen: bool,
+    /// True if its changes to protected files are left out.
+    is_cut: bool,
 }
 
 impl Part {
@@ -80,20 +83,39 @@ pub(super) fn done(view: &View) -> impl Iterator<Item = usize> {
     state.graph.order().into_iter().filter(done)
 }
 
-/// Returns the red items among the chosen ones and all that they build on.
-pub(super) fn red(view: &View, chosen: &[usize]) -> Vec<ItemId> {
+/// Returns the red items among the chosen ones and all that they build on. Ignores items that are
+/// red only because of changes to protected files if those are left out.
+pub(super) fn red(view: &View, chosen: &[usize], without_protected: bool) -> Vec<ItemId> {
     let below = chosen.iter().flat_map(|at| view.state.built_upon(*at));
     let all: BTreeSet<usize> = below.chain(chosen.iter().copied()).collect();
-    let red = all.into_iter().filter(|at| view.state.items[*at].red);
+    let is_red = |at: &usize| {
+        let item = &view.state.items[*at];
+        item.red && !(item.clearable && without_protected)
+    };
+    let red = all.into_iter().filter(is_red);
     red.map(|at| view.state.graph.item(at).id.clone()).collect()
 }
 
 /// Reads the patches of the chosen items and of those whose patches they consumed.
-pub(super) fn read(store: &Store, scratch: &Scratch, run: &VerifiedRun, chosen: &[usize]) -> Result<Parts, Error> {
+pub(super) fn read(
+    store: &Store,
+    scratch: &Scratch,
+    (run, chosen): (&VerifiedRun, &[usize]),
+    without_protected: bool,
+) -> Result<Parts, Error> {
     let given: BTreeSet<usize> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
     let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
     let order = run.state.graph.order().into_iter().filter(wanted);
-    order.map(|at| Ok((at, part(store, scratch, run, at, chosen.contains(&at))?))).collect()
+    let part = |at: usize| {
+        let mut part = part(store, scratch, run, at, chosen.contains(&at))?;
+        let changes = &run.state.items[at].protected;
+        if without_protected && !changes.is_empty() {
+            part.result = protected::without(scratch, part.result, changes)?;
+            part.is_cut = true;
+        }
+        Ok((at, part))
+    };
+    order.map(part).collect()
 }
 
 /// Reads an item's patch and creates its tree.
@@ -113,7 +135,7 @@ pub(super) fn part(
         altered => Error::Altered(item.clone(), Box::new(altered)),
     })?;
     let result = scratch.patched(patch).map_err(|e| Error::Patch(item.clone(), e))?;
-    Ok(Part { item, product: product.sha256, result, chosen })
+    Ok(Part { item, product: product.sha256, result, chosen, is_cut: false })
 }
 
 /// Merges the chosen results over the base in order.
@@ -140,7 +162,7 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
                     folded: false,
                     commit: None,
                     red,
-                    resolved: false,
+                    resolved: part.is_cut,
                 });
                 tree = merged;
             }

@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     #[arg(long = "3way", requires = "commit", conflicts_with_all = ["branch", "dry_run"])]
     three_way: bool,
     /// Commit the resolved index, and continue with the remaining items
-    #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "abort"])]
+    #[arg(long = "continue", conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "without_protected", "abort"])]
     go_on: bool,
     /// Undo everything that --3way did
-    #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "no_verify"])]
+    #[arg(long, conflicts_with_all = ["target", "commits", "message", "three_way", "dry_run", "allow_red", "without_protected", "no_verify"])]
     abort: bool,
     /// Skip the hooks pre-commit, prepare-commit-msg, commit-msg and post-commit
     #[arg(long)]
@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
     /// Apply red items as well: done, but their check failed
     #[arg(long)]
     allow_red: bool,
+    /// Leave out changes to protected files
+    #[arg(long)]
+    without_protected: bool,
     #[command(flatten)]
     terms: gate::Terms,
 }
@@ -77,7 +80,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         None => Onto::WorkTree { commit: arguments.commit },
     };
     let (allow_red, dry_run, three_way) = (arguments.allow_red, arguments.dry_run, arguments.three_way);
-    let request = Request { item, onto, allow_red, message, hooks: !arguments.no_verify, three_way, dry_run };
+    let without_protected = arguments.without_protected;
+    let request =
+        Request { item, onto, allow_red, without_protected, message, hooks: !arguments.no_verify, three_way, dry_run };
     let applied = stage::apply(&repository.store, &view, &request).map_err(|error| refused(error, &target.name()))?;
     for line in applied.said.iter().flat_map(|said| said.lines()) {
         output.note(line);

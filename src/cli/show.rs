@@ -6,6 +6,7 @@ use git_handoff::model::name::FilePath;
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
 use git_handoff::model::printable::Painted;
+use git_handoff::model::protected::ProtectedChange;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
@@ -149,6 +150,7 @@ impl Shown<'_> {
             lines.push(format!("summary    {}", said.next().unwrap_or_default()));
             lines.extend(said.map(|line| format!("           {line}")));
         }
+        lines.extend(state.approved_by.iter().map(|key| format!("approved by {key}")));
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
             lines.push(format!("superseded by {by}"));
         }
@@ -170,6 +172,10 @@ impl Shown<'_> {
             &self.record.steps.iter().map(|step| row(step, &self.record.view.state)).collect::<Vec<_>>(),
             output,
         );
+        let protected = |change: &ProtectedChange| {
+            vec![Cell::from(format!("  {}", change.path)), Cell::from(change.change.as_str())]
+        };
+        section("protected", &state.protected.iter().map(protected).collect::<Vec<_>>(), output);
         section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>(), output);
         self.hints().iter().for_each(|hint| output.hint(hint));
     }

@@ -168,6 +168,10 @@ fn table_row(view: &View, at: usize) -> Vec<Cell> {
         Some(reason) => reason.clone(),
         None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
+    let said = match &state.approved_by {
+        Some(key) => format!("{said}; approved by {key}"),
+        None => said,
+    };
     let said = match &state.reused {
         Some((run, item)) => format!("from {run}/{item}; {said}"),
         None => said,

@@ -11,6 +11,7 @@ use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
 use crate::model::plan::{APPROVAL, BUILT_IN, COMMAND, DISPATCH};
 use crate::model::problem::nearest;
+use crate::model::protected::OnProtectedChange;
 
 /// The settings of an executor or a subagent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,10 @@ pub struct Executor {
     pub verify: Option<String>,
     /// The effect of a failed `verify` command.
     pub on_verify_fail: Option<OnVerifyFail>,
+    /// Pathspecs of files that the worker must not change.
+    pub protect: Vec<String>,
+    /// The effect of a change to a protected file.
+    pub on_protected_change: Option<OnProtectedChange>,
     /// Seconds after which an attempt is ended.
     pub timeout: Option<u64>,
     /// How many attempts an item gets.
@@ -111,6 +116,8 @@ impl Executor {
             setup: self.setup.clone().or_else(|| dispatch.setup.clone()),
             verify: self.verify.clone().or_else(|| dispatch.verify.clone()),
             on_verify_fail: self.on_verify_fail.or(dispatch.on_verify_fail),
+            protect: dispatch.protect.iter().chain(&self.protect).cloned().collect(),
+            on_protected_change: self.on_protected_change.or(dispatch.on_protected_change),
             timeout: self.timeout.or(dispatch.timeout),
             max_attempts: self.max_attempts.or(dispatch.max_attempts),
             env: dispatch.env.iter().chain(&self.env).map(|(name, value)| (name.clone(), value.clone())).collect(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Error, Setting};
 use crate::model::credential::allow::Allowed;
+use crate::model::protected::pathspec_fault;
 
 /// A kind of values, as the documentation describes it.
 pub(super) trait Kind {
@@ -28,6 +29,9 @@ pub(super) struct Folder;
 
 /// A path or a pattern of paths, relative to the top of the work tree and not leading out of it.
 pub(super) struct Pattern;
+
+/// A pathspec of git, from the top of the work tree.
+pub(super) struct Pathspec;
 
 /// A whole number from the first to the second, with git's suffixes.
 pub(super) struct Number(pub(super) u64, pub(super) u64);
@@ -108,6 +112,21 @@ impl Read<String> for Pattern {
         match crate::model::name::FilePath::parse(pattern) {
             Ok(_) if !pattern.split('/').any(crate::model::name::is_dot_git) => Ok(pattern.to_owned()),
             _ => Err(Error::bad(setting, "is not a path or pattern below the top of the work tree")),
+        }
+    }
+}
+
+impl Kind for Pathspec {
+    fn says(&self) -> String {
+        "pathspec".into()
+    }
+}
+
+impl Read<String> for Pathspec {
+    fn read(&self, setting: &Setting) -> Result<String, Error> {
+        match pathspec_fault(&setting.value) {
+            Some(fault) => Err(Error::bad(setting, fault)),
+            None => Ok(setting.value.clone()),
         }
     }
 }

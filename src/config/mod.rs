@@ -28,6 +28,7 @@ use crate::model::confinement::{Asked, Network};
 use crate::model::credential::allow::Allowed;
 use crate::model::hints::{self, Hint};
 use crate::model::limits::Limits;
+use crate::model::protected::OnProtectedChange;
 use crate::model::schema::Schema;
 
 pub use colors::{Colors, When};
@@ -74,6 +75,10 @@ pub struct Config {
     pub pipelines: BTreeMap<String, Registration>,
     /// `handoff.schema.<id>@<version>.path`
     pub schemas: BTreeMap<Schema, Registration>,
+    /// `handoff.protect`: pathspecs that protect files from every worker.
+    pub protect: Vec<String>,
+    /// `handoff.onProtectedChange`
+    pub on_protected_change: OnProtectedChange,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
     /// The configuration files, and the files that they name.
@@ -164,6 +169,8 @@ impl Default for Config {
             shapes: BTreeMap::new(),
             pipelines: BTreeMap::new(),
             schemas: BTreeMap::new(),
+            protect: Vec::new(),
+            on_protected_change: OnProtectedChange::default(),
             signing_key: None,
             signing_program: None,
             signers: None,

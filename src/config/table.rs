@@ -6,13 +6,14 @@
 use super::OnVerifyFail;
 use super::entry::{Entry, Group};
 use super::kind::{
-    Boolean, Choice, Credential, Either, File, Folder, Kind as _, Number, Pattern, Read as _, Seconds, Size, Text,
-    Variable, Words,
+    Boolean, Choice, Credential, Either, File, Folder, Kind as _, Number, Pathspec, Pattern, Read as _, Seconds, Size,
+    Text, Variable, Words,
 };
 use super::registration::Registration;
 use super::secret_env::Secrets;
 use crate::git::store::Durability;
 use crate::model::confinement::{Asked, Home, Network};
+use crate::model::protected::OnProtectedChange;
 
 /// Values of `sandbox`.
 const SANDBOXES: Choice<Asked> =
@@ -90,6 +91,25 @@ settings! {
         /// keeps the product and marks the item red.
         "handoff.executor.<name>.onVerifyFail" | "handoff.subagent.<name>.onVerifyFail": CHECKS, "`fail`"
             => |config, given, meaning| config.executor(given).on_verify_fail = Some(meaning);
+        /// A pathspec of files that the worker must not change, such as tests and CI settings; each
+        /// setting adds one. While the check runs, these files have their reference state.
+        "handoff.protect" | "handoff.executor.<name>.protect" | "handoff.subagent.<name>.protect": Pathspec, "none"
+            => |config, given, pathspec| match given.key.section {
+                None => config.protect.push(pathspec),
+                Some(_) => config.executor(given).protect.push(pathspec),
+            };
+        /// The effect of a change to a protected file: `red` marks the item red, `fail` fails the
+        /// attempt, `allow` only records and shows the change.
+        "handoff.onProtectedChange" | "handoff.executor.<name>.onProtectedChange" | "handoff.subagent.<name>.onProtectedChange":
+            Choice(&[
+                ("red", OnProtectedChange::Red),
+                ("fail", OnProtectedChange::Fail),
+                ("allow", OnProtectedChange::Allow),
+            ]), "`red`", outside
+            => |config, given, effect| match given.key.section {
+                None => config.on_protected_change = effect,
+                Some(_) => config.executor(given).on_protected_change = Some(effect),
+            };
         /// The time limit of an attempt. The item's own value takes precedence.
         "handoff.executor.<name>.timeout" | "handoff.subagent.<name>.timeout": Seconds, "`3600`"
             => |config, given, seconds| config.executor(given).timeout = Some(seconds);

@@ -1,6 +1,7 @@
 //! Runs one attempt, from its worktree to its products and transcript.
 
 mod blocks;
+mod protect;
 mod result_file;
 mod step;
 mod verdict;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::engine::pipeline;
+use crate::git::protected::Consumed;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
@@ -23,6 +25,7 @@ use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::pipeline::{BlockEnded, Spec};
 use crate::model::plan::{Declared, ProductKey};
+use crate::model::protected::{OnProtectedChange, ProtectedChange};
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::process::attendant::Attendant;
@@ -33,6 +36,7 @@ use crate::worktree::capture::Captured;
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
 use crate::worktree::inputs;
+use crate::worktree::protect::Guard;
 use crate::worktree::salvage::{self, Salvaged};
 use crate::worktree::workspace::{Refs, Workspace};
 
@@ -43,6 +47,15 @@ pub(super) use verdict::Verdict;
 use super::command::Resolved;
 use super::products;
 use super::secrets::{self, Secrets};
+
+/// The protected files of an attempt.
+pub(super) struct Protect {
+    /// Sorted.
+    pub(super) pathspecs: Vec<String>,
+    /// The consumed patches that belong to the reference state.
+    pub(super) consumed: Vec<Consumed>,
+    pub(super) effect: OnProtectedChange,
+}
 
 /// The input of one attempt.
 pub(super) struct Job {
@@ -75,6 +88,7 @@ pub(super) struct Job {
     pub(super) supervisor: Option<Attendant>,
     pub(super) limits: Limits,
     pub(super) confinement: Option<Arc<Confinement>>,
+    pub(super) protect: Option<Protect>,
     /// The output of running attempts.
     pub(super) lives: Arc<Lives>,
 }
@@ -120,6 +134,12 @@ pub(super) struct Finished {
     pub(super) verify: Option<Verified>,
     /// Why the item is red, if it is done.
     pub(super) red: Option<String>,
+    /// The tree with the reference state of the protected files.
+    pub(super) reference: Option<Oid>,
+    /// The changes of the patch to protected files.
+    pub(super) protected: Vec<ProtectedChange>,
+    /// Whether these changes are allowed.
+    pub(super) protected_allowed: bool,
     /// The worker's own summary.
     pub(super) summary: Option<String>,
     /// The results of its pipeline's blocks.
@@ -153,6 +173,9 @@ impl Finished {
             products: BTreeMap::new(),
             verify: None,
             red: None,
+            reference: None,
+            protected: Vec::new(),
+            protected_allowed: false,
             summary: None,
             blocks: Vec::new(),
             captured: None,
@@ -197,8 +220,8 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
         blocking(move || prepare(&host, &job)).await
     };
     match prepared {
-        Ok((workspace, mut transcript, spec)) => {
-            let commands = Commands::begin(&job, &mut transcript, &cancel);
+        Ok((workspace, mut transcript, spec, guard)) => {
+            let commands = Commands::begin(&job, &mut transcript, &cancel).guarded(&host, guard.as_ref());
             let workspace = match spec {
                 None => {
                     finished.verdict = work(&workspace, commands, &mut finished).await.err().unwrap_or(Verdict::Done);
@@ -207,7 +230,7 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
                 Some(spec) => blocks::run(&spec, workspace, &host, commands, &mut finished).await,
             };
             let job = job.clone();
-            finished = blocking(move || wind_up(&host, &job, workspace, transcript, finished)).await;
+            finished = blocking(move || wind_up(&host, &job, (workspace, guard), transcript, finished)).await;
         }
         Err(verdict) => finished.verdict = verdict,
     }
@@ -218,12 +241,13 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
     finished
 }
 
-type Prepared = (Workspace, TranscriptWriter, Option<Spec>);
+type Prepared = (Workspace, TranscriptWriter, Option<Spec>, Option<Guard>);
 
 /// Makes the worktree and fills it with everything that the executor needs.
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
+    let guard = job.protect.as_ref().map(|protect| protect.guard(host, job.base)).transpose()?;
     let host = &host.showing(job.refs.clone()).reusing(job.is_apart());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
         .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
@@ -251,7 +275,7 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         Ok(transcript)
     };
     match fill() {
-        Ok(transcript) => Ok((workspace, transcript, spec)),
+        Ok(transcript) => Ok((workspace, transcript, spec, guard)),
         Err(verdict) => {
             // If the removal fails, the next driver finds a leftover.
             let _ = workspace.remove();
@@ -277,7 +301,7 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
 fn wind_up(
     host: &Host,
     job: &Job,
-    workspace: Workspace,
+    (workspace, guard): (Workspace, Option<Guard>),
     transcript: TranscriptWriter,
     mut finished: Finished,
 ) -> Finished {
@@ -292,6 +316,10 @@ fn wind_up(
                 finished.notes.extend(taken.note(&job.item));
                 finished.products = taken.products;
                 finished.kept.join(taken.kept);
+                let compared = guard.map_or(Ok(()), |guard| protect::compare(host, job, &guard, &mut finished));
+                if let Err(verdict) = compared {
+                    (finished.verdict, finished.products) = (verdict, BTreeMap::new());
+                }
             }
             Err(verdict) => finished.verdict = verdict,
         }

@@ -57,6 +57,9 @@ impl Batch {
                     transcript,
                     blocks: finished.blocks.clone(),
                     summary: finished.summary.clone(),
+                    reference: finished.reference.filter(|_| done),
+                    protected: if done { finished.protected.clone() } else { Vec::new() },
+                    protected_allowed: done && finished.protected_allowed,
                     ..reconciled(&finished.item, finished.attempt, status)
                 }));
                 if !done {
@@ -146,6 +149,9 @@ fn reconciled(item: &ItemId, attempt: u32, status: Outcome) -> ItemReconciled {
         reused: None,
         blocks: Vec::new(),
         summary: None,
+        reference: None,
+        protected: Vec::new(),
+        protected_allowed: false,
     }
 }
 

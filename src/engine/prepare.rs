@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::config::OnVerifyFail;
+use crate::git::protected::Consumed;
+use crate::git::verified_stream;
 use crate::model::catalog::Shape;
 use crate::model::causes::in_words;
 use crate::model::confinement::NONE;
@@ -20,7 +22,8 @@ use crate::run::OpenRun;
 
 use crate::sandbox::Confinement;
 
-use super::attempt::{self, Job};
+use super::attempt::{self, Job, Protect};
+use super::command::Resolved;
 use super::machine::Machine;
 use super::{command, needs};
 
@@ -43,6 +46,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
+    let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let job = Job {
         at,
         run: run.id().clone(),
@@ -61,6 +65,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
         keep: machine.config.keep,
         lives: machine.lives.clone(),
         limits: machine.limits(&resolved.settings),
+        protect,
         command: resolved,
         pipeline,
         supervisor: machine.supervisor.clone(),
@@ -74,6 +79,35 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
     let (item, input_refs) = (item.id.clone(), manifest.input_refs.clone());
     let fired = ItemFired { item, attempt: job.attempt, manifest: Digest::of(&sealed), input_refs };
     Ok((fired, manifest, job))
+}
+
+/// Returns the protected files of an attempt with the consumed patches of their reference state, or
+/// `None` if nothing is protected.
+fn protect(
+    run: &OpenRun,
+    machine: &Machine,
+    at: usize,
+    command: &Resolved,
+    inputs: &BTreeMap<FilePath, InputRef>,
+) -> Result<Option<Protect>, String> {
+    let state = &run.state;
+    let pathspecs = state.graph.item(at).protect.iter().chain(&command.settings.protect).chain(&machine.config.protect);
+    let pathspecs: BTreeSet<&String> = pathspecs.collect();
+    if pathspecs.is_empty() {
+        return Ok(None);
+    }
+    let items = state.reference_items(at, inputs);
+    let mut consumed = Vec::new();
+    for at in &items {
+        let patch = state.items[*at].products.get(&ProductKey::Patch).ok_or("a consumed patch is missing")?;
+        let patch = verified_stream::read(run.store(), patch.oid, &[patch.sha256]).map_err(|e| in_words(&e))?;
+        consumed.push(Consumed { patch, includes: state.included_among(*at, &items) });
+    }
+    Ok(Some(Protect {
+        pathspecs: pathspecs.into_iter().cloned().collect(),
+        consumed,
+        effect: command.settings.on_protected_change.unwrap_or(machine.config.on_protected_change),
+    }))
 }
 
 /// Returns the manifest of a job.
@@ -94,6 +128,8 @@ fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<File
         argv: command.argv.clone(),
         setup: command.setup.clone(),
         verify: command.verify.clone(),
+        protect: job.protect.as_ref().map(|protect| protect.pathspecs.clone()).unwrap_or_default(),
+        on_protected_change: job.protect.as_ref().map(|protect| protect.effect).unwrap_or_default(),
         command_digest: None,
         pipeline: job.pipeline.map(|(_, digest)| digest),
         inputs: format::digest_of(&serde_json::Value::Object(item.inputs.clone())),

@@ -31,6 +31,7 @@ mod partial_checkout;
 pub mod porcelain;
 pub mod private_files;
 pub mod program;
+pub mod protected;
 mod pushing;
 pub mod quarantine;
 pub mod quoted_path;

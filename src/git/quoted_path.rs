@@ -1,6 +1,8 @@
 //! Parses paths as git quotes them, with escapes for special bytes. Pure.
 
-use gix::bstr::BString;
+use std::fmt::Write as _;
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
 
 /// Returns the unquoted path.
 pub fn unquoted(text: &[u8]) -> BString {
@@ -8,6 +10,27 @@ pub fn unquoted(text: &[u8]) -> BString {
         Some((path, [])) => path,
         _ => text.into(),
     }
+}
+
+/// Quotes a path as git does with `core.quotePath=false`: only if it is not UTF-8 or contains a
+/// control character, a quote or a backslash.
+pub fn quoted(path: &BStr) -> String {
+    let is_plain = |byte: &u8| *byte >= b' ' && !matches!(byte, b'"' | b'\\' | 0x7f);
+    if let Ok(text) = path.to_str()
+        && path.iter().all(is_plain)
+    {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for byte in path.iter() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => quoted.push(char::from(*byte)),
+            byte => write!(quoted, "\\{byte:03o}").expect("writing to a string does not fail"),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Parses a quoted path at the start of a text. Returns it and the rest.

@@ -16,6 +16,7 @@ use super::name::{FilePath, ItemId};
 use super::outcome::{Exit, Transcript, Verified};
 use super::pipeline::BlockEnded;
 use super::plan::{ProductKey, Selector, Source};
+use super::protected::ProtectedChange;
 use super::reused::Reused;
 use super::role::RunAdmitted;
 use super::submitted::RunSubmitted;
@@ -141,6 +142,15 @@ pub struct ItemReconciled {
     /// The worker's summary: a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The tree of the base with the reference state of the protected files, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Oid>,
+    /// The changes of the patch to protected files, sorted by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<ProtectedChange>,
+    /// True if the settings allow these changes, so that they do not make the item red.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected_allowed: bool,
 }
 
 /// The final status of an attempt.

@@ -8,6 +8,7 @@ use super::entry::{InputRef, Product};
 use super::format;
 use super::name::{FilePath, ItemId, RunId};
 use super::plan::ProductKey;
+use super::protected::ProtectedChange;
 use super::time::Moment;
 
 /// The status of an item, as far as entries record it.
@@ -66,6 +67,16 @@ pub struct ItemState {
     pub reason: Option<String>,
     /// Whether it is done although its check failed. Not in `state.json`, but in the entry.
     pub red: bool,
+    /// The changes to protected files, from the entry; not in `state.json`.
+    pub protected: Vec<ProtectedChange>,
+    /// Whether it is red only because of these changes, so that an approval clears it; not in
+    /// `state.json`.
+    pub clearable: bool,
+    /// The key that approved these changes; not in `state.json`.
+    pub approved_by: Option<String>,
+    /// The items whose patches belong to the reference state of the latest attempt, in the order in
+    /// which they apply; not in `state.json`.
+    pub reference: Vec<usize>,
     /// The worker's summary, from the entry; not in `state.json`.
     pub summary: Option<String>,
     /// The key that decided, for an approval; not in `state.json`.
@@ -104,6 +115,10 @@ impl ItemState {
             not_before: None,
             reason: None,
             red: false,
+            protected: Vec::new(),
+            clearable: false,
+            approved_by: None,
+            reference: Vec::new(),
             summary: None,
             decided_by: None,
             reused: None,

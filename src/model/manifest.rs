@@ -12,6 +12,7 @@ use super::entry::InputRef;
 use super::format;
 use super::json;
 use super::name::{FilePath, ItemId, RunId};
+use super::protected::OnProtectedChange;
 
 /// The manifest's `schema`.
 pub const SCHEMA: &str = "git-handoff.manifest/1";
@@ -46,6 +47,12 @@ pub struct Manifest {
     /// The verify command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
+    /// The pathspecs of protected files, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<String>,
+    /// The effect of a change to them, unless it makes the item red.
+    #[serde(default, skip_serializing_if = "is_red")]
+    pub on_protected_change: OnProtectedChange,
     /// The digest of the three commands as run, if credentials were removed here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_digest: Option<Digest>,
@@ -78,6 +85,11 @@ pub struct Manifest {
     pub branches: Option<Digest>,
     /// The program that dispatched it.
     pub tool: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_red(effect: &OnProtectedChange) -> bool {
+    *effect == OnProtectedChange::Red
 }
 
 impl Manifest {

@@ -44,6 +44,7 @@ pub mod printable;
 pub mod problem;
 pub mod problems;
 pub mod proof;
+pub mod protected;
 pub mod quote;
 pub(crate) mod read;
 pub mod registered;

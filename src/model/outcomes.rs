@@ -145,9 +145,19 @@ impl fmt::Display for Stopped {
 }
 
 impl ItemReconciled {
-    /// Returns true if the item is red.
+    /// Returns true if the item is red: its check failed, or it changed protected files.
     pub fn is_red(&self) -> bool {
-        self.status == Outcome::Done && self.verify.is_some_and(|verify| !verify.passed)
+        self.status == Outcome::Done && (self.is_check_failed() || self.changes_protected())
+    }
+
+    /// Returns true if the check failed.
+    pub fn is_check_failed(&self) -> bool {
+        self.verify.is_some_and(|verify| !verify.passed)
+    }
+
+    /// Returns true if the patch changes protected files and the settings do not allow that.
+    pub fn changes_protected(&self) -> bool {
+        !self.protected.is_empty() && !self.protected_allowed
     }
 }
 

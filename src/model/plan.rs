@@ -80,6 +80,8 @@ macro_rules! item_fields {
             executor: String = "executor", required, read::text;
             /// The dependencies as written; see [`Item::dependencies`].
             depends_on: Vec<ItemId> = "depends_on", optional, read::strings, as Item::dependencies;
+            /// Pathspecs of files that it must not change.
+            protect: Vec<String> = "protect", optional, read::pathspecs;
             /// Locks that it holds while running.
             resource_locks: Vec<String> = "resourceLocks", optional, read::locks;
             /// The registered shape of its inputs and products.

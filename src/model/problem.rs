@@ -136,6 +136,8 @@ codes! {
     BadInputKey = "bad-input-key",
     /// An item has a lock twice.
     DuplicateLock = "duplicate-lock",
+    /// A pathspec cannot protect files.
+    BadPathspec = "bad-pathspec",
     /// An unregistered executor.
     UnknownExecutor = "unknown-executor",
     /// An unregistered subagent.

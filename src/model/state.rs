@@ -253,6 +253,7 @@ impl RunState {
         state.reason = None;
         state.inputs.clone_from(inputs);
         state.touched = true;
+        self.items[at].reference = self.reference_items(at, inputs);
         Ok(())
     }
 
@@ -276,6 +277,8 @@ impl RunState {
         self.settle(at, if done { Phase::Done } else { Phase::Failed }, e.reason.clone());
         self.items[at].products.clone_from(&e.products);
         self.items[at].red = e.is_red();
+        self.items[at].protected.clone_from(&e.protected);
+        self.items[at].clearable = e.is_red() && !e.is_check_failed();
         self.items[at].summary.clone_from(&e.summary);
         let captures = e.blocks.iter().any(|block| block.kind == BlockKind::Capture);
         self.items[at].only_checks = !e.blocks.is_empty() && !captures;

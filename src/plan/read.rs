@@ -12,6 +12,7 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
+use crate::model::protected::pathspec_fault;
 use crate::model::read::{self, Fields};
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
@@ -111,6 +112,23 @@ pub(super) fn locks(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> 
         }
     }
     locks
+}
+
+pub(super) fn pathspecs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> Vec<Option<String>> {
+    let list = fields.list(key, problems).unwrap_or_default();
+    let mut pathspecs = Vec::new();
+    for (index, value) in list.iter().enumerate() {
+        let at = fields.at(key).index(index);
+        let Some(pathspec) = read::text(value, &at, problems) else { continue };
+        match pathspec_fault(pathspec) {
+            Some(fault) => {
+                let message = format!("the pathspec {pathspec:?} {fault}");
+                problems.push(Problem::new(Code::BadPathspec, &at, message));
+            }
+            None => pathspecs.push(Some(pathspec.to_owned())),
+        }
+    }
+    pathspecs
 }
 
 pub(super) fn needs(fields: &Fields<'_>, key: &str, problems: &mut Problems) -> BTreeMap<String, DraftNeed> {

@@ -12,6 +12,7 @@ use crate::model::digest::Digest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::plan::ProductKey;
+use crate::model::protected::ProtectedChange;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
@@ -139,6 +140,12 @@ pub struct ItemStatus {
     /// Whether it is done although its check failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// The changes of its patch to protected files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<ProtectedChange>,
+    /// The key that approved these changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
     /// False if it is done without products, although it could have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<bool>,
@@ -347,6 +354,8 @@ impl ItemStatus {
             document_refs: BTreeMap::new(),
             crashes: state.crashes,
             red: state.red,
+            protected: state.protected.clone(),
+            approved_by: state.approved_by.clone(),
             handed_over: view.state.handed_over_nothing(at).then_some(false),
             superseded: view.state.is_superseded(at),
             awaits_approval: view.state.waits_for_people(at),

@@ -19,6 +19,7 @@ use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
 use crate::model::pipeline::BlockEnded;
 use crate::model::plan::{Item, ProductKey};
+use crate::model::protected::ProtectedChange;
 use crate::model::state::RunState;
 use crate::model::time::Moment;
 
@@ -122,6 +123,9 @@ pub struct Step<'a> {
     /// False if it ends the item as done without products, although it could have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     handed_over: Option<bool>,
+    /// The changes of its patch to protected files.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub protected: &'a [ProtectedChange],
     /// The reason, or the result of the check.
     pub reason: Option<String>,
     pub exit: Option<Exit>,
@@ -149,6 +153,7 @@ impl<'a> Step<'a> {
             attempt,
             red: entry.event.is_red(),
             handed_over: has_no_products(link, state).then_some(false),
+            protected: &[],
             reason: None,
             exit: None,
             duration_ms: None,
@@ -165,6 +170,7 @@ impl<'a> Step<'a> {
                 duration_ms: Some(e.duration_ms),
                 transcript: e.transcript,
                 blocks: &e.blocks,
+                protected: &e.protected,
                 summary: e.summary.as_deref(),
                 ..plain
             },

@@ -104,6 +104,7 @@ codes! {
         PipelineInvalid = "pipeline-invalid" => Plan,
         PipelineName = "pipeline-name" => Plan,
         Pipelines = "pipelines" => Plan,
+        Protected = "protected" => Plan,
         Imports = "imports" => Plan,
         ItemUnread = "item-unread" => Plan,
         ItemDigest = "item-digest" => Plan,

@@ -102,6 +102,7 @@ fn against_plan(manifest: &Manifest, item: &Item) -> Result<(), &'static str> {
     if item.executor == "command" {
         check(Some(&manifest.argv) == command(item).as_ref(), "argv")?;
     }
+    check(item.protect.iter().all(|pathspec| manifest.protect.contains(pathspec)), "protect")?;
     // If the item names no subagent, the dispatching machine chose it.
     let named = match item.inputs.get("subagent").filter(|_| item.executor == "dispatch") {
         Some(named) => manifest.subagent.as_deref() == named.as_str(),

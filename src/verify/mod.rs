@@ -31,6 +31,7 @@ mod objects;
 mod pipelines;
 mod plan;
 mod proof;
+mod protected;
 mod reader;
 mod render;
 pub(crate) mod report;
@@ -94,6 +95,7 @@ use anchor::Anchor;
 use findings::Verdict;
 use imports::Imported;
 use plan::Replay;
+pub use protected::ProtectedItem;
 use report::Verdicts;
 use run_chain::RunChain;
 use signature::Signature;
@@ -302,7 +304,8 @@ impl Evidence {
         let (handoff, plan) = (replay.handoff, replay.verdict);
         let rows = Rows { chain, signature: signature.verdict, handoff, plan, manifest, ..not_asked };
         let outcome = replay.state.as_ref().map(RunState::outcomes);
-        let claims = Report { signers: signature.signers, sandbox, outcome, ..Report::of_entries(case) };
+        let protected = ProtectedItem::all(case, replay.state.as_ref());
+        let claims = Report { signers: signature.signers, sandbox, outcome, protected, ..Report::of_entries(case) };
         Verdicts { rows, missing_anchor: false, distrust: signature.distrust, claims }
     }
 }

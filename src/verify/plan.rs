@@ -19,6 +19,7 @@ use super::imports;
 use super::imports::Imported;
 use super::objects::{Fault, Objects, map_objects};
 use super::pipelines;
+use super::protected::ProtectedFiles;
 use super::reader::{Link, short};
 use super::run_chain::TreeAfter;
 use super::tree::Slot;
@@ -97,6 +98,7 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let mut meter = Meter::default();
     let mut stopped = None;
     let objects = Objects::new(case.store);
+    let mut protected = ProtectedFiles::new(case);
     for (link, after) in case.chain.with_trees().skip(1) {
         match &link.entry.event {
             Event::ItemFired(fired) => handoff.check_dispatch(&state, fired),
@@ -123,6 +125,9 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
         } else if let Some((item, _)) = link.entry.event.item() {
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.verified_before {
+                if let Event::ItemReconciled(e) = &link.entry.event {
+                    protected.check(&state, e, after, &mut findings);
+                }
                 let oid = objects.hash(Kind::Blob, &state.items[at].canonical());
                 expected.push(Expected { item, link, after, oid });
             }
@@ -132,7 +137,8 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     check_states(case, &expected, &mut findings);
     let ended = state.items.iter().filter(|item| item.phase.is_terminal()).count();
     let items = counted(state.items.len(), "item", "items");
-    let detail = format!("{ended} of {items} accounted for, every transition legal{}", sealed.detail());
+    let detail =
+        format!("{ended} of {items} accounted for, every transition legal{}{}", sealed.detail(), protected.detail());
     let verdict = findings.verdict(case.shallow, || detail);
     if unread {
         return Replay::without_plan(verdict);

@@ -21,6 +21,7 @@ use crate::model::time::Moment;
 use super::anchor::{self, Anchor};
 use super::clock_skew;
 use super::findings::{Findings, Verdict};
+use super::protected::ProtectedItem;
 use super::report::{CONFLICT, MISMATCH, Report, Since, UNKNOWN_KEY, Verdicts};
 use super::rows::Rows;
 use super::same_id::SameId;
@@ -130,8 +131,17 @@ impl<'p> Revealed<'p> {
             pinned_clock: self.entries().any(|(entry, _)| entry.pinned),
             continues: submitted.and_then(|e| e.continues.clone()),
             decisions: self.decisions(),
+            protected: self.protected(),
             ..Report::default()
         }
+    }
+
+    fn protected(&self) -> Vec<ProtectedItem> {
+        let ends = self.shown.iter().flatten().filter_map(|shown| match &shown.entry.event {
+            Event::ItemReconciled(end) => ProtectedItem::of(end),
+            _ => None,
+        });
+        ends.collect()
     }
 
     fn outcome(&self) -> Option<Outcomes> {

@@ -67,6 +67,9 @@ impl Report {
         if !self.decisions.is_empty() {
             report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
         }
+        if !self.protected.is_empty() {
+            report["protected"] = json!(self.protected);
+        }
         if let Some(continues) = &self.continues {
             report["continues"] = upstream::continued(continues);
         }
@@ -132,6 +135,11 @@ impl Report {
             (state, "outcome", outcome.to_string())
         }));
         lines.extend(self.decided_lines().into_iter().map(|(state, detail)| (state, "decided", detail)));
+        let changed = self.protected.iter().map(|item| {
+            let state = if item.is_red() { State::Failed } else { State::NotApplicable };
+            (state, "protected", item.in_words(|key| self.whose(key)))
+        });
+        lines.extend(changed);
         let continues = self.continues.iter();
         lines.extend(continues.map(|run| (self.rows.handoff.state, "origin", upstream::continues(run))));
         lines.extend(upstream::lines(&self.upstream).into_iter().map(|(state, detail)| (state, "taken from", detail)));

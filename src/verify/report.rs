@@ -12,6 +12,7 @@ use super::claims::Decided;
 use super::codes::Code;
 use super::findings::Verdict;
 use super::pipelines::ItemBlocks;
+use super::protected::ProtectedItem;
 use super::rows::Rows;
 use super::same_id::SameId;
 use super::upstream::Upstream;
@@ -211,6 +212,8 @@ pub struct Report {
     pub rules: Option<Digest>,
     /// The decisions about items, in the order of the entries.
     pub decisions: Vec<Decided>,
+    /// The items whose patches change protected files. The row `plan` judges the list.
+    pub protected: Vec<ProtectedItem>,
     /// The run that this one continues, as entry 0 states it. The row `handoff` judges the
     /// evidence.
     pub continues: Option<Continues>,

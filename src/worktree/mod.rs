@@ -9,5 +9,6 @@ pub mod capture;
 pub mod filters;
 pub mod host;
 pub mod inputs;
+pub mod protect;
 pub mod salvage;
 pub mod workspace;

@@ -27,6 +27,7 @@ mod scratch;
 mod sparse;
 mod submodules;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,9 @@ use reset::Pristine;
 pub(super) use submodules::Submodule;
 pub use submodules::object_dirs;
 
+use gix::bstr::BString;
+
+use crate::git::protected;
 use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::process::survivors;
@@ -304,6 +308,17 @@ impl Workspace {
     /// Returns the recorded initial state, if it is known and times show every change.
     pub(crate) fn recorded(&self) -> Option<&record::Recorded> {
         self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
+    }
+
+    /// Checks out files of the base, and others by their blobs, into an empty folder. Returns the
+    /// paths that were written.
+    pub(crate) fn write_files<'f>(
+        &self,
+        host: &Host,
+        dir: &Path,
+        files: impl Iterator<Item = (&'f BString, &'f protected::Entry)>,
+    ) -> Result<BTreeSet<BString>, Error> {
+        host.base(self.base)?.write_files(host, dir, files)
     }
 
     /// Removes the attempt's folder with everything in it, whatever its modes and wherever a worker

@@ -111,7 +111,7 @@ impl Blocks<'_> {
         let (deadline, seconds) = own.min((self.commands.deadline, job.command.timeout));
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
         self.commands.transcript.follow();
-        let result = self.commands.run_until(deadline, workspace, Line::reading(&argv, job)).await;
+        let result = self.commands.check(deadline, workspace, Line::reading(&argv, job)).await?;
         let output = last_lines(&self.commands.transcript.followed());
         record_end(ended, &result);
         let beginning = if script.lens == Lens::Gate { GATE_FAILED } else { VERIFY_FAILED };

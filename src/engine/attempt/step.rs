@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::{Job, Verdict};
+use super::{Job, Verdict, protect};
 use crate::engine::mise;
 use crate::model::entry::Exit;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::transcript::TranscriptWriter;
 use crate::sandbox::Confinement;
+use crate::worktree::host::Host;
+use crate::worktree::protect::Guard;
 use crate::worktree::workspace::Workspace;
 
 /// The variables that this program sets for every executor.
@@ -52,6 +54,8 @@ pub(super) struct Commands<'a> {
     pub(super) cancel: &'a watch::Receiver<bool>,
     /// When the time of the attempt is up.
     pub(super) deadline: Instant,
+    /// The protected files, if there are any.
+    pub(super) guard: Option<(&'a Host, &'a Guard)>,
 }
 
 impl<'a> Commands<'a> {
@@ -62,7 +66,26 @@ impl<'a> Commands<'a> {
         cancel: &'a watch::Receiver<bool>,
     ) -> Self {
         let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
-        Self { job, transcript, cancel, deadline }
+        Self { job, transcript, cancel, deadline, guard: None }
+    }
+
+    /// Protects files while checks run.
+    pub(super) fn guarded(self, host: &'a Host, guard: Option<&'a Guard>) -> Self {
+        Self { guard: guard.map(|guard| (host, guard)), ..self }
+    }
+
+    /// Runs a check while the protected files have their reference state.
+    pub(super) async fn check(
+        &mut self,
+        deadline: Instant,
+        workspace: &Workspace,
+        line: Line<'_>,
+    ) -> Result<Result<Ended, agent::Error>, Verdict> {
+        let Some((host, guard)) = self.guard else { return Ok(self.run_until(deadline, workspace, line).await) };
+        let enforced = guard.enforce(host, workspace).map_err(|e| protect::failed(&e))?;
+        let ended = self.run_until(deadline, workspace, line).await;
+        enforced.restore().map_err(|e| protect::failed(&e))?;
+        Ok(ended)
     }
 
     /// Runs one command to its end.

@@ -20,7 +20,7 @@ pub(super) async fn verify(
     let reports_failure = finished.reports_failure();
     let Some(verify) = &job.command.verify else { return Ok(()) };
     commands.transcript.follow();
-    let ended = commands.run(workspace, Line::reading(verify, job)).await;
+    let ended = commands.check(commands.deadline, workspace, Line::reading(verify, job)).await?;
     let output = last_lines(&commands.transcript.followed());
     let judged = judge(VERIFY_FAILED, &ended, job.command.timeout).map_err(|verdict| verdict.with_output(&output));
     match (judged, ended) {

@@ -7,7 +7,7 @@ use crate::model::decision::{About, Decision, ItemDecided};
 use crate::model::digest::Digest;
 use crate::model::entry::Outcome;
 use crate::model::name::{FilePath, ItemId};
-use crate::model::plan::{Selector, Source};
+use crate::model::plan::{APPROVAL, Selector, Source};
 use crate::model::role::{Role, RunAdmitted};
 use crate::model::schema::Wanted;
 
@@ -142,6 +142,9 @@ impl RunState {
         self.settle(at, if e.status == Outcome::Done { Phase::Done } else { Phase::Failed }, e.reason());
         self.items[at].red = e.is_red();
         self.items[at].decided_by = Some(e.by.clone());
+        if e.decision.is_approved() && self.graph.item(at).executor == APPROVAL {
+            self.clear_protected(at, &e.by);
+        }
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! Dependencies, consumed patches, and replacements.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Phase, RunState};
-use crate::model::entry::Product;
+use crate::model::entry::{InputRef, Product};
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Need, ProductKey, Selector, Source};
 
@@ -60,12 +60,46 @@ impl RunState {
 
     /// Returns the items whose patches an item consumed.
     pub fn given(&self, at: usize) -> Vec<usize> {
-        let patches = self.items[at].inputs.values().filter(|input| input.select == Selector::Patch);
+        self.producers_of_patches(&self.items[at].inputs)
+    }
+
+    fn producers_of_patches(&self, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<usize> {
+        let patches = inputs.values().filter(|input| input.select == Selector::Patch);
         let producers = patches.filter_map(|input| match &input.from {
             Source::Item(id) => self.graph.position(id),
             Source::Artifacts | Source::Documents | Source::Elsewhere(_) => None,
         });
         producers.collect()
+    }
+
+    /// Returns the items whose patches form the reference state of an item's protected files: those
+    /// that it consumes or continues and that are done and green now, in the order of the graph.
+    pub fn reference_items(&self, at: usize, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<usize> {
+        let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
+        let consumed: BTreeSet<usize> = self.producers_of_patches(inputs).into_iter().chain(continued).collect();
+        let is_green = |at: &usize| {
+            let item = &self.items[*at];
+            item.phase == Phase::Done && !item.red && item.products.contains_key(&ProductKey::Patch)
+        };
+        self.graph.order().into_iter().filter(|at| consumed.contains(at) && is_green(at)).collect()
+    }
+
+    /// Returns the positions in `items` of those whose patches an item consumed, directly or not.
+    pub fn included_among(&self, at: usize, items: &[usize]) -> BTreeSet<usize> {
+        let included = self.built_upon(at);
+        (0..items.len()).filter(|nth| included.contains(&items[*nth])).collect()
+    }
+
+    /// Makes the items green that are red only because of changes to protected files, if the
+    /// approval depends on them.
+    pub(super) fn clear_protected(&mut self, approval: usize, by: &str) {
+        for on in self.graph.dependencies(approval).to_vec() {
+            let item = &mut self.items[on];
+            if item.red && item.clearable {
+                item.red = false;
+                item.approved_by = Some(by.to_owned());
+            }
+        }
     }
 
     /// Returns the items whose patches an item consumed, directly or indirectly: its patch includes

@@ -72,12 +72,12 @@ impl Report {
     }
 
     /// Returns the name of a key's owner, or the key.
-    fn whose(&self, key: &str) -> String {
+    pub(super) fn whose(&self, key: &str) -> String {
         self.name_of(key).unwrap_or_else(|| key.to_owned())
     }
 
     /// Returns the name of the owner of a key that signed, if the verifier knows it.
-    fn name_of(&self, key: &str) -> Option<String> {
+    pub(super) fn name_of(&self, key: &str) -> Option<String> {
         match self.signers.iter().find(|signer| signer.fingerprint == key)? {
             SignerSeen { principal: Some(principal), .. } => Some(principal.clone()),
             SignerSeen { trusted: true, .. } => Some("this repository's key".to_owned()),

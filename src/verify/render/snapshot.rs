@@ -17,6 +17,11 @@ impl Report {
             let state = if outcome.is_green() { State::Ok } else { State::Failed };
             format!("{} outcome: {outcome}", state.mark())
         }));
+        lines.extend(self.protected.iter().map(|item| {
+            let state = if item.is_red() { State::Failed } else { State::NotApplicable };
+            let whose = |key: &str| self.name_of(key).unwrap_or_else(|| "a key not known to you".to_owned());
+            line(&format!("{} protected: {}", state.mark(), item.in_words(whose)))
+        }));
         let decided = |(state, detail): (State, String)| line(&format!("{} decided: {detail}", state.mark()));
         lines.extend(self.decided_snapshot().into_iter().map(decided));
         lines.join("\n") + "\n"

@@ -1,14 +1,14 @@
 //! Prepares a commit for checkout by many attempts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use gix::bstr::BString;
-use gix::index::entry::{Flags, Mode};
+use gix::bstr::{BStr, BString};
+use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::worktree::stack::state::attributes::Source;
 use gix::worktree::state::checkout;
 
@@ -18,6 +18,7 @@ use super::git_dir::GitDir;
 use super::submodules::Submodule;
 use super::{Error, sparse, submodules};
 use crate::git::history::is_partial;
+use crate::git::protected;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::worktree::host::Host;
@@ -176,6 +177,39 @@ impl Base {
             entry.stat = new.stat;
         }
         Index::of(index)
+    }
+
+    /// Checks files out into the empty folder `dir`: those of the commit, and others by their blobs.
+    /// Skips files that a sparse checkout excludes. Returns the paths that were written.
+    pub(super) fn write_files<'f>(
+        &self,
+        host: &Host,
+        dir: &Path,
+        files: impl Iterator<Item = (&'f BString, &'f protected::Entry)>,
+    ) -> Result<BTreeSet<BString>, Error> {
+        let mut index = self.files.index.clone();
+        let mut wanted: BTreeMap<BString, protected::Entry> =
+            files.map(|(path, entry)| (path.clone(), *entry)).collect();
+        let is_excluded = |entry: &gix::index::Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
+        wanted.retain(|path, _| !index.entry_by_path(path.as_ref()).is_some_and(is_excluded));
+        let is_changed = |path: &BStr, entry: &gix::index::Entry| {
+            wanted.get(path).is_some_and(|new| Oid(entry.id) != new.oid || entry.mode.bits() != new.mode)
+        };
+        index.remove_entries(|_, path, entry| is_changed(path, entry));
+        for entry in index.entries_mut() {
+            entry.flags |= Flags::SKIP_WORKTREE;
+        }
+        for (path, new) in &wanted {
+            if let Some(entry) = index.entry_mut_by_path_and_stage(path.as_ref(), Stage::Unconflicted) {
+                entry.flags.remove(Flags::SKIP_WORKTREE);
+            } else {
+                let mode = Mode::from_bits_truncate(new.mode);
+                index.dangerously_push_entry(Stat::default(), new.oid.0, Flags::empty(), mode, path.as_ref());
+            }
+        }
+        index.sort_entries();
+        self.files.write(&host.store, dir, &mut index)?;
+        Ok(wanted.into_keys().collect())
     }
 
     /// Returns an index of the commit without file status, so that each file is compared.

@@ -1,0 +1,209 @@
+//! The reference state of protected files, and the changes of a product to them.
+//!
+//! Only whole files count: the state of a path is its entry in the base, or in the last consumed
+//! patch that changes it. So the state does not depend on how a version of git merges.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::bstr::{BStr, BString, ByteSlice as _};
+
+use super::merge::{self, Scratch};
+use super::program::{self, Git};
+use super::quoted_path;
+use crate::model::digest::Oid;
+use crate::model::protected::{ChangeKind, ProtectedChange};
+
+/// The mode and object of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The mode, such as `0o100644`.
+    pub mode: u32,
+    /// The object.
+    pub oid: Oid,
+}
+
+impl Entry {
+    /// Returns the type bits of the mode: a file, a symbolic link or a submodule.
+    fn kind(self) -> u32 {
+        self.mode & 0o170_000
+    }
+}
+
+/// The protected files of a tree.
+pub type Entries = BTreeMap<BString, Entry>;
+
+/// A consumed patch: its bytes, and the earlier patches that it includes, by their position.
+pub struct Consumed {
+    /// The bytes of the patch.
+    pub patch: Vec<u8>,
+    /// The positions of consumed patches that its item consumed, directly or not.
+    pub includes: BTreeSet<usize>,
+}
+
+/// The reference state of the protected files of an attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reference {
+    /// The protected files in the base.
+    pub base: Entries,
+    /// The protected files in the reference state.
+    pub files: Entries,
+}
+
+/// Pathspecs that select files as `git ls-files -- <pathspec>` does.
+pub struct Protection<'s> {
+    scratch: &'s Scratch,
+    pathspecs: &'s [String],
+}
+
+impl<'s> Protection<'s> {
+    /// Selects files of trees that `scratch` sees.
+    pub fn new(scratch: &'s Scratch, pathspecs: &'s [String]) -> Self {
+        Self { scratch, pathspecs }
+    }
+
+    /// Returns the reference state: the base with the protected files of each consumed patch, in
+    /// order. Two patches that change a file differently conflict, unless the later one includes the
+    /// earlier one.
+    pub fn reference(&self, consumed: &[Consumed]) -> Result<Reference, Error> {
+        let base = self.entries(self.scratch.base())?;
+        let mut files = base.clone();
+        let mut changed_by: BTreeMap<BString, usize> = BTreeMap::new();
+        for (at, part) in consumed.iter().enumerate() {
+            let new = self.entries(self.scratch.patched(part.patch.clone())?)?;
+            for path in base.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+                if base.get(path) == new.get(path) {
+                    continue;
+                }
+                let earlier = changed_by.insert(path.clone(), at);
+                let is_settled = earlier.is_none_or(|earlier| part.includes.contains(&earlier));
+                if !is_settled && files.get(path) != new.get(path) {
+                    return Err(Error::Conflict(shown(path.as_ref())));
+                }
+                match new.get(path) {
+                    Some(entry) => files.insert(path.clone(), *entry),
+                    None => files.remove(path),
+                };
+            }
+        }
+        Ok(Reference { base, files })
+    }
+
+    /// Returns the tree of the base with the reference state. The tree is written where `scratch`
+    /// writes objects.
+    pub fn tree(&self, reference: &Reference) -> Result<Oid, Error> {
+        let index = self.scratch.folder().join("reference");
+        let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
+        git().args(["read-tree", &self.scratch.base().to_string()]).run()?;
+        let mut input = Vec::new();
+        let gone = reference.base.keys().filter(|path| !reference.files.contains_key(*path));
+        gone.for_each(|path| push_line(&mut input, path.as_ref(), None));
+        let new = reference.files.iter().filter(|(path, entry)| reference.base.get(*path) != Some(entry));
+        new.for_each(|(path, entry)| push_line(&mut input, path.as_ref(), Some(*entry)));
+        git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+        Ok(merge::oid(&git().arg("write-tree").line()?)?)
+    }
+
+    /// Returns the changes of a product's tree to protected files, sorted by path.
+    ///
+    /// A file as in the base is no change, because the product does not touch it.
+    pub fn changes(&self, reference: &Reference, product: Oid) -> Result<Vec<ProtectedChange>, Error> {
+        let product = self.entries(product)?;
+        let paths: BTreeSet<&BString> =
+            reference.files.keys().chain(product.keys()).chain(reference.base.keys()).collect();
+        let mut changes = Vec::new();
+        for path in paths {
+            let (is, should) = (product.get(path), reference.files.get(path));
+            if is == should || is == reference.base.get(path) {
+                continue;
+            }
+            let change = match (should, is) {
+                (None, _) => ChangeKind::Added,
+                (_, None) => ChangeKind::Deleted,
+                (Some(old), Some(new)) if old.kind() != new.kind() => ChangeKind::Type,
+                _ => ChangeKind::Modified,
+            };
+            changes.push(ProtectedChange { path: shown(path.as_ref()), change });
+        }
+        Ok(changes)
+    }
+
+    /// Returns the paths, out of any list, that the pathspecs select.
+    pub fn select<'p>(&self, paths: impl Iterator<Item = &'p BStr>) -> Result<BTreeSet<BString>, Error> {
+        let index = self.scratch.folder().join("selected");
+        let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
+        let empty = Entry { mode: 0o100_644, oid: self.scratch.base() };
+        let mut input = Vec::new();
+        paths.for_each(|path| push_line(&mut input, path, Some(empty)));
+        git().args(["read-tree", "--empty"]).run()?;
+        git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+        Ok(self.listed(git())?.into_keys().collect())
+    }
+
+    fn entries(&self, tree: Oid) -> Result<Entries, Error> {
+        let index = self.scratch.folder().join("protected");
+        let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
+        git().args(["read-tree", &tree.to_string()]).run()?;
+        self.listed(git())
+    }
+
+    fn listed(&self, git: Git) -> Result<Entries, Error> {
+        let listed = git.args(["ls-files", "-z", "--stage", "--"]).args(self.pathspecs).run()?;
+        let entry = |record: &[u8]| {
+            let (about, path) = record.split_once_str(b"\t")?;
+            let mut fields = about.split_str(" ");
+            let mode = u32::from_str_radix(fields.next()?.to_str().ok()?, 8).ok()?;
+            let oid = fields.next()?.to_str().ok()?.parse().ok()?;
+            Some((BString::from(path), Entry { mode, oid }))
+        };
+        let records = listed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        records.map(|record| entry(record).ok_or(Error::Listing)).collect()
+    }
+}
+
+/// Returns a tree in which some paths are as in the base.
+pub fn without(scratch: &Scratch, tree: Oid, changes: &[ProtectedChange]) -> Result<Oid, Error> {
+    let index = scratch.folder().join("without");
+    let git = || scratch.git().env("GIT_INDEX_FILE", &index);
+    let paths: BTreeSet<BString> = changes.iter().map(|change| quoted_path::unquoted(change.path.as_bytes())).collect();
+    let base = Protection::new(scratch, &[]).entries(scratch.base())?;
+    git().args(["read-tree", &tree.to_string()]).run()?;
+    let mut input = Vec::new();
+    paths.iter().for_each(|path| push_line(&mut input, path.as_ref(), None));
+    paths.iter().for_each(|path| {
+        if let Some(entry) = base.get(path) {
+            push_line(&mut input, path.as_ref(), Some(*entry));
+        }
+    });
+    git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+    Ok(merge::oid(&git().arg("write-tree").line()?)?)
+}
+
+/// Appends a line for `git update-index -z --index-info`, which removes the path without an entry.
+fn push_line(input: &mut Vec<u8>, path: &BStr, entry: Option<Entry>) {
+    let about = match entry {
+        Some(Entry { mode, oid }) => format!("{mode:06o} {oid} 0\t"),
+        None => format!("0 {} 0\t", "0".repeat(40)),
+    };
+    input.extend_from_slice(about.as_bytes());
+    input.extend_from_slice(path);
+    input.push(0);
+}
+
+/// Returns a path as git writes it with `core.quotePath=false`.
+pub fn shown(path: &BStr) -> String {
+    quoted_path::quoted(path)
+}
+
+/// Why the protected files cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("two consumed patches change the protected file {0} in different ways")]
+    Conflict(String),
+    #[error("git ls-files printed an unknown line")]
+    Listing,
+    #[error(transparent)]
+    Git(#[from] program::Error),
+    #[error(transparent)]
+    Merge(#[from] merge::Error),
+}

@@ -1,0 +1,89 @@
+//! Protected files: the pathspecs of an attempt, and the changes that its product makes to them.
+
+use serde::{Deserialize, Serialize};
+
+/// The start of the reason of an item whose product changes a protected file.
+pub const PROTECTED_CHANGED: &str = "protected-changed: ";
+
+/// The most changes that an entry lists. An attempt with more fails.
+pub const MOST_CHANGES: usize = 1000;
+
+/// A change of a product to a protected file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProtectedChange {
+    /// The path from the top of the repository, as git writes it with `core.quotePath=false`: quoted
+    /// only if it is not UTF-8 or contains a control character, a quote or a backslash.
+    pub path: String,
+    /// The kind of change.
+    pub change: ChangeKind,
+}
+
+/// The kind of a change to a protected file, compared with the reference state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// The product adds the file.
+    Added,
+    /// The product changes its content or its permission to run.
+    Modified,
+    /// The product removes the file.
+    Deleted,
+    /// The product replaces it with another type, such as a symbolic link.
+    Type,
+}
+
+impl ChangeKind {
+    /// Returns the word in JSON and on the screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+            Self::Type => "type",
+        }
+    }
+}
+
+/// The effect of a change to a protected file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnProtectedChange {
+    /// The item is red.
+    #[default]
+    Red,
+    /// The attempt fails.
+    Fail,
+    /// The change is recorded and shown, without another effect.
+    Allow,
+}
+
+/// Formats the changes for a reason: the first few, and the number of others.
+pub fn in_words(changes: &[ProtectedChange]) -> String {
+    const SHOWN: usize = 5;
+    let shown = changes.iter().take(SHOWN).map(|change| format!("{} {}", change.path, change.change.as_str()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match changes.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Returns why a pathspec cannot protect files, or `None` if it can.
+///
+/// git reads the rest as `git ls-files -- <pathspec>` does. Attributes are refused, because a
+/// worker can change them.
+pub fn pathspec_fault(pathspec: &str) -> Option<&'static str> {
+    let magic = pathspec.strip_prefix(":(").and_then(|rest| rest.split_once(')')).map(|(magic, _)| magic);
+    if pathspec.is_empty() {
+        Some("is empty")
+    } else if pathspec.contains('\0') {
+        Some("contains a NUL character")
+    } else if magic.is_some_and(|magic| magic.split(',').any(|word| word.starts_with("attr"))) {
+        Some("selects by attributes, which a worker can change")
+    } else if pathspec.starts_with('/') || pathspec.split('/').any(|part| part == "..") {
+        Some("leads out of the repository; name a path from its top")
+    } else {
+        None
+    }
+}

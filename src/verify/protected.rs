@@ -1,0 +1,181 @@
+//! Checks what entries record about protected files: recomputes the reference state and the changes
+//! from the base and the consumed patches, if the base is here.
+
+use serde::Serialize;
+
+use super::Case;
+use super::codes::Code;
+use super::content;
+use super::findings::{Findings, counted};
+use super::objects::Objects;
+use super::run_chain::TreeAfter;
+use crate::git::merge::Scratch;
+use crate::git::protected::{Consumed, Protection};
+use crate::git::store::Store;
+use crate::model::bounds;
+use crate::model::causes::in_words;
+use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
+use crate::model::manifest::Manifest;
+use crate::model::name::ItemId;
+use crate::model::plan::ProductKey;
+use crate::model::protected::{OnProtectedChange, ProtectedChange, in_words as changes_in_words};
+use crate::model::state::RunState;
+
+/// An item whose patch changes protected files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/verify.json describes the fields")]
+pub struct ProtectedItem {
+    pub item: ItemId,
+    pub changes: Vec<ProtectedChange>,
+    /// True if the settings allowed the changes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allowed: bool,
+    /// The key that approved the changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
+}
+
+impl ProtectedItem {
+    /// Returns the item of an entry, if that changes protected files.
+    pub(super) fn of(e: &ItemReconciled) -> Option<Self> {
+        let (item, changes) = (e.item.clone(), e.protected.clone());
+        (!changes.is_empty()).then_some(Self { item, changes, allowed: e.protected_allowed, approved_by: None })
+    }
+
+    /// Returns all items of a run, with the approvals of its final state.
+    pub(super) fn all(case: &Case<'_>, state: Option<&RunState>) -> Vec<Self> {
+        let ends = case.chain.links.iter().filter_map(|link| match &link.entry.event {
+            Event::ItemReconciled(e) => Self::of(e),
+            _ => None,
+        });
+        let with_approval = |item: Self| {
+            let at = state.and_then(|state| state.graph.position(&item.item).map(|at| &state.items[at]));
+            Self { approved_by: at.and_then(|state| state.approved_by.clone()), ..item }
+        };
+        ends.map(with_approval).collect()
+    }
+
+    /// Returns true if the changes make the item red.
+    pub fn is_red(&self) -> bool {
+        !self.allowed && self.approved_by.is_none()
+    }
+
+    /// Describes the changes; `whose` names a key.
+    pub(super) fn in_words(&self, whose: impl Fn(&str) -> String) -> String {
+        let changes = changes_in_words(&self.changes);
+        let end = match &self.approved_by {
+            Some(key) => format!(", approved by {}", whose(key)),
+            None if self.allowed => ", allowed by the settings".to_owned(),
+            None => String::new(),
+        };
+        format!("{}: {changes}{end}", self.item)
+    }
+}
+
+/// Checks the protected files of a run's items.
+pub(super) struct ProtectedFiles<'c> {
+    case: &'c Case<'c>,
+    /// A temporary index of the base, once one is needed; `None` inside if the base is missing.
+    scratch: Option<Option<Scratch>>,
+    recomputed: usize,
+    unknown: usize,
+}
+
+impl<'c> ProtectedFiles<'c> {
+    pub(super) fn new(case: &'c Case<'c>) -> Self {
+        Self { case, scratch: None, recomputed: 0, unknown: 0 }
+    }
+
+    /// Checks the end of an item, in the state after it.
+    pub(super) fn check(&mut self, state: &RunState, e: &ItemReconciled, after: &TreeAfter, findings: &mut Findings) {
+        if e.status != Outcome::Done || e.reused.is_some() {
+            return;
+        }
+        let objects = Objects::new(self.case.store);
+        let Some(Ok(bytes)) = after.manifest.read(&objects, self.case.lazy, bounds::MANIFEST) else { return };
+        // The row `manifest` reports an invalid one.
+        let Ok(manifest) = Manifest::parse(&bytes) else { return };
+        let mut report = |why: String| {
+            findings.report(Code::Protected, format!("the protected files of {} #{}: {why}", e.item, e.attempt));
+        };
+        if manifest.protect.is_empty() {
+            if e.reference.is_some() || !e.protected.is_empty() {
+                report("the manifest protects none".to_owned());
+            }
+            return;
+        }
+        let allows = manifest.on_protected_change == OnProtectedChange::Allow;
+        if e.protected_allowed != (allows && !e.protected.is_empty()) {
+            report("the manifest and the entry disagree on whether changes are allowed".to_owned());
+        } else if e.reference.is_none() {
+            report("the entry names no reference state".to_owned());
+        } else {
+            match self.recompute(state, e, &manifest) {
+                Ok(true) => self.recomputed += 1,
+                Ok(false) => self.unknown += 1,
+                Err(why) => report(why),
+            }
+        }
+    }
+
+    /// Compares an entry with the recomputed state; returns false if objects are missing.
+    fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
+        let store = self.case.store;
+        let scratch = self.scratch.get_or_insert_with(|| {
+            let is_here = store.contains(manifest.base);
+            is_here.then(|| Scratch::apart(store, manifest.base).ok()).flatten()
+        });
+        let Some(scratch) = scratch.as_ref() else { return Ok(false) };
+        let at = state.graph.position(&e.item).ok_or("the item is unknown")?;
+        let items = &state.items[at].reference;
+        let mut consumed = Vec::new();
+        for on in items {
+            let patch = state.items[*on].products.get(&ProductKey::Patch).ok_or("a consumed patch is missing")?;
+            let Some(patch) = read(store, *patch) else { return Ok(false) };
+            consumed.push(Consumed { patch, includes: state.included_among(*on, items) });
+        }
+        let protection = Protection::new(scratch, &manifest.protect);
+        let reference = protection.reference(&consumed).map_err(|error| in_words(&error))?;
+        if Some(protection.tree(&reference).map_err(|error| in_words(&error))?) != e.reference {
+            return Err("the entry names another reference state".to_owned());
+        }
+        let product = match e.products.get(&ProductKey::Patch) {
+            None => scratch.base(),
+            Some(patch) => {
+                let Some(patch) = read(store, *patch) else { return Ok(false) };
+                scratch.patched(patch).map_err(|error| in_words(&error))?
+            }
+        };
+        let changes = protection.changes(&reference, product).map_err(|error| in_words(&error))?;
+        if changes == e.protected {
+            return Ok(true);
+        }
+        let (found, recorded) = (changes.len(), e.protected.len());
+        Err(format!("the patch changes {found}, and the entry lists {recorded} or others"))
+    }
+
+    /// Returns the end of the row's detail.
+    pub(super) fn detail(&self) -> String {
+        let of = |count| counted(count, "item", "items");
+        match (self.recomputed, self.unknown) {
+            (0, 0) => String::new(),
+            (recomputed, 0) => format!(", protected files of {} recomputed", of(recomputed)),
+            (0, unknown) => format!(", protected files of {} not recomputed without the base", of(unknown)),
+            (recomputed, unknown) => {
+                format!(
+                    ", protected files of {} recomputed, of {} not without all objects",
+                    of(recomputed),
+                    of(unknown)
+                )
+            }
+        }
+    }
+}
+
+/// Returns the bytes of a patch, or `None` if they are missing or wrong, which the row `content`
+/// reports.
+fn read(store: &Store, patch: Product) -> Option<Vec<u8>> {
+    let (digest, _) = content::hash(store, &Objects::new(store), patch.oid).ok()?;
+    (digest == patch.sha256).then(|| store.read_blob(patch.oid).ok()).flatten()
+}
