@@ -26,6 +26,7 @@ use crate::git::store::{self, Store};
 use crate::git::verified_stream;
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::run::{VerifiedRun, View};
 
@@ -52,7 +53,7 @@ pub const RESOLVED: &str = "Handoff-Resolved";
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Request {
     /// Only this item; otherwise every item that is done.
-    pub item: Option<usize>,
+    pub item: Option<ItemIndex>,
     /// The target.
     pub onto: Onto,
     /// True to apply items whose check failed.

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use git_handoff::engine::operations::{DriveOptions, Driven};
 use git_handoff::model::credential;
 use git_handoff::model::hints;
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
@@ -234,10 +235,10 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
 
 /// Shows the last output of failed items, as test runners do.
 fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
-    let failed = (0..view.state.items.len())
-        .filter(|at| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at));
+    let items = view.state.items.indexed();
+    let failed = items.filter(|(at, item)| item.phase == Phase::Failed && !view.state.is_superseded(*at));
     let mut shown = 0;
-    for at in failed {
+    for (at, item) in failed {
         // Skips unreadable transcripts; the hint names the command.
         let Ok(Some(tail)) = piece::tail(&repository.store, view, at) else { continue };
         if shown == TAILS {
@@ -245,8 +246,8 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
             return;
         }
         shown += 1;
-        let (item, reason) = (&view.state.graph.item(at).id, view.state.items[at].reason.as_deref());
-        output.note(&format!("✗ {item}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
+        let (id, reason) = (&view.state.graph.item(at).id, item.reason.as_deref());
+        output.note(&format!("✗ {id}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
         if tail.is_cut {
             output.note("    …");
         }
@@ -259,12 +260,12 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
 
 /// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    if let Some(at) = (0..view.state.items.len()).find(|at| view.state.is_red(*at)) {
+    if let Some(at) = view.state.items.indices().find(|at| view.state.is_red(*at)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
-    let is_failed = |at: &usize| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
-    if let Some(at) = (0..view.state.items.len()).find(is_failed) {
+    let is_failed = |at: &ItemIndex| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
+    if let Some(at) = view.state.items.indices().find(is_failed) {
         let item = view.state.graph.item(at);
         let id = &item.id;
         if let Some((on, _)) = view.state.lacks(at) {

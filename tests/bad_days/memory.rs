@@ -262,8 +262,9 @@ fn a_product_of_any_size_is_hashed_piece_by_piece() {
     let product = Product { sha256, oid, size: HUGE };
     *e.products.get_mut(&"outputs/huge".parse().unwrap()).unwrap() = product;
     draft.edits.iter_mut().find(|(path, _)| path.ends_with("outputs/huge")).unwrap().1 = Edit::Blob(oid);
-    teller.state.items[0].products = e.products.clone();
-    let state = stranger.lab.store.write_blob(&teller.state.items[0].canonical()).unwrap();
+    let first = teller.state.items.first_mut().unwrap();
+    first.products = e.products.clone();
+    let state = stranger.lab.store.write_blob(&first.canonical()).unwrap();
     draft.edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap().1 = Edit::Blob(state);
     teller.fire("edit-b");
     teller.done("edit-b", &[("outputs/report.md", b"fine\n")]);
