@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use git_handoff::git::store::Edit;
+use git_handoff::git::store::{Edit, object_oid};
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event, Product};
 use gix::objs::Kind;
@@ -50,7 +50,7 @@ impl Stranger {
     /// Puts a blob of zeros into a pack, of so many units, as a difference from the first of them.
     fn zeros(&self, units: u64) -> Oid {
         let base = vec![0; usize::try_from(UNIT).unwrap()];
-        let base_name = self.lab.store.blob_oid(&base).unwrap();
+        let base_name = object_oid(self.lab.store.hash_kind(), gix::objs::Kind::Blob, &base).unwrap();
         let mut delta = varint(UNIT);
         delta.extend(varint(units * UNIT));
         delta.extend(vec![0x80; usize::try_from(units).unwrap()]);
