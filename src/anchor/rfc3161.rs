@@ -211,8 +211,7 @@ impl Authority {
         };
         let body = request.to_der().map_err(token::Error::Der)?;
         let headers = [("content-type", "application/timestamp-query"), ("accept", "application/timestamp-reply")];
-        let post = (Method::POST, self.url.as_str());
-        let reply = Client::new(within).ask(post, &headers, &body, LONGEST)?;
+        let reply = Client::new(within).ask(Method::POST, self.url.as_str(), &headers, &body, LONGEST)?;
         if !reply.status.is_success() {
             return Err(Error::Status(reply.status.as_u16(), reply.excerpt()));
         }

@@ -190,7 +190,8 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         if message.is_some() && count > 1 {
             return Err(Error::Commits(count));
         }
-        let applied = threeway::begin((store, &scratch), (run, &parts), (head, message), request.hooks)?;
+        let selection = picks::Selection { store, scratch: &scratch, run, parts: &parts, head, message };
+        let applied = threeway::begin(&selection, request.hooks)?;
         return Ok(Applied { submodules, ..applied });
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);

@@ -176,7 +176,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return bundle::run(path, arguments, repository, &with, output);
     }
     if let Some(range) = &arguments.commits {
-        return commits::run((range, arguments.allow_partial), repository, &with, output);
+        return commits::run(range, arguments.allow_partial, repository, &with, output);
     }
     let runs = if arguments.all { with.all()? } else { with.named(&arguments.runs)? };
     if runs.is_empty() {

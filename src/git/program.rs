@@ -265,9 +265,9 @@ impl Git {
             let thread = || std::thread::Builder::new();
             let threads = || {
                 if bounded {
-                    let (late, limit) = (&late, (self.within, self.stop.clone()));
+                    let (late, within, stop) = (&late, self.within, self.stop.clone());
                     thread().spawn_scoped(scope, move || {
-                        if cancellation::outlasts(&over, limit) {
+                        if cancellation::outlasts(&over, within, stop) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
                         }
