@@ -267,7 +267,7 @@ impl Git {
                 if bounded {
                     let (late, within, stop) = (&late, self.within, self.stop.clone());
                     thread().spawn_scoped(scope, move || {
-                        if cancellation::outlasts(&over, within, stop) {
+                        if cancellation::outlasts(&over, within, stop.as_ref()) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
                         }

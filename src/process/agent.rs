@@ -328,7 +328,7 @@ fn apart(command: &mut process::Command) {
     unsafe_code,
     reason = "the only way to set the parent-death signal, to begin a session, to hand on no open files, and to be confined with no process of ours"
 )]
-pub(super) fn before(
+pub(crate) fn before(
     command: &mut process::Command,
     mut calls: impl FnMut() -> rustix::io::Result<()> + Send + Sync + 'static,
 ) {

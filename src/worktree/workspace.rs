@@ -63,7 +63,7 @@ const STARTED: &str = "started";
 struct Attempt<'a> {
     run: &'a RunId,
     item: &'a ItemId,
-    attempt: u32,
+    number: u32,
     base: Oid,
 }
 
@@ -118,7 +118,7 @@ impl Workspace {
         let dir = run_dir(host, run);
         fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
-        let of = Attempt { run, item, attempt, base };
+        let of = Attempt { run, item, number: attempt, base };
         let name = name_of(item, attempt);
         let path = dir.join(&name);
         let spare = host.reuse.then(|| host.pool.take(host, &prepared, &refs, &run_folder, &name)).flatten();
@@ -157,7 +157,7 @@ impl Workspace {
         let Some((_, run_folder)) = open_run(host, run)? else { return Ok(None) };
         let Leftover { item, attempt, dir } = leftover;
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        let of = Attempt { run, item: &item, attempt, base };
+        let of = Attempt { run, item: &item, number: attempt, base };
         let place = Place { dir: dir.clone(), name: name.clone(), run_folder: run_folder.clone() };
         match Self::at(host, &of, place) {
             Err(Error::Io(_, error)) if is_no_folder(&error) => {
@@ -174,7 +174,7 @@ impl Workspace {
     }
 
     fn with(host: &Host, of: &Attempt<'_>, place: Place, folder: Arc<Folder>) -> Self {
-        let Attempt { run, item, attempt, base } = *of;
+        let Attempt { run, item, number: attempt, base } = *of;
         let Place { dir, name, run_folder } = place;
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));

@@ -13,7 +13,7 @@ const MOST: u64 = 100;
 pub(super) fn compile(plan: &mut Plan<'_>) {
     for (subject, payload, at) in plan.payloads("quorum") {
         if let Some(quorum) = read(plan, payload, &at) {
-            (0..=quorum.rounds).for_each(|round| compile_round(plan, &Round { subject, quorum: &quorum, round }));
+            (0..=quorum.rounds).for_each(|index| compile_round(plan, &Round { subject, quorum: &quorum, index }));
             let (reviews, fixes) = (fold(&format!("{subject}::")), fold(&format!("{subject}-fix-")));
             let later = fold(&format!("{subject}~"));
             plan.reserve(subject, |id| [&reviews, &fixes, &later].iter().any(|prefix| id.starts_with(*prefix)));
@@ -65,18 +65,18 @@ fn read(plan: &mut Plan<'_>, payload: &Value, at: &JsonPath) -> Option<Quorum> {
 struct Round<'q> {
     subject: &'q str,
     quorum: &'q Quorum,
-    round: u64,
+    index: u64,
 }
 
 impl Round<'_> {
     /// Returns the number of the round in the names of its rules.
     fn number(&self) -> u64 {
-        self.round + 1
+        self.index + 1
     }
 
     /// Returns the item that is reviewed.
     fn work(&self) -> String {
-        if self.round == 0 { self.subject.to_owned() } else { format!("{}-fix-{}", self.subject, self.round) }
+        if self.index == 0 { self.subject.to_owned() } else { format!("{}-fix-{}", self.subject, self.index) }
     }
 
     /// Returns the beginning of the ids of a round's items.
@@ -91,7 +91,7 @@ impl Round<'_> {
 
     /// Returns the ids of the reviews of this round.
     fn reviews(&self) -> Vec<String> {
-        (0..self.quorum.reviewers.len()).map(|nth| self.review(self.round, nth)).collect()
+        (0..self.quorum.reviewers.len()).map(|nth| self.review(self.index, nth)).collect()
     }
 
     /// Returns the id of the rule that creates the reviews.
@@ -106,7 +106,7 @@ impl Round<'_> {
 
     /// Returns the template of the fix, if rejected work is sent back after this round.
     fn fix(&self) -> Option<&Map<String, Value>> {
-        self.quorum.fix.as_ref().filter(|_| self.round < self.quorum.rounds)
+        self.quorum.fix.as_ref().filter(|_| self.index < self.quorum.rounds)
     }
 
     /// Returns the condition that compares the number of approvals with the threshold.
@@ -143,10 +143,10 @@ fn add_reviews(plan: &mut Plan<'_>, round: &Round<'_>) {
     let work = round.work();
     let reviews = round.quorum.reviewers.iter().enumerate().map(|(nth, template)| {
         let mut more = json!({ "needs": { "work": patch_of(&work) } });
-        if let Some(before) = round.round.checked_sub(1) {
+        if let Some(before) = round.index.checked_sub(1) {
             more["replaces"] = round.review(before, nth).into();
         }
-        json!({ "item": item(template, &round.review(round.round, nth), more) })
+        json!({ "item": item(template, &round.review(round.index, nth), more) })
     });
     plan.rule(json!({
         "id": round.review_rule(),
@@ -165,7 +165,7 @@ fn add_commit(plan: &mut Plan<'_>, round: &Round<'_>) {
     if round.fix().is_some() {
         enough.push(json!({ "createdBy": round.fix_rule(), "count": "rounds", "op": "==", "value": 0 }));
     }
-    let id = format!("{}::commit", round.name(round.round));
+    let id = format!("{}::commit", round.name(round.index));
     plan.rule(json!({
         "id": format!("{}.commit-{}", round.subject, round.number()),
         "when": { "items": enough },
