@@ -159,7 +159,10 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
     scene.ground.config("handoff.sandbox", "none");
     scene.ground.config("handoff.network", "none");
     let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
-    assert!(output.stderr.contains("cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`"), "{output}");
+    assert!(
+        output.stderr.contains("cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`"),
+        "{output}"
+    );
 }
 
 #[test]

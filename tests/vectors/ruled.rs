@@ -80,17 +80,21 @@ pub(super) const CLEAN: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
-    Vector::new("clean-attempts", "`maxAttempts` is 1: a crash does not count, and an operator restarts the count", |lab| {
-        let one = r#""resourceLocks":["build"],"maxAttempts":1}"#;
-        let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
-        run.fire("edit-a");
-        run.requeue("edit-a", Again::Crash);
-        run.fire("edit-a");
-        run.fail("edit-a");
-        run.requeue("edit-a", Again::Operator);
-        rest(&mut run);
-        lab.finish(run);
-    }),
+    Vector::new(
+        "clean-attempts",
+        "`maxAttempts` is 1: a crash does not count, and an operator restarts the count",
+        |lab| {
+            let one = r#""resourceLocks":["build"],"maxAttempts":1}"#;
+            let mut run = Teller::submit(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, one, 1));
+            run.fire("edit-a");
+            run.requeue("edit-a", Again::Crash);
+            run.fire("edit-a");
+            run.fail("edit-a");
+            run.requeue("edit-a", Again::Operator);
+            rest(&mut run);
+            lab.finish(run);
+        },
+    ),
     Vector::new("clean-rejected", "a decision that rejects an item with a message", |lab| {
         let mut run = Teller::submit(lab, crate::people::forged::PLAN);
         run.fire("build");
