@@ -22,29 +22,38 @@ pub struct Held {
     pub missed: Vec<Missed>,
 }
 
+/// The places that know which runs and threads a key has.
+#[derive(Clone, Copy)]
+pub struct Holders<'a> {
+    /// This repository.
+    pub store: &'a Store,
+    /// The key, if there is one.
+    pub key: Option<&'a str>,
+    /// The anchors.
+    pub anchors: &'a [Anchor],
+    /// The means to reach them.
+    pub means: &'a Means,
+}
+
 /// Finds every run of this repository, including unreadable ones, and every run that its logs, the
 /// logs of its key or an anchor name.
-pub fn look_up(
-    (store, key): (&Store, Option<&str>),
-    logs: &Logs,
-    (anchors, means): (&[Anchor], &Means),
-    unreadable: &[Target],
-) -> Result<Held, target::Error> {
+pub fn look_up(holders: &Holders<'_>, logs: &Logs, unreadable: &[Target]) -> Result<Held, target::Error> {
+    let Holders { store, key, .. } = *holders;
+    let at_anchors = AtAnchors::ask(holders);
     let mut missed: Vec<Missed> = logs.complaints(key).into_iter().map(Missed::Log).collect();
-    let mut holders: BTreeMap<RunId, String> =
+    let mut found: BTreeMap<RunId, String> =
         logs.held(key).into_iter().map(|(run, log)| (run, format!("the log {log}"))).collect();
-    let at_anchors = AtAnchors::ask((anchors, means), key);
     missed.extend(at_anchors.missed);
     for (run, holder) in at_anchors.runs {
-        holders.entry(run).or_insert(holder);
+        found.entry(run).or_insert(holder);
     }
     let (mut own, were_here) = (own_runs(store)?, logs.held(None));
     // An unreadable ref exists, and fails by itself.
     own.extend(unreadable.iter().filter(|target| target.is_own()).map(|target| target.run.clone()));
-    holders.retain(|run, _| !own.contains(run));
+    found.retain(|run, _| !own.contains(run));
     let mut targets: Vec<Target> = own.into_iter().map(Target::own).collect();
     let fetched = refs::list_with_archived(store, format::FETCHED_REFS)?;
-    for (run, holder) in holders {
+    for (run, holder) in found {
         // Runs in our own logs were here; for others, a fetched copy is enough.
         let place = Place::of_run(&run);
         let copies = fetched.iter().filter(|(name, _)| place.is_fetched_at(name) && !were_here.contains_key(&run));
@@ -73,7 +82,8 @@ struct AtAnchors {
 
 impl AtAnchors {
     /// Asks every anchor for the runs and threads of a key, if there is one.
-    fn ask((anchors, means): (&[Anchor], &Means), key: Option<&str>) -> Self {
+    fn ask(holders: &Holders<'_>) -> Self {
+        let Holders { key, anchors, means, .. } = *holders;
         let mut found = Self { runs: BTreeMap::new(), threads: BTreeMap::new(), missed: Vec::new() };
         for (anchor, key) in anchors.iter().filter_map(|anchor| Some((anchor, key?))) {
             let name = &anchor.name;
@@ -93,14 +103,10 @@ impl AtAnchors {
 }
 
 /// Returns the missing threads of a key that anchors have, and the anchors that could not be asked.
-pub fn look_up_threads(
-    (store, key): (&Store, Option<&str>),
-    logs: &Logs,
-    anchors: (&[Anchor], &Means),
-) -> Result<Vec<Missed>, refs::Error> {
-    let at_anchors = AtAnchors::ask(anchors, key);
+pub fn look_up_threads(holders: &Holders<'_>, logs: &Logs) -> Result<Vec<Missed>, refs::Error> {
+    let at_anchors = AtAnchors::ask(holders);
     let mut missed = at_anchors.missed;
-    missed.extend(lost_threads(store, logs, at_anchors.threads)?);
+    missed.extend(lost_threads(holders.store, logs, at_anchors.threads)?);
     Ok(missed)
 }
 

@@ -76,7 +76,8 @@ impl Client {
     /// Sends a request. Fails on a redirect or a response above `limit` bytes.
     pub(super) fn ask(
         &self,
-        (method, url): (Method, &str),
+        method: Method,
+        url: &str,
         headers: &[(&str, &str)],
         body: &[u8],
         limit: u64,

@@ -110,11 +110,7 @@ impl AnchorKind for Authority {
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        let nothing = match (stamps.overfull.into_iter().next(), first_error) {
-            (Some(place), _) => in_a_line(&StampsError::Overfull(place)),
-            (None, Some(error)) => in_a_line(&error),
-            (None, None) => in_a_line(&Error::NoToken),
-        };
+        let nothing = in_a_line(&explain_nothing(stamps, first_error));
         Ok(ThreadWord { statements, complaints: Vec::new(), nothing: Some(nothing) })
     }
 
@@ -163,6 +159,15 @@ impl AnchorKind for Authority {
     }
 }
 
+/// Returns the reason why tokens prove no time: unread ones, else the first wrong one, else none.
+fn explain_nothing(stamps: Stamps, first_error: Option<token::Error>) -> Error {
+    match (stamps.overfull.into_iter().next(), first_error) {
+        (Some(place), _) => StampsError::Overfull(place).into(),
+        (None, Some(error)) => error.into(),
+        (None, None) => Error::NoToken,
+    }
+}
+
 impl Authority {
     fn roots(&self) -> Result<token::Roots, Error> {
         let text = std::fs::read(&self.ca).map_err(|error| Error::Ca(self.ca.clone(), error))?;
@@ -183,12 +188,7 @@ impl Authority {
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        match (earliest, stamps.overfull.into_iter().next(), first_error) {
-            (Some(at), ..) => Ok(at),
-            (None, Some(place), _) => Err(StampsError::Overfull(place).into()),
-            (None, None, Some(error)) => Err(error.into()),
-            (None, None, None) => Err(Error::NoToken),
-        }
+        earliest.ok_or_else(|| explain_nothing(stamps, first_error))
     }
 
     /// Requests a token for a root and verifies it.
@@ -211,8 +211,7 @@ impl Authority {
         };
         let body = request.to_der().map_err(token::Error::Der)?;
         let headers = [("content-type", "application/timestamp-query"), ("accept", "application/timestamp-reply")];
-        let post = (Method::POST, self.url.as_str());
-        let reply = Client::new(within).ask(post, &headers, &body, LONGEST)?;
+        let reply = Client::new(within).ask(Method::POST, self.url.as_str(), &headers, &body, LONGEST)?;
         if !reply.status.is_success() {
             return Err(Error::Status(reply.status.as_u16(), reply.excerpt()));
         }

@@ -32,7 +32,9 @@ impl Repository {
             threads.vanished.iter().map(|vanished| Missed::Deleted(vanished.sentence())).collect();
         if matches!(which, Which::All) {
             let key = self.own_fingerprint();
-            let lost = held::look_up_threads((&self.store, key.as_deref()), threads.logs(), (&anchors, &means))?;
+            let (store, key) = (&self.store, key.as_deref());
+            let holders = held::Holders { store, key, anchors: &anchors, means: &means };
+            let lost = held::look_up_threads(&holders, threads.logs())?;
             // The report of a thread in our own log has this already.
             let is_named = |one: &Missed| matches!(one, Missed::Gone { reference, .. } if threads.has(reference));
             missed.extend(lost.into_iter().filter(|one| !is_named(one)));

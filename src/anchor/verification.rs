@@ -81,10 +81,10 @@ impl<'r> Verification<'r> {
     /// Selects all runs: of this repository, named by logs or anchors, and fetched.
     pub fn all(self) -> Result<RunsToVerify<'r>, Error> {
         let logs = Logs::read(&self.repository.store)?;
-        let own_key = self.options.own_key.as_deref();
-        let store = &self.repository.store;
+        let (store, key) = (&self.repository.store, self.options.own_key.as_deref());
+        let holders = held::Holders { store, key, anchors: &self.anchors, means: &self.means };
         let unreadable = Target::unreadable(store).map_err(target::Error::from)?;
-        let held = held::look_up((store, own_key), &logs, (&self.anchors, &self.means), &unreadable)?;
+        let held = held::look_up(&holders, &logs, &unreadable)?;
         let mut targets = held.targets;
         let mut fetched = Target::all_fetched(store).map_err(target::Error::from)?;
         fetched.extend(unreadable);

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::git::merge::Scratch;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
+use crate::model::item_index::ItemIndex;
 use crate::run::VerifiedRun;
 
 use super::parts::{self, Part};
@@ -17,7 +18,7 @@ pub struct Composer {
     store: Store,
     run: Rc<VerifiedRun>,
     scratch: Scratch,
-    known: BTreeMap<usize, Part>,
+    known: BTreeMap<ItemIndex, Part>,
 }
 
 impl Composer {
@@ -36,8 +37,8 @@ impl Composer {
     }
 
     /// Applies items to a tree as `apply` does, or returns `None` if they conflict.
-    pub fn onto(&mut self, items: &BTreeSet<usize>, onto: Oid) -> Result<Option<Vec<Step>>, Error> {
-        let given: BTreeSet<usize> = items.iter().flat_map(|at| self.run.state.given(*at)).collect();
+    pub fn onto(&mut self, items: &BTreeSet<ItemIndex>, onto: Oid) -> Result<Option<Vec<Step>>, Error> {
+        let given: BTreeSet<ItemIndex> = items.iter().flat_map(|at| self.run.state.given(*at)).collect();
         let mut together = Vec::new();
         for at in self.run.state.graph.order().into_iter().filter(|at| items.contains(at) || given.contains(at)) {
             let part = match self.known.get(&at) {

@@ -27,6 +27,7 @@ use crate::git::store::{self, Store};
 use crate::git::verified_stream;
 use crate::git::work_tree;
 use crate::model::digest::{Digest, Oid};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::run::{VerifiedRun, View};
 
@@ -53,7 +54,7 @@ pub const RESOLVED: &str = "Handoff-Resolved";
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Request {
     /// Only this item; otherwise every item that is done.
-    pub item: Option<usize>,
+    pub item: Option<ItemIndex>,
     /// The target.
     pub onto: Onto,
     /// True to apply items whose check failed.
@@ -176,7 +177,7 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     }
     let target = Target::find(store, &request.onto, base)?;
     let scratch = if request.dry_run { Scratch::apart(store, base)? } else { Scratch::new(store, base)? };
-    let parts = parts::read(store, &scratch, (run, &chosen), request.without_protected)?;
+    let parts = parts::read(store, &scratch, run, &chosen, request.without_protected)?;
     let items = request.item.map_or_else(|| parts::done(view).collect(), |at| vec![at]);
     let submodules = submodules::left(store, view, scratch.base(), &items)?;
     let mut applied = parts::join(&scratch, view, &parts)?;
@@ -192,7 +193,8 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
         if message.is_some() && count > 1 {
             return Err(Error::Commits(count));
         }
-        let applied = threeway::begin((store, &scratch), (run, &parts), (head, message), request.hooks)?;
+        let selection = picks::Selection { store, scratch: &scratch, run, parts: &parts, head, message };
+        let applied = threeway::begin(&selection, request.hooks)?;
         return Ok(Applied { submodules, ..applied });
     }
     let changed = applied.conflicts.is_empty() && applied.steps.iter().any(|step| step.changed);

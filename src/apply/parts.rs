@@ -7,6 +7,7 @@ use crate::git::protected;
 use crate::git::store::Store;
 use crate::git::verified_stream;
 use crate::model::digest::{Digest, Oid};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::model::state::Phase;
@@ -55,12 +56,12 @@ impl Part {
 }
 
 /// The parts by item, in the order of application.
-pub(super) type Parts = Vec<(usize, Part)>;
+pub(super) type Parts = Vec<(ItemIndex, Part)>;
 
 /// Returns the items to apply: producers before consumers, otherwise in plan order.
-pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Error> {
+pub(super) fn chosen(view: &View, only: Option<ItemIndex>) -> Result<Vec<ItemIndex>, Error> {
     let state = &view.state;
-    let has_patch = |at: usize| state.items[at].products.contains_key(&ProductKey::Patch);
+    let has_patch = |at: ItemIndex| state.items[at].products.contains_key(&ProductKey::Patch);
     if let Some(at) = only {
         let id = || state.graph.item(at).id.clone();
         return match state.items[at].phase {
@@ -76,19 +77,19 @@ pub(super) fn chosen(view: &View, only: Option<usize>) -> Result<Vec<usize>, Err
 
 /// Returns the items that are done, in the same order. A superseded item is contained in its
 /// successor's patch.
-pub(super) fn done(view: &View) -> impl Iterator<Item = usize> {
+pub(super) fn done(view: &View) -> impl Iterator<Item = ItemIndex> {
     let state = &view.state;
-    let is_newest = |at: usize| state.newest(&state.graph.item(at).id) == Some(at);
-    let done = move |at: &usize| state.items[*at].phase == Phase::Done && is_newest(*at);
+    let is_newest = |at: ItemIndex| state.newest(&state.graph.item(at).id) == Some(at);
+    let done = move |at: &ItemIndex| state.items[*at].phase == Phase::Done && is_newest(*at);
     state.graph.order().into_iter().filter(done)
 }
 
 /// Returns the red items among the chosen ones and all that they build on. Ignores items that are
 /// red only because of changes to protected files if those are left out.
-pub(super) fn red(view: &View, chosen: &[usize], without_protected: bool) -> Vec<ItemId> {
+pub(super) fn red(view: &View, chosen: &[ItemIndex], without_protected: bool) -> Vec<ItemId> {
     let below = chosen.iter().flat_map(|at| view.state.built_upon(*at));
-    let all: BTreeSet<usize> = below.chain(chosen.iter().copied()).collect();
-    let is_red = |at: &usize| {
+    let all: BTreeSet<ItemIndex> = below.chain(chosen.iter().copied()).collect();
+    let is_red = |at: &ItemIndex| {
         let item = &view.state.items[*at];
         item.red && !(item.clearable && without_protected)
     };
@@ -100,13 +101,14 @@ pub(super) fn red(view: &View, chosen: &[usize], without_protected: bool) -> Vec
 pub(super) fn read(
     store: &Store,
     scratch: &Scratch,
-    (run, chosen): (&VerifiedRun, &[usize]),
+    run: &VerifiedRun,
+    chosen: &[ItemIndex],
     without_protected: bool,
 ) -> Result<Parts, Error> {
-    let given: BTreeSet<usize> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
-    let wanted = |at: &usize| chosen.contains(at) || given.contains(at);
+    let given: BTreeSet<ItemIndex> = chosen.iter().flat_map(|at| run.state.given(*at)).collect();
+    let wanted = |at: &ItemIndex| chosen.contains(at) || given.contains(at);
     let order = run.state.graph.order().into_iter().filter(wanted);
-    let part = |at: usize| {
+    let part = |at: ItemIndex| {
         let mut part = part(store, scratch, run, at, chosen.contains(&at))?;
         let changes = &run.state.items[at].protected;
         if without_protected && !changes.is_empty() {
@@ -123,7 +125,7 @@ pub(super) fn part(
     store: &Store,
     scratch: &Scratch,
     run: &VerifiedRun,
-    at: usize,
+    at: ItemIndex,
     chosen: bool,
 ) -> Result<Part, Error> {
     let item = run.state.graph.item(at).id.clone();
@@ -195,7 +197,7 @@ pub(super) fn before(scratch: &Scratch, view: &View, parts: &Parts, nth: usize) 
 }
 
 /// Merges the results of some items over the base, or returns `None` if they conflict.
-fn together(scratch: &Scratch, parts: &Parts, items: &[usize]) -> Result<Option<Oid>, Error> {
+fn together(scratch: &Scratch, parts: &Parts, items: &[ItemIndex]) -> Result<Option<Oid>, Error> {
     let mut all = scratch.base();
     for (_, part) in parts.iter().filter(|(at, _)| items.contains(at)) {
         match scratch.merge(scratch.base(), all, part.result)? {
@@ -214,7 +216,7 @@ fn merge_one(
     scratch: &Scratch,
     view: &View,
     parts: &Parts,
-    at: usize,
+    at: ItemIndex,
     part: &Part,
     tree: Oid,
 ) -> Result<Result<Oid, Vec<String>>, Error> {
@@ -235,7 +237,7 @@ fn merge_one(
 }
 
 /// Returns the items before one that change any of some paths.
-fn others(scratch: &Scratch, parts: &Parts, at: usize, paths: &[String]) -> Result<Vec<ItemId>, Error> {
+fn others(scratch: &Scratch, parts: &Parts, at: ItemIndex, paths: &[String]) -> Result<Vec<ItemId>, Error> {
     let mut others = Vec::new();
     for (_, other) in parts.iter().take_while(|(other, _)| *other != at).filter(|(_, other)| other.chosen) {
         let touched = scratch.changed(scratch.base(), other.result)?;

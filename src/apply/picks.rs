@@ -12,6 +12,18 @@ use super::message::{self, Message};
 use super::parts::{self, Parts};
 use super::{Error, Step};
 
+/// The items to put onto `HEAD`.
+#[derive(Clone, Copy)]
+pub(super) struct Selection<'a> {
+    pub(super) store: &'a Store,
+    pub(super) scratch: &'a Scratch,
+    pub(super) run: &'a VerifiedRun,
+    pub(super) parts: &'a Parts,
+    pub(super) head: Oid,
+    /// The text of the commit; by default the name of its item.
+    pub(super) message: Option<&'a Message>,
+}
+
 /// The commits to pick.
 #[derive(Default)]
 pub(super) struct Picks {
@@ -30,12 +42,8 @@ pub(super) struct Picks {
 /// Up to the first conflict, each is the commit that the branch gets. After it, an item that
 /// changes no conflicting file is committed as its product. Any other will contain the user's
 /// resolution, and its message says so.
-pub(super) fn make(
-    (store, scratch): (&Store, &Scratch),
-    (run, parts): (&VerifiedRun, &Parts),
-    head: Oid,
-    own: Option<&Message>,
-) -> Result<Picks, Error> {
+pub(super) fn make(selection: &Selection<'_>) -> Result<Picks, Error> {
+    let Selection { store, scratch, run, parts, head, message: own } = *selection;
     let mut picks = Picks::default();
     let mut open: BTreeSet<PathBuf> = BTreeSet::new();
     let (mut tree, mut tip) = (scratch.tree_of(head)?, head);

@@ -3,6 +3,7 @@
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
 use crate::run::View;
@@ -23,7 +24,7 @@ pub struct Left {
 /// Returns the changes to submodules among the outputs of some items.
 ///
 /// Such an output is named after a submodule in the run's base, whose tree is `base`.
-pub(super) fn left(store: &Store, view: &View, base: Oid, items: &[usize]) -> Result<Vec<Left>, Error> {
+pub(super) fn left(store: &Store, view: &View, base: Oid, items: &[ItemIndex]) -> Result<Vec<Left>, Error> {
     let mut found = Vec::new();
     for at in items {
         for (key, path) in named_like_one(view, *at) {
@@ -37,7 +38,7 @@ pub(super) fn left(store: &Store, view: &View, base: Oid, items: &[usize]) -> Re
 }
 
 /// Returns an item's outputs that are named like changes to submodules, with their paths.
-pub(super) fn named_like_one(view: &View, at: usize) -> impl Iterator<Item = (&ProductKey, &str)> {
+pub(super) fn named_like_one(view: &View, at: ItemIndex) -> impl Iterator<Item = (&ProductKey, &str)> {
     let keys = view.state.items[at].products.keys();
     keys.filter_map(|key| Some((key, format::submodule_of(key.output()?)?)))
 }

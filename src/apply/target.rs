@@ -83,8 +83,7 @@ impl Found {
                 Some(name.as_str())
             }
             Target::WorkTree { head, branch, commit } => {
-                let both = (*head, last);
-                work_tree::may_switch(store, scratch, both, Halfway::TakenUp).map_err(Error::LocalChanges)?;
+                work_tree::may_switch(store, scratch, *head, last, Halfway::TakenUp).map_err(Error::LocalChanges)?;
                 commit.then_some(branch.as_deref().unwrap_or("HEAD"))
             }
         };

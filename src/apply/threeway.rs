@@ -8,16 +8,15 @@ use std::path::PathBuf;
 
 use crate::git::cherry_pick::{self, CherryPick};
 use crate::git::hook::{self, Hooks};
-use crate::git::merge::{self, Scratch};
+use crate::git::merge;
 use crate::git::program;
 use crate::git::store::Store;
 use crate::git::work_tree::{self, Halfway};
 use crate::model::digest::Oid;
 use crate::model::name::RunId;
-use crate::run::VerifiedRun;
 
-use super::message::{self, Message, Named};
-use super::parts::Parts;
+use super::message::{self, Named};
+use super::picks::Selection;
 use super::target::short;
 use super::{Applied, Conflict, Error as ApplyError, Step, hooked, picks};
 
@@ -41,25 +40,21 @@ impl Underway {
 }
 
 /// Starts, and stops at the first conflict. After an error nothing has changed.
-pub(super) fn begin(
-    (store, scratch): (&Store, &Scratch),
-    (run, parts): (&VerifiedRun, &Parts),
-    (head, own): (Oid, Option<&Message>),
-    hooks: bool,
-) -> Result<Applied, ApplyError> {
+pub(super) fn begin(selection: &Selection<'_>, hooks: bool) -> Result<Applied, ApplyError> {
+    let Selection { store, scratch, head, .. } = *selection;
     if CherryPick::read(store)?.is_some() {
         return Err(Error::Other.into());
     }
     if cherry_pick::is_staged(store)? {
         return Err(Error::Staged.into());
     }
-    let picks = picks::make((store, scratch), (run, parts), head, own)?;
+    let picks = picks::make(selection)?;
     let mut picking = Picking::new(store, hooks)?;
     picking.applied.steps = picks.unchanged;
     let Some(last) = picks.last else { return Ok(picking.applied) };
     hooked::check(picking.hooks.as_ref(), &picks.touched)?;
     // git itself would overwrite ignored files, and refuse midway at files with local changes.
-    work_tree::may_switch(store, scratch, (head, last), Halfway::Refused).map_err(ApplyError::LocalChanges)?;
+    work_tree::may_switch(store, scratch, head, last, Halfway::Refused).map_err(ApplyError::LocalChanges)?;
     store.sync()?;
     let commits = picks.commits.iter().map(Oid::to_string).collect();
     match picking.go_on(commits) {

@@ -92,7 +92,7 @@ impl Display {
             outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
             ended: HashMap::new(),
         };
-        for (at, item) in state.items.iter().enumerate() {
+        for (at, item) in state.items.indexed() {
             display.count(&state.graph.item(at).id, End::of(state.status(at), item.red));
         }
         display.show_counts();

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use git_handoff::engine::operations::{DriveOptions, Driven};
+use git_handoff::engine::operations::{Drivable, DriveOptions, Driven};
 use git_handoff::model::credential;
 use git_handoff::model::hints;
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable;
 use git_handoff::model::state::Phase;
@@ -15,7 +16,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::submission::Wanted;
 use git_handoff::run::{Target, View, piece, steer};
 
-use super::progress::{Display, tell_of_silence};
+use super::progress::{Display, Watched, tell_of_silence};
 use super::{Ending, Failure, Output, interrupt, status, submit, table, validate};
 
 /// The number of failed items whose last output is shown.
@@ -124,30 +125,7 @@ pub(crate) fn drive(
     let interrupt = runtime.block_on(async { interrupt::watch() });
     let mut named = BTreeSet::new();
     let runs: Vec<&RunId> = runs.iter().filter(|run| named.insert(*run)).collect();
-    let mut endings = Vec::new();
-    let mut drivable = Vec::new();
-    let (mut unenforced, mut watched, mut is_timed) = (None, Vec::new(), false);
-    let mut remarks = BTreeSet::new();
-    for run in &runs {
-        match repository.drivable(run, options) {
-            Ok(one) => {
-                unenforced = unenforced.or_else(|| one.unenforced());
-                remarks.extend(one.remarks());
-                let beside = (runs.len() > 1).then_some(*run);
-                let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()), output.stderr_color);
-                watched.extend(display.unseen());
-                is_timed = !one.clock().is_pinned();
-                drivable.push((*run, one, display));
-            }
-            Err(error) => endings.push(Err(error.into())),
-        }
-    }
-    if let Some(missing) = unenforced {
-        output.warn(&format!("workers are confined by less than there could be: {missing}"));
-    }
-    for remark in remarks {
-        output.note(&remark);
-    }
+    let Opened { drivable, mut endings, watched, is_timed } = open_runs(&runs, options, repository, output);
     let driven = drivable.into_iter().map(|(run, one, mut display)| {
         let interrupt = interrupt.clone();
         async move {
@@ -172,6 +150,49 @@ pub(crate) fn drive(
         output.note(&format!("took {}", table::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))));
     }
     last_of(endings.into_iter(), output)
+}
+
+/// Runs that are about to be driven.
+struct Opened<'r> {
+    drivable: Vec<(&'r RunId, Drivable<'r>, Display)>,
+    /// The failures of the others.
+    endings: Vec<Result<Ending, Failure>>,
+    /// The attempts whose silence must be reported.
+    watched: Vec<Watched>,
+    /// Whether their clock is the machine's.
+    is_timed: bool,
+}
+
+/// Opens runs, and prints warnings about their workers.
+fn open_runs<'r>(
+    runs: &[&'r RunId],
+    options: DriveOptions,
+    repository: &'r Repository,
+    output: &mut Output,
+) -> Opened<'r> {
+    let mut opened = Opened { drivable: Vec::new(), endings: Vec::new(), watched: Vec::new(), is_timed: false };
+    let (mut unenforced, mut remarks) = (None, BTreeSet::new());
+    for run in runs {
+        match repository.drivable(run, options) {
+            Ok(one) => {
+                unenforced = unenforced.or_else(|| one.unenforced());
+                remarks.extend(one.remarks());
+                let beside = (runs.len() > 1).then_some(*run);
+                let display = Display::new(one.state(), one.clock(), beside, Some(one.lives()), output.stderr_color);
+                opened.watched.extend(display.unseen());
+                opened.is_timed = !one.clock().is_pinned();
+                opened.drivable.push((*run, one, display));
+            }
+            Err(error) => opened.endings.push(Err(error.into())),
+        }
+    }
+    if let Some(missing) = unenforced {
+        output.warn(&format!("workers are confined by less than there could be: {missing}"));
+    }
+    for remark in remarks {
+        output.note(&remark);
+    }
+    opened
 }
 
 /// Combines the results of several runs; one failure does not stop the others.
@@ -234,10 +255,10 @@ fn end(run: &RunId, driven: &Driven, repository: &Repository, output: &mut Outpu
 
 /// Shows the last output of failed items, as test runners do.
 fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
-    let failed = (0..view.state.items.len())
-        .filter(|at| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at));
+    let items = view.state.items.indexed();
+    let failed = items.filter(|(at, item)| item.phase == Phase::Failed && !view.state.is_superseded(*at));
     let mut shown = 0;
-    for at in failed {
+    for (at, item) in failed {
         // Skips unreadable transcripts; the hint names the command.
         let Ok(Some(tail)) = piece::tail(&repository.store, view, at) else { continue };
         if shown == TAILS {
@@ -245,8 +266,8 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
             return;
         }
         shown += 1;
-        let (item, reason) = (&view.state.graph.item(at).id, view.state.items[at].reason.as_deref());
-        output.note(&format!("✗ {item}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
+        let (id, reason) = (&view.state.graph.item(at).id, item.reason.as_deref());
+        output.note(&format!("✗ {id}  attempt {}: {}", tail.attempt, reason.unwrap_or("no reason")));
         if tail.is_cut {
             output.note("    …");
         }
@@ -259,12 +280,12 @@ fn show_tails(view: &View, repository: &Repository, output: &mut Output) {
 
 /// Prints hints about items that are not done or red.
 fn advise(view: &View, repository: &Repository, output: &mut Output) {
-    if let Some(at) = (0..view.state.items.len()).find(|at| view.state.is_red(*at)) {
+    if let Some(at) = view.state.items.indices().find(|at| view.state.is_red(*at)) {
         output.hint(&hints::cat(format_args!("{}/{}:transcript", view.run, view.state.graph.item(at).id)));
     }
     // Replaced items are not retried.
-    let is_failed = |at: &usize| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
-    if let Some(at) = (0..view.state.items.len()).find(is_failed) {
+    let is_failed = |at: &ItemIndex| view.state.items[*at].phase == Phase::Failed && !view.state.is_superseded(*at);
+    if let Some(at) = view.state.items.indices().find(is_failed) {
         let item = view.state.graph.item(at);
         let id = &item.id;
         if let Some((on, _)) = view.state.lacks(at) {

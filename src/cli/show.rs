@@ -2,6 +2,7 @@
 
 use git_handoff::model::entry::{Event, Exit, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::FilePath;
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
@@ -137,7 +138,7 @@ impl Shown<'_> {
         let state = &self.record.view.state.items[self.record.at];
         let item = self.record.view.state.graph.item(self.record.at);
         let reason = state.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let names = |at: &[usize]| {
+        let names = |at: &[ItemIndex]| {
             let ids: Vec<_> = at.iter().map(|on| self.record.view.state.graph.item(*on).id.as_str()).collect();
             ids.join(", ")
         };

@@ -1,6 +1,7 @@
 //! `git handoff status`
 
 use git_handoff::model::hints;
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::ItemId;
 use git_handoff::model::outcomes::Outcomes;
 use git_handoff::model::printable::Color;
@@ -149,7 +150,7 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
 }
 
 /// Formats an item: mark, name, status, attempts and notes.
-fn table_row(view: &View, at: usize) -> Vec<Cell> {
+fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     let state = &view.state.items[at];
     let mark = match view.state.status(at) {
         "done" if state.red => "!",
@@ -210,13 +211,13 @@ pub(crate) fn came_out(line: Cell, outcomes: &Outcomes, awaiting: u64) -> Cell {
 }
 
 /// Returns the displayed status and its colour; replaced items are not highlighted.
-pub(crate) fn shaded(view: &View, at: usize) -> (&'static str, Option<Color>) {
+pub(crate) fn shaded(view: &View, at: ItemIndex) -> (&'static str, Option<Color>) {
     let word = word(view, at);
     (word, shade::of(if view.state.is_superseded(at) { "superseded" } else { word }))
 }
 
 /// Returns the displayed status: a red item is never just done.
-pub(crate) fn word(view: &View, at: usize) -> &'static str {
+pub(crate) fn word(view: &View, at: ItemIndex) -> &'static str {
     let is_empty = view.state.handed_over_nothing(at);
     match view.state.status(at) {
         _ if view.state.items[at].red => {

@@ -13,6 +13,7 @@ use git_handoff::anchor::verification::{Base, RunsToVerify, Verification, Verify
 use git_handoff::git::history;
 use git_handoff::model::confinement::{BWRAP, LANDLOCK, SECCOMP};
 use git_handoff::model::digest::{Digest, HashingReader};
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::item_state::ItemState;
 use git_handoff::model::name::RunId;
 use git_handoff::model::proof::Proof;
@@ -175,7 +176,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return bundle::run(path, arguments, repository, &with, output);
     }
     if let Some(range) = &arguments.commits {
-        return commits::run((range, arguments.allow_partial), repository, &with, output);
+        return commits::run(range, arguments.allow_partial, repository, &with, output);
     }
     let runs = if arguments.all { with.all()? } else { with.named(&arguments.runs)? };
     if runs.is_empty() {
@@ -253,13 +254,13 @@ fn snapshot_items(report: &Report, repository: &Repository) -> Result<String, Fa
     }
     let named = report.remote.as_ref().map_or_else(|| report.run.clone(), |remote| format!("{remote}/{}", report.run));
     let view = Target::find(&repository.store, &named)?.view(&repository.store)?;
-    let item = |(at, state): (usize, &ItemState)| {
+    let item = |(at, state): (ItemIndex, &ItemState)| {
         let id = view.state.graph.item(at).id.to_string();
         let status = format!("{id}: {}", status::word(&view, at));
         let said: Vec<String> = std::iter::once(status).chain(state.products.keys().map(ToString::to_string)).collect();
         printable::line(&format!("  {}", said.join(", ")))
     };
-    Ok(view.state.items.iter().enumerate().map(item).collect::<Vec<_>>().join("\n"))
+    Ok(view.state.items.indexed().map(item).collect::<Vec<_>>().join("\n"))
 }
 
 fn print(mut report: Report, at: usize, arguments: &Arguments, snapshot: Option<&str>, output: &mut Output) -> Ending {

@@ -21,6 +21,7 @@ use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified};
+use crate::model::item_index::ItemIndex;
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::pipeline::{BlockEnded, Spec};
@@ -59,7 +60,7 @@ pub(super) struct Protect {
 
 /// The input of one attempt.
 pub(super) struct Job {
-    pub(super) at: usize,
+    pub(super) at: ItemIndex,
     pub(super) run: RunId,
     pub(super) item: ItemId,
     pub(super) attempt: u32,
@@ -124,7 +125,7 @@ pub(super) struct StoredTranscript {
 
 /// The result of an attempt.
 pub(super) struct Finished {
-    pub(super) at: usize,
+    pub(super) at: ItemIndex,
     pub(super) item: ItemId,
     pub(super) attempt: u32,
     pub(super) verdict: Verdict,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::config::{Config, Executor, OnVerifyFail};
 use crate::model::catalog::default_subagent;
+use crate::model::item_index::ItemIndex;
 use crate::model::plan::{COMMAND, DISPATCH, ENV, Item};
 use crate::model::state::RunState;
 use crate::sandbox::TOOLS;
@@ -95,7 +96,7 @@ pub fn max_attempts(item: &Item, queue: &str, config: &Config) -> u32 {
 
 /// Returns true if an item has attempts left, counted since an operator last retried it. Attempts
 /// that ended with a crash of the driver do not count.
-pub fn attempts_left(state: &RunState, at: usize, config: &Config) -> bool {
+pub fn attempts_left(state: &RunState, at: ItemIndex, config: &Config) -> bool {
     let most = max_attempts(state.graph.item(at), &state.submitted.queue, config);
     state.items[at].attempts - state.items[at].granted_at < most
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::model::item_index::{ItemIndex, ItemVec};
 use crate::model::state::{Edge, Phase, RunState};
 use crate::model::time::Moment;
 
@@ -16,7 +17,7 @@ pub const LONGEST_WAIT: u64 = 10 * 60 * 1000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The items to dispatch, by position. They hold their locks from now on.
-    pub fire: Vec<usize>,
+    pub fire: Vec<ItemIndex>,
     /// When to decide again if nothing happens until then.
     pub wake: Option<Moment>,
 }
@@ -29,19 +30,19 @@ pub struct Decision {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// For each item, the number of its dependencies that are not done yet.
-    missing: Vec<usize>,
+    missing: ItemVec<usize>,
     /// Items that only need a free place, in plan order.
-    eligible: BTreeSet<usize>,
+    eligible: BTreeSet<ItemIndex>,
     /// Items that are ready but must wait until a moment.
-    delayed: BTreeSet<(Moment, usize)>,
+    delayed: BTreeSet<(Moment, ItemIndex)>,
     /// When each delayed item is due, to find it in `delayed`.
-    due: HashMap<usize, Moment>,
+    due: HashMap<ItemIndex, Moment>,
     /// For each lock, the items in its queue by ticket. The first one holds the lock.
-    queues: HashMap<String, BTreeSet<(u64, usize)>>,
+    queues: HashMap<String, BTreeSet<(u64, ItemIndex)>>,
     /// The ticket with which each item joined the queues of its locks.
-    tickets: HashMap<usize, u64>,
+    tickets: HashMap<ItemIndex, u64>,
     next_ticket: u64,
-    running: BTreeSet<usize>,
+    running: BTreeSet<ItemIndex>,
     /// The latest moment that was passed to [`Schedule::decide`].
     now: Moment,
 }
@@ -53,10 +54,9 @@ impl Schedule {
     /// item keeps its place and its locks until its processes are gone and the driver calls
     /// [`Schedule::ended`]. Moments are only compared with each other, so `now` can come from a
     /// steady clock.
-    pub fn new(state: &RunState, alive: &BTreeSet<usize>, now: Moment) -> Self {
-        let count = state.items.len();
+    pub fn new(state: &RunState, alive: &BTreeSet<ItemIndex>, now: Moment) -> Self {
         let mut schedule = Self {
-            missing: vec![0; count],
+            missing: state.items.indices().map(|at| state.blocked_by(at).count()).collect(),
             eligible: BTreeSet::new(),
             delayed: BTreeSet::new(),
             due: HashMap::new(),
@@ -66,16 +66,13 @@ impl Schedule {
             running: BTreeSet::new(),
             now,
         };
-        for at in 0..count {
-            schedule.missing[at] = state.blocked_by(at).count();
-        }
-        let held = |at: &usize| state.items[*at].phase == Phase::Running || alive.contains(at);
+        let held = |at: &ItemIndex| state.items[*at].phase == Phase::Running || alive.contains(at);
         // These come first, to be at the heads of the queues of the locks that they hold.
-        for at in (0..count).filter(held) {
+        for at in state.items.indices().filter(held) {
             schedule.running.insert(at);
             schedule.join(state, at);
         }
-        for at in (0..count).filter(|at| !held(at)) {
+        for at in state.items.indices().filter(|at| !held(at)) {
             schedule.ready(state, at);
         }
         schedule
@@ -83,7 +80,7 @@ impl Schedule {
 
     /// Adds the items that were added to the run since the schedule was made.
     pub fn grow(&mut self, state: &RunState) {
-        for at in self.missing.len()..state.items.len() {
+        for at in state.items.indices().skip(self.missing.len()) {
             self.missing.push(state.blocked_by(at).count());
             self.ready(state, at);
         }
@@ -111,7 +108,7 @@ impl Schedule {
 
     /// Records that an item stopped running or waiting. `state` already reflects the entries for
     /// that.
-    pub fn ended(&mut self, state: &RunState, at: usize) {
+    pub fn ended(&mut self, state: &RunState, at: ItemIndex) {
         self.running.remove(&at);
         self.eligible.remove(&at);
         if let Some(due) = self.due.remove(&at) {
@@ -143,7 +140,7 @@ impl Schedule {
         self.running.len()
     }
 
-    fn ready(&mut self, state: &RunState, at: usize) {
+    fn ready(&mut self, state: &RunState, at: ItemIndex) {
         // Items for people are never dispatched.
         let for_people = state.graph.item(at).is_for_people();
         if self.missing[at] > 0 || state.items[at].phase != Phase::Waiting || for_people {
@@ -159,12 +156,12 @@ impl Schedule {
         }
     }
 
-    fn queue_up(&mut self, state: &RunState, at: usize) {
+    fn queue_up(&mut self, state: &RunState, at: ItemIndex) {
         self.join(state, at);
         self.promote(state, at);
     }
 
-    fn join(&mut self, state: &RunState, at: usize) {
+    fn join(&mut self, state: &RunState, at: ItemIndex) {
         self.tickets.insert(at, self.next_ticket);
         for key in &state.graph.item(at).resource_locks {
             self.queues.entry(key.clone()).or_default().insert((self.next_ticket, at));
@@ -172,7 +169,7 @@ impl Schedule {
         self.next_ticket += 1;
     }
 
-    fn promote(&mut self, state: &RunState, at: usize) {
+    fn promote(&mut self, state: &RunState, at: ItemIndex) {
         let first =
             |key: &String| self.queues.get(key).and_then(BTreeSet::first).is_some_and(|(_, first)| *first == at);
         if state.graph.item(at).resource_locks.iter().all(first) {
@@ -180,7 +177,7 @@ impl Schedule {
         }
     }
 
-    fn release(&mut self, state: &RunState, at: usize) {
+    fn release(&mut self, state: &RunState, at: ItemIndex) {
         let Some(ticket) = self.tickets.remove(&at) else { return };
         let mut heads = BTreeSet::new();
         for key in &state.graph.item(at).resource_locks {
@@ -203,7 +200,7 @@ impl Schedule {
 ///
 /// Two writers can cause this: an operator retries an item that waits for two others, while the
 /// driver records the failure of the second.
-pub fn left_waiting(state: &RunState) -> Vec<(usize, usize)> {
-    let waiting = (0..state.items.len()).filter(|at| state.items[*at].phase == Phase::Waiting);
+pub fn left_waiting(state: &RunState) -> Vec<(ItemIndex, ItemIndex)> {
+    let waiting = state.items.indices().filter(|at| state.items[*at].phase == Phase::Waiting);
     waiting.filter_map(|at| Some((at, state.blocked_by(at).find(|on| state.edge(at, *on) == Edge::Lost)?))).collect()
 }

@@ -21,6 +21,7 @@ use crate::git::cancellation::Cancellation;
 use crate::git::refs;
 use crate::model::entry::RunSealed;
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
@@ -69,10 +70,10 @@ struct Driver<'a> {
     generation: u64,
     /// The input of the rules when they were last applied.
     rules_applied_to: Option<RuleInput>,
-    running: BTreeMap<usize, Running>,
+    running: BTreeMap<ItemIndex, Running>,
     /// The slots of the repository, and the items that wait for them.
     slots: Slots,
-    queued: BTreeMap<usize, Queued>,
+    queued: BTreeMap<ItemIndex, Queued>,
     /// Attempts with a staged end. Their worktrees stay until it is recorded.
     ended: Vec<Finished>,
     /// The reason why nothing more is started: a file system is full.
@@ -162,8 +163,9 @@ fn clock_note(run: &OpenRun) -> Option<String> {
 impl Driver<'_> {
     /// Records an end for the attempts that a dead driver left running.
     fn recover(&mut self) -> Result<(), Error> {
-        let stranded: Vec<usize> =
-            (0..self.run.state.items.len()).filter(|at| self.run.state.items[*at].phase == Phase::Running).collect();
+        let items = self.run.state.items.indexed();
+        let stranded: Vec<ItemIndex> =
+            items.filter(|(_, item)| item.phase == Phase::Running).map(|(at, _)| at).collect();
         let mut batch = Batch::default();
         for at in stranded {
             let detail = "the driver died while the attempt ran".to_owned();
@@ -232,7 +234,7 @@ impl Driver<'_> {
         }
     }
 
-    fn start(&mut self, at: usize, job: Job, slots: HeldSlots) {
+    fn start(&mut self, at: ItemIndex, job: Job, slots: HeldSlots) {
         let (cancel, cancelled) = watch::channel(false);
         self.running.insert(at, Running { attempt: job.attempt, cancel, _slots: slots });
         let reports = self.reports.clone();

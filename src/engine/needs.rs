@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::InputRef;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::FilePath;
 use crate::model::plan::{Need, Selector, Source};
 use crate::run::OpenRun;
@@ -19,7 +20,7 @@ pub(super) struct Resolved {
 
 /// Resolves all needs of an item whose dependencies are done, or returns the reason why a need
 /// cannot be met.
-pub(super) fn resolve(run: &OpenRun, at: usize) -> Result<Resolved, String> {
+pub(super) fn resolve(run: &OpenRun, at: ItemIndex) -> Result<Resolved, String> {
     let mut resolved = Resolved::default();
     for (key, need) in &run.state.graph.item(at).needs {
         let found = find(run, need).map_err(|why| format!("the need {key:?} cannot be met: {why}"));

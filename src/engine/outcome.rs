@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::entry::{Again, Event, ItemEnded, ItemReconciled, Outcome};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
@@ -17,7 +18,7 @@ use super::decide::{LONGEST_WAIT, left_waiting};
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) entries: Vec<NewEntry>,
-    skipped: BTreeSet<usize>,
+    skipped: BTreeSet<ItemIndex>,
 }
 
 impl Batch {
@@ -85,7 +86,7 @@ impl Batch {
 
     /// Adds a failure without a process, and skips its dependents. The attempt is 0 if there was no
     /// dispatch.
-    pub(super) fn failed(&mut self, state: &RunState, at: usize, attempt: u32, reason: String) {
+    pub(super) fn failed(&mut self, state: &RunState, at: ItemIndex, attempt: u32, reason: String) {
         self.push(Event::ItemReconciled(ItemReconciled {
             reason: Some(reason),
             ..reconciled(&state.graph.item(at).id, attempt, Outcome::Failed)
@@ -94,18 +95,18 @@ impl Batch {
     }
 
     /// Adds that a crash of the driver ended an attempt, and that another will follow.
-    pub(super) fn crashed(&mut self, state: &RunState, at: usize, detail: String) {
+    pub(super) fn crashed(&mut self, state: &RunState, at: ItemIndex, detail: String) {
         self.push(Event::ItemRequeued(ItemEnded { detail: Some(detail), ..requeued(state, at, Again::Crash) }));
     }
 
     /// Skips everything that depends on an item, directly or not.
-    pub(super) fn cascade(&mut self, state: &RunState, at: usize) {
+    pub(super) fn cascade(&mut self, state: &RunState, at: ItemIndex) {
         let reason = format!("it depends on {:?}, which did not get done", state.graph.item(at).id);
         self.skip(state, lost_with(state, at), &reason);
     }
 
     /// Skips everything that a red gate blocks.
-    fn block(&mut self, state: &RunState, at: usize) {
+    fn block(&mut self, state: &RunState, at: ItemIndex) {
         let reason = format!("it depends on the gate {:?}, whose check failed", state.graph.item(at).id);
         for &dependent in state.graph.dependents(at) {
             if state.items[dependent].phase == Phase::Waiting && !state.needs_output(dependent, at) {
@@ -115,7 +116,7 @@ impl Batch {
         }
     }
 
-    fn skip(&mut self, state: &RunState, items: impl IntoIterator<Item = usize>, reason: &str) {
+    fn skip(&mut self, state: &RunState, items: impl IntoIterator<Item = ItemIndex>, reason: &str) {
         for at in items {
             if self.skipped.insert(at) {
                 self.push(Event::ItemSkipped(dropped(state, at, reason)));
@@ -125,7 +126,7 @@ impl Batch {
 
     /// Skips items that wait for a lost one, and everything that depends on them.
     pub(super) fn sweep(&mut self, state: &RunState) {
-        let lost: BTreeSet<usize> = left_waiting(state).into_iter().map(|(_, with)| with).collect();
+        let lost: BTreeSet<ItemIndex> = left_waiting(state).into_iter().map(|(_, with)| with).collect();
         lost.into_iter().for_each(|at| self.cascade(state, at));
     }
 

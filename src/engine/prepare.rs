@@ -12,6 +12,7 @@ use crate::model::confinement::NONE;
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{InputRef, ItemFired};
+use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::FilePath;
 use crate::model::plan::{Item, PIPELINE, ProductKey};
@@ -28,7 +29,7 @@ use super::machine::Machine;
 use super::{command, needs};
 
 /// Prepares the dispatch of an item, or returns the reason why the item fails.
-pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(ItemFired, Manifest, Job), String> {
+pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result<(ItemFired, Manifest, Job), String> {
     let state = &run.state;
     let item = state.graph.item(at);
     let inputs = needs::resolve(run, at)?;
@@ -86,7 +87,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: usize) -> Result<(It
 fn protect(
     run: &OpenRun,
     machine: &Machine,
-    at: usize,
+    at: ItemIndex,
     command: &Resolved,
     inputs: &BTreeMap<FilePath, InputRef>,
 ) -> Result<Option<Protect>, String> {

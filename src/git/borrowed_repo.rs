@@ -120,13 +120,14 @@ impl BorrowedRepo {
     /// to it.
     pub fn blame(
         &self,
-        (since, tip): (Option<Oid>, Oid),
+        since: Option<Oid>,
+        tip: Oid,
         path: &BStr,
         lines: &[RangeInclusive<u64>],
     ) -> Result<Vec<Blamed>, program::Error> {
         let since = since.map(|since| format!("^{since}"));
         let revisions = since.into_iter().chain([tip.to_string()]).collect::<Vec<_>>();
-        blame(self.git(), (&[], &revisions), path, lines)
+        blame(self.git(), &[], &revisions, path, lines)
     }
 }
 
@@ -151,7 +152,7 @@ pub fn lines(
     };
     let revisions: Vec<String> = commit.iter().map(Oid::to_string).collect();
     let asked = lines.map_or(&[][..], std::slice::from_ref);
-    let all = blame(git(), (&[NONE_PASSED], &revisions), path, asked)?;
+    let all = blame(git(), &[NONE_PASSED], &revisions, path, asked)?;
     let set = match git().args(["config", "--get-all", IGNORED]).line() {
         Err(program::Error::Failed { code: Some(1), .. }) => return Ok(all),
         other => other?,
@@ -159,7 +160,7 @@ pub fn lines(
     if set.is_empty() {
         return Ok(all);
     }
-    Ok(passed_over(&all, blame(git(), (&[], &revisions), path, asked)?))
+    Ok(passed_over(&all, blame(git(), &[], &revisions, path, asked)?))
 }
 
 /// The setting that names files with commits for `git blame` to skip.
@@ -189,7 +190,8 @@ fn passed_over(all: &[Blamed], over: Vec<Blamed>) -> Vec<Blamed> {
 
 fn blame(
     git: Git,
-    (options, revisions): (&[&str], &[String]),
+    options: &[&str],
+    revisions: &[String],
     path: &BStr,
     lines: &[RangeInclusive<u64>],
 ) -> Result<Vec<Blamed>, program::Error> {

@@ -37,11 +37,11 @@ const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Waits for a command to end. Returns true if it must be killed first.
-pub(super) fn outlasts(over: &mpsc::Receiver<()>, (within, stop): (Option<Duration>, Option<Cancellation>)) -> bool {
+pub(super) fn outlasts(over: &mpsc::Receiver<()>, within: Option<Duration>, stop: Option<&Cancellation>) -> bool {
     let mut until = within.and_then(|time| Instant::now().checked_add(time));
     let mut said = false;
     loop {
-        if let Some(stop) = stop.as_ref().filter(|stop| !said && stop.is_requested()) {
+        if let Some(stop) = stop.filter(|stop| !said && stop.is_requested()) {
             said = stop.is_requested();
             let soon = Instant::now() + GRACE;
             until = Some(until.map_or(soon, |until| until.min(soon)));

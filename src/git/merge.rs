@@ -190,20 +190,15 @@ pub fn identified(store: &Store) -> Result<(), program::Error> {
 pub fn commit(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
     let signs = store.git().args(["config", "--type=bool", "--get", "commit.gpgSign"]).line();
     let sign = if signs.is_ok_and(|answer| answer == "true") { &["-S"][..] } else { &[] };
-    commit_tree(store, sign, (tree, parent), message)
+    commit_tree(store, sign, tree, parent, message)
 }
 
 /// Creates a commit with the user's configuration but never signed, because git rewrites it.
 pub fn unsigned(store: &Store, tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
-    commit_tree(store, &[], (tree, parent), message)
+    commit_tree(store, &[], tree, parent, message)
 }
 
-fn commit_tree(
-    store: &Store,
-    options: &[&str],
-    (tree, parent): (Oid, Oid),
-    message: &str,
-) -> Result<Oid, program::Error> {
+fn commit_tree(store: &Store, options: &[&str], tree: Oid, parent: Oid, message: &str) -> Result<Oid, program::Error> {
     let call =
         store.git().arg("commit-tree").args(options).args(["-p", &parent.to_string(), "-F", "-", &tree.to_string()]);
     let id = call.input(message).line()?;

@@ -73,8 +73,8 @@ impl PackWriter {
         }
         let mut entry = self.entry(kind, bytes.len() as u64)?;
         entry.push(bytes)?;
-        let place = entry.finish()?;
-        self.place(oid, place);
+        let (place, end) = entry.finish()?;
+        self.place(oid, place, end);
         Ok(())
     }
 
@@ -104,12 +104,12 @@ impl PackWriter {
             entry.push(&chunk[..read]).map_err(io)?;
             left -= read as u64;
         }
-        let place = entry.finish().map_err(io)?;
+        let (place, end) = entry.finish().map_err(io)?;
         let oid = named.try_finalize()?;
         if self.contains(oid) {
             self.take_back().map_err(io)?;
         } else {
-            self.place(oid, place);
+            self.place(oid, place, end);
         }
         Ok(oid)
     }
@@ -143,7 +143,7 @@ impl PackWriter {
         Ok(Entry { offset: self.end, out: deflate::Write::new(summing, Compression::BEST_SPEED) })
     }
 
-    fn place(&mut self, oid: ObjectId, (place, end): (Place, u64)) {
+    fn place(&mut self, oid: ObjectId, place: Place, end: u64) {
         self.places.insert(oid, place);
         self.end = end;
     }

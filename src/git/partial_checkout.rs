@@ -38,7 +38,8 @@ impl PartialCheckout {
     pub(super) fn take_up(
         git: &dyn Fn() -> Git,
         root: &Path,
-        (from, to): (Oid, Oid),
+        from: Oid,
+        to: Oid,
         among: &BTreeSet<PathBuf>,
     ) -> Result<Self, Error> {
         let mut changes = changes(git, from, to)?;

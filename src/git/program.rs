@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
@@ -219,6 +219,17 @@ impl Git {
 
     /// Runs git and passes its output to `sink` in pieces.
     pub fn stream(mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Error> {
+        let child = self.spawn()?;
+        let ended = self.serve(child, sink)?;
+        self.judge(ended)
+    }
+
+    /// Returns true if the call is ended from outside if it takes too long or is no longer wanted.
+    fn is_bounded(&self) -> bool {
+        self.within.is_some() || self.stop.is_some()
+    }
+
+    fn spawn(&mut self) -> Result<Child, Error> {
         if let Some(bytes) = self.largest_file {
             self.command = limited(&self.command, bytes);
         }
@@ -228,16 +239,21 @@ impl Git {
         if !self.input.is_empty() {
             self.command.stdin(Stdio::piped());
         }
-        let bounded = self.within.is_some() || self.stop.is_some();
         #[cfg(unix)]
-        if bounded {
+        if self.is_bounded() {
             std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
         }
-        let mut child = self.command.spawn().map_err(Error::Spawn)?;
-        let group = if bounded { Group::of(&child) } else { Group::default() };
+        let child = self.command.spawn().map_err(Error::Spawn)?;
         if let Some(bytes) = self.most_memory {
             bound_memory(child.id(), bytes);
         }
+        Ok(child)
+    }
+
+    /// Writes the input and reads the output until the call ends.
+    fn serve(&mut self, mut child: Child, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<Ended, Error> {
+        let bounded = self.is_bounded();
+        let group = if bounded { Group::of(&child) } else { Group::default() };
         let late = AtomicBool::new(false);
         let (done, over) = mpsc::channel::<()>();
         let input = std::mem::take(&mut self.input);
@@ -249,9 +265,9 @@ impl Git {
             let thread = || std::thread::Builder::new();
             let threads = || {
                 if bounded {
-                    let (late, limit) = (&late, (self.within, self.stop.clone()));
+                    let (late, within, stop) = (&late, self.within, self.stop.clone());
                     thread().spawn_scoped(scope, move || {
-                        if cancellation::outlasts(&over, limit) {
+                        if cancellation::outlasts(&over, within, stop.as_ref()) {
                             late.store(true, Ordering::Relaxed);
                             group.end();
                         }
@@ -280,23 +296,38 @@ impl Git {
         });
         let said = said.map_err(Error::Spawn)?;
         let status = status.map_err(Error::Spawn)?;
-        if late.into_inner() {
+        Ok(Ended { late: late.into_inner(), piped, said: said.unwrap_or_default(), status })
+    }
+
+    fn judge(self, ended: Ended) -> Result<(), Error> {
+        if ended.late {
             return Err(match self.within {
                 Some(time) if !self.stop.is_some_and(|stop| stop.is_requested()) => Error::Late(time.as_secs()),
                 _ => Error::Stopped,
             });
         }
-        piped.map_err(Error::Pipe)?;
-        if status.success() {
+        ended.piped.map_err(Error::Pipe)?;
+        if ended.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&said.unwrap_or_default()).trim_end().to_owned();
+        let said = String::from_utf8_lossy(&ended.said).trim_end().to_owned();
         if let Some(bytes) = self.most_memory.filter(|_| said.contains(OUT_OF_MEMORY)) {
             return Err(Error::Memory(bytes));
         }
         let shown: Vec<_> = self.shown.iter().map(|arg| arg.to_string_lossy()).collect();
-        Err(Error::Failed { call: format!("git {}", shown.join(" ")), code: status.code(), said })
+        Err(Error::Failed { call: format!("git {}", shown.join(" ")), code: ended.status.code(), said })
     }
+}
+
+/// The end of a call.
+struct Ended {
+    /// Whether it was ended from outside.
+    late: bool,
+    /// Whether the output was passed on.
+    piped: io::Result<()>,
+    /// Its messages, without the middle of long ones.
+    said: Vec<u8>,
+    status: ExitStatus,
 }
 
 /// The process group of a limited command, or `None` for one in our own group.

@@ -106,7 +106,7 @@ impl Call<'_> {
         let within = reach.apart.as_ref().map_or(store, |apart| apart.store());
         let refs = specs.iter().map(|spec| (spec.to.as_str(), spec.oid));
         let outgoing = Outgoing::new(within, refs).map_err(Error::Outgoing)?;
-        let (text, error) = push_once(transport(store, reach), to, (specs, &outgoing), atomic);
+        let (text, error) = push_once(transport(store, reach), to, specs, &outgoing, atomic);
         let answers = porcelain::pushed(&text);
         let said = match error {
             Some(error) if atomic && porcelain::is_not_atomic(&error.to_string()) => return Ok(None),
@@ -191,7 +191,8 @@ const PUSH: [&str; 6] =
 fn push_once(
     call: Git,
     to: &str,
-    (specs, outgoing): (&[Spec], &Outgoing),
+    specs: &[Spec],
+    outgoing: &Outgoing,
     atomic: bool,
 ) -> (String, Option<program::Error>) {
     let mut call = call.args(PUSH);

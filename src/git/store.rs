@@ -173,11 +173,6 @@ impl Store {
         }
     }
 
-    /// Returns the object id of a blob with these bytes.
-    pub fn blob_oid(&self, bytes: &[u8]) -> Result<Oid, Error> {
-        object_oid(self.hash_kind(), gix::objs::Kind::Blob, bytes)
-    }
-
     /// Returns the id of the empty tree, which git knows without an object.
     pub fn empty_tree(&self) -> Oid {
         Oid(gix::ObjectId::empty_tree(self.hash_kind()))

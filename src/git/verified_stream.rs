@@ -22,8 +22,8 @@ pub fn copy(store: &Store, oid: Oid, recorded: &[Digest], out: &mut dyn Write) -
     if size <= HELD {
         return out.write_all(&read(store, oid, recorded)?).map_err(|e| store::Error::Write(e).into());
     }
-    stream(store, (oid, size), recorded, &mut io::sink())?;
-    stream(store, (oid, size), recorded, out)
+    stream(store, oid, size, recorded, &mut io::sink())?;
+    stream(store, oid, size, recorded, out)
 }
 
 /// Reads a blob into memory, checked like [`copy`]. A blob over 512 MiB is an error.
@@ -34,7 +34,7 @@ pub fn read(store: &Store, oid: Oid, recorded: &[Digest]) -> Result<Vec<u8>, Err
     Ok(bytes)
 }
 
-fn stream(store: &Store, (oid, size): (Oid, u64), recorded: &[Digest], out: &mut dyn Write) -> Result<(), Error> {
+fn stream(store: &Store, oid: Oid, size: u64, recorded: &[Digest], out: &mut dyn Write) -> Result<(), Error> {
     let mut hasher = gix::hash::hasher(store.hash_kind());
     hasher.update(format!("blob {size}\0").as_bytes());
     let mut tee = Tee { hasher, out };

@@ -86,33 +86,33 @@ pub fn changed_since(store: &Store, commit: Oid, of: &BTreeSet<String>) -> Resul
 pub fn switch(store: &Store, from: Oid, to: Oid, halfway: Halfway) -> Result<BTreeSet<PathBuf>, Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let git = || store.git().work_tree(&root);
-    let half = make_way(&git, &root, (from, to), halfway)?;
+    let half = make_way(&git, &root, from, to, halfway)?;
     // After a crash from here on, a second call finishes the rest.
     let from = half.tree().unwrap_or(from);
     match git().args(["read-tree", "-m", "-u"]).args([from.to_string(), to.to_string()]).run() {
         Ok(_) => Ok(half.into_files()),
         Err(error) => {
             half.leave(&git)?;
-            Err(refusal(&git, &root, (from, to), error))
+            Err(refusal(&git, &root, from, to, error))
         }
     }
 }
 
 /// Fails like [`switch`] but changes nothing. Only `scratch` needs to have the trees.
-pub fn may_switch(store: &Store, scratch: &Scratch, (from, to): (Oid, Oid), halfway: Halfway) -> Result<(), Error> {
+pub fn may_switch(store: &Store, scratch: &Scratch, from: Oid, to: Oid, halfway: Halfway) -> Result<(), Error> {
     let root = store.work_dir().ok_or(Error::Bare)?;
     let index = copy_of_index(store, scratch.folder()).map_err(Error::Index)?;
     // A split index would write a file beside the user's index.
     let git =
         || scratch.seen_by(store.git().work_tree(&root).env("GIT_INDEX_FILE", &index).config("core.splitIndex=false"));
-    let from = make_way(&git, &root, (from, to), halfway)?.tree().unwrap_or(from);
+    let from = make_way(&git, &root, from, to, halfway)?.tree().unwrap_or(from);
     let tried = git().args(["read-tree", "-n", "-m", "-u"]).args([from.to_string(), to.to_string()]).run();
-    tried.map(drop).map_err(|error| refusal(&git, &root, (from, to), error))
+    tried.map(drop).map_err(|error| refusal(&git, &root, from, to, error))
 }
 
 /// Checks whether the file that git refused to overwrite is marked in the index, in which case `git
 /// stash` skips it.
-fn refusal(git: &dyn Fn() -> Git, root: &Path, (from, to): (Oid, Oid), error: program::Error) -> Error {
+fn refusal(git: &dyn Fn() -> Git, root: &Path, from: Oid, to: Oid, error: program::Error) -> Error {
     let program::Error::Failed { said, .. } = &error else { return error.into() };
     let call = git().args(["diff-tree", "-r", "-z", "--no-renames", "--name-only"]);
     let marks = call.args([from.to_string(), to.to_string()]).run().and_then(|listed| {
@@ -143,7 +143,8 @@ pub fn copy_of_index(store: &Store, folder: &Path) -> std::io::Result<PathBuf> {
 fn make_way(
     git: &dyn Fn() -> Git,
     root: &Path,
-    (from, to): (Oid, Oid),
+    from: Oid,
+    to: Oid,
     halfway: Halfway,
 ) -> Result<PartialCheckout, Error> {
     let mut taken = untracked_in_the_way(git, root, from, to)?;
@@ -153,7 +154,7 @@ fn make_way(
     if halfway == Halfway::TakenUp {
         let changed = git().args(["diff-files", "-z", "--no-renames", "--name-only"]).run()?;
         let among = taken.iter().cloned().chain(paths(&changed)).collect();
-        half = PartialCheckout::take_up(git, root, (from, to), &among)?;
+        half = PartialCheckout::take_up(git, root, from, to, &among)?;
     }
     taken.retain(|path| !half.has(path));
     if taken.is_empty() {

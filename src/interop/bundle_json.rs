@@ -19,6 +19,7 @@ use crate::ledger::sign::Signer;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, InputRef, ItemFired, Outcome, Product};
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
 use crate::run::{VerifiedRun, View};
@@ -214,7 +215,7 @@ fn items(view: &View, entries: &[Value]) -> Vec<Value> {
             }
         }
     }
-    let item = |at: usize| {
+    let item = |at: ItemIndex| {
         let id = &view.state.graph.item(at).id;
         let mut shown = told.remove(id.as_str()).unwrap_or_default();
         shown.insert("id".into(), json!(id));
@@ -226,5 +227,5 @@ fn items(view: &View, entries: &[Value]) -> Vec<Value> {
         }
         Value::Object(shown)
     };
-    (0..view.state.items.len()).map(item).collect()
+    view.state.items.indices().map(item).collect()
 }

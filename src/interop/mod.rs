@@ -15,13 +15,14 @@ use crate::ledger::chain::Link;
 use crate::ledger::sign;
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, ItemFired, ItemReconciled, Outcome};
+use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::run::View;
 
 /// A done item, with the entries and manifest of the attempt that counts.
 struct Done<'a> {
-    at: usize,
+    at: ItemIndex,
     fired: (&'a Link, &'a ItemFired),
     reconciled: (&'a Link, &'a ItemReconciled),
     manifest: Manifest,
@@ -30,7 +31,7 @@ struct Done<'a> {
 /// Returns the done items in plan order.
 fn done<'a>(store: &Store, view: &'a View) -> Result<Vec<Done<'a>>, Error> {
     let mut done = Vec::new();
-    for (at, item) in view.state.graph.items().iter().enumerate() {
+    for (at, item) in view.state.graph.items().indexed() {
         let reconciled = view.links.iter().find_map(|link| match &link.entry.event {
             Event::ItemReconciled(e) if e.item == item.id && e.status == Outcome::Done => Some((link, e)),
             _ => None,

@@ -208,7 +208,7 @@ fn diff(call: &Call, parameters: &Diff) -> Result<Difference, Failure> {
     let is_other = parameters.other_thread_id.is_some() || parameters.other_checkpoint_id.is_some();
     let other_thread = parameters.other_thread_id.as_deref().unwrap_or(&parameters.thread_id);
     let other = is_other.then(|| target(other_thread, parameters.other_checkpoint_id.as_deref()));
-    let compared = repository.thread_diff((&named, other.as_deref()), false, &mut |text| call.output().warn(text))?;
+    let compared = repository.thread_diff(&named, other.as_deref(), false, &mut |text| call.output().warn(text))?;
     Ok(Difference::of(compared.fields()?, compared.patch(true))?)
 }
 

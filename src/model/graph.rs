@@ -3,35 +3,34 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::illegal::Illegal;
+use super::item_index::{ItemIndex, ItemVec};
 use super::name::ItemId;
 use super::order::{stuck, topological};
 use super::plan::{Item, Plan};
 
 /// The items of a run, the plan's and then added ones, with edges in both directions.
 ///
-/// Positions are indices into [`Graph::items`]. Edges to missing items, which only a forged plan
-/// has, are listed in [`Graph::dangling`].
+/// Edges to missing items, which only a forged plan has, are listed in [`Graph::dangling`].
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    items: Vec<Item>,
-    index: HashMap<ItemId, usize>,
-    dependencies: Vec<Vec<usize>>,
-    dependents: Vec<Vec<usize>>,
-    dangling: Vec<(usize, ItemId)>,
+    items: ItemVec<Item>,
+    index: HashMap<ItemId, ItemIndex>,
+    dependencies: ItemVec<Vec<ItemIndex>>,
+    dependents: ItemVec<Vec<ItemIndex>>,
+    dangling: Vec<(ItemIndex, ItemId)>,
 }
 
 impl Graph {
     /// Builds the graph of a plan.
     pub fn new(plan: &Plan) -> Self {
-        let items = plan.items.clone();
-        let index: HashMap<ItemId, usize> = items.iter().enumerate().map(|(at, item)| (item.id.clone(), at)).collect();
+        let items = ItemVec::from(plan.items.clone());
         let mut graph = Self {
-            dependencies: vec![Vec::new(); items.len()],
-            dependents: vec![Vec::new(); items.len()],
-            index,
+            index: items.indexed().map(|(at, item)| (item.id.clone(), at)).collect(),
+            dependencies: items.map(|_| Vec::new()),
+            dependents: items.map(|_| Vec::new()),
             ..Self::default()
         };
-        for (at, item) in items.iter().enumerate() {
+        for (at, item) in items.indexed() {
             for dependency in item.dependencies() {
                 match graph.index.get(&dependency) {
                     Some(&on) => {
@@ -50,7 +49,7 @@ impl Graph {
     pub(super) fn order_also(&mut self, edges: &BTreeMap<ItemId, Vec<ItemId>>) {
         for (item, waits_for) in edges {
             let Some(at) = self.position(item) else { continue };
-            let mut known: HashSet<usize> = self.dependencies[at].iter().copied().collect();
+            let mut known: HashSet<ItemIndex> = self.dependencies[at].iter().copied().collect();
             for on in waits_for.iter().filter_map(|on| self.index.get(on).copied()) {
                 if known.insert(on) {
                     self.dependencies[at].push(on);
@@ -87,52 +86,55 @@ impl Graph {
     pub(super) fn extend(&mut self, items: Vec<Item>) -> Result<(), Illegal> {
         self.would_take(&items)?;
         let first = self.items.len();
-        self.index.extend(items.iter().enumerate().map(|(at, item)| (item.id.clone(), first + at)));
-        self.dependencies.resize_with(first + items.len(), Vec::new);
-        self.dependents.resize_with(first + items.len(), Vec::new);
-        for (at, item) in items.iter().enumerate() {
+        self.items.extend(items);
+        for (at, item) in self.items.indexed().skip(first) {
+            self.index.insert(item.id.clone(), at);
+            self.dependencies.push(Vec::new());
+            self.dependents.push(Vec::new());
+        }
+        for (at, item) in self.items.indexed().skip(first) {
             for on in item.dependencies() {
                 let on = self.index[&on];
-                self.dependencies[first + at].push(on);
-                self.dependents[on].push(first + at);
+                self.dependencies[at].push(on);
+                self.dependents[on].push(at);
             }
         }
-        self.items.extend(items);
         Ok(())
     }
 
     /// Returns the items: the plan's, then added ones.
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &ItemVec<Item> {
         &self.items
     }
 
     /// Returns the item at a position.
-    pub fn item(&self, at: usize) -> &Item {
+    pub fn item(&self, at: ItemIndex) -> &Item {
         &self.items[at]
     }
 
     /// Returns an item's position.
-    pub fn position(&self, id: &ItemId) -> Option<usize> {
+    pub fn position(&self, id: &ItemId) -> Option<ItemIndex> {
         self.index.get(id).copied()
     }
 
     /// Returns the dependencies of an item.
-    pub fn dependencies(&self, at: usize) -> &[usize] {
+    pub fn dependencies(&self, at: ItemIndex) -> &[ItemIndex] {
         &self.dependencies[at]
     }
 
     /// Returns the dependents of an item.
-    pub fn dependents(&self, at: usize) -> &[usize] {
+    pub fn dependents(&self, at: ItemIndex) -> &[ItemIndex] {
         &self.dependents[at]
     }
 
     /// Returns all positions in topological order, otherwise in their own order.
-    pub fn order(&self) -> Vec<usize> {
-        topological(&self.dependencies)
+    pub fn order(&self) -> Vec<ItemIndex> {
+        let waits_for = self.dependencies.iter().map(|on| on.iter().map(|on| on.get()).collect());
+        topological(&waits_for.collect::<Vec<_>>()).into_iter().map(ItemIndex::new).collect()
     }
 
     /// Returns the edges to missing items.
-    pub fn dangling(&self) -> &[(usize, ItemId)] {
+    pub fn dangling(&self) -> &[(ItemIndex, ItemId)] {
         &self.dangling
     }
 }

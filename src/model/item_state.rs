@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::entry::{InputRef, Product};
 use super::format;
+use super::item_index::ItemIndex;
 use super::name::{FilePath, ItemId, RunId};
 use super::plan::ProductKey;
 use super::protected::ProtectedChange;
@@ -76,7 +77,7 @@ pub struct ItemState {
     pub approved_by: Option<String>,
     /// The items whose patches belong to the reference state of the latest attempt, in the order in
     /// which they apply; not in `state.json`.
-    pub reference: Vec<usize>,
+    pub reference: Vec<ItemIndex>,
     /// The worker's summary, from the entry; not in `state.json`.
     pub summary: Option<String>,
     /// The key that decided, for an approval; not in `state.json`.

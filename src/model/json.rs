@@ -129,7 +129,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
 #[cfg(feature = "full")]
 pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
-    match read_within(bytes, (most_weight(bytes.len()), u64::MAX), &mut problems) {
+    match read_within(bytes, most_weight(bytes.len()), u64::MAX, &mut problems) {
         Some(value) if problems.is_empty() => Ok(value),
         _ => Err(problems),
     }
@@ -149,11 +149,11 @@ pub fn lenient(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 /// for an unsafe number. The depth limit of `serde_json` is 128, so the stack is safe; the weight
 /// is limited to 128 MiB and 8 times the size.
 pub fn read(bytes: &[u8], problems: &mut Problems) -> Option<Value> {
-    read_within(bytes, (most_weight(bytes.len()), MAX_SAFE_INTEGER), problems)
+    read_within(bytes, most_weight(bytes.len()), MAX_SAFE_INTEGER, problems)
 }
 
 /// Parses a document up to a weight, with a maximum magnitude of integers.
-fn read_within(bytes: &[u8], (most, most_integer): (usize, u64), problems: &mut Problems) -> Option<Value> {
+fn read_within(bytes: &[u8], most: usize, most_integer: u64, problems: &mut Problems) -> Option<Value> {
     let state = State { most_integer, ..State::new(Reading::Strict, most, std::mem::take(problems)) };
     let outcome = state.read(bytes);
     *problems = state.problems.take();

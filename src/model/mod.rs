@@ -23,6 +23,7 @@ pub mod graph;
 pub mod grow;
 pub mod hints;
 pub mod illegal;
+pub mod item_index;
 pub mod item_state;
 pub mod json;
 pub mod judge;

@@ -19,6 +19,7 @@ pub use super::extension::RunConcluded;
 use super::format;
 use super::graph::Graph;
 pub use super::illegal::Illegal;
+use super::item_index::{ItemIndex, ItemVec};
 pub use super::item_state::{ItemState, Phase};
 use super::name::{FilePath, ItemId};
 use super::pipeline::BlockKind;
@@ -37,7 +38,7 @@ pub struct RunState {
     /// The items and their edges.
     pub graph: Graph,
     /// The items' states, by position.
-    pub items: Vec<ItemState>,
+    pub items: ItemVec<ItemState>,
     /// The reason of closing, if closed.
     pub closed: Option<String>,
     /// The reason of cancelling, if cancelled.
@@ -54,7 +55,7 @@ pub struct RunState {
     /// The digests of sealed pipelines, by reference.
     pub pipelines: BTreeMap<String, Digest>,
     /// The first positions of the items of each extending entry.
-    batches: Vec<usize>,
+    batches: Vec<ItemIndex>,
     /// The items created by each rule.
     created: BTreeMap<ItemId, Vec<ItemId>>,
     /// The number of times each rule acted.
@@ -74,7 +75,7 @@ pub struct RunState {
     entries: u64,
     /// The number of entries other than dispatches.
     changes: u64,
-    holders: HashMap<String, usize>,
+    holders: HashMap<String, ItemIndex>,
     open: usize,
 }
 
@@ -91,7 +92,7 @@ impl RunState {
             said: BTreeSet::new(),
             pipelines: submitted.pipelines.clone(),
             submitted,
-            items: vec![ItemState::new(); count],
+            items: graph.items().map(|_| ItemState::new()),
             graph,
             closed: None,
             cancelled: None,
@@ -131,8 +132,8 @@ impl RunState {
 
     /// Returns true if every item that counts is done.
     pub fn is_done(&self) -> bool {
-        let counts = |at: &usize| self.items[*at].phase != Phase::Done && !self.is_superseded(*at);
-        self.open == 0 && !(0..self.items.len()).any(|at| counts(&at))
+        let done = |at: ItemIndex| self.items[at].phase == Phase::Done || self.is_superseded(at);
+        self.open == 0 && self.items.indices().all(done)
     }
 
     /// Returns true if the run was closed or cancelled.
@@ -149,7 +150,7 @@ impl RunState {
     }
 
     /// Returns the status word of an item, including `pending` and `ready`.
-    pub fn status(&self, at: usize) -> &'static str {
+    pub fn status(&self, at: ItemIndex) -> &'static str {
         let blocked = || self.blocked_by(at).next().is_some();
         match self.items[at].phase.stored() {
             Some(status) => status,
@@ -159,7 +160,7 @@ impl RunState {
     }
 
     /// Returns the dependencies that an item waits for or was skipped because of.
-    pub fn blocked_by(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn blocked_by(&self, at: ItemIndex) -> impl Iterator<Item = ItemIndex> + '_ {
         self.graph.dependencies(at).iter().copied().filter(move |on| self.edge(at, *on) != Edge::Met)
     }
 
@@ -287,7 +288,7 @@ impl RunState {
     }
 
     /// Adds the declared documents among the outputs as revisions.
-    fn take_documents(&mut self, at: usize, e: &ItemReconciled) -> Result<(), Illegal> {
+    fn take_documents(&mut self, at: ItemIndex, e: &ItemReconciled) -> Result<(), Illegal> {
         let declared: Vec<_> = self.graph.item(at).documents().collect();
         let wrong = |name: &FilePath| Illegal::DocumentOfItem(e.item.clone(), name.clone());
         for document in &declared {
@@ -348,12 +349,12 @@ impl RunState {
         Ok(())
     }
 
-    fn find(&self, item: &ItemId) -> Result<usize, Illegal> {
+    fn find(&self, item: &ItemId) -> Result<ItemIndex, Illegal> {
         self.graph.position(item).ok_or_else(|| Illegal::UnknownItem(item.clone()))
     }
 
     /// Validates that an attempt is running, or with `undispatched`, that the item waits.
-    fn expect_attempt(&self, at: usize, attempt: u32, undispatched: bool) -> Result<(), Illegal> {
+    fn expect_attempt(&self, at: ItemIndex, attempt: u32, undispatched: bool) -> Result<(), Illegal> {
         let id = &self.graph.item(at).id;
         let state = &self.items[at];
         if undispatched {
@@ -362,7 +363,7 @@ impl RunState {
         self.expect_phase(at, &[Phase::Running], attempt)
     }
 
-    fn expect_phase(&self, at: usize, phases: &[Phase], attempt: u32) -> Result<(), Illegal> {
+    fn expect_phase(&self, at: ItemIndex, phases: &[Phase], attempt: u32) -> Result<(), Illegal> {
         let id = &self.graph.item(at).id;
         let state = &self.items[at];
         if !phases.contains(&state.phase) {
@@ -377,7 +378,7 @@ impl RunState {
         Ok(())
     }
 
-    fn settle(&mut self, at: usize, phase: Phase, reason: Option<String>) {
+    fn settle(&mut self, at: ItemIndex, phase: Phase, reason: Option<String>) {
         self.release(at);
         let state = &mut self.items[at];
         state.phase = phase;
@@ -387,7 +388,7 @@ impl RunState {
         self.open -= 1;
     }
 
-    fn release(&mut self, at: usize) {
+    fn release(&mut self, at: ItemIndex) {
         for key in &self.graph.item(at).resource_locks {
             if self.holders.get(key) == Some(&at) {
                 self.holders.remove(key);

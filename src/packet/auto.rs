@@ -4,6 +4,7 @@ pub mod thread;
 
 use super::untrusted::is_suspect;
 use crate::model::digest::Oid;
+use crate::model::item_index::ItemIndex;
 use crate::model::item_state::Phase;
 use crate::model::packet::{Draft, marker};
 use crate::model::quote::quoted as shell;
@@ -33,7 +34,7 @@ pub struct Surroundings {
 pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
     let view: &View = run;
     let run = view.run.as_str();
-    let done = (0..view.state.items.len()).filter(|at| is_green(view, *at)).count();
+    let done = view.state.items.indices().filter(|at| is_green(view, *at)).count();
     let all = view.state.outcomes().total;
     let base = view.state.submitted.base;
     let items: Vec<String> = ids(view, |at| is_green(view, at)).take(NAMED).collect();
@@ -54,12 +55,12 @@ pub fn packet(run: &VerifiedRun, around: &Surroundings, now: Moment) -> Draft {
 }
 
 /// Returns true if an item is done and not red, or is a vote.
-fn is_green(view: &View, at: usize) -> bool {
+fn is_green(view: &View, at: ItemIndex) -> bool {
     view.state.items[at].phase == Phase::Done && !view.state.is_red(at) && !view.state.is_superseded(at)
 }
 
 /// Formats the status of an item.
-fn standing(view: &View, at: usize) -> &'static str {
+fn standing(view: &View, at: ItemIndex) -> &'static str {
     if view.state.items[at].red { "done and red" } else { view.state.status(at) }
 }
 
@@ -78,8 +79,8 @@ fn past_base(around: &Surroundings, base: &str) -> Option<String> {
     Some(format!("HEAD is {past} commit{s} past {base}, so patches may conflict with it"))
 }
 
-fn ids<'a>(view: &'a View, wanted: impl Fn(usize) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
-    let items = view.state.graph.items().iter().enumerate();
+fn ids<'a>(view: &'a View, wanted: impl Fn(ItemIndex) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
+    let items = view.state.graph.items().indexed();
     items.filter(move |(at, _)| wanted(*at)).map(|(_, item)| item.id.to_string())
 }
 
@@ -96,12 +97,12 @@ fn or_none(entries: Vec<String>) -> Vec<String> {
 }
 
 /// Returns true if an item counts and is not good yet.
-fn is_open(view: &View, at: usize) -> bool {
+fn is_open(view: &View, at: ItemIndex) -> bool {
     !is_green(view, at) && !view.state.is_superseded(at)
 }
 
 fn unresolved(view: &View) -> Vec<String> {
-    let open: Vec<usize> = (0..view.state.items.len()).filter(|at| is_open(view, *at)).collect();
+    let open: Vec<ItemIndex> = view.state.items.indices().filter(|at| is_open(view, *at)).collect();
     let mut entries: Vec<String> = open.iter().take(NAMED).map(|at| entry(view, *at)).collect();
     if open.len() > entries.len() {
         entries.push(format!("{} items more that are open and not named here", open.len() - entries.len()));
@@ -109,7 +110,7 @@ fn unresolved(view: &View) -> Vec<String> {
     entries
 }
 
-fn entry(view: &View, at: usize) -> String {
+fn entry(view: &View, at: ItemIndex) -> String {
     let id = &view.state.graph.item(at).id;
     let said = format!("item \"{id}\" is {}", standing(view, at));
     let blocked: Vec<String> =
@@ -121,7 +122,7 @@ fn entry(view: &View, at: usize) -> String {
     };
     let said = why.map_or_else(|| said.clone(), |why| format!("{said}: {why}"));
     // A reason may quote a worker; it is omitted if it reads like an instruction.
-    if is_suspect(&said) { format!("item {} of the plan is {}", at + 1, standing(view, at)) } else { said }
+    if is_suspect(&said) { format!("item {} of the plan is {}", at.get() + 1, standing(view, at)) } else { said }
 }
 
 /// Returns the command that continues the run.
@@ -140,8 +141,8 @@ fn next_action(view: &View) -> String {
             format!("Run `git handoff show {run}` and submit a new plan for {what}")
         };
     }
-    let failed = |at: &usize| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at);
-    let failed = (0..state.items.len()).find(failed);
+    let failed = |at: &ItemIndex| state.items[*at].phase == Phase::Failed && !state.is_superseded(*at);
+    let failed = state.items.indices().find(failed);
     match failed.filter(|_| state.is_settled()) {
         Some(at) => {
             let item = shell(&format!("{}/{}", view.run, state.graph.item(at).id));

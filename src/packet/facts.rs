@@ -8,6 +8,7 @@ use crate::git::store::Store;
 use crate::git::{history, refs, work_tree};
 use crate::model::digest::Oid;
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, RunId};
 use crate::model::packet::Claims;
 use crate::model::place::Place;
@@ -219,8 +220,8 @@ fn remote(reference: &str) -> Option<&str> {
 
 fn look_up_items(view: &View, items: &BTreeMap<String, String>, found: &mut Found) {
     let before = found.fails.len();
-    let known: BTreeMap<&str, usize> =
-        view.state.graph.items().iter().enumerate().map(|(at, item)| (item.id.as_str(), at)).collect();
+    let known: BTreeMap<&str, ItemIndex> =
+        view.state.graph.items().indexed().map(|(at, item)| (item.id.as_str(), at)).collect();
     for (id, said) in items {
         match known.get(id.as_str()).map(|at| view.state.status(*at)) {
             Some(status) if status == said => {}

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::sleep_until;
 
 use handle::{Handle, feed};
 use pipes::Pipes;
@@ -32,9 +32,6 @@ use crate::sandbox::{Confinement, ExecSetup, Instructions, Own, Scratch, Word};
 
 /// The time for a command to end after a request, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// How long to read the pipes after every process that should hold them has ended.
-const DRAIN: Duration = Duration::from_millis(500);
 
 /// A complete description of one command. It inherits only the user.
 #[derive(Clone, Debug)]
@@ -135,7 +132,8 @@ pub async fn run(
     let ((mut child, handle), pid) = spawn(invocation)?;
     let main = Main::new(pid);
     let mut pipes = Pipes::of(&mut child);
-    let outcome = attend((&mut child, &handle, &main), &mut pipes, transcript, invocation, cancel).await;
+    let running = Running { child: &mut child, handle: &handle, main: &main };
+    let outcome = attend(running, &mut pipes, transcript, invocation, cancel).await;
     if outcome.is_err() {
         main.signal(Signal::KILL);
         // The result does not matter: remaining processes are killed below.
@@ -175,26 +173,26 @@ pub async fn run(
         (_, None) if cause != Cause::Exited => None,
         (_, None) => return Err(Error::Supervisor(status)),
     };
-    let until = tokio::time::Instant::now() + DRAIN;
-    while let Ok(Some((stream, count))) = timeout_at(until, pipes.read()).await {
-        transcript.push(stream, pipes.bytes(stream, count)).map_err(Error::Transcript)?;
-        // With constant output the time-out above is never polled.
-        if tokio::time::Instant::now() > until {
-            break;
-        }
-    }
-    transcript.flush().map_err(Error::Transcript)?;
+    pipes.drain(transcript).await.map_err(Error::Transcript)?;
     Ok(Ended { exit, cause, is_clean, duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
+}
+
+/// A command that runs.
+struct Running<'a> {
+    child: &'a mut Child,
+    handle: &'a Handle,
+    main: &'a Main,
 }
 
 /// Waits for the main process and drains its pipes.
 async fn attend(
-    (child, handle, main): (&mut Child, &Handle, &Main),
+    running: Running<'_>,
     pipes: &mut Pipes,
     transcript: &mut TranscriptWriter,
     invocation: &Invocation,
     mut cancel: watch::Receiver<bool>,
 ) -> Result<(ExitStatus, Cause), Error> {
+    let Running { child, handle, main } = running;
     let now = tokio::time::Instant::now();
     // Effectively never, for a time-out that no clock can count.
     let never = now + Duration::from_secs(60 * 60 * 24 * 365);
@@ -210,7 +208,7 @@ async fn attend(
     let mut fed = false;
     let (mut written, most_output) = (0_u64, invocation.limits.output.unwrap_or(u64::MAX));
     let instructions = invocation.instructions();
-    let feeding = feed(stdin, handle, (&instructions, &invocation.stdin));
+    let feeding = feed(stdin, handle, &instructions, &invocation.stdin);
     tokio::pin!(cancelled, feeding);
     loop {
         tokio::select! {
@@ -330,7 +328,7 @@ fn apart(command: &mut process::Command) {
     unsafe_code,
     reason = "the only way to set the parent-death signal, to begin a session, to hand on no open files, and to be confined with no process of ours"
 )]
-pub(super) fn before(
+pub(crate) fn before(
     command: &mut process::Command,
     mut calls: impl FnMut() -> rustix::io::Result<()> + Send + Sync + 'static,
 ) {

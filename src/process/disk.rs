@@ -45,10 +45,9 @@ fn count(dir: OwnedFd, least: u64, total: &mut u64) -> (OwnedFd, Vec<CString>) {
         let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW);
         let Some(stat) = stat.ok().filter(|_| !matches!(name.to_bytes(), b"." | b"..")) else { continue };
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        #[allow(
-            clippy::useless_conversion,
-            clippy::cast_lossless,
-            reason = "the numbers are narrower on some machines"
+        #[cfg_attr(
+            target_arch = "x86_64",
+            expect(clippy::useless_conversion, reason = "the number is narrower on other machines")
         )]
         let names = if is_folder { 1 } else { u64::from(stat.st_nlink).max(1) };
         // A file with several links counts in part for each, so that no inodes need to be

@@ -13,6 +13,7 @@ use crate::ledger::merkle;
 use crate::model::digest::Digest;
 use crate::model::document::Author;
 use crate::model::entry::Event;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId, RunId, ThreadId};
 use crate::model::plan::{ProductKey, Selector, Source};
 use crate::model::reused::Reused;
@@ -274,7 +275,7 @@ fn leaf(depth: usize, kind: Kind, run: RunId) -> Step {
     }
 }
 
-fn item_step(run: &VerifiedRun, at: usize, depth: usize, kind: Kind) -> Step {
+fn item_step(run: &VerifiedRun, at: ItemIndex, depth: usize, kind: Kind) -> Step {
     let (item, state) = (run.state.graph.item(at), &run.state.items[at]);
     let by = state.decided_by.clone().unwrap_or_else(|| item.executor.clone());
     Step {

@@ -9,6 +9,7 @@ use crate::git::store::Store;
 use crate::git::{archives, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::plan::ProductKey;
@@ -288,7 +289,7 @@ fn summary(store: &Store, target: &Target) -> RunSummary {
 /// `red`, and superseded ones only as `superseded`.
 pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
-    for (at, item) in view.state.items.iter().enumerate() {
+    for (at, item) in view.state.items.indexed() {
         let what = match (view.state.is_superseded(at), item.red) {
             (true, _) => "superseded",
             (false, true) => "red",
@@ -335,13 +336,13 @@ impl ItemStatus {
     }
 
     /// Returns the status of one item.
-    pub fn of(view: &View, at: usize) -> Self {
+    pub fn of(view: &View, at: ItemIndex) -> Self {
         Self::with(view, at, Times::of(view)[at])
     }
 
-    fn with(view: &View, at: usize, times: Times) -> Self {
+    fn with(view: &View, at: ItemIndex, times: Times) -> Self {
         let state = &view.state.items[at];
-        let id = |on: usize| view.state.graph.item(on).id.clone();
+        let id = |on: ItemIndex| view.state.graph.item(on).id.clone();
         let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
         let mut status = Self {
             id: id(at),

@@ -12,6 +12,7 @@ use crate::ledger::{log, sign};
 use crate::model::decision::About;
 use crate::model::digest::Digest;
 use crate::model::entry::{Decision, Event, ItemDecided, LogDecided, Role, RunAdmitted};
+use crate::model::item_index::ItemIndex;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::Source;
@@ -112,9 +113,9 @@ impl Repository {
         let (item, about) = (run.state.graph.item(at).id.clone(), run.state.decided_about(at));
         let first = run.links.first().map(|link| link.hash).ok_or_else(|| super::Error::Unknown(run.run.clone()))?;
         // Earlier votes of our key may be in its log only.
-        let said = |other: &usize| self.decided_elsewhere(&by, run, *other).is_some();
+        let said = |other: &ItemIndex| self.decided_elsewhere(&by, run, *other).is_some();
         if let Some(other) = run.state.votes_beside(at).find(said) {
-            let id = |at: usize| run.state.graph.item(at).id.clone();
+            let id = |at: ItemIndex| run.state.graph.item(at).id.clone();
             return Err(Illegal::SecondVote(id(at), id(other), by).into());
         }
         let said = LogDecided {
@@ -204,7 +205,7 @@ pub(super) fn expect_role(state: &RunState, run: &RunId, key: &str, role: Role) 
 }
 
 /// Returns an error if a key cannot decide on an item now, apart from its role.
-fn expect_open(state: &RunState, at: usize, by: &str) -> Result<(), Error> {
+fn expect_open(state: &RunState, at: ItemIndex, by: &str) -> Result<(), Error> {
     let item = state.graph.item(at).id.clone();
     if !state.graph.item(at).is_for_people() {
         return Err(Error::NotForPeople(item));

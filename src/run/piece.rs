@@ -10,6 +10,7 @@ use crate::model::confinement::{NONE, says_nested};
 use crate::model::digest::Digest;
 use crate::model::entry::{Event, Transcript};
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::place::Place;
@@ -132,7 +133,7 @@ pub struct Tail {
 
 /// Returns the last lines of the latest transcript of an item, or `None` if it is missing, empty or
 /// very large.
-pub fn tail(store: &Store, run: &View, at: usize) -> Result<Option<Tail>, Error> {
+pub fn tail(store: &Store, run: &View, at: ItemIndex) -> Result<Option<Tail>, Error> {
     let item = &run.state.graph.item(at).id;
     let Some((attempt, transcript)) = recorded(&run.links, item, None) else { return Ok(None) };
     let Some(tree) = refs::read(store, &format::transcripts_ref(&run.run))?.filter(|_| transcript.size <= LARGEST)

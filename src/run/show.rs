@@ -14,6 +14,7 @@ use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Cause, Event, Exit, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy};
+use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
@@ -212,7 +213,7 @@ fn verified(e: &ItemReconciled) -> Option<String> {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Record<'a> {
     pub view: &'a View,
-    pub at: usize,
+    pub at: ItemIndex,
     /// The manifest of its last attempt, if it is here.
     pub manifest: Option<Manifest>,
     /// The entries about it, oldest first.
@@ -221,7 +222,7 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Collects what is recorded about an item.
-    pub fn gather(store: &Store, view: &'a View, at: usize) -> Result<Self, store::Error> {
+    pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, store::Error> {
         let id = &view.state.graph.item(at).id;
         let blob = match view.head.tree {
             Some(tree) => store.blob_at(tree, &view.state.layout().manifest(id))?,

@@ -8,6 +8,7 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::ledger::chain;
 use crate::model::entry::{Again, Event, ItemDropped, ItemEnded, RunEnded};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
 use crate::model::outcomes::Stopped;
 use crate::model::plan::ProductKey;
@@ -49,7 +50,7 @@ impl Steered {
 impl Repository {
     /// Opens a run of this repository that a key with one of these roles can change. Also returns
     /// the position of the item, if the text names one.
-    pub fn open_run(&self, text: &str, roles: &'static [Role]) -> Result<(OpenRun, Option<usize>), Error> {
+    pub fn open_run(&self, text: &str, roles: &'static [Role]) -> Result<(OpenRun, Option<ItemIndex>), Error> {
         let (target, rest) = Target::with_rest(&self.store, text)?;
         refuse_foreign(&target)?;
         if is_sealed(&self.store, &target.reference) {
@@ -135,10 +136,8 @@ fn cancel_run(open: &mut OpenRun, reason: &str) -> Result<Steered, Error> {
     // The driver may end items in between, so this repeats until no item is open.
     loop {
         while !open.state.is_settled() {
-            let waiting: Vec<NewEntry> = (0..open.state.items.len())
-                .filter(|at| !open.state.items[*at].phase.is_terminal())
-                .map(|at| cancelled(open, at, reason))
-                .collect();
+            let items = open.state.items.indexed().filter(|(_, item)| !item.phase.is_terminal());
+            let waiting: Vec<NewEntry> = items.map(|(at, _)| cancelled(open, at, reason)).collect();
             open.record(&waiting)?;
         }
         let ended = open.state.is_ended();
@@ -169,7 +168,7 @@ fn end(open: &mut OpenRun, event: Option<Event>) -> Result<(), super::Error> {
 }
 
 /// Returns the entries that retry an item, or an error if it cannot be retried.
-fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
+fn asked_again(open: &OpenRun, at: ItemIndex) -> Result<Vec<NewEntry>, Error> {
     if open.state.sealed {
         return Err(Error::Sealed(open.id().clone()));
     }
@@ -196,7 +195,7 @@ fn asked_again(open: &OpenRun, at: usize) -> Result<Vec<NewEntry>, Error> {
 }
 
 /// Returns an item and all items that were skipped only because of it, dependencies first.
-fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
+fn again_with(open: &OpenRun, at: ItemIndex) -> Vec<ItemIndex> {
     let state = &open.state;
     let mut again = vec![at];
     let mut next = 0;
@@ -216,7 +215,7 @@ fn again_with(open: &OpenRun, at: usize) -> Vec<usize> {
 }
 
 /// Returns the waiting items that depend on an item, directly or not, dependencies first.
-pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
+pub fn lost_with(state: &RunState, at: ItemIndex) -> Vec<ItemIndex> {
     let mut lost = Vec::new();
     let mut seen = BTreeSet::from([at]);
     let mut next = VecDeque::from([at]);
@@ -231,18 +230,18 @@ pub fn lost_with(state: &RunState, at: usize) -> Vec<usize> {
     lost
 }
 
-fn cancelled(open: &OpenRun, at: usize, reason: &str) -> NewEntry {
+fn cancelled(open: &OpenRun, at: ItemIndex, reason: &str) -> NewEntry {
     NewEntry::Plain(Event::ItemCancelled(dropped(&open.state, at, reason)))
 }
 
 /// Returns the end of an item that was skipped or cancelled.
-pub(crate) fn dropped(state: &RunState, at: usize, reason: &str) -> ItemDropped {
+pub(crate) fn dropped(state: &RunState, at: ItemIndex, reason: &str) -> ItemDropped {
     let (item, attempt) = (state.graph.item(at).id.clone(), state.items[at].attempts);
     ItemDropped { item, attempt, reason: reason.to_owned() }
 }
 
 /// Returns the entry that gives an item another attempt, with nothing but the cause.
-pub(crate) fn requeued(state: &RunState, at: usize, reason: Again) -> ItemEnded {
+pub(crate) fn requeued(state: &RunState, at: ItemIndex, reason: Again) -> ItemEnded {
     ItemEnded {
         item: state.graph.item(at).id.clone(),
         attempt: state.items[at].attempts,

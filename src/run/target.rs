@@ -4,6 +4,7 @@ use crate::git::refs;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::RunId;
 use crate::model::place::{Kind, Place};
 use crate::model::problem::nearest;
@@ -123,14 +124,14 @@ impl Target {
 }
 
 /// Returns the position of an item by its id.
-pub fn item(view: &View, text: &str) -> Result<usize, Error> {
+pub fn item(view: &View, text: &str) -> Result<ItemIndex, Error> {
     item_of(&view.run, &view.state, text)
 }
 
 /// Returns the position of an item by its id.
-pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Error> {
-    let found = state.graph.items().iter().position(|item| item.id.as_str() == text);
-    found.ok_or_else(|| {
+pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<ItemIndex, Error> {
+    let found = state.graph.items().indexed().find(|(_, item)| item.id.as_str() == text);
+    found.map(|(at, _)| at).ok_or_else(|| {
         let known = state.graph.items().iter().map(|item| item.id.as_str());
         let near = nearest(text, known).map(str::to_owned);
         Error::UnknownItem { run: run.clone(), named: text.to_owned(), near }
@@ -139,9 +140,9 @@ pub fn item_of(run: &RunId, state: &RunState, text: &str) -> Result<usize, Error
 
 /// Splits `<item>:<rest>` by the item ids of the run, longest first, because ids can contain
 /// colons.
-pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(usize, Option<&'t str>), Error> {
-    let mut best: Option<(usize, usize)> = None;
-    for (at, item) in view.state.graph.items().iter().enumerate() {
+pub fn item_and_rest<'t>(view: &View, text: &'t str) -> Result<(ItemIndex, Option<&'t str>), Error> {
+    let mut best: Option<(ItemIndex, usize)> = None;
+    for (at, item) in view.state.graph.items().indexed() {
         let id = item.id.as_str();
         let fits = text.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
         if fits && best.is_none_or(|(_, length)| id.len() > length) {

@@ -1,6 +1,7 @@
 //! Finds in the entries when items began and ended.
 
 use crate::model::entry::Event;
+use crate::model::item_index::ItemVec;
 use crate::model::time::Moment;
 
 use super::View;
@@ -18,12 +19,12 @@ pub struct Times {
 
 impl Times {
     /// Returns the times of all items, by position.
-    pub fn of(view: &View) -> Vec<Self> {
-        let mut all = vec![Self::default(); view.state.items.len()];
+    pub fn of(view: &View) -> ItemVec<Self> {
+        let mut all = view.state.items.map(|_| Self::default());
         for link in &view.links {
             let Some((item, _)) = link.entry.event.item() else { continue };
-            let Some(times) = view.state.graph.position(item).and_then(|at| all.get_mut(at)) else { continue };
-            times.update(&link.entry.event, link.entry.at);
+            let Some(at) = view.state.graph.position(item) else { continue };
+            all[at].update(&link.entry.event, link.entry.at);
         }
         all
     }

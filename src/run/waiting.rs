@@ -8,6 +8,7 @@ use crate::ledger::chain;
 use crate::model::decision::{About, LogDecided};
 use crate::model::entry::{Event, Role};
 use crate::model::format;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{ProductKey, Source};
 use crate::repository::Repository;
@@ -182,7 +183,7 @@ impl Repository {
 
     /// Returns our key's last decision on an item by its own log, if it is about the current
     /// products. A log that cannot be read has none.
-    pub(super) fn decided_elsewhere(&self, key: &str, view: &View, at: usize) -> Option<&'static str> {
+    pub(super) fn decided_elsewhere(&self, key: &str, view: &View, at: ItemIndex) -> Option<&'static str> {
         let tree = chain::tip(&self.store, &format::log_ref(key)).ok()?.tree?;
         let path = format::decided_path(&view.run, &view.state.graph.item(at).id);
         let bytes = self.store.read_blob(self.store.blob_at(tree, &path).ok()??).ok()?;

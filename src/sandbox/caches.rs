@@ -25,12 +25,21 @@ use super::secrets::{MOST_LOOKED, search};
 use super::tools::TOOLS;
 use super::{Confinement, Sandbox, java, servers, settings};
 
+/// The size of a folder, or of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// The bytes of all files.
+    pub bytes: u64,
+    /// The number of files and folders.
+    pub files: u64,
+}
+
 /// The most bytes and files to copy for one attempt, all caches together.
-pub const MOST_COPIED: (u64, u64) = (1 << 30, 100_000);
+pub const MOST_COPIED: Size = Size { bytes: 1 << 30, files: 100_000 };
 
 /// The most bytes and files of a cache that is copied for every attempt. A larger one with a
 /// `needed` line in the data file is copied for worktrees that need it.
-const SMALL: (u64, u64) = (16 << 20, 1000);
+const SMALL: Size = Size { bytes: 16 << 20, files: 1000 };
 
 /// One kind of cache.
 #[derive(Clone, Debug)]
@@ -134,10 +143,13 @@ impl Caches {
         let mut sized: Vec<_> =
             left.filter_map(|cache| Some((size(cache.place.as_ref()?, MOST_COPIED)?, cache))).collect();
         sized.sort_by_key(|(size, _)| *size);
-        let (mut bytes, mut files) = MOST_COPIED;
-        for ((more, many), cache) in sized {
-            let (Some(fewer), Some(less)) = (bytes.checked_sub(more), files.checked_sub(many)) else { break };
-            let if_needed = (more > SMALL.0 || many > SMALL.1) && TOOLS.is_for_some(&cache.below);
+        let Size { mut bytes, mut files } = MOST_COPIED;
+        for (size, cache) in sized {
+            let (Some(fewer), Some(less)) = (bytes.checked_sub(size.bytes), files.checked_sub(size.files)) else {
+                break;
+            };
+            let is_large = size.bytes > SMALL.bytes || size.files > SMALL.files;
+            let if_needed = is_large && TOOLS.is_for_some(&cache.below);
             (bytes, files, cache.given) = (fewer, less, Given::Copied { if_needed });
         }
     }
@@ -272,13 +284,13 @@ impl Confinement {
     /// Describes the caches that start empty, with the reason, or returns `None`.
     fn missed_caches(&self) -> Option<String> {
         let missed: Vec<String> = self.reach.caches.missed().map(|place| place.display().to_string()).collect();
-        let gib = MOST_COPIED.0 >> 30;
+        let gib = MOST_COPIED.bytes >> 30;
         (self.has_own_home() && !missed.is_empty()).then(|| {
             format!(
                 "workers begin with empty caches in the place of {}: no overlay can be mounted here, and copies have at \
                  most {gib} GiB and {} files",
                 missed.join(", "),
-                MOST_COPIED.1
+                MOST_COPIED.files
             )
         })
     }
@@ -297,14 +309,15 @@ fn needed(tree: &Path) -> BTreeSet<&'static Path> {
 }
 
 /// Returns the bytes and files of a folder, or `None` if they exceed `most`.
-fn size(folder: &Path, most: (u64, u64)) -> Option<(u64, u64)> {
-    let (mut bytes, mut files) = (0, 0);
+fn size(folder: &Path, most: Size) -> Option<Size> {
+    let mut size = Size { bytes: 0, files: 0 };
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };
-            (bytes, files) = (bytes + if meta.is_file() { meta.len() } else { 0 }, files + 1);
-            if bytes > most.0 || files > most.1 {
+            size.bytes += if meta.is_file() { meta.len() } else { 0 };
+            size.files += 1;
+            if size.bytes > most.bytes || size.files > most.files {
                 return None;
             }
             if meta.is_dir() {
@@ -312,5 +325,5 @@ fn size(folder: &Path, most: (u64, u64)) -> Option<(u64, u64)> {
             }
         }
     }
-    Some((bytes, files))
+    Some(size)
 }

@@ -217,14 +217,14 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn program(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
     #[cfg(target_arch = "x86_64")]
-    let rules: Rules = rules.into_iter().flat_map(by_all_numbers).collect();
+    let rules: Rules = rules.into_iter().flat_map(|(call, rules)| by_all_numbers(call, rules)).collect();
     let errno = SeccompAction::Errno(errno.unsigned_abs());
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, ARCH)?.try_into()?)
 }
 
 /// Applies a call's rules to all of its numbers.
 #[cfg(target_arch = "x86_64")]
-fn by_all_numbers((call, rules): (i64, Vec<SeccompRule>)) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
+fn by_all_numbers(call: i64, rules: Vec<SeccompRule>) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
     let own = X32_OWN.into_iter().filter(move |(other, _)| *other == call).map(|(_, own)| own | X32);
     [call, call | X32].into_iter().chain(own).map(move |number| (number, rules.clone()))
 }

@@ -42,7 +42,7 @@ pub(super) fn at_home(
     found.retain(|(below, _)| !tops.iter().any(|top| top != below && below.starts_with(top)));
     let mut parts = Vec::new();
     for (below, path) in found {
-        take_apart(map, (below, path), caches, &mut parts);
+        take_apart(map, below, path, caches, &mut parts);
     }
     parts
 }
@@ -65,7 +65,8 @@ fn moved(map: &AccessMap, around: &Surroundings) -> Vec<(PathBuf, PathBuf)> {
 /// Adds a place below a home directory, or its entries if a cache lies below it.
 fn take_apart(
     map: &AccessMap,
-    (below, path): (PathBuf, PathBuf),
+    below: PathBuf,
+    path: PathBuf,
     caches: &BTreeSet<PathBuf>,
     parts: &mut Vec<(PathBuf, PathBuf)>,
 ) {
@@ -79,7 +80,7 @@ fn take_apart(
             for entry in entries.flatten() {
                 let (below, path) = (below.join(entry.file_name()), entry.path());
                 if fs::canonicalize(&path).is_ok_and(|real| map.access(&real) != Access::Hidden) {
-                    take_apart(map, (below, path), caches, parts);
+                    take_apart(map, below, path, caches, parts);
                 }
             }
         }

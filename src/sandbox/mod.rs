@@ -42,7 +42,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use caches::{HiddenInCache, MOST_COPIED};
+pub use caches::{HiddenInCache, MOST_COPIED, Size};
 pub use named::named_in;
 pub use policy::{Missing, More, Surroundings, folders};
 pub use scratch::Scratch;

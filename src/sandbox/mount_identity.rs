@@ -36,7 +36,10 @@ impl MountIdentity {
         if FileType::from_raw_mode(stat.st_mode).is_symlink() {
             return Err(io::Error::other("a link lies there"));
         }
-        #[allow(clippy::useless_conversion, reason = "the numbers are narrower on some machines")]
+        #[cfg_attr(
+            target_pointer_width = "64",
+            expect(clippy::useless_conversion, reason = "the numbers are narrower on other machines")
+        )]
         let (device, number) = (u64::from(stat.st_dev), u64::from(stat.st_ino));
         Ok(Self { path, device, number })
     }

@@ -41,78 +41,11 @@ pub(super) struct Mounts<'a> {
 /// bubblewrap looks each up again and follows links.
 pub(super) fn arguments(mounts: &Mounts<'_>) -> (Vec<Word>, Vec<MountIdentity>) {
     let mut say = Words(Vec::new());
-    let mut held = Vec::new();
-    for word in [
-        "--unshare-pid",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
-        "--die-with-parent",
-        "--new-session",
-        "--cap-drop",
-        "ALL",
-    ] {
-        say.word(word);
-    }
-    if mounts.network != Network::Any {
-        say.word("--unshare-net");
-    }
-    say.one("--proc", Path::new("/proc"));
-    say.one("--dev", Path::new("/dev"));
-    if let Some(most) = mounts.shared {
-        say.word("--size");
-        say.word(most.to_string());
-        say.one("--tmpfs", Path::new(SHARED_MEMORY));
-    }
-    let mut closed: Vec<&Path> = Vec::new();
-    let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
-    // After each mount bubblewrap reads the list of all mounts, and a recursive one here can add
-    // many.
-    let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
-    for (place, access) in first.into_iter().chain(last) {
-        if let Some(own) = mounts.over.places.get(place) {
-            say.two("--bind", own, place);
-            continue;
-        }
-        let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
-        if access != Access::Hidden && !is_device {
-            // A path that disappeared or became a link is simply missing inside.
-            let Ok(seen) = MountIdentity::at(place) else { continue };
-            held.push(seen);
-        }
-        match access {
-            Access::Read | Access::Write if is_device => say.two("--dev-bind", place, place),
-            Access::Read => say.two("--ro-bind-try", place, place),
-            Access::Write => say.two("--bind", place, place),
-            // Nothing can be created there; the inner layer hides files that appear later.
-            Access::Hidden if fs::symlink_metadata(place).is_err() => {}
-            // It can be neither read nor changed and is no socket; each mount slows every start.
-            Access::Hidden
-                if mounts.landlock
-                    && is_read_only(place)
-                    && !mounts.over.holds(place)
-                    && (place.is_file() || place.starts_with(SETTINGS)) => {}
-            Access::Hidden if place.is_dir() => {
-                say.one("--tmpfs", place);
-                closed.push(place);
-            }
-            // Devices cannot be opened there.
-            Access::Hidden => say.two("--ro-bind", Path::new("/dev/null"), place),
-        }
-    }
-    let is_bare = |path: &Path| mounts.map.access(path) == Access::Hidden;
-    for (link, target) in mounts.map.links() {
-        // A mount shows its own links.
-        if link.parent().is_none_or(is_bare) {
-            say.two("--symlink", target, link);
-        }
-    }
-    let folders = EMPTY.iter().map(Path::new).chain(mounts.homes.iter().map(PathBuf::as_path));
-    for folder in
-        folders.filter(|folder| is_bare(folder) && fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()))
-    {
-        say.one("--dir", folder);
-    }
+    say.add_namespaces(mounts.network);
+    say.add_kernel_files(mounts.shared);
+    let (held, closed) = say.add_places(mounts);
+    say.add_links(mounts.map);
+    say.add_empty_folders(mounts);
     if let Some(program) = mounts.program {
         say.two("--ro-bind", program, Path::new(PROGRAM));
     }
@@ -133,9 +66,103 @@ pub(super) fn laid_over(map: &AccessMap) -> Option<PathBuf> {
     given.last().map(Path::to_owned)
 }
 
+/// Returns true if nothing is mounted at a place.
+fn is_bare(map: &AccessMap, place: &Path) -> bool {
+    map.access(place) == Access::Hidden
+}
+
 struct Words(Vec<Word>);
 
 impl Words {
+    fn add_namespaces(&mut self, network: Network) {
+        for word in [
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+            "--die-with-parent",
+            "--new-session",
+            "--cap-drop",
+            "ALL",
+        ] {
+            self.word(word);
+        }
+        if network != Network::Any {
+            self.word("--unshare-net");
+        }
+    }
+
+    fn add_kernel_files(&mut self, shared: Option<u64>) {
+        self.one("--proc", Path::new("/proc"));
+        self.one("--dev", Path::new("/dev"));
+        if let Some(most) = shared {
+            self.word("--size");
+            self.word(most.to_string());
+            self.one("--tmpfs", Path::new(SHARED_MEMORY));
+        }
+    }
+
+    /// Adds the places of the map. Returns the files expected there, and the empty folders over
+    /// hidden ones.
+    fn add_places<'m>(&mut self, mounts: &Mounts<'m>) -> (Vec<MountIdentity>, Vec<&'m Path>) {
+        let mut held = Vec::new();
+        let mut closed: Vec<&'m Path> = Vec::new();
+        let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
+        // After each mount bubblewrap reads the list of all mounts, and a recursive one here can add
+        // many.
+        let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
+        for (place, access) in first.into_iter().chain(last) {
+            if let Some(own) = mounts.over.places.get(place) {
+                self.two("--bind", own, place);
+                continue;
+            }
+            let is_device = place.starts_with("/dev") && !place.is_dir() && !place.is_file();
+            if access != Access::Hidden && !is_device {
+                // A path that disappeared or became a link is simply missing inside.
+                let Ok(seen) = MountIdentity::at(place) else { continue };
+                held.push(seen);
+            }
+            match access {
+                Access::Read | Access::Write if is_device => self.two("--dev-bind", place, place),
+                Access::Read => self.two("--ro-bind-try", place, place),
+                Access::Write => self.two("--bind", place, place),
+                // Nothing can be created there; the inner layer hides files that appear later.
+                Access::Hidden if fs::symlink_metadata(place).is_err() => {}
+                // It can be neither read nor changed and is no socket; each mount slows every start.
+                Access::Hidden
+                    if mounts.landlock
+                        && is_read_only(place)
+                        && !mounts.over.holds(place)
+                        && (place.is_file() || place.starts_with(SETTINGS)) => {}
+                Access::Hidden if place.is_dir() => {
+                    self.one("--tmpfs", place);
+                    closed.push(place);
+                }
+                // Devices cannot be opened there.
+                Access::Hidden => self.two("--ro-bind", Path::new("/dev/null"), place),
+            }
+        }
+        (held, closed)
+    }
+
+    fn add_links(&mut self, map: &AccessMap) {
+        for (link, target) in map.links() {
+            // A mount shows its own links.
+            if link.parent().is_none_or(|folder| is_bare(map, folder)) {
+                self.two("--symlink", target, link);
+            }
+        }
+    }
+
+    fn add_empty_folders(&mut self, mounts: &Mounts<'_>) {
+        let folders = EMPTY.iter().map(Path::new).chain(mounts.homes.iter().map(PathBuf::as_path));
+        for folder in folders.filter(|folder| {
+            is_bare(mounts.map, folder) && fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir())
+        }) {
+            self.one("--dir", folder);
+        }
+    }
+
     fn word(&mut self, word: impl Into<Word>) {
         self.0.push(word.into());
     }

@@ -149,94 +149,28 @@ impl ExecutorPolicy {
     /// a link made by a worker.
     pub(super) fn of(around: &Surroundings, more: &More) -> Result<Self, Refused> {
         let mut map = AccessMap::among(&around.worked);
-        for place in SYSTEM {
-            map.set(Path::new(place), Access::Read);
-        }
-        for file in SYSTEM_FILES {
-            map.set(Path::new(file), Access::Read);
-        }
-        for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
-            map.set(secret, Access::Hidden);
-        }
+        give_system(&mut map);
         let asked = more.asked_for();
         hide_by_mode(&mut map, &around.kept, &asked);
         let home = around.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
         let mut homes: Vec<PathBuf> = home.iter().cloned().chain(peoples_homes()).collect();
-        // Even inside program folders.
-        for own in homes.iter().chain(&around.work_trees) {
-            if map.access(own) != Access::Hidden {
-                map.set(own, Access::Hidden);
-            }
-        }
-        if more.home == Home::Real
-            && let Some(home) = &home
-        {
-            map.set(home, Access::Write);
-            for tree in &around.work_trees {
-                map.set(tree, Access::Read);
-            }
-        }
+        let real = home.as_deref().filter(|_| more.home == Home::Real);
+        set_homes(&mut map, &homes, real, &around.work_trees);
         let mut secrets = Vec::new();
         if more.asked != Asked::Strict {
             let programs = Programs { map: &mut map, around, homes: &mut homes, asked: &asked, secrets: Vec::new() };
             secrets = programs.add(home.as_deref());
-            keep_apart(&mut map, around, home.as_deref().filter(|_| more.home == Home::Real));
+            keep_apart(&mut map, around, real);
         }
-        // A path that an agent creates at its first start need not exist yet.
-        for path in &more.readable {
-            by_no_planted_link(&mut map, path)?;
-            map.set(path, Access::Read);
-        }
-        let give = |path: &PathBuf| -> Result<PathBuf, Refused> {
-            by_no_planted_link(&mut map, path)?;
-            Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
-        };
-        let writable = more.writable.iter().map(give).collect::<Result<Vec<PathBuf>, Refused>>()?;
-        let own_home = home.as_ref();
+        let writable = give_configured(&mut map, more)?;
         secrets.retain(|secret| !more.names(secret));
-        for secret in &secrets {
-            // As with secrets in home directories, a missing path is not reserved where a setting
-            // lets workers write.
-            let is_free = !writable.iter().any(|folder| secret.starts_with(folder));
-            if map.access(secret) != Access::Hidden && (is_free || secret.exists()) {
-                map.set(secret, Access::Hidden);
-            }
+        hide_secrets(&mut map, &secrets, &writable);
+        for own in &homes {
+            let around = Some(around).filter(|_| Some(own) == home.as_ref());
+            secrets.extend(secrets_of(&mut map, own, around, more, &writable));
         }
-        for home in &homes {
-            let own = Some(around).filter(|_| Some(home) == own_home);
-            secrets.extend(secrets_of(&mut map, (home, own), more, &writable));
-        }
-        // Check the target as well: anyone may have made the link.
-        for path in more.named.iter().filter(|path| !is_secret(path, &homes)) {
-            let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
-            if !is_secret(&real, &homes)
-                && !secrets.iter().any(|secret| real.starts_with(secret))
-                && map.access(&real) == Access::Hidden
-                && !is_led_away(path, &real, &around.work_trees)
-            {
-                map.set(&real, Access::Read);
-            }
-        }
-        for path in around.git_dirs.iter().chain(&around.never) {
-            map.hide(path);
-        }
-        let is_own = |folder: &Path| around.git_dirs.iter().any(|git_dir| folder.starts_with(git_dir));
-        for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
-            if is_own(&path) || holds_objects(&path) {
-                map.set(&path, Access::Read);
-            }
-        }
-        if more.asked != Asked::Strict {
-            for path in around.remotes.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-                if !path.ends_with("objects") || holds_objects(&path) {
-                    map.set(&path, Access::Read);
-                }
-            }
-        }
-        // Even inside object directories: a key is not an object.
-        for path in &around.never {
-            map.hide(path);
-        }
+        give_named(&mut map, &more.named, &homes, &secrets, &around.work_trees);
+        give_objects(&mut map, around, more.asked);
         servers::hide(&mut map, around, &homes);
         outside::keep(&mut map, around);
         let caches = match &home {
@@ -254,6 +188,98 @@ impl ExecutorPolicy {
         let is_given = !more.readable.is_empty() || !more.writable.is_empty() || more.home == Home::Real;
         let shares = is_given || around.worked.iter().any(|folder| reaches(&map, folder));
         Ok(Self { map, given, at_home, caches, home, trees: around.trees.clone(), apart, secrets, shares })
+    }
+}
+
+fn give_system(map: &mut AccessMap) {
+    for place in SYSTEM {
+        map.set(Path::new(place), Access::Read);
+    }
+    for file in SYSTEM_FILES {
+        map.set(Path::new(file), Access::Read);
+    }
+    for secret in SYSTEM_SECRETS.map(Path::new).into_iter().filter(|secret| secret.exists()) {
+        map.set(secret, Access::Hidden);
+    }
+}
+
+/// Hides home directories and work trees, except for workers with a `real` home.
+fn set_homes(map: &mut AccessMap, homes: &[PathBuf], real: Option<&Path>, work_trees: &[PathBuf]) {
+    // Even inside program folders.
+    for own in homes.iter().chain(work_trees) {
+        if map.access(own) != Access::Hidden {
+            map.set(own, Access::Hidden);
+        }
+    }
+    if let Some(home) = real {
+        map.set(home, Access::Write);
+        for tree in work_trees {
+            map.set(tree, Access::Read);
+        }
+    }
+}
+
+/// Gives the configured paths. Returns the writable ones, links resolved.
+fn give_configured(map: &mut AccessMap, more: &More) -> Result<Vec<PathBuf>, Refused> {
+    // A path that an agent creates at its first start need not exist yet.
+    for path in &more.readable {
+        by_no_planted_link(map, path)?;
+        map.set(path, Access::Read);
+    }
+    let give = |path: &PathBuf| -> Result<PathBuf, Refused> {
+        by_no_planted_link(map, path)?;
+        Ok(map.give_whole(path).ok_or_else(|| Missing(path.clone()))?)
+    };
+    more.writable.iter().map(give).collect()
+}
+
+fn hide_secrets(map: &mut AccessMap, secrets: &[PathBuf], writable: &[PathBuf]) {
+    for secret in secrets {
+        // As with secrets in home directories, a missing path is not reserved where a setting
+        // lets workers write.
+        let is_free = !writable.iter().any(|folder| secret.starts_with(folder));
+        if map.access(secret) != Access::Hidden && (is_free || secret.exists()) {
+            map.set(secret, Access::Hidden);
+        }
+    }
+}
+
+/// Gives the files that command lines name, except secrets.
+fn give_named(map: &mut AccessMap, named: &[PathBuf], homes: &[PathBuf], secrets: &[PathBuf], work_trees: &[PathBuf]) {
+    // Check the target as well: anyone may have made the link.
+    for path in named.iter().filter(|path| !is_secret(path, homes)) {
+        let Some(Led { real, is_there: true, planted: None }) = map.resolve(path) else { continue };
+        if !is_secret(&real, homes)
+            && !secrets.iter().any(|secret| real.starts_with(secret))
+            && map.access(&real) == Access::Hidden
+            && !is_led_away(path, &real, work_trees)
+        {
+            map.set(&real, Access::Read);
+        }
+    }
+}
+
+/// Hides git's own files, but gives the objects, and unless `strict`, the remotes.
+fn give_objects(map: &mut AccessMap, around: &Surroundings, asked: Asked) {
+    for path in around.git_dirs.iter().chain(&around.never) {
+        map.hide(path);
+    }
+    let is_own = |folder: &Path| around.git_dirs.iter().any(|git_dir| folder.starts_with(git_dir));
+    for path in around.objects.iter().filter_map(|folder| fs::canonicalize(folder).ok()) {
+        if is_own(&path) || holds_objects(&path) {
+            map.set(&path, Access::Read);
+        }
+    }
+    if asked != Asked::Strict {
+        for path in around.remotes.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+            if !path.ends_with("objects") || holds_objects(&path) {
+                map.set(&path, Access::Read);
+            }
+        }
+    }
+    // Even inside object directories: a key is not an object.
+    for path in &around.never {
+        map.hide(path);
     }
 }
 

@@ -41,7 +41,8 @@ const PEM_LOOKED: u64 = 64 << 10;
 /// name there would block new files beside it.
 pub(super) fn secrets_of(
     map: &mut AccessMap,
-    (home, around): (&Path, Option<&Surroundings>),
+    home: &Path,
+    around: Option<&Surroundings>,
     more: &More,
     writable: &[PathBuf],
 ) -> Vec<PathBuf> {

@@ -126,7 +126,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     // A missing ref may be in an archive.
     let unshown = unknown(&request.names, &offered().collect::<Vec<_>>());
     if let Some(name) = unshown.filter(|_| offered().all(|place| place.kind != Kind::Archive)) {
-        return Err(missed(store, (request, name), &listing, &have)?);
+        return Err(missed(store, request, name, &listing, &have)?);
     }
     let wanted = listing.wanted(request, here, unshown.is_some())?;
     let absent: BTreeSet<Oid> = wanted.values().flatten().copied().filter(|oid| !store.contains(*oid)).collect();
@@ -163,7 +163,7 @@ pub fn fetch(store: &Store, reach: &Reach, request: &Request) -> Result<Fetched,
     listing.seen.folded = folded::give_way(store, &folder, &shown)?;
     let known: Vec<&Place> = shown.iter().filter(|place| request.takes(place)).chain(held.keys()).collect();
     if let Some(name) = unknown(&request.names, &known) {
-        return Err(missed(store, (request, name), &listing, &have)?);
+        return Err(missed(store, request, name, &listing, &have)?);
     }
     let chains = fetched.taken.iter().filter(|taken| taken.place.kind.is_chain());
     let (refused, taken): (Vec<_>, Vec<_>) = chains.partition(|taken| taken.status.is_refused());
@@ -194,7 +194,8 @@ fn look(
 /// Returns whether the remote is known to have had a missing name.
 fn missed(
     store: &Store,
-    (request, name): (&Request, &str),
+    request: &Request,
+    name: &str,
     listing: &Listing,
     have: &HashMap<String, Oid>,
 ) -> Result<Error, Error> {

@@ -39,7 +39,9 @@ impl<'a> Plan<'a> {
     pub(super) fn take(
         &mut self,
         there: &Remotely<'_>,
-        (place, new, held): (Place, Oid, bool),
+        place: Place,
+        new: Oid,
+        held: bool,
         kept: &mut KeepGuard,
     ) -> Result<(), Error> {
         let (store, old) = (there.store, there.has.get(&place).copied());

@@ -240,7 +240,7 @@ impl Delivery<'_> {
             {
                 continue;
             }
-            plan.take(there, (place, new, held), kept)?;
+            plan.take(there, place, new, held, kept)?;
         }
         Ok(plan)
     }
@@ -271,7 +271,7 @@ impl Delivery<'_> {
         let mut logs = outbound.logs()?;
         plan.logs = logs.heads.iter().map(|(log, _)| Place::of_log(log)).collect();
         for (log, head) in &logs.heads {
-            plan.take(&there, (Place::of_log(log), *head, false), &mut kept)?;
+            plan.take(&there, Place::of_log(log), *head, false, &mut kept)?;
         }
         plan.refuse_apart()?;
         plan.pushed.moved.sort_by(|one, other| one.place.cmp(&other.place));

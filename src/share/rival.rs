@@ -61,7 +61,7 @@ impl Remotely<'_> {
         };
         let log = LogName::parse(&place.name).filter(|_| place.kind == Kind::Log);
         let Some(why) = fault else {
-            return Ok((self.honest(place, status, (theirs, ours), log)?, None));
+            return Ok((self.honest(place, status, theirs, ours, log)?, None));
         };
         let beside = match &log {
             Some(log) => self.free(log, theirs, ours)?,
@@ -76,7 +76,8 @@ impl Remotely<'_> {
         &self,
         place: &Place,
         status: Option<Status>,
-        (theirs, ours): (Oid, Oid),
+        theirs: Oid,
+        ours: Oid,
         log: Option<LogName>,
     ) -> Result<Found, Error> {
         if let Some(status) = status {

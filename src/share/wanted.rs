@@ -15,10 +15,10 @@ use super::{Kind, Place, stamps};
 
 /// Returns everything of ours that can be pushed, including the runs in archives.
 pub(super) fn here(store: &Store) -> Result<BTreeMap<Place, Oid>, refs::Error> {
-    Ok(refs::list_with_archived(store, REFS)?.into_iter().filter_map(own).collect())
+    Ok(refs::list_with_archived(store, REFS)?.into_iter().filter_map(|(name, oid)| own(&name, oid)).collect())
 }
 
-fn own((name, oid): (String, Oid)) -> Option<(Place, Oid)> {
+fn own(name: &str, oid: Oid) -> Option<(Place, Oid)> {
     Some((Place::parse(name.strip_prefix(REFS)?)?, oid))
 }
 
@@ -42,7 +42,8 @@ impl Wanted {
     /// Returns the refs to push, without the logs, which [`super::outbound`] selects. An archived
     /// run that is named gets a ref of its own.
     pub(super) fn all(store: &Store, request: &Request, here: &BTreeMap<Place, Oid>) -> Result<Vec<Self>, Error> {
-        let stored: BTreeMap<Place, Oid> = refs::list(store, REFS)?.into_iter().filter_map(own).collect();
+        let stored: BTreeMap<Place, Oid> =
+            refs::list(store, REFS)?.into_iter().filter_map(|(name, oid)| own(&name, oid)).collect();
         let mut ours = here.clone();
         ours.retain(|place, _| request.space.takes(place.kind));
         ours.retain(|place, _| place.kind != Kind::Log && (!request.threads_only || goes_with_threads(place)));

@@ -80,10 +80,10 @@ pub fn adopt(writer: &Writer, request: &Request) -> Result<Adopted, Error> {
     let descriptor = &accepted.received.descriptor;
     vacant(writer, &request.new)?;
     let found = find(writer, request, &accepted)?;
-    let whose = (&found.checkpoint, &found.sound.trail);
+    let (objects, checkpoint, trail) = (found.quarantine.store(), &found.checkpoint, &found.sound.trail);
+    let candidate = gate::Candidate { objects, checkpoint, trail };
     let terms = Terms::new(writer.clock.now());
-    let reader = (&writer.store, &request.options);
-    let passed = gate::pass(found.quarantine.store(), reader, whose, request.accept_packet, terms)?;
+    let passed = gate::pass(&candidate, &writer.store, &request.options, request.accept_packet, terms)?;
     let plan = || Plan::new(&writer.store, &found.quarantine, &found.checkpoint.content);
     let plan = request.checkout.then(plan).transpose()?;
     let nonces = Nonces::lock(&writer.store)?;

@@ -57,7 +57,8 @@ impl Repository {
     /// Compares a checkpoint with another, or with its predecessor.
     pub fn thread_diff(
         &self,
-        (old, new): (&str, Option<&str>),
+        old: &str,
+        new: Option<&str>,
         accept_untrusted: bool,
         warn: &mut dyn FnMut(&str),
     ) -> Result<Comparison, Error> {

@@ -27,17 +27,27 @@ pub struct Passed {
     pub(super) token: Option<String>,
 }
 
+/// A checkpoint whose packet is to pass.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    /// The store with its bytes.
+    pub(super) objects: &'a Store,
+    pub(super) checkpoint: &'a Checkpoint,
+    pub(super) trail: &'a Trail,
+}
+
 /// Checks the packet of a checkpoint, and fails if it is worse than accepted.
 ///
-/// `objects` has its bytes; `here` is the repository to look facts up in, with the reader's trust.
+/// `here` is the repository to look facts up in, with the reader's trust.
 /// Writes nothing.
 pub(super) fn pass(
-    objects: &Store,
-    (here, reader): (&Store, &Options),
-    (checkpoint, trail): (&Checkpoint, &Trail),
+    candidate: &Candidate<'_>,
+    here: &Store,
+    reader: &Options,
     accept: Option<Unclean>,
     terms: Terms,
 ) -> Result<Passed, Error> {
+    let Candidate { objects, checkpoint, trail } = *candidate;
     let Some(read) = read(objects, checkpoint)? else { return Ok(Passed::default()) };
     let logs = Logs::read(here)?;
     let gate = Gate { store: here, at_hand: &AtHand::logs(&logs), options: reader, accept_untrusted: false };

@@ -49,7 +49,8 @@ pub fn offer(
     steps::intact(&writer.store, checkpoint)?;
     let store = &writer.store;
     let check = packet::Terms { thread: Some(source.thread.to_string()), ..packet::Terms::new(writer.clock.now()) };
-    let passed = gate::pass(store, (store, &gate::own(writer)), (checkpoint, &source.trail), terms.accept, check)?;
+    let candidate = gate::Candidate { objects: store, checkpoint, trail: &source.trail };
+    let passed = gate::pass(&candidate, store, &gate::own(writer), terms.accept, check)?;
     let descriptor = Descriptor {
         source: format!("{}:{}", source.thread, checkpoint.id),
         thread: source.thread.clone(),

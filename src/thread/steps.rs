@@ -71,7 +71,8 @@ fn resume_once(
     intact(&writer.store, &latest)?;
     let store = &writer.store;
     let terms = Terms { thread: Some(open.sound().thread.to_string()), ..Terms::new(writer.clock.now()) };
-    let passed = gate::pass(store, (store, &gate::own(writer)), (&latest, &open.sound().trail), accept, terms)?;
+    let candidate = gate::Candidate { objects: store, checkpoint: &latest, trail: &open.sound().trail };
+    let passed = gate::pass(&candidate, store, &gate::own(writer), accept, terms)?;
     let quarantine = checkout.then(|| Quarantine::new(&writer.store)).transpose().map_err(worktree::Error::from)?;
     let plan =
         quarantine.as_ref().map(|quarantine| Plan::new(&writer.store, quarantine, &latest.content)).transpose()?;

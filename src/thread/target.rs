@@ -82,8 +82,8 @@ impl ThreadTarget {
 
     /// Verifies the thread with a reader's trust before its bytes are used.
     pub fn vouched_by(&self, store: &Store, trust: &Trust) -> Result<VerifiedThread, Error> {
-        let at = (&self.thread, self.reference.as_str(), self.tip);
-        vouch(store, at, trust).map_err(|source| Error::Vouch { named: self.name(), source })
+        let vouched = vouch(store, &self.thread, &self.reference, self.tip, trust);
+        vouched.map_err(|source| Error::Vouch { named: self.name(), source })
     }
 
     /// Returns the name of the thread here.

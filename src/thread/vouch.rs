@@ -31,7 +31,9 @@ pub struct Trust {
 /// Verifies a thread that was at `tip`, as it is now, with its keys and lineage.
 pub fn vouch(
     store: &Store,
-    (thread, reference, tip): (&ThreadId, &str, Oid),
+    thread: &ThreadId,
+    reference: &str,
+    tip: Oid,
     trust: &Trust,
 ) -> Result<VerifiedThread, Error> {
     let logs = Logs::read(store)?;
@@ -84,7 +86,7 @@ impl VerifiedThread {
 
     /// Verifies the present state of the thread with the same trust.
     pub(super) fn renewed(&self, store: &Store) -> Result<Self, Error> {
-        vouch(store, (&self.sound.thread, &self.reference, self.sound.commit), &self.trust)
+        vouch(store, &self.sound.thread, &self.reference, self.sound.commit, &self.trust)
     }
 
     /// Returns the thread's ref.

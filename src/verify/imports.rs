@@ -187,7 +187,8 @@ fn shows(evidence: &Result<(Digest, Option<Read>), Invalid>, name: &str, import:
             (**sealed).as_ref().map_err(Clone::clone).and_then(|sealed| of_item(proof, sealed, run, item, &wanted))
         }
         (Read::Checkpoint(signed), Elsewhere::Checkpoint { thread, at, .. }) => {
-            (**signed).as_ref().map_err(Clone::clone).and_then(|signed| of_thread(signed, thread, at.as_ref(), &wanted))
+            let signed = (**signed).as_ref().map_err(Clone::clone);
+            signed.and_then(|(decoded, signer)| of_thread(decoded, signer, thread, at.as_ref(), &wanted))
         }
         _ => Err("its evidence is of something else".to_owned()),
     };
@@ -226,7 +227,8 @@ fn of_item(
 }
 
 fn of_thread(
-    (decoded, signer): &(Decoded, String),
+    decoded: &Decoded,
+    signer: &str,
     thread: &ThreadId,
     at: Option<&CheckpointId>,
     wanted: &Wanted<'_>,
@@ -255,9 +257,9 @@ fn of_thread(
     if !held.is_some_and(|held| wanted.is(&held)) {
         return Err("the checkpoint does not hold that".to_owned());
     }
-    let signed = SignedEntry { seq: entry.seq, hash: decoded.hash, prev: entry.prev, key: signer.clone() };
+    let signed = SignedEntry { seq: entry.seq, hash: decoded.hash, prev: entry.prev, key: signer.to_owned() };
     let from = Origin::Thread { thread: thread.clone(), checkpoint: id, entry: signed };
-    Ok(Source { keys: vec![(signer.clone(), entry.at)], from })
+    Ok(Source { keys: vec![(signer.to_owned(), entry.at)], from })
 }
 
 /// Checks that entry 0 seals exactly the imports that the plan needs.

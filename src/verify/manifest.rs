@@ -8,6 +8,7 @@ use crate::model::bounds;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{Event, ItemFired};
 use crate::model::format;
+use crate::model::item_index::ItemVec;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
 use crate::model::plan::Item;
@@ -22,7 +23,7 @@ use super::tree::Slot;
 
 /// Returns the row and the number of attempts for each sandbox; `plan` are the run's items, if
 /// known.
-pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<String, u64>) {
+pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BTreeMap<String, u64>) {
     if let Some(cut_off) = case.cut_off() {
         return (cut_off, BTreeMap::new());
     }
@@ -33,7 +34,7 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&[Item]>) -> (Verdict, BTreeMap<
             _ => None,
         })
         .collect();
-    let items: HashMap<&ItemId, &Item> = plan.unwrap_or_default().iter().map(|item| (&item.id, item)).collect();
+    let items: HashMap<&ItemId, &Item> = plan.into_iter().flatten().map(|item| (&item.id, item)).collect();
     let base = case.chain.submitted().map(|e| e.base);
     let pipelines = pipelines::named(&case.chain);
     let checked = map_objects(case.store, &fired, |objects, (fired, held)| {

@@ -207,7 +207,7 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
         findings
             .report(Code::PlanItems, format!("item {} depends on {id}, which is not in the plan", graph.item(*at).id));
     }
-    for (at, item) in graph.items().iter().enumerate() {
+    for (at, item) in graph.items().indexed() {
         if graph.position(&item.id) != Some(at) {
             findings.report(Code::PlanItems, format!("the plan has two items {}", item.id));
         }

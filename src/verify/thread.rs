@@ -302,8 +302,8 @@ impl ThreadVerifier<'_> {
     fn anchored(&self, chain: &ThreadChain, position: Position<'_>) -> Verdict {
         let Position { thread, reference, .. } = position;
         let at_hand = logs::row(self, chain, position);
-        let is_copy = self.options.alone;
-        outside::held(chain, self.ask, (self.store, thread, reference, is_copy), at_hand)
+        let subject = outside::Subject { store: self.store, thread, reference, is_copy: self.options.alone };
+        outside::held(chain, self.ask, subject, at_hand)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::git::borrowed_repo::BorrowedRepo;
 use crate::git::{history, store, verified_stream};
 use crate::model::causes;
 use crate::model::digest::Oid;
+use crate::model::item_index::ItemIndex;
 use crate::run::{VerifiedRun, target};
 use crate::verify::Gate;
 
@@ -59,7 +60,7 @@ impl<'g> Runs<'g> {
 
     /// Applies patches to a tree, run by run in the given order.
     pub(super) fn onto(&mut self, aside: &BorrowedRepo, patches: &[Patch], tree: Oid) -> Result<Fit, Error> {
-        let mut groups: Vec<(&Lying, BTreeSet<usize>)> = Vec::new();
+        let mut groups: Vec<(&Lying, BTreeSet<ItemIndex>)> = Vec::new();
         for patch in patches {
             let lying = &patch.told.at;
             let Some(run) = &self.known(lying).run else { return Ok(Fit::Not) };

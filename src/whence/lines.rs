@@ -103,7 +103,7 @@ impl Judge<'_> {
             let mixed = finding.how.is_none();
             let steps = if mixed { self.parts(&finding)? } else { self.expanded(&finding)? };
             if steps.len() > 1 || (mixed && !steps.is_empty()) {
-                found.extend(self.within(&finding, steps, (&path, &blamed))?);
+                found.extend(self.within(&finding, steps, &path, &blamed)?);
                 continue;
             }
             let makers = if finding.how.is_some() { finding.makers.clone() } else { Vec::new() };
@@ -142,7 +142,8 @@ impl Judge<'_> {
         &mut self,
         finding: &Rc<Finding>,
         steps: Vec<(Maker, Oid)>,
-        (path, blamed): (&BString, &[Blamed]),
+        path: &BString,
+        blamed: &[Blamed],
     ) -> Result<Vec<Line>, Error> {
         // Creates a commit for each step, so that `git blame` attributes the lines.
         let parent = finding.commit.parents.first().copied();
@@ -159,7 +160,7 @@ impl Judge<'_> {
         let there = |one: &Blamed| one.there..=one.there + (one.lines.end() - one.lines.start());
         let asked: Vec<RangeInclusive<u64>> = blamed.iter().map(there).collect();
         let mut parts: Vec<Line> = Vec::new();
-        for part in self.aside.blame((parent, tip), path.as_ref(), &asked)? {
+        for part in self.aside.blame(parent, tip, path.as_ref(), &asked)? {
             let at = commits[..items].iter().position(|commit| Some(*commit) == part.commit);
             for number in part.lines {
                 let Some(place) = asked.iter().position(|lines| lines.contains(&number)) else { continue };

@@ -63,6 +63,21 @@ const MAX_INDEX: u64 = 256 << 20;
 /// The file that marks a complete worktree, in which something may have run.
 const STARTED: &str = "started";
 
+/// The attempt that a worktree is for.
+struct Attempt<'a> {
+    run: &'a RunId,
+    item: &'a ItemId,
+    number: u32,
+    base: Oid,
+}
+
+/// The place of an attempt's folder.
+struct Place {
+    dir: PathBuf,
+    name: String,
+    run_folder: Arc<Folder>,
+}
+
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
 pub struct Workspace {
@@ -107,11 +122,12 @@ impl Workspace {
         let dir = run_dir(host, run);
         fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         let (dir, run_folder) = open_run(host, run)?.ok_or_else(|| Error::io(&dir, io::ErrorKind::NotFound.into()))?;
+        let of = Attempt { run, item, number: attempt, base };
         let name = name_of(item, attempt);
         let path = dir.join(&name);
-        let spare = host.reuse.then(|| host.pool.take(host, (&prepared, &refs), &run_folder, &name)).flatten();
+        let spare = host.reuse.then(|| host.pool.take(host, &prepared, &refs, &run_folder, &name)).flatten();
         if let Some((folder, pristine)) = spare {
-            let mut workspace = Self::with(host, run, (item, attempt), base, (path, name), (run_folder, folder));
+            let mut workspace = Self::with(host, &of, Place { dir: path, name, run_folder }, folder);
             workspace.index = Some(Arc::clone(pristine.index()));
             workspace.pristine = Some(pristine);
             workspace.set_linked(&prepared);
@@ -128,7 +144,7 @@ impl Workspace {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(path)),
             other => other.map_err(|e| Error::io(&path, e))?,
         }
-        let mut workspace = Self::at(host, run, (item, attempt), base, (path, name), run_folder)?;
+        let mut workspace = Self::at(host, &of, Place { dir: path, name, run_folder })?;
         if let Err(error) = workspace.fill(host, &prepared, &refs) {
             // Report the first failure. Remains are found as a leftover.
             let _ = workspace.remove();
@@ -145,7 +161,9 @@ impl Workspace {
         let Some((_, run_folder)) = open_run(host, run)? else { return Ok(None) };
         let Leftover { item, attempt, dir } = leftover;
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        match Self::at(host, run, (&item, attempt), base, (dir.clone(), name.clone()), run_folder.clone()) {
+        let of = Attempt { run, item: &item, number: attempt, base };
+        let place = Place { dir: dir.clone(), name: name.clone(), run_folder: run_folder.clone() };
+        match Self::at(host, &of, place) {
             Err(Error::Io(_, error)) if is_no_folder(&error) => {
                 run_folder.remove(&name).map_err(Error::at(&dir))?;
                 Ok(None)
@@ -154,26 +172,14 @@ impl Workspace {
         }
     }
 
-    fn at(
-        host: &Host,
-        run: &RunId,
-        (item, attempt): (&ItemId, u32),
-        base: Oid,
-        (dir, name): (PathBuf, String),
-        run_folder: Arc<Folder>,
-    ) -> Result<Self, Error> {
-        let folder = Arc::new(run_folder.own_folder(&name).map_err(Error::at(&dir))?);
-        Ok(Self::with(host, run, (item, attempt), base, (dir, name), (run_folder, folder)))
+    fn at(host: &Host, of: &Attempt<'_>, place: Place) -> Result<Self, Error> {
+        let folder = Arc::new(place.run_folder.own_folder(&place.name).map_err(Error::at(&place.dir))?);
+        Ok(Self::with(host, of, place, folder))
     }
 
-    fn with(
-        host: &Host,
-        run: &RunId,
-        (item, attempt): (&ItemId, u32),
-        base: Oid,
-        (dir, name): (PathBuf, String),
-        (run_folder, folder): (Arc<Folder>, Arc<Folder>),
-    ) -> Self {
+    fn with(host: &Host, of: &Attempt<'_>, place: Place, folder: Arc<Folder>) -> Self {
+        let Attempt { run, item, number: attempt, base } = *of;
+        let Place { dir, name, run_folder } = place;
         let tree = dir.join("tree");
         let (inputs, outputs) = (tree.join(&host.inputs), tree.join(&host.outputs));
         let (run, item) = (run.clone(), item.clone());
@@ -221,7 +227,7 @@ impl Workspace {
         let index = index.written_at(written);
         // No index covers the files of submodules.
         if self.reusable || !base.submodules().is_empty() {
-            let (pristine, index) = Pristine::of(&self.folder, (base, refs), index).map_err(Error::at(&self.dir))?;
+            let (pristine, index) = Pristine::of(&self.folder, base, refs, index).map_err(Error::at(&self.dir))?;
             (self.index, self.pristine) = (Some(index), pristine.map(Arc::new));
         } else {
             self.index = Some(Arc::new(index));

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use git_handoff::git::store::Edit;
+use git_handoff::git::store::{Edit, object_oid};
 use git_handoff::model::digest::Oid;
 use git_handoff::model::entry::{Entry, Event, Product};
 use gix::objs::Kind;
@@ -50,7 +50,7 @@ impl Stranger {
     /// Puts a blob of zeros into a pack, of so many units, as a difference from the first of them.
     fn zeros(&self, units: u64) -> Oid {
         let base = vec![0; usize::try_from(UNIT).unwrap()];
-        let base_name = self.lab.store.blob_oid(&base).unwrap();
+        let base_name = object_oid(self.lab.store.hash_kind(), gix::objs::Kind::Blob, &base).unwrap();
         let mut delta = varint(UNIT);
         delta.extend(varint(units * UNIT));
         delta.extend(vec![0x80; usize::try_from(units).unwrap()]);
@@ -262,8 +262,9 @@ fn a_product_of_any_size_is_hashed_piece_by_piece() {
     let product = Product { sha256, oid, size: HUGE };
     *e.products.get_mut(&"outputs/huge".parse().unwrap()).unwrap() = product;
     draft.edits.iter_mut().find(|(path, _)| path.ends_with("outputs/huge")).unwrap().1 = Edit::Blob(oid);
-    teller.state.items[0].products = e.products.clone();
-    let state = stranger.lab.store.write_blob(&teller.state.items[0].canonical()).unwrap();
+    let first = teller.state.items.first_mut().unwrap();
+    first.products = e.products.clone();
+    let state = stranger.lab.store.write_blob(&first.canonical()).unwrap();
     draft.edits.iter_mut().find(|(path, _)| path.ends_with("state.json")).unwrap().1 = Edit::Blob(state);
     teller.fire("edit-b");
     teller.done("edit-b", &[("outputs/report.md", b"fine\n")]);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use git_handoff::engine::decide::{LONGEST_WAIT, Schedule, left_waiting};
 use git_handoff::model::entry::{Again, Event, Outcome};
+use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::state::{Phase, RunState};
 use git_handoff::model::time::Moment;
 use git_handoff::run::steer::lost_with;
@@ -28,11 +29,11 @@ struct Drive {
     schedule: Schedule,
     concurrency: usize,
     now: Moment,
-    running: BTreeSet<usize>,
+    running: BTreeSet<ItemIndex>,
     /// The step at which each item that waits for nothing but its turn was first seen so.
-    ready_since: HashMap<usize, usize>,
+    ready_since: HashMap<ItemIndex, usize>,
     step: usize,
-    fired: Vec<usize>,
+    fired: Vec<ItemIndex>,
 }
 
 impl Drive {
@@ -53,8 +54,7 @@ impl Drive {
     /// Dispatches what the schedule says; returns what it waits for.
     fn dispatch(&mut self) -> Option<Moment> {
         let decision = self.schedule.decide(&self.state, self.concurrency, self.now);
-        for at in 0..self.state.items.len() {
-            let item = &self.state.items[at];
+        for (at, item) in self.state.items.indexed() {
             let due = item.not_before.is_none_or(|due| due <= self.now);
             if item.phase == Phase::Waiting && due && self.state.blocked_by(at).next().is_none() {
                 self.ready_since.entry(at).or_insert(self.step);
@@ -66,11 +66,11 @@ impl Drive {
             let since = self.ready_since.remove(&at).expect("what is dispatched was ready");
             for (other, waits) in &self.ready_since {
                 let shared = self.locks(at).intersection(&self.locks(*other)).next().is_some();
-                assert!(!shared || *waits >= since, "i{at} passed i{other}, which waited longer for the same lock");
+                assert!(!shared || *waits >= since, "{at:?} passed {other:?}, which waited longer for the same lock");
             }
             // The fold refuses an item before its dependencies and two holders of one lock.
             let attempt = self.state.items[at].attempts + 1;
-            self.state.apply(&fired(at, attempt)).unwrap();
+            self.state.apply(&fired(at.get(), attempt)).unwrap();
             self.running.insert(at);
             self.fired.push(at);
         }
@@ -80,51 +80,51 @@ impl Drive {
         decision.wake
     }
 
-    fn locks(&self, at: usize) -> BTreeSet<&String> {
+    fn locks(&self, at: ItemIndex) -> BTreeSet<&String> {
         self.state.graph.item(at).resource_locks.iter().collect()
     }
 
-    fn end(&mut self, at: usize, fate: Fate) {
+    fn end(&mut self, at: ItemIndex, fate: Fate) {
         self.running.remove(&at);
         let attempt = self.state.items[at].attempts;
         match fate {
-            Fate::Done => self.record(at, &reconciled(at, attempt, Outcome::Done)),
+            Fate::Done => self.record(at, &reconciled(at.get(), attempt, Outcome::Done)),
             Fate::Retried => {
                 let due = self.now.plus_millis(1000);
-                self.record(at, &Event::ItemRetried(ended(at, attempt, Again::Failure, Some(due))));
+                self.record(at, &Event::ItemRetried(ended(at.get(), attempt, Again::Failure, Some(due))));
             }
-            Fate::Requeued => self.record(at, &Event::ItemRequeued(ended(at, attempt, Again::Crash, None))),
+            Fate::Requeued => self.record(at, &Event::ItemRequeued(ended(at.get(), attempt, Again::Crash, None))),
             Fate::Failed => {
                 let lost = self.lost_with(at);
-                self.record(at, &reconciled(at, attempt, Outcome::Failed));
+                self.record(at, &reconciled(at.get(), attempt, Outcome::Failed));
                 lost.into_iter().for_each(|at| self.skip(at));
             }
             Fate::Cancelled => {
                 let lost = self.lost_with(at);
-                self.record(at, &Event::ItemCancelled(dropped(at, attempt)));
+                self.record(at, &Event::ItemCancelled(dropped(at.get(), attempt)));
                 lost.into_iter().for_each(|at| self.skip(at));
             }
         }
         assert_eq!(left_waiting(&self.state), Vec::new());
     }
 
-    fn skip(&mut self, at: usize) {
+    fn skip(&mut self, at: ItemIndex) {
         let attempt = self.state.items[at].attempts;
-        self.record(at, &Event::ItemSkipped(dropped(at, attempt)));
+        self.record(at, &Event::ItemSkipped(dropped(at.get(), attempt)));
     }
 
-    fn record(&mut self, at: usize, event: &Event) {
+    fn record(&mut self, at: ItemIndex, event: &Event) {
         self.state.apply(event).unwrap();
         self.schedule.ended(&self.state, at);
     }
 
     /// Returns what is lost with an item, after comparing it with the transitive closure.
-    fn lost_with(&self, at: usize) -> Vec<usize> {
+    fn lost_with(&self, at: ItemIndex) -> Vec<ItemIndex> {
         let lost = lost_with(&self.state, at);
         let mut closure = BTreeSet::from([at]);
         // As often as the longest path is long.
         for _ in 0..self.state.items.len() {
-            for next in 0..self.state.items.len() {
+            for next in self.state.items.indices() {
                 if self.state.graph.dependencies(next).iter().any(|on| closure.contains(on)) {
                     closure.insert(next);
                 }
@@ -158,6 +158,10 @@ impl Drive {
         assert!(self.schedule.is_idle());
         assert!(self.schedule.decide(&self.state, self.concurrency, self.now).fire.is_empty());
     }
+}
+
+fn numbers(items: &[ItemIndex]) -> Vec<usize> {
+    items.iter().map(|at| at.get()).collect()
 }
 
 fn graphs() -> impl Strategy<Value = Vec<Made>> {
@@ -220,21 +224,24 @@ fn many_locks_get_their_turn_in_a_stream_of_single_ones() {
     }
     let mut drive = Drive::new(&items, 8);
     drive.settle(std::iter::empty());
-    assert_eq!(drive.fired[..3], [0, 1, 2], "{:?}", drive.fired);
+    assert_eq!(numbers(&drive.fired[..3]), [0, 1, 2], "{:?}", drive.fired);
 }
 
 #[test]
 fn an_attempt_that_is_not_over_keeps_its_locks_and_its_place() {
     let mut drive = Drive::new(&[(vec![], vec![0]), (vec![], vec![0]), (vec![], vec![])], 1);
     drive.dispatch();
-    assert_eq!(drive.fired, [0]);
+    assert_eq!(numbers(&drive.fired), [0]);
+    let first = drive.fired[0];
     // Another process cancels the item and asks for it again; its worker takes a while to end.
     drive.state.apply(&Event::ItemCancelled(dropped(0, 1))).unwrap();
     drive.state.apply(&Event::ItemRequeued(ended(0, 1, Again::Operator, None))).unwrap();
-    let mut schedule = Schedule::new(&drive.state, &BTreeSet::from([0]), Moment::from_millis(0));
-    assert_eq!(schedule.decide(&drive.state, 2, drive.now).fire, [2], "neither i1, for the lock, nor i0 again");
-    schedule.ended(&drive.state, 0);
-    assert_eq!(schedule.decide(&drive.state, 2, drive.now).fire, [1], "i0 waits behind i1 now");
+    let mut schedule = Schedule::new(&drive.state, &BTreeSet::from([first]), Moment::from_millis(0));
+    let fire = schedule.decide(&drive.state, 2, drive.now).fire;
+    assert_eq!(numbers(&fire), [2], "neither i1, for the lock, nor i0 again");
+    schedule.ended(&drive.state, first);
+    let fire = schedule.decide(&drive.state, 2, drive.now).fire;
+    assert_eq!(numbers(&fire), [1], "i0 waits behind i1 now");
     assert!(!schedule.is_idle());
 }
 
@@ -256,8 +263,9 @@ fn what_was_left_waiting_for_something_lost_is_found() {
     ] {
         state.apply(&event).unwrap();
     }
-    assert_eq!(left_waiting(&state), [(2, 1)]);
-    assert_eq!(lost_with(&state, 1), [2, 3]);
+    let (waiting, lost) = left_waiting(&state)[0];
+    assert_eq!((left_waiting(&state).len(), waiting.get(), lost.get()), (1, 2, 1));
+    assert_eq!(numbers(&lost_with(&state, lost)), [2, 3]);
 }
 
 #[test]
@@ -272,10 +280,10 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
         let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0));
         for expected in 0..count {
             let fire = schedule.decide(&state, 8, Moment::from_millis(0)).fire;
-            assert_eq!(fire, [expected]);
+            assert_eq!(numbers(&fire), [expected]);
             state.apply(&fired(expected, 1)).unwrap();
             state.apply(&reconciled(expected, 1, Outcome::Done)).unwrap();
-            schedule.ended(&state, expected);
+            schedule.ended(&state, fire[0]);
         }
         assert!(state.is_settled() && schedule.is_idle());
     }
@@ -283,14 +291,14 @@ fn ten_thousand_items_cost_ten_thousand_steps() {
     let mut state = submitted(&vec![(vec![], vec![]); count]);
     let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(0));
     assert_eq!(schedule.decide(&state, count, Moment::from_millis(0)).fire.len(), count);
-    for at in 0..count {
+    for at in state.items.indices() {
         let due = Moment::from_millis(2000);
-        state.apply(&fired(at, 1)).unwrap();
-        state.apply(&Event::ItemRetried(ended(at, 1, Again::Failure, Some(due)))).unwrap();
+        state.apply(&fired(at.get(), 1)).unwrap();
+        state.apply(&Event::ItemRetried(ended(at.get(), 1, Again::Failure, Some(due)))).unwrap();
         schedule.ended(&state, at);
     }
-    for at in 0..count {
-        state.apply(&Event::ItemCancelled(dropped(at, 1))).unwrap();
+    for at in state.items.indices() {
+        state.apply(&Event::ItemCancelled(dropped(at.get(), 1))).unwrap();
         schedule.ended(&state, at);
     }
     assert!(schedule.is_idle());
@@ -306,5 +314,5 @@ fn no_wait_is_longer_than_the_longest_whatever_the_clock_said_when_it_was_record
     let mut schedule = Schedule::new(&state, &BTreeSet::new(), Moment::from_millis(1000));
     let due = schedule.decide(&state, 1, Moment::from_millis(1000)).wake.unwrap();
     assert_eq!(due, Moment::from_millis(1000).plus_millis(LONGEST_WAIT));
-    assert!(schedule.decide(&state, 1, due).fire == [0]);
+    assert_eq!(numbers(&schedule.decide(&state, 1, due).fire), [0]);
 }

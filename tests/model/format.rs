@@ -71,14 +71,14 @@ fn the_worked_entry_is_what_the_code_makes() {
 fn the_worked_state_is_what_the_code_makes() {
     let plan = git_handoff::plan::parse(PLAN.as_bytes()).unwrap();
     let mut state = RunState::new(submitted(), Graph::new(&plan));
-    stands(std::str::from_utf8(&state.items[0].canonical()).unwrap());
+    stands(std::str::from_utf8(&state.items.first().unwrap().canonical()).unwrap());
     let dropped = git_handoff::model::entry::ItemDropped {
         item: "a".parse().unwrap(),
         attempt: 0,
         reason: "not needed".to_owned(),
     };
     state.apply(&Event::ItemCancelled(dropped)).unwrap();
-    stands(std::str::from_utf8(&state.items[0].canonical()).unwrap());
+    stands(std::str::from_utf8(&state.items.first().unwrap().canonical()).unwrap());
 }
 
 #[test]

@@ -110,9 +110,10 @@ const FORGED: &[(&str, &str, Bend)] = &[
         e.products.insert("outputs/x".parse().unwrap(), product);
         let path = run.state.layout().output(&e.item, &"x".parse().unwrap());
         run.drafts[2].edits.push((path, Edit::Blob(product.oid)));
-        run.state.items[0].products.insert("outputs/x".parse().unwrap(), product);
-        let state = lab.store.write_blob(&run.state.items[0].canonical()).unwrap();
-        let path = run.state.layout().state(&run.state.graph.item(0).id);
+        let first = run.state.items.indices().next().unwrap();
+        run.state.items[first].products.insert("outputs/x".parse().unwrap(), product);
+        let state = lab.store.write_blob(&run.state.items[first].canonical()).unwrap();
+        let path = run.state.layout().state(&run.state.graph.item(first).id);
         run.drafts[2].edits.push((path, Edit::Blob(state)));
     }),
     ("another spec at its place in the tree", "plan", |run, lab| {

@@ -18,9 +18,10 @@ fn a_long_chain_in_reverse_order_is_quick() {
     let mut items = chain(10_000);
     let started = Instant::now();
     let valid = check(&plan_of(&items)).unwrap();
-    let (order, items_read) = (Graph::new(valid.plan()).order(), &valid.plan().items);
-    assert_eq!(items_read[order[0]].id.as_str(), "n9999");
-    assert_eq!(items_read[order[9_999]].id.as_str(), "n0");
+    let graph = Graph::new(valid.plan());
+    let order = graph.order();
+    assert_eq!(graph.item(order[0]).id.as_str(), "n9999");
+    assert_eq!(graph.item(order[9_999]).id.as_str(), "n0");
 
     items[9_999]["depends_on"] = json!(["n0"]);
     let problems = check(&plan_of(&items)).unwrap_err();
@@ -94,8 +95,9 @@ proptest! {
         let mut shuffled = items.clone();
         shuffled.rotate_left(usize::try_from(order % size as u64).unwrap());
         let valid = check(&plan_of(&shuffled)).unwrap();
-        let ordered = Graph::new(valid.plan()).order();
-        let place = |id: &str| ordered.iter().position(|at| valid.plan().items[*at].id.as_str() == id).unwrap();
+        let graph = Graph::new(valid.plan());
+        let ordered = graph.order();
+        let place = |id: &str| ordered.iter().position(|at| graph.item(*at).id.as_str() == id).unwrap();
         for item in &valid.plan().items {
             for dependency in item.dependencies() {
                 prop_assert!(place(dependency.as_str()) < place(item.id.as_str()));

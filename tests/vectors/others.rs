@@ -89,7 +89,7 @@ pub(super) const VECTORS: &[Vector] = &[
             attempt: 0,
             decision: Decision::Rejected,
             status: Outcome::Done,
-            about: run.state.decided_about(0),
+            about: run.state.decided_about(run.state.items.indices().next().unwrap()),
             by: lab.signer.fingerprint(),
             message: None,
             said: None,

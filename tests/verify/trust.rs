@@ -233,7 +233,7 @@ fn an_open_run_that_verifies_may_go_on() {
     let told = run.write(&lab.signer);
     let go = continuable(&lab.store, &told.run, RUN, &lab.signer.fingerprint()).unwrap();
     assert_eq!((Some(go.commit), go.entries(), Some(go.last)), (told.head.commit, 2, told.head.last));
-    assert_eq!(go.state.items[0].attempts, 1);
+    assert_eq!(go.state.items.first().unwrap().attempts, 1);
     let other = continuable(&lab.store, &told.run, RUN, "SHA256:somebody");
     assert!(matches!(other, Err(Refusal::NotAWriter { .. })), "{other:?}");
 }

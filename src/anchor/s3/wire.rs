@@ -114,7 +114,7 @@ impl Bucket {
             None => drop(url.query_pairs_mut().extend_pairs(query)),
         }
         let method = if method == Method::Put { http::Method::PUT } else { http::Method::GET };
-        Ok(self.client.ask((method, url.as_str()), headers, body, LONGEST)?)
+        Ok(self.client.ask(method, url.as_str(), headers, body, LONGEST)?)
     }
 
     fn get(&self, object: &str, query: &[(&str, &str)]) -> Result<Reply, Error> {

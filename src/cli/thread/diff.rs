@@ -27,8 +27,8 @@ pub(crate) struct Arguments {
 
 /// Prints the difference.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let names = (arguments.old.as_str(), arguments.new.as_deref());
-    let compared = repository.thread_diff(names, arguments.accept_untrusted, &mut |text| output.warn(text))?;
+    let (old, new) = (arguments.old.as_str(), arguments.new.as_deref());
+    let compared = repository.thread_diff(old, new, arguments.accept_untrusted, &mut |text| output.warn(text))?;
     let fields = if arguments.patch && !output.json { None } else { compared.fields()? };
     if output.json {
         output.value(&Difference::of(fields, compared.patch(true))?);

@@ -7,7 +7,8 @@ use super::Repository;
 
 /// Prints the verdict on each commit of a range.
 pub(super) fn run(
-    (range, allow_partial): (&str, bool),
+    range: &str,
+    allow_partial: bool,
     repository: &Repository,
     with: &Verification<'_>,
     output: &mut Output,

@@ -7,6 +7,7 @@ use crate::engine::outcome::Batch;
 use crate::engine::slots::{Claim, HeldSlots, Ticket};
 use crate::engine::{command, prepare, products};
 use crate::model::entry::Event;
+use crate::model::item_index::ItemIndex;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
@@ -22,7 +23,7 @@ pub(super) struct Queued {
 }
 
 /// Items to dispatch, by position, with their slots.
-type Claimed = Vec<(usize, HeldSlots)>;
+type Claimed = Vec<(ItemIndex, HeldSlots)>;
 
 impl Driver<'_> {
     /// Dispatches all items that can run now, and records that with the staged entries. Returns
@@ -88,7 +89,7 @@ impl Driver<'_> {
         Ok((claimed, decision.wake))
     }
 
-    fn claim(&mut self, at: usize, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {
+    fn claim(&mut self, at: ItemIndex, ticket: Option<Ticket>) -> Result<Option<HeldSlots>, Error> {
         let locks = &self.run.state.graph.item(at).resource_locks;
         Ok(match self.slots.claim(locks, ticket)? {
             Claim::Granted(slots) => Some(slots),

@@ -106,7 +106,7 @@ impl Gate {
             if allowed { let_through.push(at) } else { found.push((at, shape)) }
         };
         self.values.find(text).filter(|at| !(open && at.end == text.len())).for_each(|at| sort(at, GIVEN));
-        search::look(text, Level::Sure, (Some(file), open), &mut |at, rule| sort(at, rule.name.as_str()));
+        search::look(text, Level::Sure, Some(file), open, &mut |at, rule| sort(at, rule.name.as_str()));
         // An exception for one shape does not hide a match of another.
         found.retain(|(at, shape)| {
             *shape == GIVEN || !let_through.iter().any(|other| at.start < other.end && other.start < at.end)

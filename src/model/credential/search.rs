@@ -54,7 +54,8 @@ impl Shapes {
 pub(super) fn look(
     text: &[u8],
     level: Level,
-    (path, open): (Option<&str>, bool),
+    path: Option<&str>,
+    open: bool,
     add: &mut dyn FnMut(Range<usize>, &'static Rule),
 ) {
     if text.is_empty() {
@@ -85,7 +86,7 @@ pub(super) fn look(
 /// Finds the secrets in a text, with their replacement names.
 pub(super) fn find(text: &[u8], level: Level) -> Vec<(Range<usize>, &'static str)> {
     let mut found = Vec::new();
-    look(text, level, (None, false), &mut |at, rule| found.push((at, rule.label.as_str())));
+    look(text, level, None, false, &mut |at, rule| found.push((at, rule.label.as_str())));
     found
 }
 

@@ -142,12 +142,12 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
         }
         (Some(_), None) => {
             let place = fields.text("run", problems);
-            place.zip(from).and_then(|(place, from)| item(fields, (place, from), problems))
+            place.zip(from).and_then(|(place, from)| item(fields, place, from, problems))
         }
         (None, Some(_)) => {
             let at = if fields.get("from").is_some() { from } else { Some(LATEST) };
             let place = fields.text("thread", problems);
-            place.zip(at).and_then(|(place, at)| checkpoint(fields, (place, at), problems))
+            place.zip(at).and_then(|(place, at)| checkpoint(fields, place, at, problems))
         }
     };
     // An item's id does not begin with `@`, and a source outside the run has one canonical form.
@@ -161,7 +161,7 @@ pub(crate) fn read_need(fields: &Fields<'_>, problems: &mut Problems) -> DraftNe
     DraftNeed { from: source, elsewhere, select }
 }
 
-fn item(fields: &Fields<'_>, (place, from): (&str, &str), problems: &mut Problems) -> Option<String> {
+fn item(fields: &Fields<'_>, place: &str, from: &str, problems: &mut Problems) -> Option<String> {
     let read = Elsewhere::item(place, from).map(|source| source.to_string());
     let wrong = |error: NameError| {
         let field = if ItemId::parse(from).is_err() { "from" } else { "run" };
@@ -170,7 +170,7 @@ fn item(fields: &Fields<'_>, (place, from): (&str, &str), problems: &mut Problem
     read.map_err(wrong).ok()
 }
 
-fn checkpoint(fields: &Fields<'_>, (place, at): (&str, &str), problems: &mut Problems) -> Option<String> {
+fn checkpoint(fields: &Fields<'_>, place: &str, at: &str, problems: &mut Problems) -> Option<String> {
     let mut wrong = |field: &str, why: String| problems.push(Problem::new(Code::BadId, &fields.at(field), why));
     match Elsewhere::checkpoint(place, at) {
         Ok(Some(source)) => return Some(source.to_string()),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Check, Op};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::state::{Phase, RunState};
 
@@ -80,7 +81,7 @@ impl Became {
         }
     }
 
-    fn is_true_of(self, state: &RunState, at: usize) -> bool {
+    fn is_true_of(self, state: &RunState, at: ItemIndex) -> bool {
         let phase = state.items[at].phase;
         match self {
             Self::Done => phase == Phase::Done,
@@ -127,8 +128,8 @@ impl ItemCondition {
     }
 
     /// Returns the status words, if items are counted.
-    fn single(&self) -> Option<impl Fn(&RunState, usize) -> bool + '_> {
-        let of_one = |state: &RunState, at: usize| match &self.what {
+    fn single(&self) -> Option<impl Fn(&RunState, ItemIndex) -> bool + '_> {
+        let of_one = |state: &RunState, at: ItemIndex| match &self.what {
             What::Are(words) => words.iter().any(|word| word.is_true_of(state, at)),
             What::Have(path) => state.output(at, path).is_some(),
             What::Outputs | What::Attempts | What::Rounds => false,

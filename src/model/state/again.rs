@@ -2,6 +2,7 @@
 
 use super::{Illegal, Phase, RunState};
 use crate::model::entry::{Again, ItemEnded};
+use crate::model::item_index::ItemIndex;
 
 impl RunState {
     /// Applies a failed attempt that another follows.
@@ -49,7 +50,7 @@ impl RunState {
         Ok(())
     }
 
-    fn wait_again(&mut self, at: usize, e: &ItemEnded) {
+    fn wait_again(&mut self, at: ItemIndex, e: &ItemEnded) {
         self.release(at);
         let state = &mut self.items[at];
         state.phase = Phase::Waiting;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use super::{Phase, RunState};
 use crate::model::entry::{ItemReconciled, Outcome};
+use crate::model::item_index::ItemIndex;
 use crate::model::outcomes::{Outcomes, Stopped};
 
 impl RunState {
     /// Returns the counts so far.
     pub fn outcomes(&self) -> Outcomes {
         let mut outcomes = Outcomes::default();
-        for (at, item) in self.items.iter().enumerate() {
+        for (at, item) in self.items.indexed() {
             if self.is_superseded(at) {
                 outcomes.superseded += 1;
             } else {
@@ -42,7 +43,7 @@ impl RunState {
     ///
     /// An approval, a gate, an item with `produces: []`, and one whose pipeline captures nothing
     /// cannot have products.
-    pub fn handed_over_nothing(&self, at: usize) -> bool {
+    pub fn handed_over_nothing(&self, at: ItemIndex) -> bool {
         let (item, state) = (self.graph.item(at), &self.items[at]);
         let by_design = item.is_for_people()
             || self.is_gate(at)

@@ -6,6 +6,7 @@ use super::{Illegal, Phase, RunState};
 use crate::model::decision::{About, Decision, ItemDecided};
 use crate::model::digest::Digest;
 use crate::model::entry::Outcome;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{APPROVAL, Selector, Source};
 use crate::model::role::{Role, RunAdmitted};
@@ -14,8 +15,8 @@ use crate::model::schema::Wanted;
 impl RunState {
     /// Returns the subject of a decision: all products of the item's dependencies, and the needed
     /// artifacts and highest revisions of documents.
-    pub fn decided_about(&self, at: usize) -> About {
-        let of = |on: &usize| {
+    pub fn decided_about(&self, at: ItemIndex) -> About {
+        let of = |on: &ItemIndex| {
             let products = self.items[*on].products.iter().map(|(key, product)| (key.clone(), product.sha256));
             (Source::Item(self.graph.item(*on).id.clone()), products.collect())
         };
@@ -37,7 +38,7 @@ impl RunState {
     }
 
     /// Returns a needed document that does not exist or does not match.
-    pub fn lacks_document(&self, at: usize) -> Option<&FilePath> {
+    pub fn lacks_document(&self, at: ItemIndex) -> Option<&FilePath> {
         self.graph.item(at).needs.values().find_map(|need| match (&need.from, &need.select) {
             (Source::Documents, Selector::Document { name, schema }) => {
                 let latest = self.documents.latest(name);
@@ -49,29 +50,29 @@ impl RunState {
     }
 
     /// Returns true if an item can be decided now.
-    pub fn waits_for_people(&self, at: usize) -> bool {
+    pub fn waits_for_people(&self, at: ItemIndex) -> bool {
         let for_people = self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
         for_people && !self.is_ended() && self.blocked_by(at).next().is_none() && self.lacks_document(at).is_none()
     }
 
     /// Returns the status of an item after a decision.
-    pub fn decided_status(&self, at: usize, decision: Decision) -> Outcome {
+    pub fn decided_status(&self, at: ItemIndex, decision: Decision) -> Outcome {
         if decision.is_approved() || self.votes(at) { Outcome::Done } else { Outcome::Failed }
     }
 
     /// Returns true if an item waits only for people: for a decision, or a document for one.
     pub fn is_left_to_people(&self) -> bool {
-        let left = |at: usize| self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
-        (0..self.items.len()).any(|at| left(at) && self.blocked_by(at).next().is_none())
+        let left = |at: ItemIndex| self.graph.item(at).is_for_people() && self.items[at].phase == Phase::Waiting;
+        self.items.indices().any(|at| left(at) && self.blocked_by(at).next().is_none())
     }
 
-    fn votes(&self, at: usize) -> bool {
+    fn votes(&self, at: ItemIndex) -> bool {
         self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes)
     }
 
     /// Returns the items that can be decided now.
-    pub fn waiting_for_people(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.items.len()).filter(|at| self.waits_for_people(*at))
+    pub fn waiting_for_people(&self) -> impl Iterator<Item = ItemIndex> + '_ {
+        self.items.indices().filter(|at| self.waits_for_people(*at))
     }
 
     /// Returns true if a statement was recorded.
@@ -80,7 +81,7 @@ impl RunState {
     }
 
     /// Returns the reason why a key cannot decide about an item, regardless of roles.
-    pub fn expect_decider(&self, at: usize, by: &str) -> Result<(), Illegal> {
+    pub fn expect_decider(&self, at: ItemIndex, by: &str) -> Result<(), Illegal> {
         let item = self.graph.item(at);
         if item.approvers().is_some_and(|mut approvers| !approvers.any(|approver| approver == by)) {
             return Err(Illegal::NotApprover(item.id.clone(), by.to_owned()));
@@ -92,28 +93,28 @@ impl RunState {
     }
 
     /// Returns the other votes on the same subject, if the item is a vote.
-    pub fn votes_beside(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn votes_beside(&self, at: ItemIndex) -> impl Iterator<Item = ItemIndex> + '_ {
         // Regardless of their order.
-        let of = |at: usize| self.graph.dependencies(at).iter().copied().collect::<BTreeSet<_>>();
+        let of = |at: ItemIndex| self.graph.dependencies(at).iter().copied().collect::<BTreeSet<_>>();
         let all = of(at);
-        let same = move |other: &usize| {
+        let same = move |other: &ItemIndex| {
             *other != at
                 && self.votes(*other)
                 && self.graph.dependencies(*other).len() == all.len()
                 && of(*other) == all
         };
-        let count = if self.votes(at) { self.items.len() } else { 0 };
-        (0..count).filter(same)
+        let is_vote = self.votes(at);
+        self.items.indices().filter(move |_| is_vote).filter(same)
     }
 
     /// Returns another vote of the same key on the same subject: each person has one vote.
-    fn voted(&self, at: usize, by: &str) -> Option<&ItemId> {
+    fn voted(&self, at: ItemIndex, by: &str) -> Option<&ItemId> {
         let other = self.votes_beside(at).find(|other| self.items[*other].decided_by.as_deref() == Some(by))?;
         Some(&self.graph.item(other).id)
     }
 
     /// Returns the position of a decision's item, if the decision is legal now.
-    pub fn expect_decision(&self, e: &ItemDecided) -> Result<usize, Illegal> {
+    pub fn expect_decision(&self, e: &ItemDecided) -> Result<ItemIndex, Illegal> {
         let at = self.find(&e.item)?;
         if !self.graph.item(at).is_for_people() {
             return Err(Illegal::NotForPeople(e.item.clone()));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Phase, RunState};
 use crate::model::entry::{InputRef, Product};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Need, ProductKey, Selector, Source};
 
@@ -23,7 +24,7 @@ impl RunState {
     ///
     /// A red blocking gate is lost for its dependents, except those that need one of its outputs,
     /// which explain the verdict.
-    pub fn edge(&self, at: usize, on: usize) -> Edge {
+    pub fn edge(&self, at: ItemIndex, on: ItemIndex) -> Edge {
         match self.items[on].phase {
             Phase::Done if self.blocks(on) && !self.needs_output(at, on) => Edge::Lost,
             Phase::Done => Edge::Met,
@@ -33,17 +34,17 @@ impl RunState {
     }
 
     /// Returns true for a gate, whose failed check is not retried.
-    pub fn is_gate(&self, at: usize) -> bool {
+    pub fn is_gate(&self, at: ItemIndex) -> bool {
         self.gates.contains_key(&self.graph.item(at).id)
     }
 
     /// Returns true if dependents are lost when the check fails, except those that need an output.
-    pub fn would_block(&self, at: usize) -> bool {
+    pub fn would_block(&self, at: ItemIndex) -> bool {
         self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.blocks)
     }
 
     /// Returns true if an item needs an output of another.
-    pub fn needs_output(&self, at: usize, on: usize) -> bool {
+    pub fn needs_output(&self, at: ItemIndex, on: ItemIndex) -> bool {
         let from = &self.graph.item(on).id;
         let is_output = |need: &Need| match (&need.from, &need.select) {
             (Source::Item(id), Selector::Output { .. }) => id == from,
@@ -53,17 +54,17 @@ impl RunState {
     }
 
     /// Returns true if an item counts as red: it is not replaced, and its check is not a vote.
-    pub fn is_red(&self, at: usize) -> bool {
+    pub fn is_red(&self, at: ItemIndex) -> bool {
         let votes = || self.gates.get(&self.graph.item(at).id).is_some_and(|gate| gate.votes);
         self.items[at].red && !self.is_superseded(at) && !votes()
     }
 
     /// Returns the items whose patches an item consumed.
-    pub fn given(&self, at: usize) -> Vec<usize> {
+    pub fn given(&self, at: ItemIndex) -> Vec<ItemIndex> {
         self.producers_of_patches(&self.items[at].inputs)
     }
 
-    fn producers_of_patches(&self, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<usize> {
+    fn producers_of_patches(&self, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<ItemIndex> {
         let patches = inputs.values().filter(|input| input.select == Selector::Patch);
         let producers = patches.filter_map(|input| match &input.from {
             Source::Item(id) => self.graph.position(id),
@@ -74,10 +75,10 @@ impl RunState {
 
     /// Returns the items whose patches form the reference state of an item's protected files: those
     /// that it consumes or continues and that are done and green now, in the order of the graph.
-    pub fn reference_items(&self, at: usize, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<usize> {
+    pub fn reference_items(&self, at: ItemIndex, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<ItemIndex> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
-        let consumed: BTreeSet<usize> = self.producers_of_patches(inputs).into_iter().chain(continued).collect();
-        let is_green = |at: &usize| {
+        let consumed: BTreeSet<ItemIndex> = self.producers_of_patches(inputs).into_iter().chain(continued).collect();
+        let is_green = |at: &ItemIndex| {
             let item = &self.items[*at];
             item.phase == Phase::Done && !item.red && item.products.contains_key(&ProductKey::Patch)
         };
@@ -85,14 +86,14 @@ impl RunState {
     }
 
     /// Returns the positions in `items` of those whose patches an item consumed, directly or not.
-    pub fn included_among(&self, at: usize, items: &[usize]) -> BTreeSet<usize> {
+    pub fn included_among(&self, at: ItemIndex, items: &[ItemIndex]) -> BTreeSet<usize> {
         let included = self.built_upon(at);
         (0..items.len()).filter(|nth| included.contains(&items[*nth])).collect()
     }
 
     /// Makes the items green that are red only because of changes to protected files, if the
     /// approval depends on them.
-    pub(super) fn clear_protected(&mut self, approval: usize, by: &str) {
+    pub(super) fn clear_protected(&mut self, approval: ItemIndex, by: &str) {
         for on in self.graph.dependencies(approval).to_vec() {
             let item = &mut self.items[on];
             if item.red && item.clearable {
@@ -104,7 +105,7 @@ impl RunState {
 
     /// Returns the items whose patches an item consumed, directly or indirectly: its patch includes
     /// their changes.
-    pub fn built_upon(&self, at: usize) -> BTreeSet<usize> {
+    pub fn built_upon(&self, at: ItemIndex) -> BTreeSet<ItemIndex> {
         let (mut all, mut next) = (BTreeSet::new(), vec![at]);
         while let Some(at) = next.pop() {
             next.extend(self.given(at).into_iter().filter(|producer| all.insert(*producer)));
@@ -112,17 +113,17 @@ impl RunState {
         all
     }
 
-    fn blocks(&self, on: usize) -> bool {
+    fn blocks(&self, on: ItemIndex) -> bool {
         self.items[on].red && self.would_block(on)
     }
 
     /// Returns true if an item was replaced.
-    pub fn is_superseded(&self, at: usize) -> bool {
+    pub fn is_superseded(&self, at: ItemIndex) -> bool {
         self.replaced_by(at).is_some()
     }
 
     /// Returns the replacement of an item.
-    pub fn replaced_by(&self, at: usize) -> Option<&ItemId> {
+    pub fn replaced_by(&self, at: ItemIndex) -> Option<&ItemId> {
         let id = &self.graph.item(at).id;
         let next = self.successors.get(id)?;
         let replaces = &self.graph.item(self.graph.position(next)?).replaces;
@@ -130,7 +131,7 @@ impl RunState {
     }
 
     /// Returns the newest replacement of an item, or the item itself.
-    pub fn newest(&self, id: &ItemId) -> Option<usize> {
+    pub fn newest(&self, id: &ItemId) -> Option<ItemIndex> {
         self.graph.position(id).map(|at| self.lines.newest(at))
     }
 
@@ -140,12 +141,12 @@ impl RunState {
     }
 
     /// Returns the outputs of an item, by path.
-    pub fn outputs(&self, at: usize) -> impl Iterator<Item = (&FilePath, &Product)> {
+    pub fn outputs(&self, at: ItemIndex) -> impl Iterator<Item = (&FilePath, &Product)> {
         self.items[at].products.iter().filter_map(|(key, product)| Some((key.output()?, product)))
     }
 
     /// Returns one output of an item.
-    pub fn output(&self, at: usize, path: &FilePath) -> Option<&Product> {
+    pub fn output(&self, at: ItemIndex, path: &FilePath) -> Option<&Product> {
         self.items[at].products.get(&ProductKey::Output(path.clone()))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ItemState, RunState};
 use crate::model::extension::{Cause, RunConcluded, RunExtended, digest};
 use crate::model::illegal::Illegal;
+use crate::model::item_index::ItemIndex;
 use crate::model::judge::{self, Act};
 use crate::model::name::{FilePath, ItemId, clashes};
 use crate::model::plan::{Item, Need, Source};
@@ -94,8 +95,8 @@ impl RunState {
         self.graph.extend(items)?;
         self.pipelines.extend(e.pipelines.clone());
         names.iter().for_each(|name| self.documents.take(name));
-        self.batches.push(self.items.len());
-        self.items.resize_with(self.items.len() + ids.len(), ItemState::new);
+        self.batches.push(ItemIndex::new(self.items.len()));
+        self.items.extend(ids.iter().map(|_| ItemState::new()));
         self.open += ids.len();
         match &e.cause {
             Cause::Rule(rule) => {
@@ -163,7 +164,7 @@ impl RunState {
         for item in items {
             for old in item.replaces.iter().chain(&item.continues) {
                 // An unfinished item cannot be replaced yet.
-                let is_over = |at: usize| item.replaces.as_ref() != Some(old) || self.items[at].phase.is_terminal();
+                let is_over = |at: ItemIndex| item.replaces.as_ref() != Some(old) || self.items[at].phase.is_terminal();
                 let free = self.graph.position(old).is_some_and(is_over) && !self.successors.contains_key(old);
                 let is_first = successors.insert(old.clone(), item.id.clone()).is_none();
                 if !matches!(cause, Cause::Rule(_)) || !free || !is_first {

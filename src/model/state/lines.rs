@@ -1,5 +1,7 @@
 //! Lines of items, each replacing the one before.
 
+use crate::model::item_index::{ItemIndex, ItemVec};
+
 /// The newest item of each line, by position.
 ///
 /// Rules look it up for every named item in every round, and a line can be as long as the run, so a
@@ -7,22 +9,22 @@
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     /// A nearer item of the same line, or itself at the root.
-    up: Vec<usize>,
+    up: ItemVec<ItemIndex>,
     /// At the roots: the length of the line and its newest item.
-    known: Vec<(usize, usize)>,
+    known: ItemVec<(usize, ItemIndex)>,
 }
 
 impl Lines {
     /// Returns the newest replacement of an item, or the item itself.
-    pub(super) fn newest(&self, at: usize) -> usize {
+    pub(super) fn newest(&self, at: ItemIndex) -> ItemIndex {
         // Unconnected items are not stored.
-        if at < self.up.len() { self.known[self.head(at)].1 } else { at }
+        if at.get() < self.up.len() { self.known[self.head(at)].1 } else { at }
     }
 
     /// Replaces an item, and everything it replaced, by a new one; also ends the new one's own
     /// line.
-    pub(super) fn join(&mut self, old: usize, new: usize) {
-        for at in self.up.len()..=old.max(new) {
+    pub(super) fn join(&mut self, old: ItemIndex, new: ItemIndex) {
+        for at in (self.up.len()..=old.max(new).get()).map(ItemIndex::new) {
             self.up.push(at);
             self.known.push((1, at));
         }
@@ -36,7 +38,7 @@ impl Lines {
         self.known[large] = (self.known[one].0 + self.known[other].0, newest);
     }
 
-    fn head(&self, mut at: usize) -> usize {
+    fn head(&self, mut at: ItemIndex) -> ItemIndex {
         while self.up[at] != at {
             at = self.up[at];
         }
@@ -51,13 +53,15 @@ mod tests {
     #[test]
     fn whoever_is_asked_knows_the_newest_and_soon() {
         let mut lines = Lines::default();
-        assert_eq!(lines.newest(7), 7);
-        (0..100_000).for_each(|at| lines.join(at, at + 1));
-        assert!((0..=100_000).all(|at| lines.newest(at) == 100_000));
-        assert_eq!(lines.newest(100_001), 100_001);
+        let newest = |lines: &Lines, at: usize| lines.newest(ItemIndex::new(at)).get();
+        let join = |lines: &mut Lines, old: usize, new: usize| lines.join(ItemIndex::new(old), ItemIndex::new(new));
+        assert_eq!(newest(&lines, 7), 7);
+        (0..100_000).for_each(|at| join(&mut lines, at, at + 1));
+        assert!((0..=100_000).all(|at| newest(&lines, at) == 100_000));
+        assert_eq!(newest(&lines, 100_001), 100_001);
         // One item may replace two.
-        lines.join(200_000, 200_002);
-        lines.join(100_000, 200_002);
-        assert_eq!([0, 200_000, 200_001].map(|at| lines.newest(at)), [200_002, 200_002, 200_001]);
+        join(&mut lines, 200_000, 200_002);
+        join(&mut lines, 100_000, 200_002);
+        assert_eq!([0, 200_000, 200_001].map(|at| newest(&lines, at)), [200_002, 200_002, 200_001]);
     }
 }

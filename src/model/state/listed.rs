@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::RunState;
+use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::model::natural;
 
@@ -11,22 +12,24 @@ impl RunState {
     /// followed by the items that rules created for it.
     ///
     /// Items of one entry are in natural order: `map-2` before `map-10`.
-    pub fn listed(&self) -> Vec<usize> {
+    pub fn listed(&self) -> Vec<ItemIndex> {
         let by_rule: HashMap<&ItemId, &ItemId> =
             self.created.iter().flat_map(|(rule, ids)| ids.iter().map(move |id| (id, rule))).collect();
-        let id = |at: usize| &self.graph.item(at).id;
-        let own: BTreeMap<&str, usize> =
-            (0..self.items.len()).filter(|at| !by_rule.contains_key(id(*at))).map(|at| (id(at).as_str(), at)).collect();
-        let whose = |at: usize| match by_rule.get(id(at)) {
+        let id = |at: ItemIndex| &self.graph.item(at).id;
+        let own: BTreeMap<&str, ItemIndex> =
+            self.items.indices().filter(|at| !by_rule.contains_key(id(*at))).map(|at| (id(at).as_str(), at)).collect();
+        let whose = |at: ItemIndex| match by_rule.get(id(at)) {
             None => Some(at),
             Some(rule) => named_after(id(at).as_str(), &own).or_else(|| {
                 let (splitter, _) = rule.as_str().rsplit_once('.')?;
                 own.get(splitter).copied()
             }),
         };
-        let batch = |at: usize| self.batches.partition_point(|first| *first <= at);
-        let mut listed: Vec<(usize, bool, usize, usize)> = (0..self.items.len())
-            .map(|at| (whose(at).unwrap_or(usize::MAX), by_rule.contains_key(id(at)), batch(at), at))
+        let batch = |at: ItemIndex| self.batches.partition_point(|first| *first <= at);
+        let mut listed: Vec<(usize, bool, usize, ItemIndex)> = self
+            .items
+            .indices()
+            .map(|at| (whose(at).map_or(usize::MAX, ItemIndex::get), by_rule.contains_key(id(at)), batch(at), at))
             .collect();
         listed.sort_by(|one, other| {
             let (a, b) = ((one.0, one.1, one.2), (other.0, other.1, other.2));
@@ -40,7 +43,7 @@ impl RunState {
 
 /// Returns the item that a created item is named after, as `deploy~2` after `deploy`; the longest
 /// match.
-fn named_after(id: &str, own: &BTreeMap<&str, usize>) -> Option<usize> {
+fn named_after(id: &str, own: &BTreeMap<&str, ItemIndex>) -> Option<ItemIndex> {
     let ends = id.char_indices().filter(|(_, c)| !c.is_ascii_alphanumeric()).map(|(at, _)| at);
     ends.rev().find_map(|end| own.get(&id[..end]).copied())
 }

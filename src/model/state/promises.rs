@@ -3,13 +3,14 @@
 use super::RunState;
 use crate::model::entry::{Exit, ItemReconciled, Outcome};
 use crate::model::illegal::Illegal;
+use crate::model::item_index::ItemIndex;
 
 impl RunState {
     /// Validates that the plan allows another attempt, counted from an operator's latest retry,
     /// without driver crashes.
     ///
     /// Without a limit in the plan, the driver decides.
-    pub(super) fn expect_attempt_left(&self, at: usize) -> Result<(), Illegal> {
+    pub(super) fn expect_attempt_left(&self, at: ItemIndex) -> Result<(), Illegal> {
         let item = self.graph.item(at);
         let tried = self.items[at].attempts - self.items[at].granted_at;
         match item.max_attempts {
@@ -19,7 +20,7 @@ impl RunState {
     }
 
     /// Validates that a done item made every declared product, and that its process succeeded.
-    pub(super) fn expect_kept(&self, at: usize, e: &ItemReconciled) -> Result<(), Illegal> {
+    pub(super) fn expect_kept(&self, at: ItemIndex, e: &ItemReconciled) -> Result<(), Illegal> {
         self.expect_one_end(at, e.exit.as_ref())?;
         if e.status != Outcome::Done {
             return Ok(());
@@ -35,7 +36,7 @@ impl RunState {
     }
 
     /// Validates that a process ended with either a code or a signal.
-    pub(super) fn expect_one_end(&self, at: usize, exit: Option<&Exit>) -> Result<(), Illegal> {
+    pub(super) fn expect_one_end(&self, at: ItemIndex, exit: Option<&Exit>) -> Result<(), Illegal> {
         match exit {
             Some(exit) if exit.code.is_some() == exit.signal.is_some() => {
                 Err(Illegal::WrongExit(self.graph.item(at).id.clone()))

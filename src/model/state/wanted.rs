@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Phase, RunState};
+use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId};
 use crate::model::plan::{Item, ProductKey, Selector, Source};
 use crate::model::rule::{Each, ItemCondition, KEY, ROUND, Rule, Then};
@@ -12,7 +13,7 @@ impl RunState {
     ///
     /// Ignores cancelled and replaced items. Includes rules that only wait for items to be done,
     /// because they will create their items; others are unknown in advance.
-    pub fn wanted_of(&self, at: usize) -> BTreeMap<ProductKey, String> {
+    pub fn wanted_of(&self, at: ItemIndex) -> BTreeMap<ProductKey, String> {
         let item = self.graph.item(at);
         let mut wanted = BTreeMap::new();
         for &on in self.graph.dependents(at) {
@@ -37,7 +38,7 @@ impl RunState {
     /// Returns a done item that lacks a product that another needs, with that product.
     ///
     /// `done` is final, so this cannot be corrected in this run.
-    pub fn lacks(&self, at: usize) -> Option<(&ItemId, ProductKey)> {
+    pub fn lacks(&self, at: ItemIndex) -> Option<(&ItemId, ProductKey)> {
         self.graph.item(at).needs.values().find_map(|need| {
             let Source::Item(from) = &need.from else { return None };
             let (on, key) = (self.graph.position(from)?, need.select.product_key());
@@ -55,7 +56,7 @@ impl RunState {
     }
 
     /// Returns an item's products that a rule's items will need, as far as known.
-    fn wanted_by(&self, rule: &Rule, at: usize) -> Vec<ProductKey> {
+    fn wanted_by(&self, rule: &Rule, at: ItemIndex) -> Vec<ProductKey> {
         match &rule.then {
             Then::One(created) => self.needs_of(created, at).map(|(_, key)| key).collect(),
             Then::Several(several) => {
@@ -72,7 +73,7 @@ impl RunState {
     }
 
     /// Returns the needs of a template that are bound to an item, by input key.
-    fn needs_of<'i>(&'i self, written: &'i Item, at: usize) -> impl Iterator<Item = (&'i FilePath, ProductKey)> {
+    fn needs_of<'i>(&'i self, written: &'i Item, at: ItemIndex) -> impl Iterator<Item = (&'i FilePath, ProductKey)> {
         written.needs.iter().filter_map(move |(name, need)| {
             let Source::Item(from) = &need.from else { return None };
             let is_known = !is_open(&need.select, &[KEY, ROUND]) && self.newest(from) == Some(at);
@@ -81,7 +82,7 @@ impl RunState {
     }
 
     /// Returns the product that a rule needs for each output of another item.
-    fn wanted_by_each(&self, each: &Each, at: usize) -> Option<ProductKey> {
+    fn wanted_by_each(&self, each: &Each, at: ItemIndex) -> Option<ProductKey> {
         if each.survivors || is_open(&each.select, &[ROUND]) {
             return None;
         }

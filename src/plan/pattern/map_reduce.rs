@@ -1,6 +1,6 @@
 //! The pattern `map-reduce`: an item for each output of another, and one that combines the results.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Plan, item, output_of};
 use crate::model::json::JsonPath;
@@ -16,21 +16,63 @@ pub(super) fn compile(plan: &mut Plan<'_>) {
     let alone = splitters.len() == 1;
     for (splitter, payload, at) in splitters {
         let prefix = if alone { String::new() } else { format!("{splitter}-") };
-        compile_splitter(plan, (splitter, &prefix), payload, &at);
+        if let Some(work) = read(plan, splitter, prefix, payload, &at) {
+            add_map_rule(plan, &work);
+            add_reduce_rules(plan, &work);
+        }
     }
 }
 
-fn compile_splitter(
+/// The payload of a splitter.
+struct MapReduce<'p> {
+    splitter: &'p str,
+    /// The beginning of the ids of the items that it creates.
+    prefix: String,
+    map: Map<String, Value>,
+    reduce: Map<String, Value>,
+    /// The input key of a map.
+    needs_key: String,
+    /// The output path of a map.
+    output: String,
+    /// The beginning of the input keys of the reduce.
+    key_prefix: String,
+    success: Success,
+}
+
+/// The condition under which the results are combined.
+#[derive(Clone, Copy)]
+enum Success {
+    /// Every map is done.
+    All,
+    /// All maps have ended, and at least so many are done.
+    AtLeast(u64),
+}
+
+fn read<'p>(
     plan: &mut Plan<'_>,
-    (splitter, prefix): (&str, &str),
+    splitter: &'p str,
+    prefix: String,
     payload: &Value,
     at: &JsonPath,
-) -> Option<()> {
+) -> Option<MapReduce<'p>> {
     let fields = Fields::of(payload, at.clone(), &["map", "reduce", "onMapFailure", "minSuccess"], plan.problems)?;
     let map = plan.template(fields.get("map"), &fields.at("map"), &["needsKey", "outputPath"]);
     let reduce = plan.template(fields.get("reduce"), &fields.at("reduce"), &["keyPrefix"]);
     let (maps, reduced) = (fold(&format!("{prefix}map-")), fold(&format!("{prefix}reduce")));
     plan.reserve(splitter, |id| id.starts_with(&maps) || id == reduced);
+    let success = read_success(plan, &fields)?;
+    let word = |plan: &mut Plan<'_>, of: &str, key: &str, default: &str| -> Option<String> {
+        // A value that is not an object was already reported.
+        let part = Fields::open(fields.get(of)?.as_object()?, fields.at(of));
+        Some(part.text(key, plan.problems).unwrap_or(default).to_owned())
+    };
+    let needs_key = word(plan, "map", "needsKey", "input")?;
+    let output = word(plan, "map", "outputPath", "result")?;
+    let key_prefix = word(plan, "reduce", "keyPrefix", "part")?;
+    Some(MapReduce { splitter, prefix, map: map?, reduce: reduce?, needs_key, output, key_prefix, success })
+}
+
+fn read_success(plan: &mut Plan<'_>, fields: &Fields<'_>) -> Option<Success> {
     let survivors = match fields.string("onMapFailure", plan.problems).unwrap_or("fail") {
         "fail" => false,
         "reduce-survivors" => true,
@@ -45,47 +87,58 @@ fn compile_splitter(
             "it is for onMapFailure reduce-survivors: otherwise all of them count",
         );
     }
-    let least = least.unwrap_or(1);
-    let word = |plan: &mut Plan<'_>, of: &str, key: &str, default: &str| -> Option<String> {
-        // A value that is not an object was already reported.
-        let part = Fields::open(fields.get(of)?.as_object()?, fields.at(of));
-        Some(part.text(key, plan.problems).unwrap_or(default).to_owned())
-    };
-    let needs_key = word(plan, "map", "needsKey", "input")?;
-    let output = word(plan, "map", "outputPath", "result")?;
-    let key_prefix = word(plan, "reduce", "keyPrefix", "part")?;
-    let (map, reduce) = (map?, reduce?);
+    Some(if survivors { Success::AtLeast(least.unwrap_or(1)) } else { Success::All })
+}
 
-    let (maps, one_map) = (format!("{splitter}.map"), format!("{prefix}map-{KEY}"));
-    let needs = json!({ "needs": { needs_key: output_of(splitter, KEY) } });
+impl MapReduce<'_> {
+    /// Returns the id of the rule that creates the maps.
+    fn map_rule(&self) -> String {
+        format!("{}.map", self.splitter)
+    }
+
+    /// Returns the id of a map, with a placeholder for the key.
+    fn map_id(&self) -> String {
+        format!("{}map-{KEY}", self.prefix)
+    }
+}
+
+fn add_map_rule(plan: &mut Plan<'_>, work: &MapReduce<'_>) {
+    let splitter = work.splitter;
+    let needs = json!({ "needs": { &work.needs_key: output_of(splitter, KEY) } });
     plan.rule(json!({
-        "id": maps,
+        "id": work.map_rule(),
         "when": { "items": [{ "items": [splitter], "are": "done" }] },
         "forEach": { "outputsOf": splitter },
-        "create": [{ "item": item(&map, &one_map, needs) }],
+        "create": [{ "item": item(&work.map, &work.map_id(), needs) }],
     }));
+}
+
+/// Adds the rule that combines the results, and those for results that cannot be combined.
+fn add_reduce_rules(plan: &mut Plan<'_>, work: &MapReduce<'_>) {
+    let (splitter, maps) = (work.splitter, work.map_rule());
     let all = |words: Value| json!({ "createdBy": maps, "are": words });
     let counted =
         |words: Value, op: &str, value: u64| json!({ "createdBy": maps, "are": words, "op": op, "value": value });
     let lost = json!(["failed", "skipped", "cancelled"]);
-    let (enough, outcome, too_few) = if survivors {
-        let enough = vec![all(json!("ended")), counted(json!("done"), ">=", least)];
-        (enough, "too-few-maps", vec![all(json!("ended")), counted(json!("done"), "<", least)])
-    } else {
-        (vec![all(json!("done"))], "map-failed", vec![all(json!("ended")), counted(lost, ">=", 1)])
+    let (enough, outcome, too_few) = match work.success {
+        Success::AtLeast(least) => {
+            let enough = vec![all(json!("ended")), counted(json!("done"), ">=", least)];
+            (enough, "too-few-maps", vec![all(json!("ended")), counted(json!("done"), "<", least)])
+        }
+        Success::All => (vec![all(json!("done"))], "map-failed", vec![all(json!("ended")), counted(lost, ">=", 1)]),
     };
-    let id = format!("{prefix}reduce");
+    let id = format!("{}reduce", work.prefix);
     plan.rule(json!({
         "id": format!("{splitter}.reduce"),
         "when": { "items": enough },
         "create": [{
-            "item": item(&reduce, &id, json!({})),
+            "item": item(&work.reduce, &id, json!({})),
             "each": {
                 "outputsOf": splitter,
-                "key": format!("{key_prefix}-{KEY}"),
-                "from": one_map,
-                "select": { "kind": "output", "path": output },
-                "survivors": survivors,
+                "key": format!("{}-{KEY}", work.key_prefix),
+                "from": work.map_id(),
+                "select": { "kind": "output", "path": work.output },
+                "survivors": matches!(work.success, Success::AtLeast(_)),
             },
         }],
     }));
@@ -98,5 +151,4 @@ fn compile_splitter(
         ] },
         "outcome": "no-outputs",
     }));
-    Some(())
 }

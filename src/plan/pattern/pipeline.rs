@@ -1,6 +1,6 @@
 //! The pattern `pipeline`: sequential items, and gates that send work back.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Plan, folded, item, output_of, patch_of};
 use crate::model::json::JsonPath;
@@ -48,21 +48,8 @@ fn compile_gate(plan: &mut Plan<'_>, gate: &str, payload: &Value, at: &JsonPath)
     let known = ["onRed", "subject", "fixTemplate", "maxFixAttempts"];
     let fields = Fields::of(payload, at.clone(), &known, plan.problems)?;
     ["onRed", "subject"].iter().for_each(|key| _ = fields.required(key, plan.problems));
-    let known = ["advance", "spawn-fix", "block"];
-    let on_red = match fields.string("onRed", plan.problems) {
-        Some(other) if !known.contains(&other) => {
-            plan.bad(&fields.at("onRed"), format!("{other:?} is none of advance, spawn-fix and block"))
-        }
-        on_red => on_red,
-    };
-    let subject = match fields.string("subject", plan.problems) {
-        Some(subject) if !plan.has(subject) || subject == gate => {
-            let message = format!("there is no item {subject:?} in this run that the gate could be for");
-            plan.problems.push(Problem::new(Code::UnknownDependency, &fields.at("subject"), message));
-            None
-        }
-        subject => subject,
-    };
+    let on_red = read_on_red(plan, &fields);
+    let subject = read_subject(plan, &fields, gate);
     let most = fields.integer("maxFixAttempts", &(0..=MOST), plan.problems).unwrap_or(1);
     let template = match (on_red, fields.get("fixTemplate")) {
         (Some("advance" | "block"), None) | (None, _) => None,
@@ -76,11 +63,36 @@ fn compile_gate(plan: &mut Plan<'_>, gate: &str, payload: &Value, at: &JsonPath)
         }
         return None;
     }
-    let template = template?;
+    add_fix_rules(plan, gate, subject, &template?, most);
+    Some(())
+}
+
+fn read_on_red<'f>(plan: &mut Plan<'_>, fields: &Fields<'f>) -> Option<&'f str> {
+    match fields.string("onRed", plan.problems) {
+        Some(other) if !["advance", "spawn-fix", "block"].contains(&other) => {
+            plan.bad(&fields.at("onRed"), format!("{other:?} is none of advance, spawn-fix and block"))
+        }
+        on_red => on_red,
+    }
+}
+
+fn read_subject<'f>(plan: &mut Plan<'_>, fields: &Fields<'f>, gate: &str) -> Option<&'f str> {
+    match fields.string("subject", plan.problems) {
+        Some(subject) if !plan.has(subject) || subject == gate => {
+            let message = format!("there is no item {subject:?} in this run that the gate could be for");
+            plan.problems.push(Problem::new(Code::UnknownDependency, &fields.at("subject"), message));
+            None
+        }
+        subject => subject,
+    }
+}
+
+/// Adds the rule that sends work back when a gate is red, and the outcome after the last attempt.
+fn add_fix_rules(plan: &mut Plan<'_>, gate: &str, subject: &str, template: &Map<String, Value>, most: u64) {
     let (fix_rule, red) = (format!("{gate}.fix"), json!({ "items": [gate], "are": ["red", "failed"] }));
     if most > 0 {
         let fix = item(
-            &template,
+            template,
             &format!("{gate}-fix-{{{{n}}}}"),
             json!({
                 "continues": subject,
@@ -109,5 +121,4 @@ fn compile_gate(plan: &mut Plan<'_>, gate: &str, payload: &Value, at: &JsonPath)
         "when": { "items": [red, used_up] },
         "outcome": "attempts-used-up",
     }));
-    Some(())
 }

@@ -13,7 +13,7 @@ const MOST: u64 = 100;
 pub(super) fn compile(plan: &mut Plan<'_>) {
     for (subject, payload, at) in plan.payloads("quorum") {
         if let Some(quorum) = read(plan, payload, &at) {
-            (0..=quorum.rounds).for_each(|round| compile_round(plan, subject, &quorum, round));
+            (0..=quorum.rounds).for_each(|index| compile_round(plan, &Round { subject, quorum: &quorum, index }));
             let (reviews, fixes) = (fold(&format!("{subject}::")), fold(&format!("{subject}-fix-")));
             let later = fold(&format!("{subject}~"));
             plan.reserve(subject, |id| [&reviews, &fixes, &later].iter().any(|prefix| id.starts_with(*prefix)));
@@ -61,67 +61,132 @@ fn read(plan: &mut Plan<'_>, payload: &Value, at: &JsonPath) -> Option<Quorum> {
     Some(Quorum { reviewers, threshold: threshold?, commit: commit?, fix, rounds })
 }
 
+/// One round of reviews, counted from 0.
+struct Round<'q> {
+    subject: &'q str,
+    quorum: &'q Quorum,
+    index: u64,
+}
+
+impl Round<'_> {
+    /// Returns the number of the round in the names of its rules.
+    fn number(&self) -> u64 {
+        self.index + 1
+    }
+
+    /// Returns the item that is reviewed.
+    fn work(&self) -> String {
+        if self.index == 0 { self.subject.to_owned() } else { format!("{}-fix-{}", self.subject, self.index) }
+    }
+
+    /// Returns the beginning of the ids of a round's items.
+    fn name(&self, round: u64) -> String {
+        if round == 0 { self.subject.to_owned() } else { format!("{}~{}", self.subject, round + 1) }
+    }
+
+    /// Returns the id of a review.
+    fn review(&self, round: u64, nth: usize) -> String {
+        format!("{}::rev-{nth}", self.name(round))
+    }
+
+    /// Returns the ids of the reviews of this round.
+    fn reviews(&self) -> Vec<String> {
+        (0..self.quorum.reviewers.len()).map(|nth| self.review(self.index, nth)).collect()
+    }
+
+    /// Returns the id of the rule that creates the reviews.
+    fn review_rule(&self) -> String {
+        format!("{}.review-{}", self.subject, self.number())
+    }
+
+    /// Returns the id of the rule that sends the work back.
+    fn fix_rule(&self) -> String {
+        format!("{}.fix-{}", self.subject, self.number())
+    }
+
+    /// Returns the template of the fix, if rejected work is sent back after this round.
+    fn fix(&self) -> Option<&Map<String, Value>> {
+        self.quorum.fix.as_ref().filter(|_| self.index < self.quorum.rounds)
+    }
+
+    /// Returns the condition that compares the number of approvals with the threshold.
+    fn approve(&self, op: &str) -> Value {
+        json!({ "createdBy": self.review_rule(), "are": "green", "op": op, "value": self.quorum.threshold })
+    }
+
+    /// Returns the condition that all reviews have ended.
+    ///
+    /// Only items created by the rule vote. Once the work was sent back, votes on the earlier
+    /// version no longer count.
+    fn have_ended(&self) -> Value {
+        json!({ "createdBy": self.review_rule(), "are": "ended" })
+    }
+}
+
 /// Compiles the rules of one round: reviewers, and the items after approval or rejection.
-fn compile_round(plan: &mut Plan<'_>, subject: &str, quorum: &Quorum, round: u64) {
-    let name = |round: u64| if round == 0 { subject.to_owned() } else { format!("{subject}~{}", round + 1) };
-    let reviewer = |round: u64, nth: usize| format!("{}::rev-{nth}", name(round));
-    let (this, number) = (name(round), round + 1);
-    let work = if round == 0 { subject.to_owned() } else { format!("{subject}-fix-{round}") };
-    let reviews = quorum.reviewers.iter().enumerate().map(|(nth, template)| {
-        let mut more = json!({ "needs": { "work": patch_of(&work) } });
-        if round > 0 {
-            more["replaces"] = reviewer(round - 1, nth).into();
-        }
-        json!({ "item": item(template, &reviewer(round, nth), more) })
-    });
-    let reviews: Vec<Value> = reviews.collect();
-    plan.rule(json!({
-        "id": format!("{subject}.review-{number}"),
-        "when": { "items": [{ "items": [work], "are": "done" }] },
-        "create": reviews,
-    }));
-    let ids: Vec<String> = (0..quorum.reviewers.len()).map(|nth| reviewer(round, nth)).collect();
-    for (nth, id) in ids.iter().enumerate() {
-        let vote = json!({ "item": id, "votes": true });
-        plan.rule(json!({ "id": format!("{subject}.vote-{number}-{nth}"), "gate": vote }));
-    }
-    // Only items created by the rule vote. Once the work was sent back, votes on the earlier
-    // version no longer count.
-    let review = format!("{subject}.review-{number}");
-    let ended = json!({ "createdBy": review, "are": "ended" });
-    let green = |op: &str| json!({ "createdBy": review, "are": "green", "op": op, "value": quorum.threshold });
-    let (fix_rule, sent_back) =
-        (format!("{subject}.fix-{number}"), quorum.fix.as_ref().filter(|_| round < quorum.rounds));
-    let mut enough = vec![ended.clone(), green(">=")];
-    if sent_back.is_some() {
-        enough.push(json!({ "createdBy": fix_rule, "count": "rounds", "op": "==", "value": 0 }));
-    }
-    plan.rule(json!({
-        "id": format!("{subject}.commit-{number}"),
-        "when": { "items": enough },
-        "create": [{
-            "item": item(&quorum.commit, &format!("{this}::commit"), json!({ "needs": { "work": patch_of(&work) } })),
-        }],
-    }));
-    let rejected = json!({ "items": [ended, green("<")] });
-    match sent_back {
-        Some(template) => {
-            let mut needs = Map::from_iter([("work".to_owned(), patch_of(&work))]);
-            let findings = ids.iter().enumerate();
-            needs.extend(findings.map(|(nth, id)| (format!("findings-{nth}"), output_of(id, "findings"))));
-            let optional: Vec<String> = (0..ids.len()).map(|nth| format!("findings-{nth}")).collect();
-            let more = json!({ "continues": subject, "needs": needs });
-            let fix = item(template, &format!("{subject}-fix-{number}"), more);
-            plan.rule(json!({
-                "id": fix_rule,
-                "when": rejected,
-                "create": [{ "item": fix, "optional": optional }],
-            }));
-        }
+fn compile_round(plan: &mut Plan<'_>, round: &Round<'_>) {
+    add_reviews(plan, round);
+    add_commit(plan, round);
+    let rejected = json!({ "items": [round.have_ended(), round.approve("<")] });
+    match round.fix() {
+        Some(template) => add_fix(plan, round, template, &rejected),
         None => plan.rule(json!({
-            "id": format!("{subject}.rejected"),
+            "id": format!("{}.rejected", round.subject),
             "when": rejected,
             "outcome": "rejected",
         })),
     }
+}
+
+/// Adds the reviews of a round, and that they are votes.
+fn add_reviews(plan: &mut Plan<'_>, round: &Round<'_>) {
+    let work = round.work();
+    let reviews = round.quorum.reviewers.iter().enumerate().map(|(nth, template)| {
+        let mut more = json!({ "needs": { "work": patch_of(&work) } });
+        if let Some(before) = round.index.checked_sub(1) {
+            more["replaces"] = round.review(before, nth).into();
+        }
+        json!({ "item": item(template, &round.review(round.index, nth), more) })
+    });
+    plan.rule(json!({
+        "id": round.review_rule(),
+        "when": { "items": [{ "items": [work], "are": "done" }] },
+        "create": reviews.collect::<Vec<Value>>(),
+    }));
+    for (nth, id) in round.reviews().iter().enumerate() {
+        let vote = json!({ "item": id, "votes": true });
+        plan.rule(json!({ "id": format!("{}.vote-{}-{nth}", round.subject, round.number()), "gate": vote }));
+    }
+}
+
+/// Adds the item after approval.
+fn add_commit(plan: &mut Plan<'_>, round: &Round<'_>) {
+    let mut enough = vec![round.have_ended(), round.approve(">=")];
+    if round.fix().is_some() {
+        enough.push(json!({ "createdBy": round.fix_rule(), "count": "rounds", "op": "==", "value": 0 }));
+    }
+    let id = format!("{}::commit", round.name(round.index));
+    plan.rule(json!({
+        "id": format!("{}.commit-{}", round.subject, round.number()),
+        "when": { "items": enough },
+        "create": [{
+            "item": item(&round.quorum.commit, &id, json!({ "needs": { "work": patch_of(&round.work()) } })),
+        }],
+    }));
+}
+
+/// Adds the item that fixes rejected work.
+fn add_fix(plan: &mut Plan<'_>, round: &Round<'_>, template: &Map<String, Value>, rejected: &Value) {
+    let ids = round.reviews();
+    let mut needs = Map::from_iter([("work".to_owned(), patch_of(&round.work()))]);
+    let findings = ids.iter().enumerate();
+    needs.extend(findings.map(|(nth, id)| (format!("findings-{nth}"), output_of(id, "findings"))));
+    let optional: Vec<String> = (0..ids.len()).map(|nth| format!("findings-{nth}")).collect();
+    let more = json!({ "continues": round.subject, "needs": needs });
+    let fix = item(template, &format!("{}-fix-{}", round.subject, round.number()), more);
+    plan.rule(json!({
+        "id": round.fix_rule(),
+        "when": rejected,
+        "create": [{ "item": fix, "optional": optional }],
+    }));
 }

@@ -67,7 +67,7 @@ impl Handle {
 /// it.
 ///
 /// A supervisor first receives the confinement and limits.
-pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, (told, stdin): (&[u8], &Stdin)) {
+pub(super) async fn feed(pipe: Option<ChildStdin>, handle: &Handle, told: &[u8], stdin: &Stdin) {
     if let Handle::Supervisor(line) = handle {
         put_all(line, told).await;
     }

@@ -1,12 +1,18 @@
 //! Reads the output pipes of a command.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Child;
+use tokio::time::{Instant, timeout_at};
 
-use crate::process::transcript::Stream;
+use crate::process::transcript::{self, Stream, TranscriptWriter};
 
 /// How often in a row one pipe is read before the other when both have data.
 const AT_ONCE: u32 = 16;
+
+/// How long to read the pipes after every process that should hold them has ended.
+const DRAIN: Duration = Duration::from_millis(500);
 
 /// Our ends of the pipes that a command writes to.
 pub(super) struct Pipes {
@@ -52,6 +58,19 @@ impl Pipes {
                 Stream::Err => self.err.from = None,
             }
         }
+    }
+
+    /// Copies the output that is left after the command ended.
+    pub(super) async fn drain(&mut self, transcript: &mut TranscriptWriter) -> Result<(), transcript::Error> {
+        let until = Instant::now() + DRAIN;
+        while let Ok(Some((stream, count))) = timeout_at(until, self.read()).await {
+            transcript.push(stream, self.bytes(stream, count))?;
+            // With constant output the time-out above is never polled.
+            if Instant::now() > until {
+                break;
+            }
+        }
+        transcript.flush()
     }
 
     pub(super) fn bytes(&self, stream: Stream, count: usize) -> &[u8] {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::watching::Watch;
+use super::serving::Overseer;
 use super::{LONGEST_REPORT, Report, serving};
 use crate::model::causes::in_words;
 use crate::model::entry::Exit;
@@ -34,32 +34,34 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// confines itself.
 const OURS_INSIDE: i32 = 2;
 
+/// A command to run.
+pub(super) struct Call {
+    pub(super) program: OsString,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) stdin: File,
+}
+
 /// Runs a command as the message says.
-pub(super) fn run(
-    (outer, setup): (&Outer, &ExecSetup),
-    stdin: File,
-    (program, arguments): (OsString, impl Iterator<Item = OsString>),
-    driver: (&UnixStream, Watch),
-) -> io::Result<Report> {
+pub(super) fn run(outer: &Outer, setup: &ExecSetup, call: Call, overseer: Overseer<'_>) -> io::Result<Report> {
     if let Some(why) = &outer.refused {
         return Ok(Report::Unconfined(why.clone()));
     }
     if let Some(words) = &outer.words {
-        return below((words, outer.overlays.as_ref()), (&outer.inner, setup), stdin, (program, arguments), driver);
+        return below(words, outer, setup, call, overseer);
     }
-    confined(&outer.inner, setup.command(&program, arguments, stdin), driver)
+    confined(&outer.inner, setup.command(&call.program, call.arguments.into_iter(), call.stdin), overseer)
 }
 
 /// Runs a command that confines itself in our child, so that no process of ours is inside, which it
 /// could signal.
-fn confined(inner: &Inner, mut command: Command, driver: (&UnixStream, Watch)) -> io::Result<Report> {
+fn confined(inner: &Inner, mut command: Command, overseer: Overseer<'_>) -> io::Result<Report> {
     let mut prepared = match Prepared::of(inner, false) {
         Ok(prepared) => prepared,
         Err(error) => return Ok(Report::Unconfined(in_words(&error))),
     };
     let said = before(&mut command, move || prepared.apply())?;
     let domain = inner.is_by_landlock().then(Domain::enter).flatten();
-    serving::run(|| start(command, said), driver, domain, serving::group)
+    serving::run(|| start(command, said), overseer, domain, serving::group)
 }
 
 /// Makes a command call a function before it starts. Returns the pipe for the reason of a failure.
@@ -88,22 +90,17 @@ fn start(command: Command, mut said: PipeReader) -> Result<Child, Report> {
 }
 
 /// Runs a command below bubblewrap, with a process of ours between the two.
-fn below(
-    (words, overlays): (&[Word], Option<&Overlays>),
-    inside: (&Inner, &ExecSetup),
-    stdin: File,
-    (program, arguments): (OsString, impl Iterator<Item = OsString>),
-    driver: (&UnixStream, Watch),
-) -> io::Result<Report> {
+fn below(words: &[Word], outer: &Outer, setup: &ExecSetup, call: Call, overseer: Overseer<'_>) -> io::Result<Report> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_write_timeout(Some(PATIENCE))?;
     ours.set_read_timeout(Some(PATIENCE))?;
-    let (outer, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(outer);
+    let (bubblewrap, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let Call { program, arguments, stdin } = call;
+    let mut command = Command::new(bubblewrap);
     command.args(words).args([PROGRAM, ARGUMENT]).arg(program).args(arguments).stdin(OwnedFd::from(theirs));
-    let overlays = overlays.cloned();
+    let overlays = outer.overlays.clone();
     let said = before(&mut command, move || overlays.as_ref().map_or(Ok(()), Overlays::enter))?;
-    let inside = serde_json::to_vec(&inside)?;
+    let inside = serde_json::to_vec(&(&outer.inner, setup))?;
     let telling = ours.try_clone()?;
     let mut teller = None;
     let start = || {
@@ -113,7 +110,7 @@ fn below(
         teller = std::thread::Builder::new().spawn(move || tell(telling, &inside, stdin)).ok();
         Ok(child)
     };
-    let report = serving::run(start, driver, None, ask_inside)?;
+    let report = serving::run(start, overseer, None, ask_inside)?;
     // The process with the other end is gone.
     let _ = ours.shutdown(std::net::Shutdown::Write);
     if let Some(teller) = teller {

@@ -63,9 +63,12 @@ fn supervise(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let report = match &layers {
         None => {
             let command = starting.command(&program, arguments, stdin);
-            run(|| start(command), (&driver, watch), None, group)?
+            run(|| start(command), Overseer { driver: &driver, watch }, None, group)?
         }
-        Some(layers) => confined::run((layers, &starting), stdin, (program, arguments), (&driver, watch))?,
+        Some(layers) => {
+            let call = confined::Call { program, arguments: arguments.collect(), stdin };
+            confined::run(layers, &starting, call, Overseer { driver: &driver, watch })?
+        }
     };
     // A driver that is gone needs no report.
     let _ = driver.write_all(report.write().as_bytes());
@@ -87,18 +90,24 @@ pub(super) fn start(mut command: Command) -> Result<Child, Report> {
     command.spawn().map_err(|error| Report::NotStarted(not_started(error)))
 }
 
+/// What can end a command early: the driver, and limits.
+pub(super) struct Overseer<'a> {
+    pub(super) driver: &'a UnixStream,
+    pub(super) watch: Watch,
+}
+
 /// Runs a command and all its processes to their end; `domain` can signal all of them at once if
 /// present. `ask` requests the end.
 pub(super) fn run(
     start: impl FnOnce() -> Result<Child, Report>,
-    (driver, watch): (&UnixStream, Watch),
+    overseer: Overseer<'_>,
     domain: Option<Domain>,
     ask: impl Fn(Pid),
 ) -> io::Result<Report> {
     match start() {
         Ok(child) => {
             let family = Family { main: Pid::from_child(&child), domain, exit: None };
-            attend((driver, watch), family, ask)
+            attend(overseer, family, ask)
         }
         Err(report) => Ok(report),
     }
@@ -144,7 +153,8 @@ pub(crate) fn given(line: &mut UnixStream) -> io::Result<File> {
 }
 
 /// Waits for the command's end or the driver's request, then kills remaining processes below us.
-fn attend((driver, mut watch): (&UnixStream, Watch), mut family: Family, ask: impl Fn(Pid)) -> io::Result<Report> {
+fn attend(overseer: Overseer<'_>, mut family: Family, ask: impl Fn(Pid)) -> io::Result<Report> {
+    let Overseer { driver, mut watch } = overseer;
     let watched = rustix::process::pidfd_open(family.main, PidfdFlags::empty())?;
     while family.exit.is_none() {
         let timeout = Timespec::try_from(REAPING.min(watch.due())).expect("a second fits");

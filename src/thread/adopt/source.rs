@@ -34,7 +34,9 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
         let quarantine = Quarantine::new(store)?;
         let tip = quarantine.fetch(&request.reach, from, &descriptor.reference)?;
         let place = place(store, from, &descriptor.thread)?;
-        let (checkpoint, sound) = examine((quarantine.store(), store), &logs, ("", &place, tip), request, accepted)?;
+        let (objects, thread) = (quarantine.store(), &descriptor.thread);
+        let at = Standpoint { objects, home: store, thread, reference: "", place: &place, tip };
+        let (checkpoint, sound) = examine(&at, &logs, request, accepted)?;
         Ok(Found { checkpoint, sound, quarantine, fetched: true })
     };
     if let Some(from) = &request.from {
@@ -48,7 +50,9 @@ pub(super) fn find(writer: &Writer, request: &Request, accepted: &Accepted) -> R
         }
     };
     for (reference, tip) in here(store, descriptor)? {
-        match examine((store, store), &logs, (&reference, &reference, tip), request, accepted) {
+        let (thread, reference) = (&descriptor.thread, reference.as_str());
+        let at = Standpoint { objects: store, home: store, thread, reference, place: reference, tip };
+        match examine(&at, &logs, request, accepted) {
             Ok((checkpoint, sound)) => {
                 let quarantine = Quarantine::new(store)?;
                 return Ok(Found { checkpoint, sound, quarantine, fetched: false });
@@ -80,15 +84,13 @@ fn here(store: &Store, descriptor: &Descriptor) -> Result<Vec<(String, Oid)>, Er
 
 /// Verifies the thread ending at a tip against logs, keys and the descriptor, including bytes.
 fn examine(
-    (objects, home): (&Store, &Store),
+    at: &Standpoint<'_>,
     logs: &Logs,
-    (reference, place, tip): (&str, &str, Oid),
     request: &Request,
     accepted: &Accepted,
 ) -> Result<(Checkpoint, Verified<ThreadSnapshot>), Error> {
     let descriptor = &accepted.received.descriptor;
-    let at = Standpoint { objects, home, thread: &descriptor.thread, reference, place, tip };
-    let sound = sound(verify::thread_at(&at, logs, &request.options), &descriptor.thread)?;
+    let sound = sound(verify::thread_at(at, logs, &request.options), &descriptor.thread)?;
     if sound.key != accepted.signer {
         return Err(Error::OtherKey { offered: accepted.signer.clone(), owner: sound.key.clone() });
     }
@@ -119,7 +121,7 @@ fn examine(
             known: stranger.signer.trusted,
         });
     }
-    steps::intact(objects, &checkpoint)?;
+    steps::intact(at.objects, &checkpoint)?;
     Ok((checkpoint, sound))
 }
 

@@ -118,16 +118,23 @@ struct Judged<'a> {
     unasked: Vec<String>,
 }
 
+/// The thread that anchors are asked about.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) store: &'a Store,
+    pub(super) thread: &'a ThreadId,
+    /// Its ref; empty if it has none here.
+    pub(super) reference: &'a str,
+    /// Whether it is a copy of a thread of another repository.
+    pub(super) is_copy: bool,
+}
+
 /// Compares a thread with the statements of all anchors, and adds the verdict of the logs at hand.
 ///
 /// A thread of this repository must not be shorter than an anchor says. A thread that was fetched,
 /// or is in a bundle, may be.
-pub(super) fn held(
-    walked: &ThreadChain,
-    ask: AskThread<'_>,
-    (store, thread, reference, is_copy): (&Store, &ThreadId, &str, bool),
-    at_hand: Verdict,
-) -> Verdict {
+pub(super) fn held(walked: &ThreadChain, ask: AskThread<'_>, subject: Subject<'_>, at_hand: Verdict) -> Verdict {
+    let Subject { store, thread, reference, is_copy } = subject;
     let owner = walked.links.first().and_then(|link| link.signer.as_ref().ok());
     let Some(owner) = owner.filter(|_| at_hand.state != State::Failed && !walked.cut) else { return at_hand };
     let mut judged = Judged {
@@ -156,7 +163,7 @@ impl Judged<'_> {
         };
         word.complaints.iter().for_each(|why| self.findings.add(format!("{anchor}: {why}")));
         let verb = if guarantee.is_none() { "stamped" } else { "holds" };
-        let fits = word.statements.into_iter().filter_map(|statement| self.fitting((&anchor, verb), statement));
+        let fits = word.statements.into_iter().filter_map(|statement| self.fitting(&anchor, verb, statement));
         // The earliest of those that state the most.
         let best = fits.collect::<Vec<_>>().into_iter().rev();
         let best = best.max_by_key(|statement| (statement.entries, std::cmp::Reverse(statement.since)));
@@ -176,7 +183,7 @@ impl Judged<'_> {
     }
 
     /// Returns a statement if the thread has its entry; notes a contradiction otherwise.
-    fn fitting(&mut self, (anchor, verb): (&str, &str), statement: ThreadStatement) -> Option<ThreadStatement> {
+    fn fitting(&mut self, anchor: &str, verb: &str, statement: ThreadStatement) -> Option<ThreadStatement> {
         let ThreadStatement { entries, last, against, .. } = statement;
         let links = &self.walked.links;
         let place = usize::try_from(entries.saturating_sub(1)).unwrap_or(usize::MAX);

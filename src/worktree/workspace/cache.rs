@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::sandbox::{HiddenInCache, open_folder};
+use crate::sandbox::{HiddenInCache, Size, open_folder};
 
 /// The most nested folders to copy; each stays open meanwhile.
 const MOST_DEEP: usize = 64;
@@ -25,7 +25,7 @@ const RIGHTS: u32 = 0o777;
 /// Copies caches for one attempt.
 pub(super) struct Copying<F> {
     /// The bytes and files that may still be copied.
-    left: (u64, u64),
+    left: Size,
     /// Returns true if workers must not see a path of the user's.
     hides: F,
 }
@@ -40,7 +40,7 @@ struct Source<'a> {
 
 impl<F: Fn(&Path) -> bool> Copying<F> {
     /// Creates a copier for at most these bytes and files.
-    pub(super) fn new(most: (u64, u64), hides: F) -> Self {
+    pub(super) fn new(most: Size, hides: F) -> Self {
         Self { left: most, hides }
     }
 
@@ -69,7 +69,7 @@ impl<F: Fn(&Path) -> bool> Copying<F> {
         for name in self.names(from.folder)? {
             let path = from.path.join(&name);
             if !(self.hides)(&path) {
-                self.entry((from, &name), &path, &to.join(&name))?;
+                self.entry(from, &name, &path, &to.join(&name))?;
             }
         }
         Ok(())
@@ -82,14 +82,14 @@ impl<F: Fn(&Path) -> bool> Copying<F> {
         for entry in entries.map_while(Result::ok) {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
-                self.left.1 = self.left.1.checked_sub(1).ok_or(Stopped::TooMuch)?;
+                self.left.files = self.left.files.checked_sub(1).ok_or(Stopped::TooMuch)?;
                 names.push(name.to_owned());
             }
         }
         Ok(names)
     }
 
-    fn entry(&mut self, (from, name): (Source<'_>, &OsStr), path: &Path, to: &Path) -> Result<(), Stopped> {
+    fn entry(&mut self, from: Source<'_>, name: &OsStr, path: &Path, to: &Path) -> Result<(), Stopped> {
         let Ok(stat) = rustix::fs::statat(from.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
@@ -115,12 +115,12 @@ impl<F: Fn(&Path) -> bool> Copying<F> {
 
     fn file(&mut self, from: &File, to: &Path) -> Result<(), Stopped> {
         let Some(meta) = from.metadata().ok().filter(fs::Metadata::is_file) else { return Ok(()) };
-        if meta.len() > self.left.0 {
+        if meta.len() > self.left.bytes {
             return Err(Stopped::TooMuch);
         }
         let mut made = File::create_new(to)?;
-        let copied = io::copy(&mut from.take(self.left.0 + 1), &mut made)?;
-        self.left.0 = self.left.0.checked_sub(copied).ok_or(Stopped::TooMuch)?;
+        let copied = io::copy(&mut from.take(self.left.bytes + 1), &mut made)?;
+        self.left.bytes = self.left.bytes.checked_sub(copied).ok_or(Stopped::TooMuch)?;
         made.set_permissions(Permissions::from_mode(meta.permissions().mode() & RIGHTS))?;
         // Tools compare times and remove old files.
         Ok(made.set_times(FileTimes::new().set_modified(meta.modified()?))?)
@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_copy_has_no_more_than_it_may_and_nothing_hidden() {
-        for (most, is_whole) in [((4, 4), true), ((3, 9), false), ((9, 3), false)] {
+        for (bytes, files, is_whole) in [(4, 4, true), (3, 9, false), (9, 3, false)] {
+            let most = Size { bytes, files };
             let (_folder, top) = cache();
             let to = top.join("copy");
             let mut copying = Copying::new(most, |path: &Path| path.ends_with("a/hidden"));
@@ -196,14 +197,14 @@ mod tests {
             assert!(!to.join("a/hidden").exists() && to.is_dir(), "{most:?}");
             assert_eq!(fs::read_link(to.join("link")).is_ok(), is_whole, "{most:?}");
             // Entries that were not copied do not reduce the rest.
-            assert_eq!(copying.left, if is_whole { (0, 0) } else { most });
+            assert_eq!(copying.left, if is_whole { Size { bytes: 0, files: 0 } } else { most });
         }
     }
 
     #[test]
     fn nothing_is_copied_through_a_link_and_no_deeper_than_folders_can_be_opened() {
         let (_folder, top) = cache();
-        let mut copying = Copying::new((1 << 20, 1 << 10), |_: &Path| false);
+        let mut copying = Copying::new(Size { bytes: 1 << 20, files: 1 << 10 }, |_: &Path| false);
         fs::create_dir(top.join("way")).expect("a folder is made");
         symlink("../outside", top.join("way/cache")).expect("a link is made");
         symlink(".", top.join("there")).expect("a link is made");

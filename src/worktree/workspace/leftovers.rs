@@ -69,22 +69,29 @@ impl Workspace {
 
     /// Returns the run and item of an attempt's folder, or `None` if the name is no attempt's.
     pub fn named_by(dir: &Path) -> Option<(RunId, ItemId)> {
-        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-        let (item, _) = parse(name(dir)?.rsplit_once('.')?)?;
-        Some((RunId::decode(&name(dir.parent()?)?)?, item))
+        let (item, _) = parse_name(dir)?;
+        Some((parse_run(dir)?, item))
     }
 
     /// Returns true if the path could be an attempt's folder.
     pub fn is_place(dir: &Path) -> bool {
-        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-        let is_run = dir.parent().and_then(name).is_some_and(|run| RunId::decode(&run).is_some());
-        let attempt = name(dir).and_then(|name| parse(name.rsplit_once('.')?));
-        dir.is_absolute() && is_run && attempt.is_some()
+        dir.is_absolute() && parse_run(dir).is_some() && parse_name(dir).is_some()
     }
 }
 
+/// Parses the name of an attempt's folder.
+fn parse_name(dir: &Path) -> Option<(ItemId, u32)> {
+    let (item, attempt) = dir.file_name()?.to_str()?.rsplit_once('.')?;
+    parse(item, attempt)
+}
+
+/// Parses the name of the run's folder around an attempt's.
+fn parse_run(dir: &Path) -> Option<RunId> {
+    RunId::decode(dir.parent()?.file_name()?.to_str()?)
+}
+
 /// Parses the two parts of a folder's name.
-fn parse((item, attempt): (&str, &str)) -> Option<(ItemId, u32)> {
+fn parse(item: &str, attempt: &str) -> Option<(ItemId, u32)> {
     Some((ItemId::decode(item)?, attempt.parse().ok()?))
 }
 
@@ -95,7 +102,7 @@ fn list(host: &Host, run: &RunId, split: impl Fn(&str) -> Option<(&str, &str)>) 
     for entry in folder.entries().map_err(Error::at(&dir))? {
         let (name, _) = entry.map_err(Error::at(&dir))?;
         let Ok(name) = std::str::from_utf8(&name) else { continue };
-        if let Some((item, attempt)) = split(name).and_then(parse) {
+        if let Some((item, attempt)) = split(name).and_then(|(item, attempt)| parse(item, attempt)) {
             found.push(Leftover { item, attempt, dir: dir.join(name) });
         }
     }

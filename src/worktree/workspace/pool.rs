@@ -85,7 +85,8 @@ impl Pool {
     pub(super) fn take(
         &self,
         host: &Host,
-        (base, refs): (&Arc<Base>, &Refs),
+        base: &Arc<Base>,
+        refs: &Refs,
         to: &Folder,
         name: &str,
     ) -> Option<(Arc<Folder>, Arc<Pristine>)> {

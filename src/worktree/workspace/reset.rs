@@ -47,7 +47,8 @@ impl Pristine {
     /// Records a freshly filled folder, or returns `None` if later changes could be invisible.
     pub(super) fn of(
         folder: &Folder,
-        (base, refs): (&Arc<Base>, &Refs),
+        base: &Arc<Base>,
+        refs: &Refs,
         index: Index,
     ) -> io::Result<(Option<Self>, Arc<Index>)> {
         let fd = folder.as_fd();

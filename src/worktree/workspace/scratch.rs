@@ -61,7 +61,7 @@ impl Workspace {
             let Some(to) = own_place(&self.home(), below)? else { continue };
             let is_whole = place.map_or_else(|| make_own(&to).map(|()| true), |place| copying.copy(place, &to));
             if let (false, Some(place)) = (is_whole.map_err(Error::at(&to))?, place) {
-                let (place, gib, files) = (place.display(), MOST_COPIED.0 >> 30, MOST_COPIED.1);
+                let (place, gib, files) = (place.display(), MOST_COPIED.bytes >> 30, MOST_COPIED.files);
                 remarks.push(format!(
                     "this attempt begins with an empty cache in the place of {place}, which has grown since the run began: \
                      copies have at most {gib} GiB and {files} files"

@@ -158,10 +158,10 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         write(&mut other, bytes, schema);
         let stale = if before == Digest::of(bytes) { bytes } else { br#"{"score":1}"# };
         assert!(driver.record(&fired(stale)).unwrap().is_empty());
-        assert_eq!(driver.state.items[0].phase, Phase::Waiting);
+        assert_eq!(driver.state.items.first().unwrap().phase, Phase::Waiting);
     }
     write(&mut other, br#"{"score":3}"#, Some("score@1.1.0"));
     driver.refresh().unwrap();
     assert_eq!(driver.record(&fired(br#"{"score":3}"#)).unwrap().len(), 1);
-    assert_eq!(driver.state.items[0].phase, Phase::Running);
+    assert_eq!(driver.state.items.first().unwrap().phase, Phase::Running);
 }
