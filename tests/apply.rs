@@ -91,7 +91,11 @@ fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
         assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
     }
     let (_, _, stderr) = place.handoff(&["apply", "r", "--commit", "-m", "Both"]);
-    assert!(stderr.contains("2 commits would be made") && stderr.contains("git handoff apply r/ITEM"), "{stderr}");
+    assert!(
+        stderr.contains("there would be 2 commits, but the message is for one")
+            && stderr.contains("git handoff apply r/ITEM"),
+        "{stderr}"
+    );
     assert_eq!(place.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
     assert_eq!(place.git(&["branch", "--list", "result"]), "");
     assert_eq!(place.git(&["status", "--porcelain"]), "");

@@ -59,6 +59,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         executor: "command".into(),
         inputs: serde_json::Map::new(),
         depends_on: on.iter().map(|on| name(*on)).collect(),
+        protect: Vec::new(),
         resource_locks: locks.iter().map(|lock| format!("lock-{lock}")).collect(),
         subagent_shape: None,
         needs: BTreeMap::new(),
@@ -127,6 +128,9 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
         reused: None,
         blocks: Vec::new(),
         summary: None,
+        reference: None,
+        protected: Vec::new(),
+        protected_allowed: false,
     })
 }
 

@@ -14,7 +14,7 @@
 //! The supervisor answers once, with a `Report`. Its arguments and output are the command's. Its
 //! environment has only the attempt's name, and its working directory is `/`; the command's
 //! settings arrive by message (`starting`), so that they do not affect our programs. A confinement
-//! process between the two gets the same message ([`confine`](crate::sandbox::confine)).
+//! process between the two gets the same message ([`confine`](super::confine)).
 
 #[cfg(target_os = "linux")]
 mod cgroup;

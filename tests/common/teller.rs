@@ -156,6 +156,8 @@ impl<'a> Teller<'a> {
             argv,
             setup: None,
             command_digest: None,
+            protect: Vec::new(),
+            on_protected_change: git_handoff::model::protected::OnProtectedChange::Red,
             verify: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(node.inputs.clone())),
@@ -290,6 +292,9 @@ impl<'a> Teller<'a> {
             reused: None,
             blocks: Vec::new(),
             summary: None,
+            reference: None,
+            protected: Vec::new(),
+            protected_allowed: false,
         };
         self.add(Event::ItemReconciled(event), edits);
     }

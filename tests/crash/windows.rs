@@ -60,6 +60,9 @@ fn what_was_written_and_not_published_has_not_happened() {
             reused: None,
             blocks: Vec::new(),
             summary: None,
+            reference: None,
+            protected: Vec::new(),
+            protected_allowed: false,
         }),
         Event::ItemRequeued(ItemEnded {
             item: named("a"),

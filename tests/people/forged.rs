@@ -246,6 +246,9 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
             reused: None,
             blocks: Vec::new(),
             summary: None,
+            reference: None,
+            protected: Vec::new(),
+            protected_allowed: false,
         }),
         Vec::new(),
     );

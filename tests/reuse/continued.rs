@@ -91,6 +91,9 @@ pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut St
         reused: Some(story.reused),
         blocks: Vec::new(),
         summary: None,
+        reference: None,
+        protected: Vec::new(),
+        protected_allowed: false,
     };
     teller.add(Event::ItemReconciled(event), edits);
     let left = if story.item == "make" { "other" } else { "make" };

@@ -132,6 +132,9 @@ fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
         reused: Some(story.reused),
         blocks: Vec::new(),
         summary: None,
+        reference: None,
+        protected: Vec::new(),
+        protected_allowed: false,
     };
     teller.add(Event::ItemReconciled(event), edits);
     teller
