@@ -56,6 +56,9 @@ pub struct AppliedItem<'a> {
     /// if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resolved: bool,
+    /// True if its changes to protected files are left out. Omitted if false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_protected: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -74,6 +77,7 @@ impl<'a> Answer<'a> {
             commit: step.commit,
             red: step.red,
             resolved: step.resolved,
+            without_protected: step.without_protected,
         };
         Self {
             schema: "git-handoff.apply/1",

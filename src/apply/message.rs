@@ -66,7 +66,17 @@ impl Named {
     /// Returns the item as an applied step.
     pub(super) fn step(&self, tree: Oid) -> Step {
         let (item, product, resolved) = (self.item.clone(), self.product, self.resolved);
-        Step { item, product, tree, changed: true, folded: false, commit: None, red: false, resolved }
+        Step {
+            item,
+            product,
+            tree,
+            changed: true,
+            folded: false,
+            commit: None,
+            red: false,
+            resolved,
+            without_protected: false,
+        }
     }
 
     /// Returns the line that names a resolved item.

@@ -104,8 +104,10 @@ pub struct Step {
     pub commit: Option<Oid>,
     /// True if its check failed.
     pub red: bool,
-    /// True if a person resolved its conflicts.
+    /// True if a person resolved its conflicts, or its changes to protected files are left out.
     pub resolved: bool,
+    /// True if its changes to protected files are left out.
+    pub without_protected: bool,
 }
 
 /// An item with conflicts.
@@ -168,7 +170,9 @@ pub fn apply(store: &Store, run: &VerifiedRun, request: &Request) -> Result<Appl
     if !request.allow_red {
         let red = parts::red(view, &chosen, request.without_protected);
         if !red.is_empty() {
-            return Err(Error::Red(red));
+            let at = |id: &ItemId| view.state.graph.position(id).expect("the run has it");
+            let are_clearable = red.iter().all(|id| view.state.items[at(id)].clearable);
+            return Err(if are_clearable { Error::ProtectedChanged(red) } else { Error::Red(red) });
         }
     }
     let base = view.state.submitted.base;
@@ -233,6 +237,8 @@ pub enum Error {
     NotDone(ItemId, &'static str),
     #[error("{} red: the check failed; nothing was changed", are(.0))]
     Red(Vec<ItemId>),
+    #[error("{} red because of changes to protected files; nothing was changed", are(.0))]
+    ProtectedChanged(Vec<ItemId>),
     #[error("the patch of {0:?} in the object database is not the one in its entry")]
     Altered(ItemId, #[source] Box<verified_stream::Error>),
     #[error("the patch of {0:?} does not apply to the run's base")]

@@ -39,6 +39,11 @@ impl Part {
         self.chosen
     }
 
+    /// Returns true if its changes to protected files are left out.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Returns the item.
     pub(super) fn item(&self) -> &ItemId {
         &self.item
@@ -165,6 +170,7 @@ pub(super) fn join(scratch: &Scratch, view: &View, parts: &Parts) -> Result<Appl
                     commit: None,
                     red,
                     resolved: part.is_cut,
+                    without_protected: part.is_cut,
                 });
                 tree = merged;
             }

@@ -54,7 +54,17 @@ pub(super) fn make(selection: &Selection<'_>) -> Result<Picks, Error> {
         let (item, product, red) = (part.item().clone(), part.product(), run.state.items[*at].red);
         let resolved = fits.is_none();
         let to = fits.unwrap_or(part.result());
-        let step = Step { item, product, tree: to, changed: true, folded: false, commit: None, red, resolved };
+        let step = Step {
+            item,
+            product,
+            tree: to,
+            changed: true,
+            folded: false,
+            commit: None,
+            red,
+            resolved,
+            without_protected: part.is_cut(),
+        };
         if fits == Some(tree) {
             picks.unchanged.push(Step { changed: false, ..step });
             continue;

@@ -125,6 +125,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 fn refused(error: stage::Error, run: &str) -> Failure {
     let hint = match &error {
         stage::Error::Red(items) => items.first().map(|item| hints::allow_red(format_args!("{run}/{item}"))),
+        stage::Error::ProtectedChanged(items) => {
+            items.first().map(|item| hints::without_protected(format_args!("{run}/{item}")))
+        }
         stage::Error::Commits(_) => Some(hints::one_item(run)),
         _ => None,
     };
@@ -177,7 +180,11 @@ fn print(run: &RunId, applied: &Applied, output: &mut Output) {
             (true, None) => "applied".to_owned(),
         };
         let red = if step.red { ", red" } else { "" };
-        let resolved = if step.resolved { ", with conflicts resolved by hand" } else { "" };
+        let resolved = match (step.without_protected, step.resolved) {
+            (true, _) => ", without its changes to protected files",
+            (false, true) => ", with conflicts resolved by hand",
+            (false, false) => "",
+        };
         output.line(&format!("{}: {what}{red}{resolved}", step.item));
     }
     if applied.stopped {

@@ -94,6 +94,7 @@ hints! {
     folders() => "git config --show-origin --get-regexp '^handoff[.]workspace[.](inputs|outputs)$'";
     pipelines() => "git handoff pipeline list   # to register another: git handoff pipeline add FILE";
     allow_red(item) => "git handoff show {item}   # to apply it all the same: --allow-red";
+    without_protected(item) => "git handoff apply {item} --without-protected   # or --allow-red to apply these changes too";
     red_again(item) => "git handoff show {item}   # for another try: submit the plan with another id; `onVerifyFail = fail` tries again by itself";
     cat(what) => "git handoff cat {what}";
     apply_submodule(what, path) => "git handoff cat {what} | git -C {path} apply --index";

@@ -101,7 +101,10 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
     let mut protected = ProtectedFiles::new(case);
     for (link, after) in case.chain.with_trees().skip(1) {
         match &link.entry.event {
-            Event::ItemFired(fired) => handoff.check_dispatch(&state, fired),
+            Event::ItemFired(fired) => {
+                handoff.check_dispatch(&state, fired);
+                protected.note_manifest(&fired.item, &after.manifest);
+            }
             Event::RunSealed(e) => stopped = Some(growth::check_seal(case, &state, &e.stopped, &mut findings)),
             // An illegal entry changes nothing.
             Event::RunConcluded(e) if !growth::is_concluded_by_rule(case, &state, link.entry.seq, e, &mut findings) => {
@@ -126,7 +129,7 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.verified_before {
                 if let Event::ItemReconciled(e) = &link.entry.event {
-                    protected.check(&state, e, after, &mut findings);
+                    protected.check(&state, e, &mut findings);
                 }
                 let oid = objects.hash(Kind::Blob, &state.items[at].canonical());
                 expected.push(Expected { item, link, after, oid });

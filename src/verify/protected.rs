@@ -1,6 +1,8 @@
 //! Checks what entries record about protected files: recomputes the reference state and the changes
 //! from the base and the consumed patches, if the base is here.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::Case;
@@ -8,7 +10,7 @@ use super::codes::Code;
 use super::content;
 use super::findings::{Findings, counted};
 use super::objects::Objects;
-use super::run_chain::TreeAfter;
+use super::tree::Slot;
 use crate::git::merge::Scratch;
 use crate::git::protected::{Consumed, Protection};
 use crate::git::store::Store;
@@ -76,6 +78,8 @@ impl ProtectedItem {
 /// Checks the protected files of a run's items.
 pub(super) struct ProtectedFiles<'c> {
     case: &'c Case<'c>,
+    /// The manifest of the latest attempt of each item.
+    manifests: HashMap<&'c ItemId, &'c Slot>,
     /// A temporary index of the base, once one is needed; `None` inside if the base is missing.
     scratch: Option<Option<Scratch>>,
     recomputed: usize,
@@ -84,18 +88,23 @@ pub(super) struct ProtectedFiles<'c> {
 
 impl<'c> ProtectedFiles<'c> {
     pub(super) fn new(case: &'c Case<'c>) -> Self {
-        Self { case, scratch: None, recomputed: 0, unknown: 0 }
+        Self { case, manifests: HashMap::new(), scratch: None, recomputed: 0, unknown: 0 }
+    }
+
+    /// Notes the manifest of a dispatch.
+    pub(super) fn note_manifest(&mut self, item: &'c ItemId, manifest: &'c Slot) {
+        self.manifests.insert(item, manifest);
     }
 
     /// Checks the end of an item, in the state after it.
-    pub(super) fn check(&mut self, state: &RunState, e: &ItemReconciled, after: &TreeAfter, findings: &mut Findings) {
+    pub(super) fn check(&mut self, state: &RunState, e: &ItemReconciled, findings: &mut Findings) {
         if e.status != Outcome::Done || e.reused.is_some() {
             return;
         }
         let objects = Objects::new(self.case.store);
-        let Some(Ok(bytes)) = after.manifest.read(&objects, self.case.lazy, bounds::MANIFEST) else { return };
-        // The row `manifest` reports an invalid one.
-        let Ok(manifest) = Manifest::parse(&bytes) else { return };
+        let held = self.manifests.get(&e.item).and_then(|slot| slot.read(&objects, self.case.lazy, bounds::MANIFEST));
+        // The row `manifest` reports a missing or invalid one.
+        let Some(manifest) = held.and_then(Result::ok).and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
         let mut report = |why: String| {
             findings.report(Code::Protected, format!("the protected files of {} #{}: {why}", e.item, e.attempt));
         };

@@ -12,7 +12,7 @@ impl From<Error> for Failure {
         match &error {
             Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
             Error::NoPatch(_) => Self { code: "no-patch", ..failure },
-            Error::Red(_) => Self { code: "red", ..failure },
+            Error::Red(_) | Error::ProtectedChanged(_) => Self { code: "red", ..failure },
             Error::NotDone(..) => Self { code: "not-done", ..failure },
             Error::Altered(..) => Self { code: "altered", exit: 3, ..failure }.hint(hints::verify_all()),
             Error::BadBranch(_) => Self { code: "bad-branch", ..failure },
