@@ -93,7 +93,7 @@ fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
     }
     let (_, _, stderr) = place.handoff(&["apply", "r", "--commit", "-m", "Both"]);
     insta::assert_snapshot!(stderr, @"
-    error: 2 commits would be made, and the message is for one; nothing was changed
+    error: there would be 2 commits, but the message is for one; nothing was changed
     hint: git handoff apply r/ITEM --commit -m MESSAGE   # one item after the other
     ");
     assert_eq!(place.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
@@ -273,7 +273,7 @@ fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
     let (code, _, stderr) = place.handoff(&["apply", "r"]);
     assert_eq!(code, 1, "{stderr}");
     insta::assert_snapshot!(stderr, @"
-    error: this is a bare repository: there is no work tree to apply anything to
+    error: cannot apply: a bare repository has no work tree
     hint: say which branch: --branch NAME
     ");
     let (code, _, stderr) = place.handoff(&["apply", "r", "--branch", "result"]);

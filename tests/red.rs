@@ -172,7 +172,7 @@ fn nor_is_what_builds_on_it_over_others() {
         let refused = ground.env.handoff(["--json", "apply", target, "--branch", "result"]).exit(1);
         let why: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!(why["code"], "red", "{target}: {why}");
-        assert_eq!(why["message"].as_str().unwrap(), r#""a" is red: the check did not pass; nothing was changed"#);
+        assert_eq!(why["message"].as_str().unwrap(), r#""a" is red: the check failed; nothing was changed"#);
     }
     // No more is it taken into another run, which says nothing of red items here.
     let mut other = command("e", "git apply --index inputs/patch");

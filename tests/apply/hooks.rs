@@ -286,7 +286,7 @@ fn a_branch_that_moves_while_hooks_run_is_left_to_who_moved_it() {
     let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
     assert!(code != 0, "{stderr}");
     insta::assert_snapshot!(stderr, @"
-    error: refs/heads/main was moved by someone else in the meantime
+    error: refs/heads/main was moved by another process meanwhile
     hint: run the same command again
     ");
     assert_eq!(place.git(&["log", "--format=%s"]), "Meanwhile\nStart\n");

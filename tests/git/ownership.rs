@@ -69,7 +69,7 @@ fn a_repository_of_somebody_else_is_not_opened() {
         let output = env.handoff_in("repo/mine", arguments);
         assert_eq!(
             output.stderr,
-            "error: $TEST/repo belongs to somebody else, and what its settings name would run as you; it is not opened\nhint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do\n"
+            "error: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you\nhint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do\n"
         );
     }
     // A command without a repository works.

@@ -96,7 +96,7 @@ fn what_cannot_be_evidence_is_refused() {
     let said = env.handoff(["export", "artifact", "--format", "bundle-json"]).exit(1).to_string();
     insta::assert_snapshot!(said, @r#"
     ------- stderr -------
-    error: the item "a" consumed an artifact, and this format knows no products but those of items
+    error: the item "a" consumed an artifact, but this format has only products of items
     [exit status: 1]
     "#);
 }

@@ -13,7 +13,7 @@ use crate::common::report::{find_line, find_row};
 
 /// The row of an item whose products could not be taken in time.
 const TOO_SLOW: &str = "✗ a  failed  1 attempt  the products could not be taken: \
-                        it takes longer than `handoff.captureTimeout` allows to take what the item left";
+                        capturing the item's products exceeds `handoff.captureTimeout`";
 
 /// A filter that looks for its settings where it runs, as many do; they are a program.
 const TIDY: &str = "#!/bin/sh\nif [ -f tidy.conf ]; then . ./tidy.conf; fi\ntr a-z A-Z\n";

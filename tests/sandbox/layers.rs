@@ -161,7 +161,7 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
     scene.ground.config("handoff.sandbox", "auto");
     scene.ground.config("handoff.network", "loopback");
     let output = scene.drive("loopback", &[item("a", "true")]).exit(1);
-    let why = "error: `handoff.network` is `loopback`, and this machine cannot enforce it: bubblewrap is not installed";
+    let why = "error: `handoff.network` is `loopback`, but this machine cannot enforce it: bubblewrap is not installed";
     assert!(find_line(&output.stderr, "error: ").starts_with(why), "{output}");
     scene.ground.config("handoff.sandbox", "none");
     scene.ground.config("handoff.network", "none");
@@ -303,7 +303,7 @@ fn how_a_command_ended_is_told_through_all_layers() {
         assert_eq!(reason("asked"), "was ended by signal 15");
         assert_eq!(
             reason("missing"),
-            "`no-such-program` could not be started: there is no such program, or its interpreter is missing: No such file or directory (os error 2)"
+            "cannot start `no-such-program`: there is no such program, or its interpreter is missing: No such file or directory (os error 2)"
         );
         assert_eq!(reason("late"), "ran longer than 1 s");
         assert_eq!(scene.ground.item("ends", "daemon").status, "done");

@@ -115,7 +115,7 @@ fn what_may_not_be_pushed_or_read_at_all_is_told_apart() {
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff push origin --all --as-branch handoff   # if it takes branches alone; or you lack the right to push there");
     let said = env.handoff(["push", "--all", "--as-branch", "handoff"]).exit(1).stderr;
-    insta::assert_snapshot!(find_line(&said, "error: "), @"error: origin forbids what was to be pushed (HTTP 403)");
+    insta::assert_snapshot!(find_line(&said, "error: "), @"error: origin forbids the push (HTTP 403)");
     insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff bundle --all --output runs.bundle");
     env.handoff(["fetch"]).success();
     // Without read access, branches do not help.

@@ -103,7 +103,7 @@ fn what_cannot_be_taken_is_named() {
     let (repo, mut host, _dir) = with_extras();
     host.copy = vec!["dir".into()];
     let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
-    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.copy or handoff.workspace.link names dir, which the base commit tracks; name only what it does not");
+    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.copy or handoff.workspace.link names dir, which the base commit tracks; name only untracked files");
     repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", "repo", "bare"]);
     let store = git_handoff::git::store::Store::discover(&repo.dir.path().join("bare")).unwrap();
     let mut host = Host::new(store, host.root.clone());

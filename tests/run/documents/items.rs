@@ -53,7 +53,7 @@ fn an_output_becomes_the_next_revision_and_is_consumed() {
     let lines = ground.env.handoff(["export", "r", "--format", "in-toto"]).success();
     assert_eq!(lines.lines().count(), 3, "the output, the document, what was seen");
     let refused = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    insta::assert_snapshot!(refused.stderr, @r#"error: human:ada put the document "score" on the run, and this format knows no products but those of items"#);
+    insta::assert_snapshot!(refused.stderr, @r#"error: human:ada put the document "score" on the run, but this format has only products of items"#);
     let proof = ground.env.handoff(["prove", "r/make:documents/score"]).success();
     ground.env.write("proof.json", &proof);
     ground.env.handoff(["verify", "--proof", "../proof.json"]).success();

@@ -46,7 +46,7 @@ fn nothing_to_map_is_said() {
     assert_eq!(said(&ground), ["no-outputs"]);
     // A format without a word for it would show a run that is done.
     let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"error: the run says of itself "no-outputs", and this format knows no outcome but those of items"#);
+    insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "no-outputs", but this format has only outcomes of items"#);
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
     r: 1 of 1 done, closed-early, sealed, PARTIAL
     ");
     let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    insta::assert_snapshot!(output.stderr, @r#"error: the run says of itself "closed-early", and this format knows no outcome but those of items"#);
+    insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
     let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
     insta::assert_snapshot!(find_line(&packet, "  \"next_action\": "), @r#"  "next_action": "Run `git handoff show r` and submit a new plan for what is missing","#);
     ground.is_intact("r");
