@@ -134,7 +134,7 @@ fn messages_stand_where_the_answer_does() {
     assert!(code == 3 && is_marked(&shown), "{shown}");
     insta::assert_snapshot!(find_line(&shown, "> error: "), @"> error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
     let (shown, _) = on_terminal(&env, "git-handoff thread verify --all 2>said; cat said", &[("PAGER", MARKS)]);
-    // What goes elsewhere stays there.
+    // Output that goes to a file stays plain.
     insta::assert_snapshot!(find_line(&shown, "error: "), @"error: the ref refs/handoff/threads/writing is gone, but the log refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds the thread");
     // An early failure starts no pager.
     let (shown, code) = on_terminal(&env, "git-handoff thread show writing", &[("PAGER", MARKS)]);

@@ -51,7 +51,7 @@ pub(crate) fn error_code(stderr: &str) -> String {
     error["code"].as_str().expect("an error has a code").to_owned()
 }
 
-/// Hides fingerprints of keys and hashes, which differ where a key is made anew.
+/// Hides fingerprints of keys and hashes: they differ in each run of a test that makes a key.
 pub(crate) fn masked(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;

@@ -167,7 +167,7 @@ fn what_is_required_and_missing_is_refused_before_anything_runs() {
     scene.ground.config("handoff.network", "none");
     let output = scene.drive("unconfined", &[item("a", "true")]).exit(1);
     insta::assert_snapshot!(output.stderr, @"
-    error: `handoff.network` is `none`, which nothing enforces where `handoff.sandbox` is `none`
+    error: cannot enforce `handoff.network` = `none`: `handoff.sandbox` is `none`
     hint: git config handoff.sandbox auto   # or leave the network open: git config handoff.network any
     ");
 }

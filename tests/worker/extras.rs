@@ -112,7 +112,7 @@ fn what_cannot_be_taken_is_named() {
     let mut other = Host::new(host.store.clone(), host.root.clone());
     other.link.clone_from(&host.link);
     let made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
-    assert!(made.unwrap_err().to_string().starts_with("handoff.workspace.link is set, and a bare repository"));
+    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
 }
 
 #[test]
