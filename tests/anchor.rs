@@ -13,6 +13,7 @@ mod tsa;
 
 use serde_json::Value;
 
+use crate::common::report::verdict;
 use crate::common::{Environment, Output};
 
 pub(super) const RUN: &str = "handoff-dag-1";
@@ -30,7 +31,7 @@ pub(super) fn forge(env: &Environment) {
         env.git(["update-ref", "-d", reference]).success();
     }
     env.handoff(["run", "plan.json"]).success();
-    assert!(env.handoff(["verify", "--anchor", "local", RUN]).success().contains("✓ INTACT · tamper-detecting"));
+    assert_eq!(verdict(&env.handoff(["verify", "--anchor", "local", RUN]).success()), "✓ INTACT · tamper-detecting");
 }
 
 /// Returns a report, which must end like this.

@@ -11,6 +11,7 @@ mod untracked;
 use serde_json::json;
 
 use crate::common::place::Place;
+use crate::common::report::find_line;
 
 const EDIT: (&str, &str, Option<&str>) = ("edit", "sed -i s/two/TWO/ main.txt", None);
 /// Builds on the patch of `edit`, rewrites the line that it changed, and adds a file.
@@ -91,11 +92,10 @@ fn a_message_for_several_commits_or_with_trailers_of_ours_is_refused() {
         assert_eq!((code, error["code"].as_str().unwrap()), wanted, "{stderr}");
     }
     let (_, _, stderr) = place.handoff(&["apply", "r", "--commit", "-m", "Both"]);
-    assert!(
-        stderr.contains("there would be 2 commits, but the message is for one")
-            && stderr.contains("git handoff apply r/ITEM"),
-        "{stderr}"
-    );
+    insta::assert_snapshot!(stderr, @"
+    error: there would be 2 commits, but the message is for one; nothing was changed
+    hint: git handoff apply r/ITEM --commit -m MESSAGE   # one item after the other
+    ");
     assert_eq!(place.git(&["log", "--format=%s", "--all", "--branches"]).lines().filter(|s| *s == "Both").count(), 0);
     assert_eq!(place.git(&["branch", "--list", "result"]), "");
     assert_eq!(place.git(&["status", "--porcelain"]), "");
@@ -195,14 +195,19 @@ fn local_changes_and_ignored_files_are_never_written_over() {
     place.write("main.txt", "mine\n");
     let (code, _, stderr) = place.handoff(&["apply", "r"]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("local changes are in the way") && stderr.contains("main.txt"), "{stderr}");
+    assert!(stderr.contains("main.txt"), "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "error: "), @"error: local changes are in the way; nothing was changed");
     assert_eq!(place.read("main.txt"), "mine\n");
     place.git(&["checkout", "--quiet", "main.txt"]);
     place.write(".git/info/exclude", "new.txt\n");
     place.write("new.txt", "precious\n");
     let (code, _, stderr) = place.handoff(&["apply", "r", "--commit"]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("new.txt"), "{stderr}");
+    insta::assert_snapshot!(stderr, @"
+    error: local changes are in the way; nothing was changed
+    caused by: not tracked by git, and in the way: new.txt
+    hint: git stash --include-untracked   # or apply onto a branch: --branch NAME
+    ");
     assert_eq!(place.read("new.txt"), "precious\n");
     assert_eq!(place.git(&["log", "--format=%s"]), "Start\n");
     assert_eq!(place.git(&["status", "--porcelain"]), "");
@@ -242,7 +247,8 @@ fn a_marked_file_that_is_not_changed_is_not_named() {
     place.git(&["update-index", "--skip-worktree", "mark.txt"]);
     place.write("main.txt", "mine\n");
     let (code, _, stderr) = place.handoff(&["apply", "r"]);
-    assert!(code == 1 && stderr.contains("hint: git stash --include-untracked   # or"), "{stderr}");
+    assert_eq!(code, 1, "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "hint: "), @"hint: git stash --include-untracked   # or apply onto a branch: --branch NAME");
     assert!(!stderr.contains("update-index"), "{stderr}");
 }
 
@@ -265,7 +271,11 @@ fn branches_in_use_bad_names_and_bare_repositories_are_told_of() {
     }
     place.git(&["config", "core.bare", "true"]);
     let (code, _, stderr) = place.handoff(&["apply", "r"]);
-    assert!(code == 1 && stderr.contains("bare"), "{stderr}");
+    assert_eq!(code, 1, "{stderr}");
+    insta::assert_snapshot!(stderr, @"
+    error: cannot apply: a bare repository has no work tree
+    hint: say which branch: --branch NAME
+    ");
     let (code, _, stderr) = place.handoff(&["apply", "r", "--branch", "result"]);
     assert_eq!(code, 0, "{stderr}");
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::common::assert_output;
 use crate::common::ground::{Ground, item};
+use crate::common::report::{find_line, find_row, verdict};
 
 const WRITE: &str = "mkdir outputs; echo spec >outputs/spec.md; echo three >>a.txt";
 
@@ -109,10 +110,11 @@ fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
     let needs = json!({ "spec.md": of_run("origin/design", "write", &output("spec.md")) });
     let file = ground.plan("theirs", &[consumer("make", &needs)]);
     let said = ground.env.handoff_in("clone", ["submit", &file]).exit(0);
-    assert!(said.stderr.contains("origin/design is by a key that is not known here"), "{}", said.stderr);
+    insta::assert_snapshot!(said.stderr, @"warning: the run origin/design is by a key that is not known here: SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
     ground.env.handoff_in("clone", ["run", "theirs"]).success();
     let said = ground.env.handoff_in("clone", ["verify", "theirs"]).exit(0).stdout;
-    assert!(said.contains("not known to you") && said.contains("run design"), "{said}");
+    assert!(find_row(&said, "signature").ends_with(" not known to you"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:7a6557d1…): here, intact");
     // A verifier that knows the key reports it; one that has revoked it rejects the source and
     // everything made from it.
     let line = ground.env.handoff(["key"]).success();
@@ -120,17 +122,18 @@ fn a_run_of_somebody_else_is_named_with_its_remote_and_its_key_is_judged() {
     let signers = ground.path("home/signers").display().to_string();
     ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
     let said = ground.env.handoff_in("clone", ["verify", "theirs"]).success();
-    assert!(said.contains("trusted as"), "{said}");
+    assert!(find_row(&said, "signature").ends_with(" · trusted as ada@example.com"), "{said}");
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
     ground.env.write("home/revoked", &format!("{fingerprint}\n"));
     let said = ground.env.handoff_in("clone", ["verify", "theirs", "--revoked", "../home/revoked"]).exit(3).stdout;
-    assert!(said.contains("UNTRUSTED") && said.contains("@run/origin/design/write"), "{said}");
+    assert_eq!(verdict(&said), "✗ UNTRUSTED");
+    insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 0: @run/origin/design/write:outputs/spec.md: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 1 more)");
     let revoked = ground.path("home/revoked").display().to_string();
     ground.env.git_in("clone", ["config", "handoff.revoked", &revoked]).success();
     let file = ground.plan("again", &[consumer("make", &needs)]);
     let said = ground.env.handoff_in("clone", ["submit", &file]).exit(1);
-    assert!(said.stdout.contains("bad-source") && said.stdout.contains("revoked"), "{}", said.stdout);
+    insta::assert_snapshot!(said.stdout, @r#"bad-source at items[0].needs["spec.md"].run (item "make", line 1): the run origin/design does not verify: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)"#);
 }
 
 #[test]
@@ -199,7 +202,10 @@ fn types_are_held_against_each_other_across_runs() {
     let file = ground.plan("build", &[make]);
     let said = ground.env.handoff(["validate", &file]).exit(1);
     let said = format!("{}{}", said.stdout, said.stderr);
-    assert!(said.contains("type-mismatch") && said.contains("it is spec, and prose is wanted"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    type-mismatch at items[0].needs["spec.md"] (item "make", line 1): write -> outputs/spec.md: it is spec, and prose is wanted
+    1 problem
+    "#);
 }
 
 #[test]
@@ -211,13 +217,13 @@ fn only_the_plan_itself_takes_from_elsewhere() {
     let plan = json!({ "id": "grown", "openEnded": true, "items": [item("a", "true")], "rules": [rule] });
     ground.env.write("plan.json", &plan.to_string());
     let said = ground.env.handoff(["submit", "../plan.json"]).exit(1).stdout;
-    assert!(said.contains("is sealed at submit"), "{said}");
+    insta::assert_snapshot!(said, @"unknown-field at rules[0].create.needs.it (line 1): what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
     let plan = json!({ "id": "open", "openEnded": true, "items": [item("a", "true")] });
     ground.env.write("plan.json", &plan.to_string());
     ground.env.handoff(["submit", "../plan.json"]).success();
     ground.env.write("more.json", &json!({ "id": "open", "items": [consumer("b", &need)] }).to_string());
     let said = ground.env.handoff(["extend", "open", "../more.json"]).exit(1).stdout;
-    assert!(said.contains("is sealed at submit"), "{said}");
+    insta::assert_snapshot!(said, @"unknown-field at items[0].needs.it: what comes from outside the run is sealed at submit: only an item that stands in the plan has such a need");
 }
 
 #[test]
@@ -229,12 +235,12 @@ fn a_run_that_was_rewritten_here_is_told_apart_from_the_one_that_was_taken_from(
     let first = ground.env.git(["rev-list", "--max-parents=0", &tip]).success();
     ground.env.git(["update-ref", "refs/handoff/runs/design", first.trim()]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
-    assert!(said.contains("run design") && said.contains("here, but not to its seal"), "{said}");
-    assert!(said.contains("1 here and not proven") && !said.contains("all of them here"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:7a6557d1…): here, but not to its seal");
+    insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
     // Another run of that name is another run.
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
-    assert!(said.contains("not here; proven by its seal and a proof"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "─ taken from run design ("), @"─ taken from run design (root sha256:7a6557d1…): not here; proven by its seal and a proof");
 }
 
 #[test]
@@ -248,6 +254,6 @@ fn a_secret_does_not_cross() {
     let mut command = ground.env.command(crate::common::program_path(), "repo");
     command.args(["submit", &file]).env("TOKEN", "hunter2-and-more");
     let said = ground.env.ended(command).exit(1).stdout;
-    assert!(said.contains("secret-found") && !said.contains("hunter2"), "{said}");
+    insta::assert_snapshot!(said, @r#"bad-source at items[0].needs.it (item "make", line 1): secret-found: @run/design/write:outputs/spec.md:1 secret-env"#);
     assert!(!ground.refs().contains("runs/build"));
 }

@@ -120,7 +120,7 @@ fn what_no_block_takes_is_no_product_and_the_last_capture_counts() {
     let mut declares = item("a", EDIT, "p.outputs");
     declares["produces"] = json!([{ "kind": "patch" }]);
     let refused = ground.env.handoff(["validate", &ground.plan("d", &[declares])]).exit(1);
-    assert!(refused.stdout.contains("undeclared-product at items[0].produces"), "{}", refused.stdout);
+    insta::assert_snapshot!(refused.stdout, @r#"undeclared-product at items[0].produces[0] (item "a", line 1): patch is declared, and no block of the pipeline "p.outputs" is `capture` of `patch`"#);
 }
 
 #[test]
@@ -248,7 +248,10 @@ fn an_open_run_keeps_what_its_names_meant_and_takes_in_what_new_items_name() {
     ground.env.handoff(["extend", "r", "../more.json"]).ends(0);
     ground.env.write("bad.json", &plan(&[item("d", EDIT, "p.three")]));
     let refused = ground.env.handoff(["extend", "r", "../bad.json"]).exit(1);
-    assert!(refused.stdout.contains("unknown-pipeline"), "{}", refused.stdout);
+    insta::assert_snapshot!(refused.stdout, @r#"
+    unknown-pipeline at items[0].inputs.pipeline: no pipeline "p.three" is registered here
+        git handoff pipeline add FILE
+    "#);
     ground.env.handoff(["run", "r"]).ends(0);
     let entries = ground.entries("r");
     let added = entries.iter().find(|entry| entry["kind"] == "run.extended").unwrap();

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::common::ground::{Driver, Ground, after, item, pause};
+use crate::common::report::find_line;
 
 /// Runs commands at the same time; returns how each ended and what it said, in their order.
 fn at_once(ground: &Ground, commands: &[&[&str]]) -> Vec<(i32, String)> {
@@ -64,7 +65,8 @@ fn of_different_plans_under_one_id_exactly_one_is_the_run() {
         let winner = codes.iter().position(|code| *code == 0).unwrap();
         assert_eq!(ground.items(&run).into_keys().collect::<Vec<_>>(), [format!("by-{winner}")]);
         for (_, said) in ended.iter().filter(|(code, _)| *code == 1) {
-            assert!(said.contains("exists already with another plan"), "{said}");
+            let why = format!("error: the run \"{run}\" exists already with another plan or another writer");
+            assert_eq!(find_line(said, "error: "), why);
         }
     }
     ground.is_sound();

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::assert_output;
 use crate::common::ground::Ground;
+use crate::common::report::{find_entry, find_line, find_row, verdict};
 
 /// Returns the plan of a run of two items.
 fn plan(run: &str) -> String {
@@ -59,7 +60,7 @@ fn what_a_trusted_run_did_is_not_done_again() {
     assert_eq!(ran(&ground), "");
     assert_output!("reuse_status", ground.env.handoff(["status", "--json", "second"]));
     let log = ground.env.handoff(["log", "second"]).success();
-    assert!(log.contains("done, reused from first/build, sealed as "), "{log}");
+    insta::assert_snapshot!(find_entry(&log, "item.reconciled build"), @"item.reconciled build #1: done, reused from first/build, sealed as ff05c75a");
     assert_output!("reuse_show", ground.env.handoff(["show", "second/check"]));
     assert_output!("reuse_verify", ground.env.handoff(["verify", "second"]));
     ground.passes_fsck();
@@ -67,7 +68,7 @@ fn what_a_trusted_run_did_is_not_done_again() {
     // It needs nothing of the other run.
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/first"]).success();
     let said = ground.env.handoff(["verify", "second"]).success();
-    assert!(said.contains("2 items of other runs proven"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
     assert_output!("lineage_proven", ground.env.handoff(["lineage", "second/check"]));
     // Products are those of any other item.
     assert_eq!(ground.env.handoff(["cat", "second/build:outputs/report"]).success(), "out\n");
@@ -83,7 +84,7 @@ fn a_check_that_hands_nothing_over_is_not_made_again_either() {
     ground.env.handoff(["run", "second", "--reuse"]).success();
     assert_eq!(ran(&ground), "check");
     let said = ground.env.handoff(["verify", "second"]).success();
-    assert!(said.contains("1 item of other runs proven"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    0 input refs, 1 item of other runs proven");
 }
 
 #[test]
@@ -137,10 +138,11 @@ fn a_run_is_taken_as_it_was_verified_wherever_its_ref_points_by_then() {
     assert_eq!(ran(&ground), "");
     // The copy that is here by now is not what was taken from, which is nothing against what was.
     let said = ground.env.handoff(["verify", "second"]).exit(3).stdout;
-    assert!(said.contains("✗ MISMATCH") && said.contains("run first, a source of its imports"), "{said}");
+    assert_eq!(verdict(&said), "✗ MISMATCH");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run first, a source of its imports, is here, but different: signature: entry 5: it is not signed");
     ground.env.git(["update-ref", "refs/handoff/runs/first", before.trim()]).success();
     let said = ground.env.handoff(["verify", "second"]).success();
-    assert!(said.contains("2 items of other runs proven"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
 }
 
 #[test]
@@ -166,9 +168,9 @@ fn nobody_is_told_that_what_was_taken_was_made() {
     ground.env.handoff(["apply", "second/build"]).success();
     ground.env.git(["commit", "--quiet", "--message", "Applied"]).success();
     let made = ground.env.handoff(["whence", "HEAD"]).success();
-    assert!(made.contains("reused   from first/build, sealed as "), "{made}");
+    insta::assert_snapshot!(find_line(&made, "  reused  "), @"  reused   from first/build, sealed as ff05c75a: nothing was run here");
     let refused = ground.env.handoff(["export", "second", "--format", "bundle-json"]).exit(1).stderr;
-    assert!(refused.contains("took its products from the run first"), "{refused}");
+    insta::assert_snapshot!(refused, @r#"error: the item "build" took its products from the run first, and this format knows no items but those that were run"#);
 }
 
 #[test]
@@ -298,13 +300,15 @@ fn a_fetched_run_is_taken_from_if_its_key_is_known() {
     ground.env.handoff_in("clone", ["run", "ours", "--reuse"]).success();
     assert_eq!(ran(&ground), "");
     let said = ground.env.handoff_in("clone", ["verify", "ours"]).success();
-    assert!(said.contains("2 items of other runs proven") && said.contains("trusted as"), "{said}");
+    assert!(find_row(&said, "signature").ends_with(" · trusted as ada@example.com"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✓ handoff    1 input ref accounted for, 2 items of other runs proven");
     // With the other key revoked, everything that depends on it is distrusted.
     let key = line.split_whitespace().skip_while(|word| *word != "ssh-ed25519").collect::<Vec<_>>().join(" ");
     let fingerprint = git_handoff::ledger::sign::public_fingerprint(&key).unwrap();
     ground.env.write("home/revoked", &format!("{fingerprint}\n"));
     let said = ground.env.handoff_in("clone", ["verify", "ours", "--revoked", "../home/revoked"]).exit(3).stdout;
-    assert!(said.contains("UNTRUSTED") && said.contains("the products that item"), "{said}");
+    assert_eq!(verdict(&said), "✗ UNTRUSTED");
+    insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 2: the products that item build reuses: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 3 more)");
 }
 
 #[test]
@@ -355,7 +359,13 @@ fn the_way_back_finds_the_run_that_is_meant_among_others_of_its_name() {
     ground.env.handoff_in("clone", ["fetch", "two"]).success();
     let way = |what: &str| ground.env.handoff_in("clone", ["lineage", what]).success();
     let said = way("one/second/check");
-    assert!(said.contains("first/check  reused") && !said.contains("not here"), "{said}");
+    insta::assert_snapshot!(said, @"
+    second/check  by command
+      report = second/build:outputs/report  54034ac5  by command
+        first/build  reused  by command
+      first/check  reused  by command
+        report = first/build:outputs/report  54034ac5  by command, as above
+    ");
     // Whose copy has been spoilt is passed over while there is another.
     let forge = "!run=refs/handoff/remotes/one/runs/first; git cat-file commit $run | sed '/^gpgsig/,/-----END/d' >../forged; \
                  git update-ref $run $(git hash-object -t commit -w ../forged)";
@@ -382,5 +392,8 @@ fn the_way_back_names_who_wrote_what_was_consumed() {
     ground.env.handoff(["run", "r"]).success();
     ground.env.write("text", "z");
     let said = ground.env.handoff(["lineage", "r/make"]).success();
-    assert!(said.contains("by human:cy") && !said.contains("ada"), "{said}");
+    insta::assert_snapshot!(said, @"
+    r/make  by command
+      notes = document notes of r  2d711642  by human:cy
+    ");
 }

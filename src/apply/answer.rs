@@ -57,7 +57,7 @@ pub struct AppliedItem<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resolved: bool,
     /// True if its changes to protected files are left out. Omitted if false.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "withoutProtected", skip_serializing_if = "std::ops::Not::not")]
     pub without_protected: bool,
 }
 

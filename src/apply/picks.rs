@@ -52,7 +52,7 @@ pub(super) fn make(selection: &Selection<'_>) -> Result<Picks, Error> {
         let rests = scratch.changed(before, part.result())?.iter().any(|path| open.contains(Path::new(path)));
         let fits = if rests { None } else { parts::fits(scratch, run, parts, nth, tree)? };
         let (item, product, red) = (part.item().clone(), part.product(), run.state.items[*at].red);
-        let resolved = fits.is_none();
+        let resolved = fits.is_none() || part.is_cut();
         let to = fits.unwrap_or(part.result());
         let step = Step {
             item,

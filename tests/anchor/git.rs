@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{RUN, forge, json, know, refs, row, sealed, verify};
+use crate::common::report::{find_line, find_row, masked, verdict};
 use crate::common::{Environment, assert_output};
 
 /// A sealed run, and a repository beside it that is an anchor with its log.
@@ -57,7 +58,10 @@ fn a_forged_run_with_a_forged_log_is_caught_and_not_published() {
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
     let mine = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
-    assert!(pushed.stderr.contains("what it holds was there first"), "{pushed}");
+    insta::assert_snapshot!(pushed.stderr, @"
+    error: vault: it holds the root 8ab418b4 of run handoff-dag-1, ours is 0c1a2713; what it holds was there first
+    hint: git handoff anchor check handoff-dag-1
+    ");
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success(), before);
     assert_eq!(refs(&env), mine);
     assert_eq!(json(&env.handoff(["anchor", "check", "--json"]).exit(3))["anchors"][1]["standing"], "differs");
@@ -96,7 +100,10 @@ fn an_anchor_whose_log_was_cut_or_is_broken_does_not_hold_the_run() {
     let report = verify(&env, &[], 3);
     assert_eq!(report["failure"], "anchor-missing");
     assert!(row(&report).starts_with("vault: refs/handoff/logs/"), "{report}");
-    assert!(row(&report).contains("is broken") && row(&report).ends_with("up to entry 1 count"), "{report}");
+    assert_eq!(
+        row(&report),
+        "vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 is broken: commit e32d057: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count"
+    );
 }
 
 #[test]
@@ -120,16 +127,18 @@ fn bundles_proofs_and_fetched_runs_are_held_against_it() {
     env.write("repo/proof.json", &proof);
     for what in [["--bundle", "run.bundle"], ["--proof", "proof.json"]] {
         let said = env.handoff(["verify"].iter().chain(&what)).success();
-        assert!(said.contains("✓ anchor     vault: git (external)"), "{said}");
+        assert_eq!(find_row(&said, "anchor"), "✓ anchor     vault: git (external)");
     }
     forge(&env);
     env.handoff(["bundle", RUN, "--output", "forged.bundle"]).success();
     let proof = env.handoff(["prove", &format!("{RUN}/edit-a:patch")]).success();
     env.write("repo/forged.json", &proof);
     let said = env.handoff(["verify", "--bundle", "forged.bundle"]).exit(3).stdout;
-    assert!(said.contains("✗ anchor     vault: ") && said.contains("✗ TAMPERED"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:6a6017c46ce039ae689372828d39815044d782ce701d914906cb9738d4358d5f");
+    assert_eq!(verdict(&said), "✗ TAMPERED");
     let said = env.handoff(["verify", "--proof", "forged.json"]).exit(3).stdout;
-    assert!(said.contains("✗ anchor     vault: ") && said.contains("✗ NOT PROVEN"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     vault: refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:6a6017c46ce039ae689372828d39815044d782ce701d914906cb9738d4358d5f");
+    assert_eq!(verdict(&said), "✗ NOT PROVEN");
 }
 
 #[test]
@@ -140,9 +149,8 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     // Another verifier must be told whose key it is.
     assert_eq!(claim(&env, &[]), "tamper-detecting");
     let said = env.handoff(["verify", "--require", "tamper-evident", RUN]).exit(3).stdout;
-    assert!(
-        said.contains("✗ MISMATCH") && said.contains("cannot be rewritten: your signers do not name the key SHA256:")
-    );
+    assert_eq!(verdict(&said), "✗ MISMATCH");
+    insta::assert_snapshot!(find_row(&said, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: your signers do not name the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg");
     know(&env);
     assert_eq!(claim(&env, &[]), "tamper-evident");
     let _ = env.handoff(["verify", "--require", "tamper-evident", RUN]).success();
@@ -150,7 +158,7 @@ fn what_the_verifier_states_of_its_host_decides_about_the_claim() {
     // A key that the verifier does not know, or an anchor that was not asked, allows no such claim.
     assert_eq!(claim(&env, &["--anchor", "local"]), "tamper-detecting");
     let said = env.handoff(["verify", "--require", "tamper-evident", "--anchor", "local", RUN]).exit(3).stdout;
-    assert!(said.contains("cannot be rewritten: the strongest guarantee is detect\n"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "required"), @"✗ required   tamper-evident was required; it takes trusted signers and an anchor that cannot be rewritten: the strongest guarantee is detect");
     env.git(["config", "--unset", "handoff.signers"]).success();
     env.git(["config", "handoff.signingKey", ""]).success();
     assert_eq!(claim(&env, &[]), "tamper-detecting");
@@ -168,7 +176,11 @@ fn a_tracked_file_makes_nothing_an_anchor() {
     env.git(["config", "include.path", "../tracked"]).success();
     let verified = env.handoff(["verify", "--json", RUN]).exit(0);
     assert_eq!(json(&verified)["guarantee"], "detect");
-    assert!(verified.stderr.contains("is ignored: a file inside the work tree sets it"), "{verified}");
+    insta::assert_snapshot!(verified.stderr, @"
+    warning: `handoff.anchor.vault.type` is ignored: a file inside the work tree sets it, and a commit can change that file
+    warning: `handoff.anchor.vault.url` is ignored: a file inside the work tree sets it, and a commit can change that file
+    warning: `handoff.anchor.vault.guarantee` is ignored: a file inside the work tree sets it, and a commit can change that file
+    ");
 }
 
 #[test]
@@ -183,7 +195,7 @@ fn it_works_in_a_repository_of_the_other_object_format_and_with_branches() {
     env.git(["worktree", "add", "--quiet", "--detach", "../linked"]).success();
     for place in ["repo", "linked"] {
         let said = env.handoff_in(place, ["verify", RUN]).success();
-        assert!(said.contains("vault: git (external)"), "{said}");
+        assert_eq!(find_row(&said, "anchor"), "✓ anchor     vault: git (external)");
     }
 }
 
@@ -201,7 +213,7 @@ fn one_key_in_two_clones_has_one_log_there() {
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success().lines().count(), 1);
     for (place, run) in [("repo", RUN), ("clone", "other")] {
         let said = env.handoff_in(place, ["verify", run]).success();
-        assert!(said.contains("✓ anchor     vault: git (external)"), "{said}");
+        assert_eq!(find_row(&said, "anchor"), "✓ anchor     vault: git (external)");
     }
     env.handoff(["anchor", "push"]).success();
 }
@@ -241,7 +253,7 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
     env.git(["update-ref", "-d", &run]).success();
     env.git(["update-ref", "-d", &log]).success();
     let said = env.handoff(["verify", "--all"]).exit(3);
-    assert!(said.stdout.contains("✗ TAMPERED"), "{said}");
+    assert_eq!(verdict(&said.stdout), "✗ TAMPERED");
 }
 
 #[test]
@@ -267,7 +279,10 @@ fn a_tracked_file_redirects_no_anchor() {
         assert_eq!(seen, env.git(["ls-remote", evil]).success());
         let said = env.handoff(["verify", "--json", RUN]).exit(3);
         assert_eq!(json(&said)["anchors"][1]["standing"], "differs", "{said}");
-        assert!(said.stderr.contains("is ignored when an anchor is reached"), "{said}");
+        for key in ["url.$TEST/evil.git.insteadof", "url.$TEST/evil.git.pushinsteadof", "remote.$TEST/vault.git.url"] {
+            let why = "is ignored when an anchor is reached: a file inside the work tree sets it";
+            assert_eq!(find_line(&said.stderr, &format!("warning: `{key}`")), format!("warning: `{key}` {why}"));
+        }
         env.handoff(["anchor", "push"]).ends(3);
         // A remote that only a tracked file knows is none.
         env.handoff(["anchor", "add", "second", "git", "place"]).ends(1);
@@ -292,5 +307,5 @@ fn a_bundle_is_held_against_what_the_repository_knows() {
     env.write("clone/other.json", plan);
     env.handoff_in("clone", ["run", "other.json"]).success();
     let said = json(&env.handoff_in("clone", verify).exit(3));
-    assert!(row(&said).contains("holds another run by this name"), "{said}");
+    insta::assert_snapshot!(masked(row(&said)), @"a log holds another run by this name: that of SHA256:… began with sha256:…; that of SHA256:… began with sha256:…");
 }

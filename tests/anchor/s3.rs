@@ -73,7 +73,10 @@ fn what_is_put_over_it_later_does_not_count() {
     forge(&env);
     let before = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
-    assert!(pushed.stderr.contains("what it holds was there first"), "{pushed}");
+    insta::assert_snapshot!(pushed.stderr, @"
+    error: lock: it holds the root 8ab418b4 of run handoff-dag-1, ours is 5f29f34d; what it holds was there first
+    hint: git handoff anchor check handoff-dag-1
+    ");
     assert_eq!((refs(&env), moto.send("GET", &path, &[], "")), (before, held.clone()));
     // A writer of the bucket covers the true root with the forged one and a delete marker.
     let forged = verify(&env, &["--anchor", "local"], 0)["root"].as_str().unwrap().to_owned();
@@ -129,7 +132,10 @@ fn what_does_not_verify_is_not_put_where_it_stays() {
     let tree = env.git(["rev-parse", "refs/handoff/runs/handoff-dag-1^{tree}"]).success();
     let evil = env.git(["commit-tree", tree.trim(), "-p", "refs/handoff/runs/handoff-dag-1", "-m", "evil"]).success();
     env.git(["update-ref", "refs/handoff/runs/handoff-dag-1", evil.trim()]).success();
-    assert!(env.handoff(["anchor", "push"]).exit(3).stderr.contains("does not verify: chain"));
+    insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(3).stderr, @"
+    error: lock: run handoff-dag-1 does not verify: chain: commit 2711601: the commit is not an entry: the message is not a subject and an entry
+    hint: git handoff verify handoff-dag-1
+    ");
     assert!(!moto.send("GET", "/evidence?versions", &[], "").contains("<Version>"));
 }
 
@@ -218,7 +224,7 @@ fn a_place_that_is_down_or_silent_is_given_up() {
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     // Explicitly configured credentials must exist.
     env.git(["config", "handoff.anchor.lock.profile", "nobody"]).success();
-    assert!(row(&verify(&env, &[], 3)).contains("has no access key and secret in its section [nobody]"));
+    insta::assert_snapshot!(row(&verify(&env, &[], 3)), @"lock: $TEST/home/.aws/credentials has no access key and secret in its section [nobody]");
 }
 
 #[test]
@@ -226,7 +232,10 @@ fn an_endpoint_whose_answers_could_be_changed_on_the_way_is_refused() {
     let env = sealed();
     for url in ["http://minio.example.com:9000", "http://localhost.example.com", "ftp://localhost", "http://[::1]x"] {
         let said = env.handoff(["anchor", "add", "lock", "s3", "evidence", "--endpoint", url]).exit(1);
-        assert!(said.stderr.contains("neither an https:// URL nor one of this machine"), "{said}");
+        assert_eq!(
+            said.stderr,
+            "error: the setting `handoff.anchor.lock.endpoint` is neither an https:// URL nor one of this machine: answers could be changed on the way\nhint: git config --show-origin --get-all handoff.anchor.lock.endpoint\n"
+        );
     }
 }
 
@@ -242,5 +251,8 @@ fn what_it_holds_of_our_key_is_missed_where_run_and_log_are_gone() {
     }
     // To another key it is nothing that is missed.
     env.git(["config", "handoff.signingKey", ""]).success();
-    assert!(env.handoff(["verify", "--all"]).exit(3).stderr.contains("there are no runs here"));
+    insta::assert_snapshot!(env.handoff(["verify", "--all"]).exit(3).stderr, @"
+    error: there are no runs here
+    hint: git handoff runs
+    ");
 }

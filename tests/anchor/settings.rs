@@ -23,9 +23,10 @@ fn what_makes_no_sense_is_refused_before_it_is_written() {
         assert_eq!(env.git(["config", "--list", "--local"]).success(), before, "{arguments:?}");
     }
     env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
-    assert!(
-        env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).exit(1).stderr.contains("configured already")
-    );
+    insta::assert_snapshot!(env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).exit(1).stderr, @r#"
+    error: the anchor "vault" is configured already
+    hint: git config --remove-section handoff.anchor.vault
+    "#);
 }
 
 #[test]
@@ -49,16 +50,25 @@ fn what_is_misspelt_makes_no_anchor_weaker() {
 #[test]
 fn what_cannot_be_published_is_refused() {
     let env = sealed();
-    assert!(env.handoff(["anchor", "push"]).exit(1).stderr.contains("no anchor is configured"));
+    insta::assert_snapshot!(env.handoff(["anchor", "push"]).exit(1).stderr, @"
+    error: no anchor is configured
+    hint: git handoff anchor add NAME git URL
+    ");
     env.git_in("", ["init", "--quiet", "--bare", "vault.git"]).success();
     env.handoff(["anchor", "add", "vault", "git", "../vault.git"]).success();
-    assert!(env.handoff(["anchor", "push", "nobody"]).exit(1).stderr.contains("neither an anchor"));
+    insta::assert_snapshot!(env.handoff(["anchor", "push", "nobody"]).exit(1).stderr, @r#"
+    error: "nobody" is neither an anchor in your configuration nor a run or thread here
+    hint: git handoff anchor list && git handoff runs
+    "#);
     env.write(
         "repo/open.json",
         r#"{"id":"open","items":[{"id":"a","executor":"command","inputs":{"command":"true"}}]}"#,
     );
     env.handoff(["submit", "open.json"]).success();
-    assert!(env.handoff(["anchor", "push", "open"]).exit(1).stderr.contains("no seal of the run"));
-    assert!(env.handoff(["anchor", "check", "open"]).exit(3).stderr.contains("is not sealed"));
+    insta::assert_snapshot!(env.handoff(["anchor", "push", "open"]).exit(1).stderr, @r#"
+    error: your log holds no seal of the run "open"
+    hint: git handoff verify open
+    "#);
+    insta::assert_snapshot!(env.handoff(["anchor", "check", "open"]).exit(3).stderr, @r#"the run "open" is not sealed, so that no anchor can hold it yet"#);
     assert!(env.git_in("vault.git", ["for-each-ref"]).success().is_empty());
 }

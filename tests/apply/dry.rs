@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{BUILD, EDIT};
 use crate::common::place::Place;
+use crate::common::report::find_line;
 
 /// Compares two states of the repository.
 fn differing(a: &Files, b: &Files) -> Vec<String> {
@@ -105,7 +106,12 @@ fn what_would_be_refused_is_refused_with_the_same_words() {
         assert_eq!(conflicts(&dry.1), conflicts(&real.1), "{arguments:?}");
     }
     let (_, stdout, stderr) = place.handoff(&["apply", "r", "-n"]);
-    assert!(stdout.contains("conflict: other: main.txt") && stderr.contains("nothing would be changed"), "{stderr}");
+    insta::assert_snapshot!(stdout, @"conflict: other: main.txt: changed differently by edit");
+    insta::assert_snapshot!(stderr, @"
+    nothing would be changed
+    hint: git handoff cat r/other:patch
+    hint: git handoff apply r --commit --3way   # to resolve the conflicts in the work tree
+    ");
 }
 
 #[test]
@@ -117,7 +123,7 @@ fn who_is_nobody_to_git_is_told_beforehand() {
     let dry = place.handoff(&["apply", "r", "--commit", "-n"]);
     let real = place.handoff(&["apply", "r", "--commit"]);
     assert_eq!((dry.0, real.0), (1, 1), "{dry:?} {real:?}");
-    assert!(dry.2.contains("git config user.name"), "{}", dry.2);
+    insta::assert_snapshot!(find_line(&dry.2, "hint: "), @"hint: git config user.name 'Your Name' && git config user.email you@example.com");
 }
 
 #[test]
@@ -131,5 +137,6 @@ fn a_file_that_was_written_in_the_moment_of_the_index_is_looked_into() {
     let now = std::fs::metadata(&index).unwrap().modified().unwrap();
     std::fs::File::options().write(true).open(place.root().join("main.txt")).unwrap().set_modified(now).unwrap();
     let (code, _, stderr) = place.handoff(&["apply", "r", "-n"]);
-    assert!(code == 1 && stderr.contains("local changes"), "{stderr}");
+    assert_eq!(code, 1, "{stderr}");
+    insta::assert_snapshot!(find_line(&stderr, "error: "), @"error: local changes are in the way; nothing was changed");
 }

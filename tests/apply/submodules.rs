@@ -4,6 +4,12 @@ use serde_json::json;
 
 use crate::common::place::Place;
 
+/// Why an item fails whose own output lies where the change to a submodule is captured.
+const FORGED: &str = "the item left the output `submodules/libs/sub.patch`, where the change to a submodule belongs";
+/// Why an item fails that changes a submodule which is not captured.
+const CHANGED: &str = "\"libs/sub/lib.txt\" was changed, which is a submodule's: no patch can carry that; \
+                       hand it over below outputs/, or change the submodule in its own repository";
+
 /// A place with a submodule at `libs/sub` that items may change.
 fn place() -> Place {
     let place = Place::new();
@@ -31,7 +37,10 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     place.done("r", &[both, inside]);
     let (code, stdout, stderr) = place.handoff(&["apply", "r/both"]);
     assert_eq!((code, stdout.as_str()), (0, "both: applied\n"), "{stderr}");
-    assert!(stderr.contains("both: its change to the submodule \"libs/sub\" is not applied"), "{stderr}");
+    insta::assert_snapshot!(stderr, @r#"
+    both: its change to the submodule "libs/sub" is not applied
+    hint: git handoff cat r/both:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
+    "#);
     let command = "git handoff cat r/both:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index";
     assert!(stderr.contains(command), "{stderr}");
     assert_eq!(place.git(&["-C", "libs/sub", "status", "--porcelain"]), "");
@@ -44,10 +53,11 @@ fn apply_says_which_submodules_it_leaves_and_what_applies_them() {
     // only named like one is not told of.
     let (code, _, stderr) = place.handoff(&["apply", "r/inside"]);
     assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("nothing to apply") && stderr.contains("r/inside:outputs/submodules/libs/sub.patch"),
-        "{stderr}"
-    );
+    insta::assert_snapshot!(stderr, @r#"
+    no item that is done has a patch; there is nothing to apply
+    inside: its change to the submodule "libs/sub" is not applied
+    hint: git handoff cat r/inside:outputs/submodules/libs/sub.patch | git -C libs/sub apply --index
+    "#);
     assert!(!stderr.contains("other.patch"), "{stderr}");
     let (code, answer) = place.answer(&["apply", "r/inside"]);
     let left = json!([{ "item": "inside", "submodule": "libs/sub", "product": "outputs/submodules/libs/sub.patch" }]);
@@ -125,7 +135,7 @@ fn an_item_that_cannot_take_the_change_fails() {
 fn reason(place: &Place, run: &str, script: &str) -> String {
     let (code, stdout, stderr) = place.handoff(&["run", &place.plan(run, &[("edit", script, None)])]);
     assert_ne!(code, 0, "{stdout}{stderr}");
-    place.answer(&["show", &format!("{run}/edit")]).1.to_string()
+    place.answer(&["show", &format!("{run}/edit")]).1["reason"].as_str().expect("the item failed").to_owned()
 }
 
 #[test]
@@ -133,16 +143,16 @@ fn an_output_in_its_place_and_a_refusal_fail_the_item() {
     let place = place();
     let script =
         "echo two >> libs/sub/lib.txt; mkdir -p outputs/submodules/libs; echo x > outputs/submodules/libs/sub.patch";
-    assert!(reason(&place, "r", script).contains("where the change to a submodule belongs"));
+    assert_eq!(reason(&place, "r", script), FORGED);
     // Nor does what a worker makes up stand for a change that there is not.
     let forged = script.split_once("; ").unwrap().1;
-    assert!(reason(&place, "forged", forged).contains("where the change to a submodule belongs"));
+    assert_eq!(reason(&place, "forged", forged), FORGED);
     place.git(&["config", "handoff.submodules", "false"]);
-    assert!(reason(&place, "forged-again", forged).contains("where the change to a submodule belongs"));
+    assert_eq!(reason(&place, "forged-again", forged), FORGED);
     place.git(&["config", "handoff.workspace.submodules", "false"]);
-    assert!(reason(&place, "not-there", forged).contains("where the change to a submodule belongs"));
+    assert_eq!(reason(&place, "not-there", forged), FORGED);
     place.git(&["config", "handoff.workspace.submodules", "true"]);
-    assert!(reason(&place, "s", "echo two >> libs/sub/lib.txt").contains("was changed, which is a submodule's"));
+    assert_eq!(reason(&place, "s", "echo two >> libs/sub/lib.txt"), CHANGED);
     place.git(&["config", "handoff.submodules", "sometimes"]);
     let (code, _, stderr) = place.handoff(&["runs"]);
     assert!(code != 0 && stderr.contains("is neither `refuse` nor `capture`"), "{stderr}");
@@ -155,6 +165,6 @@ fn a_file_that_grew_is_not_read_to_tell_that_it_did() {
     // Too many bytes to write or store; some file systems do not support such a file.
     place.git(&["config", "handoff.maxDisk", "1000000g"]);
     let grown = "for size in 900T 15T 1T; do truncate -s $size libs/sub/lib.txt && break; done";
-    assert!(reason(&place, "r", grown).contains("libs/sub/lib.txt\\\" was changed, which is a submodule's"));
+    assert_eq!(reason(&place, "r", grown), CHANGED);
     place.done("s", &[("again", "cp libs/sub/lib.txt x; rm libs/sub/lib.txt; mv x libs/sub/lib.txt", None)]);
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{BUILD, EDIT};
 use crate::common::place::Place;
+use crate::common::report::find_line;
 
 const APPLY: [&str; 4] = ["apply", "r", "--commit", "--3way"];
 
@@ -61,11 +62,16 @@ fn subjects(place: &Place) -> String {
 fn the_way_to_resolve_a_conflict_is_said_before_and_while_it_waits() {
     let place = ready();
     let (exit, _, stderr) = place.handoff(&["apply", "r"]);
-    assert!(exit == 1 && stderr.contains("hint: git handoff apply r --commit --3way"), "{stderr}");
+    assert_eq!(exit, 1, "{stderr}");
+    insta::assert_snapshot!(stderr, @"
+    nothing was changed
+    hint: git handoff cat r/edit:patch
+    hint: git handoff apply r --commit --3way   # to resolve the conflicts in the work tree
+    ");
     assert_eq!(place.handoff(&APPLY).0, 1);
     let (_, stdout, stderr) = place.handoff(&[]);
     assert!(stdout.starts_with("being applied\n  r  conflicts to resolve\n"), "{stdout}");
-    assert!(stderr.contains("apply --continue") && stderr.contains("apply --abort"), "{stderr}");
+    insta::assert_snapshot!(stderr, @"hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort");
     assert_eq!(place.handoff(&["apply", "--abort"]).0, 0);
     assert!(!place.handoff(&[]).1.contains("being applied"));
 }
@@ -75,7 +81,11 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
     let place = ready();
     let (exit, stdout, stderr) = place.handoff(&APPLY);
     assert_eq!(exit, 1, "{stdout}{stderr}");
-    assert!(stdout.contains("conflict: edit: main.txt") && stderr.contains("--continue"), "{stdout}{stderr}");
+    insta::assert_snapshot!(find_line(&stdout, "conflict: "), @"conflict: edit: main.txt: changed differently by what is there");
+    insta::assert_snapshot!(stderr, @"
+    the conflicts are in the work tree
+    hint: edit the files, `git add` them and `git handoff apply --continue`   # or give up: git handoff apply --abort
+    ");
     assert_eq!(subjects(&place), "a-first Go on Start ");
     assert_eq!(place.git(&["status", "--porcelain"]), "UU main.txt\n M other.txt\n?? mine.txt\n");
     let picked = place.git(&["rev-parse", "--short", "CHERRY_PICK_HEAD"]);
@@ -125,7 +135,7 @@ fn a_conflict_is_left_as_git_leaves_one_and_is_gone_on_from() {
         whence["commits"].as_array().unwrap().iter().map(|commit| commit["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["product", "person", "person", "product"], "{whence}");
     let detail = whence["commits"][1]["detail"].as_str().unwrap();
-    assert!(detail.contains("conflicts of r/edit"), "{detail}");
+    insta::assert_snapshot!(detail, @"no item handed this over; its author says to have resolved conflicts of r/edit");
     let (exit, stdout, _) = place.handoff(&["verify", "--commits", "HEAD~4..HEAD"]);
     assert_eq!(exit, 0, "{stdout}");
     assert_eq!(code(&place, &["apply", "--continue"]), (1, "nothing-underway".to_owned()));
@@ -225,7 +235,8 @@ fn giving_up_that_failed_throws_nothing_away_when_it_is_tried_again() {
     place.write("main.txt", "one\nTWO and zwei\nthree\nfour\nfive\nsix\n");
     place.git(&["add", "main.txt"]);
     let (exit, stdout, stderr) = place.handoff(&["apply", "--continue"]);
-    assert!(exit == 1 && stdout.contains("conflict: build: main.txt"), "{stdout}{stderr}");
+    assert_eq!(exit, 1, "{stdout}{stderr}");
+    insta::assert_snapshot!(find_line(&stdout, "conflict: "), @"conflict: build: main.txt: changed differently by what is there");
     for _ in 0..2 {
         place.write("first.txt", "precious\n");
         assert_eq!(code(&place, &["apply", "--abort"]), (1, "local-changes".to_owned()));
@@ -446,7 +457,8 @@ fn a_head_that_was_moved_meanwhile_is_left_where_it_is() {
     place.git(&["commit", "--quiet", "-m", "By hand", "-a"]);
     assert_eq!(code(&place, &["apply", "--continue"]), (1, "moved".to_owned()));
     let (exit, _, stderr) = place.handoff(&["apply", "--abort"]);
-    assert!(exit == 0 && stderr.contains("stays there"), "{stderr}");
+    assert_eq!(exit, 0, "{stderr}");
+    insta::assert_snapshot!(stderr, @"warning: HEAD was moved since it stopped; it stays there, and index and files stay as they are");
     assert_eq!(subjects(&place), "By hand a-first Go on Start ");
     state(&place);
 }

@@ -60,7 +60,12 @@ fn what_is_ignored_stops_conflicts_from_being_written() {
     place.git(&["commit", "--quiet", "-am", "Go on"]);
     place.write("d/y.ign", "precious\n");
     let (code, stdout, stderr) = place.handoff(&["apply", "s", "--commit", "--3way"]);
-    assert!(code == 1 && stderr.contains("d/y.ign"), "{stdout}{stderr}");
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    insta::assert_snapshot!(stderr, @"
+    error: local changes are in the way; nothing was changed
+    caused by: not tracked by git, and in the way: d/y.ign
+    hint: git stash --include-untracked   # or apply onto a branch: --branch NAME
+    ");
     assert_eq!(place.read("d/y.ign"), "precious\n");
     assert_eq!(place.git(&["status", "--porcelain"]), "");
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::report::find_line;
 use crate::common::{Environment, Output};
 
 /// A mount, taken away when dropped.
@@ -71,7 +72,10 @@ fn on_a_small_disk(size: &str) -> Option<(Mount, Ground)> {
 
 fn tells_of_the_disk(output: &Output) {
     assert!(output.stderr.contains("No space left on device"), "{output}");
-    assert!(output.stderr.contains("hint: free some space"), "{output}");
+    assert_eq!(
+        find_line(&output.stderr, "hint: "),
+        "hint: free some space, then run the same command again: the run continues where it stopped"
+    );
 }
 
 fn twice(id: &str, script: &str) -> Value {

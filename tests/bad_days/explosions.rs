@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::common::Output;
 use crate::common::ground::{Ground, item};
+use crate::common::report::verdict;
 
 /// Generous, since the machine may be busy; what is quadratic takes minutes.
 const QUICK: Duration = Duration::from_secs(240);
@@ -104,11 +105,17 @@ fn what_is_no_audit_bundle_is_refused_whatever_it_weighs() {
     let many = "{},".repeat(10_000_000) + "{}";
     ground.env.write("list", &format!("[{many}]"));
     let output = run(&ground, "verify --bundle-json ../list").exit(1);
-    assert!(output.stderr.contains("expected an object, found an array"), "{output}");
+    insta::assert_snapshot!(output.stderr, @"
+    error: ../list holds no audit bundle: wrong-type: expected an object, found an array
+    hint: git handoff export RUN --format bundle-json
+    ");
     ground
         .env
         .write("log", &format!(r#"{{"runId":"r","manifests":[{many}],"auditLog":{{"entries":[],"root":{{}}}}}}"#));
-    assert!(run(&ground, "verify --bundle-json ../log").exit(1).stderr.contains("manifests[0].runId"));
+    insta::assert_snapshot!(run(&ground, "verify --bundle-json ../log").exit(1).stderr, @"
+    error: ../log holds no audit bundle: missing-field at manifests[0].runId: the field `runId` is missing
+    hint: git handoff export RUN --format bundle-json
+    ");
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn what_is_no_proof_is_refused_within_what_its_bytes_allow() {
     ground.env.write("proof", &proof);
     let stated = (512 << 10) + 16 * (proof.len() >> 10);
     let verify = format!("ulimit -v {stated}; exec git-handoff verify --proof ../proof");
-    assert!(ground.env.shell("repo", &verify).exit(3).stdout.contains("NOT PROVEN"));
+    assert_eq!(verdict(&ground.env.shell("repo", &verify).exit(3).stdout), "✗ NOT PROVEN");
 }
 
 /// A schema that follows itself twice at each level, and a value of 121 bytes that would make it
@@ -151,7 +158,10 @@ fn a_document_of_too_many_levels_is_refused() {
     ground.env.write("value", "[[],[]]");
     let _ = run(&ground, "doc put r n ../value --schema s@1").exit(0);
     ground.env.write("value", "{}");
-    assert!(run(&ground, "doc put r n ../value --schema s@1").exit(1).stderr.contains("it is not s@1.0.0: "));
+    insta::assert_snapshot!(run(&ground, "doc put r n ../value --schema s@1").exit(1).stderr, @r#"
+    error: cannot put the document "n"
+    caused by: it is not s@1.0.0: value is not valid under any of the schemas listed in the 'anyOf' keyword
+    "#);
 }
 
 #[test]
@@ -216,11 +226,17 @@ fn a_pattern_is_matched_in_linear_time_and_one_that_is_not_regular_is_refused() 
     ground.submit("r", &[item("a", "true")]);
     ground.env.write("repo/schema.json", r#"{"type":"string","pattern":"^(a|aa|a?a)+$"}"#);
     ground.env.write("value", &format!("\"{}b\"", "a".repeat(1 << 16)));
-    assert!(run(&ground, "doc put r n ../value --schema s@1").exit(1).stderr.contains("it is not s@1.0.0: "));
+    insta::assert_snapshot!(run(&ground, "doc put r n ../value --schema s@1").exit(1).stderr, @r#"
+    error: cannot put the document "n"
+    caused by: it is not s@1.0.0: value does not match "^(a|aa|a?a)+$"
+    "#);
     for pattern in ["^(?!x)", "(a)\\\\1"] {
         ground.env.write("repo/schema.json", &format!(r#"{{"pattern":"{pattern}"}}"#));
         let output = run(&ground, "doc put r n ../value --schema s@1").exit(1);
-        assert!(output.stderr.contains("the schema s@1.0.0 is not valid: "), "{output}");
+        assert_eq!(
+            output.stderr,
+            "error: cannot put the document \"n\"\ncaused by: the schema s@1.0.0 is not valid: value is not a \"regex\"\n"
+        );
     }
 }
 
@@ -253,7 +269,10 @@ fn a_large_document_with_everything_wrong_is_refused_for_the_first_thing() {
     assert!(output.stderr.contains(why), "{output}");
     ground.env.write("value", "[1,2,3]");
     let output = run(&ground, "doc put r n ../value --schema s@1").exit(1);
-    assert!(output.stderr.contains("at /0: value is not of type \"string\" (and 2 more)"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    error: cannot put the document "n"
+    caused by: it is not s@1.0.0: at /0: value is not of type "string" (and 2 more)
+    "#);
 }
 
 #[test]

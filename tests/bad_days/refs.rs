@@ -1,6 +1,7 @@
 //! A run's ref moved by plain git.
 
 use crate::common::ground::{Driver, Ground, after, item, wait_for};
+use crate::common::report::find_line;
 
 /// Starts a run whose first item waits in its first attempt; returns once it runs.
 fn started(ground: &Ground, run: &str) -> Driver {
@@ -67,10 +68,15 @@ fn one_damaged_run_does_not_keep_the_others_from_being_driven() {
     }
     ground.env.git(["update-ref", "refs/handoff/runs/b", "HEAD"]).success();
     let output = ground.env.handoff(["run"]).exit(1);
-    assert!(output.stderr.contains("cannot read commit"), "{output}");
+    insta::assert_snapshot!(find_line(&output.stderr, "error: "), @"error: cannot read commit e01ebe446bc002032f8fcc226ae6d5c11f2ec4a5 of the chain");
     assert!(ground.is_sealed("a") && ground.is_sealed("c"), "{output}");
     let output = ground.env.handoff(["run", "a", "b", "c"]).exit(1);
-    assert!(output.stdout.contains("a: 1 of 1 done, sealed\n"), "{output}");
+    insta::assert_snapshot!(output.stdout, @"
+    ✓ a  done, nothing handed over  1 attempt
+    a: 1 of 1 done, sealed
+    ✓ a  done, nothing handed over  1 attempt
+    c: 1 of 1 done, sealed
+    ");
     ground.is_clean();
 }
 

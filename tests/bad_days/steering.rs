@@ -69,7 +69,7 @@ fn cancelling_a_run_that_is_driven_ends_and_seals_it() {
     let driver = ground.start(&["run", "r"]);
     wait_for("both items", || ground.lines("waits").len() == 2);
     let told = ground.env.handoff(["cancel", "r"]).success();
-    assert!(told.contains("sealed"), "{told}");
+    insta::assert_snapshot!(told, @"r: 5 entries, sealed");
     let (status, said) = driver.wait();
     assert_eq!(status.code(), Some(4), "{said}");
     let seen = ground.items("r");
@@ -92,10 +92,13 @@ fn what_failed_can_be_asked_for_again_with_all_that_was_skipped() {
     ];
     ground.drive("r", &items).ends(4);
     let refused = ground.env.handoff(["retry", "r/b"]).exit(1);
-    assert!(refused.stderr.contains("git handoff retry r/a"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: "b" depends on "a", which is failed
+    hint: git handoff retry r/a
+    "#);
     ground.env.handoff(["retry", "r/a"]).success();
     let again = ground.env.handoff(["retry", "r/a"]).exit(1);
-    assert!(again.stderr.contains("ready"), "{again}");
+    insta::assert_snapshot!(again.stderr, @r#"error: "a" is ready; only items that failed, were skipped or were cancelled can be retried"#);
     assert_eq!(ground.item("r", "d").status, "skipped", "it waits for x as well");
     ground.env.write("fixed", "");
     ground.env.handoff(["run", "r"]).ends(4);
@@ -115,12 +118,15 @@ fn nothing_is_steered_after_the_seal_or_before_the_end() {
     ground.drive("r", &[item("a", "false"), item("b", "true")]).ends(4);
     ground.submit("open", &[item("a", "true")]);
     let refused = ground.env.handoff(["close", "open"]).exit(1);
-    assert!(refused.stderr.contains("did not end yet"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: the run "open" has 1 item that did not end yet
+    hint: git handoff run --close open
+    "#);
     ground.env.handoff(["close", "r"]).success();
     let before = ground.refs();
     for arguments in [&["cancel", "r"][..], &["cancel", "r/a"], &["retry", "r/a"], &["retry", "r/b"], &["close", "r"]] {
         let refused = ground.env.handoff(arguments).exit(1);
-        assert!(refused.stderr.contains("sealed"), "{refused}");
+        assert_eq!(refused.stderr, "error: the run \"r\" is sealed; nothing can follow\nhint: git handoff verify r\n");
     }
     ground.env.handoff(["run", "r"]).ends(4);
     assert_eq!(ground.refs(), before);

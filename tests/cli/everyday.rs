@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::assert_output;
 use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::report::{find_entry, find_line, find_row};
 
 /// No command at all.
 const NOTHING: [&str; 0] = [];
@@ -38,12 +39,15 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     let said: Value = serde_json::from_str(&ground.env.handoff(["--json"]).success()).unwrap();
     assert_eq!((said["green"].as_u64(), said["waiting"].as_array().map(Vec::len)), (Some(1), Some(1)), "{said}");
     ground.env.handoff(["approve", "asked/sign"]).success();
-    assert!(ground.env.handoff(NOTHING).exit(0).stderr.contains("status --blocked bad"));
+    insta::assert_snapshot!(ground.env.handoff(NOTHING).exit(0).stderr, @"hint: git handoff status --blocked bad");
     assert_output!(ground.env.handoff(["status", "--blocked", "bad"]), @r#"
     a  failed   exited with 1
     b  skipped  it depends on "a", which did not get done
     "#);
-    assert!(ground.env.handoff_in("home", NOTHING).exit(1).stderr.contains("error:"));
+    insta::assert_snapshot!(ground.env.handoff_in("home", NOTHING).exit(1).stderr, @"
+    error: not in a git repository: $TEST/home
+    hint: git init
+    ");
 }
 
 #[test]
@@ -53,9 +57,9 @@ fn what_it_does_not_look_into_is_not_called_green() {
     let said = ground.env.handoff(["close", "bad", "--reason", "good enough"]).exit(0);
     assert_eq!(said.stdout, "bad: 2 entries, sealed\n");
     let log = ground.env.handoff(["log", "bad"]).success();
-    assert!(log.contains("item.reconciled a #1: failed: exited with 1\n"), "{log}");
-    assert!(log.contains("item.skipped b #0: skipped: it depends on \"a\", which did not get done\n"), "{log}");
-    assert!(log.contains("run.closed bad: good enough\n"), "{log}");
+    insta::assert_snapshot!(find_entry(&log, "item.reconciled a"), @"item.reconciled a #1: failed: exited with 1");
+    insta::assert_snapshot!(find_entry(&log, "item.skipped b"), @r#"item.skipped b #0: skipped: it depends on "a", which did not get done"#);
+    insta::assert_snapshot!(find_entry(&log, "run.closed bad"), @"run.closed bad: good enough");
     let archived = ground.env.handoff(["archive", "bad"]).exit(0);
     assert!(archived.stdout.ends_with("  1 of 3 done, 1 failed, 1 skipped\n"), "{archived}");
     assert_output!(ground.env.handoff(NOTHING), @r"
@@ -92,15 +96,20 @@ fn a_run_whose_ref_is_a_symbolic_one_is_passed_over_by_nobody() {
     ground.drive("r", &[item("a", "true")]).ends(0);
     ground.env.git(["symbolic-ref", "refs/handoff/runs/s", "refs/heads/main"]).success();
     let said = ground.env.handoff(["verify", "--all"]).exit(3).stdout;
-    assert!(said.contains("verify · s ") && said.contains("✗ TAMPERED"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "git handoff verify · s "), @"git handoff verify · s                                          ✗ TAMPERED");
     ground.env.git(["symbolic-ref", "refs/handoff/runs/r", "refs/heads/main"]).success();
     let of_log = ground.env.handoff(["verify", "--all"]).exit(3);
-    assert!(of_log.stdout.contains("verify · r ") && !of_log.stderr.contains("is gone"), "{of_log}");
+    assert!(!of_log.stderr.contains("is gone"), "{of_log}");
+    insta::assert_snapshot!(find_line(&of_log.stdout, "git handoff verify · r "), @"git handoff verify · r                                          ✗ TAMPERED");
     let said = ground.env.handoff(["runs"]).success();
-    assert!(said.contains("s  ?  unreadable  ?  ?  refs/handoff/runs/s is a symbolic ref"), "{said}");
+    insta::assert_snapshot!(said, @"
+    r  ?  unreadable  ?  ?  refs/handoff/runs/r is a symbolic ref, to refs/heads/main
+    s  ?  unreadable  ?  ?  refs/handoff/runs/s is a symbolic ref, to refs/heads/main
+    ");
     ground.env.git(["symbolic-ref", "--delete", "refs/handoff/runs/s"]).success();
     ground.env.git(["symbolic-ref", "refs/handoff/remotes/hub/runs/s", "refs/heads/main"]).success();
-    assert!(ground.env.handoff(["verify", "--all"]).exit(3).stdout.contains("verify · hub/s "));
+    let said = ground.env.handoff(["verify", "--all"]).exit(3).stdout;
+    insta::assert_snapshot!(find_line(&said, "git handoff verify · hub/s "), @"git handoff verify · hub/s                                      ✗ TAMPERED");
 }
 
 #[test]
@@ -110,12 +119,15 @@ fn a_run_that_nobody_wants_is_closed_and_sealed_and_says_why() {
     assert_eq!(ground.env.handoff(["abandon", "r", "-m", "the idea was wrong"]).success(), "r: 4 entries, sealed\n");
     assert!(ground.is_sealed("r"));
     let said = ground.env.handoff(["log", "r"]).success();
-    assert!(said.contains("run.cancelled r: the idea was wrong\n"), "{said}");
-    assert!(said.contains("item.cancelled a #0: cancelled: the idea was wrong\n"), "{said}");
+    insta::assert_snapshot!(find_entry(&said, "run.cancelled r"), @"run.cancelled r: the idea was wrong");
+    insta::assert_snapshot!(find_entry(&said, "item.cancelled a"), @"item.cancelled a #0: cancelled: the idea was wrong");
     let entries = ground.entries("r");
     assert!(entries.iter().any(|entry| entry.to_string().contains("the idea was wrong")));
     ground.env.handoff(["verify", "--allow-partial", "r"]).success();
-    assert!(ground.env.handoff(["abandon", "r"]).exit(1).stderr.contains("is sealed"));
+    insta::assert_snapshot!(ground.env.handoff(["abandon", "r"]).exit(1).stderr, @r#"
+    error: the run "r" is sealed; nothing can follow
+    hint: git handoff verify r
+    "#);
     ground.env.handoff(["abandon", "none"]).ends(1);
     ground.submit("s", &[item("a", "true")]);
     ground.env.handoff(["abandon", "s/a"]).ends(2);
@@ -158,10 +170,11 @@ fn fetched_runs_are_listed_with_their_remote() {
     ground.env.handoff(["fetch", "origin"]).success();
     assert_eq!(ground.env.handoff(["runs"]).success().lines().count(), 1);
     let said = ground.env.handoff(["runs", "-a"]).success();
-    assert!(
-        said.lines().count() == 2 && said.contains("origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done"),
-        "{said}"
-    );
+    assert!(said.lines().count() == 2, "{said}");
+    insta::assert_snapshot!(said, @"
+    r         default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
+    origin/r  default  sealed  2026-06-04 02:00Z  human:ada  1 done, 1 with nothing handed over
+    ");
     let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "runs", "--all"]).success()).unwrap();
     assert_eq!((&said["runs"][0]["remote"], &said["runs"][1]["remote"]), (&Value::Null, &"origin".into()), "{said}");
 }
@@ -225,7 +238,7 @@ fn a_snapshot_has_what_two_runs_of_one_plan_have_in_common() {
     ground.env.handoff(["verify", "--format", "other", "two"]).ends(2);
     ground.env.git(["update-ref", "refs/handoff/runs/two", "refs/handoff/runs/one"]).success();
     let forged = ground.env.handoff(["verify", "--format=snapshot", "two"]).exit(3).stdout;
-    assert!(forged.contains("TAMPERED") && !forged.contains("  a: "), "{forged}");
+    assert!(forged.starts_with("✗ TAMPERED\n") && !forged.contains("  a: "), "{forged}");
 }
 
 #[test]
@@ -269,7 +282,7 @@ fn a_relative_path_in_a_setting_starts_from_the_top_wherever_one_stands() {
     let plan = ground.plan("r", &[item("a", "echo x >x; pwd")]);
     ground.env.handoff_in("repo/deep/er", ["run", &format!("../../{plan}")]).success();
     let verified = ground.env.handoff_in("repo/deep/er", ["verify", "--require-trusted", "r"]).success();
-    assert!(verified.contains("trusted as ada"), "{verified}");
+    assert!(find_row(&verified, "signature").ends_with(" · trusted as ada"), "{verified}");
     let at = ground.env.handoff_in("repo/deep", ["cat", "r/a:transcript"]).success();
     assert!(at.starts_with("$TEST/elsewhere/"), "{at}");
     assert!(!ground.path("repo/deep/er/keys").exists() && !ground.path("repo/deep/elsewhere").exists());
@@ -287,14 +300,23 @@ fn what_agents_submitted_is_driven_by_name_or_where_a_person_says_so() {
     }
     ground.submit("by-person", &[item("a", "true")]);
     let said = ground.env.handoff(["run"]).exit(0);
-    assert!(said.stderr.contains("submitted by agents, and driven by name alone: by-agent, by-agent-too"), "{said}");
+    insta::assert_snapshot!(said.stderr, @"
+    submitted by agents, and driven by name alone: by-agent, by-agent-too
+    hint: git handoff run by-agent
+    ▶ a  attempt 1
+    ✓ a  done in 0ms, nothing handed over
+    ");
     assert_eq!(["by-person", "by-agent", "by-agent-too"].map(|run| ground.is_sealed(run)), [true, false, false]);
     ground.env.handoff(["run", "by-agent"]).success();
     // A commit says nothing about it.
     ground.env.write("repo/settings", "[handoff \"mcp\"]\n\tdrive = true\n");
     ground.env.git(["config", "include.path", "../settings"]).success();
     let said = ground.env.handoff(["run"]).exit(0);
-    assert!(said.stderr.contains("`handoff.mcp.drive` is ignored"), "{said}");
+    insta::assert_snapshot!(said.stderr, @"
+    warning: `handoff.mcp.drive` is ignored: a file inside the work tree sets it, and a commit can change that file
+    submitted by agents, and driven by name alone: by-agent-too
+    hint: git handoff run by-agent-too
+    ");
     ground.config("handoff.mcp.drive", "true");
     ground.env.handoff(["run"]).success();
     assert!(ground.is_sealed("by-agent") && ground.is_sealed("by-agent-too"));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::common::report::find_row;
 use crate::common::{Environment, Output};
 
 const MARK: &str = "\u{feff}";
@@ -70,7 +71,10 @@ fn another_encoding_is_named() {
     {
         env.write("signers", &text);
         let verified = env.handoff(["thread", "verify", "--signers", "../signers", "t"]).exit(0);
-        assert!(verified.stdout.contains("trusted as ada@example.com"), "{text:?}: {verified}");
+        assert_eq!(
+            find_row(&verified.stdout, "signature"),
+            "✓ signature  ed25519 SHA256:DEO… · trusted as ada@example.com"
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::finished;
+use crate::common::report::find_row;
 use crate::common::{Environment, assert_output};
 
 #[test]
@@ -248,6 +249,9 @@ fn an_older_git_never_reads_a_workers_attributes() {
         let item = json!({ "id": "x", "executor": "command", "maxAttempts": 1, "inputs": { "command": script } });
         env.write("repo/gone.json", &json!({ "id": run, "items": [item] }).to_string());
         let output = env.shell("repo", "PATH=$PWD/../bin:$PATH git-handoff run gone.json").exit(4);
-        assert!(output.stdout.contains("\".gitattributes\" was changed or removed"), "{output}");
+        assert_eq!(
+            find_row(&output.stdout, "x"),
+            r#"✗ x  failed  1 attempt  ".gitattributes" was changed or removed, which can only be captured with git 2.41 or newer"#
+        );
     }
 }

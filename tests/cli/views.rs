@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::paging::on_terminal;
 use crate::common::ground::{Ground, item, wait_for};
+use crate::common::report::find_line;
 
 fn names(answer: &Value) -> Vec<&str> {
     answer["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect()
@@ -76,7 +77,7 @@ fn an_item_waits_for_a_place_in_its_queue() {
     let driver = ground.start(&["run", "holder"]);
     wait_for("the worker runs", || ground.path("begun").exists());
     let shown = ground.env.handoff(["status", "holder"]).success();
-    assert!(shown.contains("waits for a place in the queue default, held by holder/long"), "{shown}");
+    insta::assert_snapshot!(find_line(&shown, "· next  "), @"· next  ready    0 attempts                           waits for a place in the queue default, held by holder/long");
     ground.env.write("go", "");
     assert!(driver.wait().0.success());
 }
@@ -89,8 +90,8 @@ fn a_driver_that_died_is_said_to_be_dead() {
     wait_for("the worker runs", || ground.path("begun").exists());
     assert!(driver.kill());
     let status = ground.env.handoff(["status", "r"]);
-    assert!(status.stdout.contains("\nits driver died, so that nothing runs\n"), "{status}");
-    assert!(status.stderr.contains("hint: git handoff run r"), "{status}");
+    insta::assert_snapshot!(find_line(&status.stdout, "its driver "), @"its driver died, so that nothing runs");
+    insta::assert_snapshot!(status.stderr, @"hint: git handoff run r");
     assert_eq!(ground.status("r")["driver"], json!({ "alive": false }));
     ground.env.write("go", "");
     ground.env.handoff(["run", "r"]).success();

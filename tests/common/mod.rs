@@ -7,6 +7,7 @@ pub(crate) mod ground;
 pub(crate) mod lab;
 pub(crate) mod part;
 pub(crate) mod place;
+pub(crate) mod report;
 pub(crate) mod teller;
 
 use std::ffi::OsStr;

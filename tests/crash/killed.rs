@@ -169,7 +169,12 @@ fn workers_die_with_their_driver_and_their_work_is_kept() {
     }
     let resumed = ground.env.handoff(["run", "r"]);
     assert_eq!(resumed.status, Some(0), "{resumed}");
-    assert!(resumed.stderr.contains("refs/handoff/salvage/r"), "{resumed}");
+    insta::assert_snapshot!(resumed.stderr, @"
+    a: the work of attempt 1 was saved to refs/handoff/salvage/r
+    ↻ a  attempt 1: the driver died while the attempt ran
+    ▶ a  attempt 2
+    ✓ a  done in 0ms, 1 product
+    ");
     let saved = ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/r"]).success();
     assert!(saved.lines().any(|path| path.ends_with("/1/half")), "{saved}");
     ground.is_clean();

@@ -157,7 +157,10 @@ fn a_run_that_was_ended_and_not_sealed_is_sealed_by_the_next_command() {
         let mut open = OpenRun::open(&writer(&ground), &RunId::parse("r").unwrap()).unwrap();
         open.record(&[NewEntry::Plain(run::closed("the process dies after this"))]).unwrap();
         let refused = ground.env.handoff(["retry", "r/a"]).exit(1);
-        assert!(refused.stderr.contains("error: "), "{refused}");
+        assert_eq!(
+            refused.stderr,
+            "error: the event cannot follow the entries before it\ncaused by: item \"a\" was dispatched or retried after the run was closed or cancelled\n"
+        );
         ground.env.handoff(mend).ends(code);
         assert!(ground.is_sealed("r"), "{mend:?}");
         ground.is_clean();
@@ -175,7 +178,13 @@ fn an_attempt_that_a_dead_driver_left_running_is_requeued_and_costs_the_item_not
     assert_eq!((seen["again"].status.as_str(), seen["again"].attempts), ("done", 2));
     assert_eq!(seen["next"].status, "done");
     let status = ground.env.handoff(["status", "r"]).success();
-    assert!(status.contains("2 attempts, 1 crash"), "{status}");
+    insta::assert_snapshot!(status, @"
+    ✓ again  done, nothing handed over  2 attempts, 1 crash  2026-06-04 02:00Z  0ms
+    ✓ once   done, nothing handed over  2 attempts, 1 crash  2026-06-04 02:00Z  0ms
+    ✓ next   done, nothing handed over  1 attempt            2026-06-04 02:00Z  0ms
+    submitted 2026-06-04 02:00Z by human:ada
+    r: 3 of 3 done, sealed
+    ");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
     assert!(matches!(record, Some(Record::Sealed { .. })));
     ground.is_clean();
@@ -189,7 +198,7 @@ fn an_item_that_takes_its_driver_with_it_too_often_fails_for_good() {
     ground.env.handoff(["run", "r"]).ends(4);
     let seen = ground.items("r");
     assert_eq!((seen["once"].status.as_str(), seen["once"].attempts), ("failed", 1));
-    assert!(seen["once"].reason.contains("the driver died"), "{}", seen["once"].reason);
+    insta::assert_snapshot!(seen["once"].reason, @"the driver died while the attempt ran, as 0 did before it");
     assert_eq!(seen["next"].status, "skipped");
     let record = log::find(open.store(), &open.writer().signer.fingerprint(), open.id().clone()).unwrap();
     assert!(matches!(record, Some(Record::Submitted { .. })));

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{build, consumer, designed, of_run, output};
 use crate::common::ground::{Ground, item};
+use crate::common::report::{find_line, find_row};
 
 /// Random for each case.
 const DRAWN: &str = "mkdir outputs; head -c 9 /dev/urandom | od -An -tx1 >outputs/spec.md; echo three >>a.txt";
@@ -43,7 +44,10 @@ fn a_fetched_copy_under_another_seal_of_the_same_key_speaks_against_what_was_tak
             ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
         }
         let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-        assert!(said.contains("✗ handoff") && said.contains("its seal says another root"), "{said}");
+        assert_eq!(
+            find_row(&said, "handoff"),
+            "✗ handoff    run design, a source of its imports, is here, but different: it has the same first entry, but its seal says another root"
+        );
         assert!(!said.contains("all of them here"), "{said}");
     }
 }
@@ -58,7 +62,10 @@ fn a_fetched_thread_that_went_on_otherwise_speaks_against_what_was_taken() {
             ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
         }
         let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-        assert!(said.contains("✗ handoff") && said.contains("another entry follows the one before"), "{said}");
+        assert_eq!(
+            find_row(&said, "handoff"),
+            "✗ handoff    thread login, a source of its imports, is here, but different: another entry follows the one before"
+        );
     }
 }
 
@@ -70,7 +77,7 @@ fn a_thread_that_is_not_so_far_here_is_said_to_be() {
     ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
     ground.env.git(["update-ref", "refs/handoff/remotes/far/threads/login", tip.trim()]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
-    assert!(said.contains("here, but not to that checkpoint"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "─ taken from thread login ("), @"─ taken from thread login (1-2834f0f8d9fb): here, but not to that checkpoint");
 }
 
 #[test]
@@ -86,12 +93,13 @@ fn a_spoilt_copy_says_nothing_against_a_whole_one() {
     }
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(0).stdout;
-    assert!(said.contains("✓ taken from run design") && said.contains("all of them here"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from 2 sources"), @"✓ taken from 2 sources in all, at most 1 step back, all of them here");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run design ("), @"✓ taken from run design (root sha256:7a6557d1…): here, intact");
     // Where there is none but that, it is not the same.
     ground.env.git(["update-ref", "-d", "refs/handoff/remotes/bob/runs/design"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-    assert!(said.contains("is here, but different"), "{said}");
-    assert!(said.contains("1 here and not proven"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    run design, a source of its imports, is here, but different: chain: commit 1d29a00: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_line(&said, "─ taken from 2 sources"), @"─ taken from 2 sources in all, at most 1 step back; 1 here and not proven");
 }
 
 #[test]
@@ -144,7 +152,7 @@ fn a_thread_that_its_key_told_anew_speaks_against_what_was_taken() {
     ground.env.git(["update-ref", "-d", "refs/handoff/threads/login"]).success();
     fetch(&ground, "threads/login");
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-    assert!(said.contains("✗ handoff") && said.contains("its key signed another chain: entry 1 is another"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    thread login, a source of its imports, is here, but different: its key signed another chain: entry 1 is another");
 }
 
 #[test]
@@ -162,7 +170,7 @@ fn a_first_checkpoint_that_its_key_told_anew_speaks_against_what_was_taken() {
     ground.env.write("state.json", &json!({ "step": 2 }).to_string());
     ground.env.handoff(["checkpoint", "login", "--state", "../state.json"]).success();
     let said = ground.env.handoff(["verify", "build"]).exit(3).stdout;
-    assert!(said.contains("✗ handoff") && said.contains("its key signed another chain: entry 0 is another"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "handoff"), @"✗ handoff    thread login, a source of its imports, is here, but different: its key signed another chain: entry 0 is another");
     // A thread of that name by another key is another thread.
     ground.env.shell("repo", clear).success();
     ground.env.git(["config", "handoff.signingKey", ""]).success();

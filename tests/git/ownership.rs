@@ -67,7 +67,10 @@ fn a_repository_of_somebody_else_is_not_opened() {
         [&["status", "r"][..], &["doctor"], &["verify", "--bundle", "x"], &["mcp"], &["apply", "r"], &["check", "r"]]
     {
         let output = env.handoff_in("repo/mine", arguments);
-        assert!(output.stderr.contains("cannot open $TEST/repo: another user owns it"), "{arguments:?}\n{output}");
+        assert_eq!(
+            output.stderr,
+            "error: cannot open $TEST/repo: another user owns it, and programs named in its settings would run as you\nhint: git config --global --add safe.directory $TEST/repo   # if you trust its owner with all that you may do\n"
+        );
     }
     // A command without a repository works.
     env.handoff_in("repo/mine", ["plan", "new", "p.json"]).success();

@@ -80,7 +80,12 @@ fn what_cannot_be_evidence_is_refused() {
     let env = Environment::example("handoff-dag");
     env.handoff(["submit", "plan.json"]).success();
     let open = env.handoff(["export", "handoff-dag-1", "--format", "in-toto"]).exit(1).to_string();
-    assert!(open.contains("does not verify: NOT SEALED"), "{open}");
+    insta::assert_snapshot!(open, @r#"
+    ------- stderr -------
+    error: the run "handoff-dag-1" does not verify: NOT SEALED
+    hint: git handoff verify handoff-dag-1
+    [exit status: 1]
+    "#);
     env.write("repo/spec.md", "what is wanted\n");
     env.write(
         "repo/artifact.json",
@@ -89,7 +94,11 @@ fn what_cannot_be_evidence_is_refused() {
     );
     env.handoff(["run", "artifact.json"]).success();
     let said = env.handoff(["export", "artifact", "--format", "bundle-json"]).exit(1).to_string();
-    assert!(said.contains(r#"the item "a" consumed an artifact"#), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    ------- stderr -------
+    error: the item "a" consumed an artifact, but this format has only products of items
+    [exit status: 1]
+    "#);
 }
 
 /// Exports a run and holds that the export verifies; returns the kinds of its entries about items,
@@ -152,7 +161,13 @@ fn every_kind_of_run_that_ended_is_exported_and_verifies() {
     let makes = item("we ird/id", "mkdir outputs/ü; echo 1 >'outputs/ü/x y'; echo 2 >new.txt");
     ground.drive("failed: 1 %", &[makes, takes, lacks, after("next", &["lacks"], "true")]).ends(4);
     let refused = ground.env.handoff(["export", "failed: 1 %", "--format", "bundle-json"]).exit(1).to_string();
-    assert!(refused.contains("does not verify: NOT SEALED"), "an open run is no evidence: {refused}");
+    // An open run is no evidence.
+    insta::assert_snapshot!(refused, @r#"
+    ------- stderr -------
+    error: the run "failed: 1 %" does not verify: NOT SEALED
+    hint: git handoff verify 'failed: 1 %'
+    [exit status: 1]
+    "#);
     ground.env.handoff(["close", "failed: 1 %"]).success();
     assert_eq!(exported(&ground, "failed: 1 %").1, ["done", "failed", "skipped", "skipped"]);
 

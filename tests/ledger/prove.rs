@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::common::Environment;
 use crate::common::lab::{Lab, key};
+use crate::common::report::{find_row, verdict};
 use crate::common::teller::Teller;
 use crate::tamper::edits::{changed, taken_out};
 use crate::tamper::run::{End, RUN, Scene};
@@ -259,7 +260,7 @@ fn a_proof_is_of_one_run_and_one_tree() {
     one.tell(tale, &stranger);
     let report = check_with(&prove(&one, "make"), Beside::default(), &one.lab.options());
     assert!(report.intact && !report.signers[0].trusted, "{}", report.to_text(false));
-    assert!(report.row("signature").unwrap().detail.contains("not known to you"));
+    insta::assert_snapshot!(report.row("signature").unwrap().detail, @"valid, key SHA256:doxiASlJnKSD9j+JpVoWpfEFHjUrsF9ZYr+cir4FYjo not known to you");
 }
 
 #[test]
@@ -271,22 +272,24 @@ fn the_program_proves_and_checks() {
     let patch = env.handoff(["cat", "handoff-dag-1/edit-a:patch"]).success();
     env.write("patch", &patch);
     let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
-    assert!(report.contains("✓ PROVEN") && report.contains("✓ content"), "{report}");
+    assert_eq!(verdict(&report), "✓ PROVEN");
+    insta::assert_snapshot!(find_row(&report, "content"), @"✓ content    the file is patch of edit-a");
     // Nothing else is at hand where there is no repository, and our own key is not known there.
     let report = env.handoff_in("home", ["verify", "--proof", "../proof.json", "--file", "../patch"]).success();
-    assert!(report.contains("✓ PROVEN"), "{report}");
+    assert_eq!(verdict(&report), "✓ PROVEN");
     env.write("patch", "another\n");
     let report = env.handoff(["verify", "--proof", "../proof.json", "--file", "../patch"]).exit(3);
-    assert!(report.stdout.contains("✗ NOT PROVEN"), "{report}");
+    assert_eq!(verdict(&report.stdout), "✗ NOT PROVEN");
     env.write("bad.json", "{}");
-    assert!(env.handoff(["verify", "--proof", "../bad.json"]).exit(1).stderr.contains("holds no proof"));
+    insta::assert_snapshot!(env.handoff(["verify", "--proof", "../bad.json"]).exit(1).stderr, @"
+    error: ../bad.json holds no proof: wrong-type: missing field `schema`
+    hint: git handoff prove RUN/ITEM:patch
+    ");
     env.write("bad.json", &proof.replacen("\"entry\":{", "\"entry\":{\"item\":\"edit-b\",", 1));
-    assert!(
-        env.handoff(["verify", "--proof", "../bad.json"])
-            .exit(1)
-            .stderr
-            .contains("duplicate-key at shown[0].entry.item")
-    );
+    insta::assert_snapshot!(env.handoff(["verify", "--proof", "../bad.json"]).exit(1).stderr, @r#"
+    error: ../bad.json holds no proof: duplicate-key at shown[0].entry.item: the key "item" stands here twice
+    hint: git handoff prove RUN/ITEM:patch
+    "#);
     let _ = env.handoff(["prove", "handoff-dag-1/edit-a:nothing"]).exit(1);
     let _ = env.handoff(["prove", "handoff-dag-1"]).exit(2);
 }
@@ -300,7 +303,10 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     let noted = open["soFar"]["root"].as_str().unwrap().to_owned();
     assert_eq!((&open["soFar"]["entries"], &open["root"]), (&1.into(), &Value::Null));
     let refused = env.handoff(["prove", "handoff-dag-1", "--since", "0"]).exit(1).stderr;
-    assert!(refused.contains("is not sealed") && refused.contains("hint: git handoff run handoff-dag-1"), "{refused}");
+    insta::assert_snapshot!(refused, @"
+    error: run handoff-dag-1 is not sealed: no key has signed a root over its entries yet
+    hint: git handoff run handoff-dag-1   # or seal it as it is: git handoff close handoff-dag-1
+    ");
     let _ = env.handoff(["run", "handoff-dag-1"]).success();
     env.write("grown.json", &env.handoff(["prove", "handoff-dag-1", "--since", "0"]).success());
     let verify = ["verify", "--json", "--proof", "../grown.json"];
@@ -315,7 +321,7 @@ fn the_program_holds_a_later_proof_against_a_root_that_was_noted() {
     assert!(said.contains(&format!("✗ root       it extends {noted}, but you gave {other}")), "{said}");
     env.write("item.json", &env.handoff(["prove", "handoff-dag-1/edit-a"]).success());
     let said = env.handoff(["verify", "--proof", "../item.json", "--since-root", &noted]).exit(3).stdout;
-    assert!(said.contains("✗ root       the proof is not about an earlier root"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "root"), @"✗ root       the proof is not about an earlier root, but you gave sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408");
     // Every requirement is reported.
     for asked in [["--since-root", &noted], ["--root", &noted], ["--file", "plan.json"]] {
         let _ = env.handoff(["verify", "handoff-dag-1"].iter().chain(&asked)).exit(2);

@@ -52,7 +52,11 @@ fn arguments_that_a_tool_does_not_have_are_ignored() {
         &json!({"plan": {"id": "s", "items": [{"id": "a", "executor": "command", "wait_for_previous": true}]}}),
         "invalid-plan",
     );
-    assert!(text.contains("unknown-field at items[0].wait_for_previous"), "{text}");
+    insta::assert_snapshot!(text, @r#"
+    error: the plan is not valid
+    caused by: unknown-field at items[0].wait_for_previous (item "a", line 1): there is no field "wait_for_previous" here
+    caused by: missing-field at items[0].inputs.command (item "a", line 1): the field `command` is missing
+    "#);
     client.end();
 }
 

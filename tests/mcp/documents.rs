@@ -31,10 +31,12 @@ fn documents_are_put_and_read() {
     // A document of another schema is not returned.
     let drifted = json!({"run": "r", "name": "notes/a.md", "revision": 1, "expect": "notes@^2"});
     let (text, _) = client.refused("doc_get", &drifted, "drift");
-    assert!(
-        !text.contains("one") && text.contains(r#"hint: call `doc_log` with {"name":"notes/a.md","run":"r"}"#),
-        "{text}"
-    );
+    insta::assert_snapshot!(text, @r#"
+    error: the document "notes/a.md" is notes@1.0.0 in revision 1, and notes@^2 is wanted
+    caused by: revision 1 was produced by agent:mcp
+    caused by: it has been so from the beginning: agent:mcp wrote revision 1, entry 1; at 2026-06-04T02:00:04.000Z, in commit 0db60529b92fc021693f7e46de524bfdb265d61e
+    hint: call `doc_log` with {"name":"notes/a.md","run":"r"}
+    "#);
     let listed = client.call("doc_list", &json!({"run": "r"}));
     let printed: Value =
         serde_json::from_str(&env.handoff(["--json", "doc", "list", "r"]).success()).expect("it is JSON");

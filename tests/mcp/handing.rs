@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Client, repository};
 use crate::common::Environment;
 use crate::common::ground::wait_for;
+use crate::common::report::find_line;
 
 /// A repository with a state that was saved, and a clone of it.
 fn two() -> (Environment, Client, Client) {
@@ -101,7 +102,10 @@ fn going_back_and_branching_off() {
     env.write("large", &"x".repeat(2 << 20));
     env.handoff(["checkpoint", "large", "--state", "../large"]).success();
     let (text, _) = sender.refused("resume", &json!({"thread_id": "large"}), "too-large");
-    assert!(text.contains("hint: ask the operator to run: git handoff resume large"), "{text}");
+    insta::assert_snapshot!(text, @"
+    error: the state has 2097152 bytes, and an answer at most 1048576
+    hint: ask the operator to run: git handoff resume large
+    ");
     sender.end();
 }
 
@@ -138,13 +142,13 @@ fn nobody_who_calls_loosens_the_terms() {
     env.handoff_in("other", ["fetch"]).success();
     let fork = json!({"thread_id": "origin/strange", "new_thread_id": "forked"});
     let (text, _) = receiver.refused("fork", &fork, "unknown-signer");
-    assert!(text.contains("hint: ask the operator whose key it is"), "{text}");
+    insta::assert_snapshot!(find_line(&text, "hint: "), @"hint: ask the operator whose key it is; the operator can add it to the file of handoff.signers");
     receiver.call("fork", &json!({"thread_id": "origin/run-42", "new_thread_id": "forked"}));
     // A packet that is not clean stops sender and receiver, with its report.
     let packet = json!({"objective": "Migrate user database", "next_action": "continue"});
     sender.call("checkpoint", &json!({"thread_id": "strange", "state": "x", "packet": packet}));
     let (text, error) = sender.refused("handoff_checkpoint", &json!({"thread_id": "strange"}), "packet");
-    assert!(text.contains("Classification: OPERATIONAL"), "{text}");
+    insta::assert_snapshot!(find_line(&text, "Classification: "), @"Classification: OPERATIONAL");
     assert_eq!(error["check"]["classification"], "operational");
     sender.refused("resume", &json!({"thread_id": "strange"}), "packet");
     assert_eq!(sender.call("packet_check", &json!({"thread_id": "strange"}))["classification"], "operational");

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::{Client, repository};
+use crate::common::report::find_line;
 
 #[test]
 fn hints_name_the_tool_that_helps() {
@@ -66,9 +67,10 @@ fn the_steps_of_recovery_name_tools() {
     client.call("checkpoint", &json!({"thread_id": "t", "state": "x", "packet": packet}));
     let report = client.call("packet_check", &json!({"thread_id": "t"}));
     let steps = report["recovery"].to_string();
-    assert!(steps.contains("`thread_list`") && !steps.contains("git handoff"), "{steps}");
+    insta::assert_snapshot!(steps, @r#"["Confirm the actual state before anything else, and what of it changed since the packet was written: `git status --short --branch`, `git log --oneline -20`, `thread_list`.","Correct whatever the packet says that is not so any more: first `completed`, `unresolved` and `next_action`.","Complete the packet: `completed`, `assumptions`, `risks` (an empty list is written `[\"none\"]`).","Re-confirm current objective and next action with task owner.","Generate a new plain `resume_token` continuity ID before proceeding, such as `handoff-migrate-user-database-20260604`.","Only then, and last, set `updated_at`: it states that everything was confirmed at that time."]"#);
     let (text, error) = client.refused("resume", &json!({"thread_id": "t"}), "packet");
-    assert!(text.contains("`thread_list`") && !text.contains("git handoff "), "{text}");
+    assert!(!text.contains("git handoff "), "{text}");
+    insta::assert_snapshot!(find_line(&text, "1. "), @"1. Confirm the actual state before anything else, and what of it changed since the packet was written: `git status --short --branch`, `git log --oneline -20`, `thread_list`.");
     assert!(!error["check"]["recovery"].to_string().contains("git handoff"), "{error}");
     let missing = client.call("packet_check", &json!({"packet": "nothing"}));
     assert!(!missing["recovery"].to_string().contains("git handoff"), "{missing}");

@@ -44,7 +44,12 @@ fn a_plan_that_is_not_valid_is_refused_with_every_problem() {
     let mut client = Client::start(&env, "repo", &[]);
     let bad = json!({"id": "r", "items": [{"id": "a", "executor": "none"}, {"id": "a", "executor": "command"}]});
     let (text, error) = client.refused("submit", &json!({"plan": bad}), "invalid-plan");
-    assert!(text.contains("items[0].executor") && text.contains("items[1].id"), "{text}");
+    insta::assert_snapshot!(text, @r#"
+    error: the plan is not valid
+    caused by: duplicate-id at items[1].id (item "a", line 1): another item has the id "a"
+    caused by: unknown-executor at items[0].executor (item "a", line 1): no executor "none" is registered here
+    caused by: missing-field at items[1].inputs.command (item "a", line 1): the field `command` is missing
+    "#);
     assert_eq!(error["details"]["schema"], "git-handoff.validate/1");
     client.refused("submit", &json!({"plan": "not json"}), "invalid-plan");
     client.refused("submit", &json!({"plan": plan("r"), "queue": "none"}), "unknown-queue");

@@ -93,12 +93,19 @@ fn only_remotes_that_the_operator_named() {
     assert_eq!(shared(&env), "");
     // One allowed remote does not allow others.
     allow(&env, "repo", "backup");
-    assert!(refused(&mut client, "hub").contains("names backup\n"));
+    insta::assert_snapshot!(refused(&mut client, "hub"), @r#"
+    error: "hub" is no remote that threads may be pushed to and fetched from here
+    caused by: `handoff.mcp.remotes` names backup
+    hint: ask the operator to run: git config --add handoff.mcp.remotes hub
+    "#);
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "unknown-remote");
-    assert!(text.contains("hint: ask the operator to run: git remote --verbose"), "{text}");
+    insta::assert_snapshot!(text, @r#"
+    error: `handoff.mcp.remotes` names "backup", which is no remote of this repository
+    hint: ask the operator to run: git remote --verbose
+    "#);
     allow(&env, "repo", "hub");
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "usage");
-    assert!(text.contains("backup, hub are allowed"), "{text}");
+    insta::assert_snapshot!(text, @"error: give a `remote`: backup, hub are allowed");
     client.call("thread_push", &json!({"thread_id": "t", "remote": "hub"}));
     for (tool, arguments, code) in [
         ("thread_push", json!({"thread_id": "none", "remote": "hub"}), "unknown-thread"),
@@ -152,7 +159,11 @@ fn a_secret_is_not_handed_over() {
     client.call("checkpoint", &json!({"thread_id": "t", "state": token}));
     env.git(["config", "--unset", "handoff.secrets.allow"]).success();
     let (text, _) = client.refused("thread_push", &json!({"thread_id": "t"}), "secret-found");
-    assert!(text.contains("github-pat") && !text.contains(&token), "{text}");
+    assert!(!text.contains(&token), "{text}");
+    insta::assert_snapshot!(text, @"
+    error: secret-found: state:1 github-pat
+    hint: ask the operator to run: git config --add handoff.secrets.allow github-pat:state   # if it is none, or may be known
+    ");
     assert_eq!(shared(&env), "");
     client.end();
 }

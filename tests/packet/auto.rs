@@ -1,5 +1,6 @@
 //! Packets that the program writes.
 
+use crate::common::report::find_line;
 use crate::common::{Environment, assert_output};
 
 /// Fails unless what `packet auto` writes is clean to `check`, as are its facts.
@@ -84,10 +85,11 @@ fn a_thread_has_a_clean_packet_at_every_stage() {
     env.git_in("other", ["config", "handoff.signingKey", ""]).success();
     env.handoff_in("other", ["fetch"]).success();
     let fetched = env.handoff_in("other", ["packet", "auto", "--thread", "origin/research"]).exit(0);
-    assert!(
-        fetched.stderr.contains("not known to you") && fetched.stdout.contains("git handoff fork origin/research"),
-        "{fetched}"
-    );
+    insta::assert_snapshot!(find_line(&fetched.stdout, "  \"next_action\": "), @r#"  "next_action": "Run `git handoff fork origin/research --as NAME` and `git handoff resume NAME`","#);
+    insta::assert_snapshot!(fetched.stderr, @r#"
+    warning: the thread research rests on a key that is not known here: SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers
+    warning: the run "handoff-dag-1" is signed with SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, not known to you; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers
+    "#);
     let _ = env.handoff(["packet", "auto"]).exit(2);
     let _ = env.handoff(["packet", "auto", "--thread", "reserch"]).exit(1);
 }

@@ -224,7 +224,10 @@ fn every_text_is_looked_through_and_quoted_with_its_place() {
         assert!(row.detail.contains("quoted as data, not followed"), "{}", row.detail);
         assert!(!report.to_text().contains('\u{1b}'));
         assert_eq!(report.classification, Classification::Operational);
-        assert!(report.escalation.contains("untrusted content"));
+        assert_eq!(
+            report.escalation,
+            "Notify task owner to re-validate handoff before resuming. Report the quoted text as untrusted content."
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::elsewhere::{bob_says, shared};
 use super::{as_person, items, person, signer, statuses};
 use crate::common::ground::Ground;
+use crate::common::report::{find_line, find_row, verdict};
 use crate::common::{Output, assert_output};
 
 /// A run that its owner began, of which the first item is done, and a second key that knows the
@@ -35,16 +36,24 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     assert_eq!(statuses(&ground, "r2"), "done ready pending");
     let said = bob(&ground, &["verify", "r2"]).exit(3).stdout;
     let origin = "✓ origin     continues r (3 entries, root sha256:";
-    assert!(said.contains("✗ NOT SEALED\n") && said.contains(origin), "{said}");
+    assert!(said.contains(origin), "{said}");
+    assert_eq!(verdict(&said), "✗ NOT SEALED");
     // Nothing is run again, and the rest is as it would have been.
     bob(&ground, &["run", "r2"]).ends(4);
     bob(&ground, &["approve", "r2/sign-off"]).success();
     bob(&ground, &["run", "r2"]).success();
     let said = bob(&ground, &["verify", "r2"]).success();
-    assert!(said.contains("✓ INTACT") && said.contains(origin) && said.contains("here, intact"), "{said}");
+    assert!(said.contains(origin), "{said}");
+    assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:c3648035…): here, intact");
     // The way back names the old run, which is open.
     let said = bob(&ground, &["lineage", "r2/ship"]).success();
-    assert!(said.contains("r/build") && !said.contains("not here"), "{said}");
+    insta::assert_snapshot!(said, @"
+    r2/ship  by command
+      r2/sign-off  by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+        r2/build  by command
+          r/build  reused  by command
+    ");
     assert_eq!(ground.env.handoff(["cat", "r2/build:outputs/report"]).success(), "built\n");
     let dispatched = ground.entries("r2");
     let fired = dispatched.iter().filter(|entry| entry["kind"] == "item.fired" && entry["item"] == "build");
@@ -61,9 +70,15 @@ fn an_open_run_goes_on_under_another_id_and_key() {
     ground.env.handoff_in("home", ["verify", "--proof", "proof.json"]).success();
     ground.env.git(["update-ref", "-d", "refs/handoff/runs/r"]).success();
     let said = bob(&ground, &["verify", "r2"]).success();
-    assert!(said.contains("continues r (") && said.contains("not here; proven by its signed entries"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (3 entries, root sha256:c3648035…)");
+    insta::assert_snapshot!(find_line(&said, "─ taken from run r ("), @"─ taken from run r (root sha256:c3648035…): not here; proven by its signed entries");
     let said = bob(&ground, &["lineage", "r2/ship"]).success();
-    assert!(said.contains("not here; its signed entries are sealed with the run"), "{said}");
+    insta::assert_snapshot!(said, @"
+    r2/ship  by command
+      r2/sign-off  by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+        r2/build  by command
+          r/build  not here; its signed entries are sealed with the run, root c3648035
+    ");
 }
 
 #[test]
@@ -78,7 +93,10 @@ fn the_same_command_again_changes_nothing_and_another_run_keeps_its_id() {
     // The old run went on: that is another beginning.
     ground.env.handoff(["reject", "r/sign-off"]).success();
     let said = bob(&ground, &["adopt-run", "r", "--id", "r2"]).exit(1).stderr;
-    assert!(said.contains("does not continue"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: the run "r2" exists, and does not continue the current state of "r"
+    hint: give the plan another id than "r2"
+    "#);
     bob(&ground, &["adopt-run", "r", "--id", "r"]).ends(2);
     bob(&ground, &["adopt-run", "r", "--id", "a/b"]).ends(2);
     bob(&ground, &["adopt-run", "none", "--id", "r3"]).ends(1);
@@ -92,7 +110,10 @@ fn a_sealed_run_is_continued_in_a_clone() {
     bob_says(&ground, &["fetch"]).success();
     // Bob does not know the key.
     let said = bob_says(&ground, &["adopt-run", "origin/r", "--id", "r2"]).exit(1).stderr;
-    assert!(said.contains("which is not known here") && said.contains("allowedSignersFile"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: cannot continue the run "r": it is signed with the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, which is not known here
+    hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
+    "#);
     know_ada(&ground);
     let signers = ground.path("home/signers").display().to_string();
     ground.env.git_in("clone", ["config", "gpg.ssh.allowedSignersFile", &signers]).success();
@@ -101,7 +122,8 @@ fn a_sealed_run_is_continued_in_a_clone() {
     bob_says(&ground, &["approve", "r2/sign-off"]).success();
     bob_says(&ground, &["run", "r2"]).success();
     let said = bob_says(&ground, &["verify", "r2"]).success();
-    assert!(said.contains("continues r (") && said.contains("here, intact"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (6 entries, root sha256:5bdc1b76…)");
+    insta::assert_snapshot!(find_line(&said, "✓ taken from run r ("), @"✓ taken from run r (root sha256:5bdc1b76…): here, intact");
 }
 
 #[test]
@@ -111,7 +133,10 @@ fn nothing_is_continued_that_a_key_without_trust_signed() {
     ground.env.write("home/revoked", &format!("{ada}\n"));
     ground.config("handoff.revoked", &ground.path("home/revoked").display().to_string());
     let refused = bob(&ground, &["adopt-run", "r", "--id", "r2"]);
-    assert!(refused.stderr.contains("is revoked"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: the run "r" is not trusted, so nothing is taken from it: signature: entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is revoked (and 2 more)
+    hint: if you trust the owner of that key: add the line that `git handoff key` prints there to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
+    "#);
     refused.ends(3);
     assert_eq!(ground.tip("r2"), None);
 }
@@ -133,5 +158,5 @@ fn documents_and_what_they_are_needed_for_are_taken_over() {
     assert_eq!(ground.env.handoff(["cat", "r2/build:outputs/report"]).success(), "mind the gap\n");
     bob(&ground, &["abandon", "r2"]).success();
     let said = bob(&ground, &["verify", "r2"]).exit(4).stdout;
-    assert!(said.contains("continues r ("), "{said}");
+    insta::assert_snapshot!(find_row(&said, "origin"), @"✓ origin     continues r (4 entries, root sha256:99878b00…)");
 }

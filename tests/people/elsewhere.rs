@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{as_person, items, person, statuses};
 use crate::common::assert_output;
 use crate::common::ground::Ground;
+use crate::common::report::find_line;
 
 /// A waiting run in `repo`, and the clone `clone` of the owner of the key `bob`, who may approve
 /// and write documents.
@@ -49,7 +50,10 @@ fn an_approval_travels_in_the_log_of_its_key_and_is_taken_in() {
         let name = if init.is_empty() { "r" } else { "origin/r" };
         bob_says(&ground, &["push", "origin", name]).success();
         let fetched = ground.env.handoff(["fetch"]);
-        assert!(fetched.stdout.contains("taken in  r/sign-off approved by SHA256:"), "{fetched}");
+        assert_eq!(
+            find_line(&fetched.stdout, "taken in  "),
+            "taken in  r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ"
+        );
         // Once.
         assert!(!ground.env.handoff(["fetch"]).stdout.contains("taken in"));
         ground.env.handoff(["run", "r"]).success();
@@ -99,7 +103,10 @@ fn an_approval_holds_for_the_products_that_it_names_alone_however_far_the_run_we
     ground.env.write("repo/notes", "second");
     ground.env.handoff(["doc", "put", "r", "notes", "notes"]).success();
     let said = ground.env.handoff(["fetch"]).stderr;
-    assert!(said.contains("is not taken in: it is about products that have changed since"), "{said}");
+    insta::assert_snapshot!(said, @"
+    warning: r/sign-off approved by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: it is about products that have changed since
+    hint: git handoff verify origin/r
+    ");
     assert_eq!(statuses(&ground, "r"), "done ready pending");
     // The old words come back, and so does what they are about: they hold again.
     ground.env.write("repo/notes", "first");
@@ -116,7 +123,12 @@ fn of_two_words_about_the_same_the_last_counts() {
     bob_says(&ground, &["reject", "origin/r/sign-off", "-m", "on second thought"]).success();
     bob_says(&ground, &["push", "--all"]).success();
     let fetched = ground.env.handoff(["fetch"]);
-    assert!(fetched.stdout.contains("r/sign-off rejected by"), "{fetched}");
+    insta::assert_snapshot!(fetched.stdout, @"
+    taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+    new  run  r
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a57ea6179811
+    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ.614f27fcab74
+    ");
     assert_eq!(ground.item("r", "sign-off").reason, "rejected: on second thought");
 }
 
@@ -162,7 +174,12 @@ fn the_last_word_of_a_key_stands_whichever_clone_pushes_last() {
     as_person(env, "second", "bob", &["push", "origin", "r"]).success();
     bob_says(&ground, &["push", "origin", "r"]).success();
     let said = env.handoff(["fetch"]);
-    assert!(said.stdout.contains("r/sign-off rejected") && !said.stdout.contains("approved"), "{said}");
+    insta::assert_snapshot!(said.stdout, @"
+    taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+    new  run  r
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a57ea6179811
+    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ.f2e95b97783b
+    ");
     env.handoff(["run", "--close", "r"]).ends(4);
     env.handoff(["verify", "r"]).ends(4);
 }

@@ -206,7 +206,10 @@ fn a_key_does_what_its_role_is_and_no_more() {
         lab.finish(teller);
         let report = lab.verify_with(&options(&lab));
         let detail = &report.row("signature").unwrap().detail;
-        assert!(detail.contains("does not have the role seal"), "{role}: {detail}");
+        assert_eq!(
+            detail,
+            "entry 5 is signed by SHA256:4A9jyZBOhnKZvcGQ6TRFbf5Gymb41AfYvYaVmWHD+G4, which does not have the role seal"
+        );
     }
 }
 

@@ -15,6 +15,7 @@ use git_handoff::model::plan::ProductKey;
 use super::elsewhere::{bob_says, shared};
 use super::{as_person, items, person, signer, statuses};
 use crate::common::ground::Ground;
+use crate::common::report::{find_row, verdict};
 
 /// A log with statements that no command writes.
 struct Log<'a> {
@@ -99,7 +100,12 @@ fn what_was_taken_back_counts_no_more_whatever_was_said_in_between() {
     bob.decide(Decision::Rejected, None, Some("on second thought"));
     bob.push("../hub");
     let fetched = ground.env.handoff(["fetch"]);
-    assert!(fetched.stdout.contains("r/sign-off rejected by"), "{fetched}");
+    insta::assert_snapshot!(fetched.stdout, @"
+    taken in  r/sign-off rejected by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+    new  run  r
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a57ea6179811
+    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+    ");
     assert!(!fetched.stdout.contains("approved"), "{fetched}");
     // Nor on a retry.
     ground.env.handoff(["retry", "r/sign-off"]).success();
@@ -135,8 +141,16 @@ fn a_document_does_not_come_back_once_a_later_one_of_its_author_was_taken_in() {
     bob.write(bob.writer.store.write_blob(b"second").unwrap(), b"second");
     bob.push("../hub");
     let fetched = ground.env.handoff(["fetch"]);
-    assert!(fetched.stderr.contains("its bytes were not fetched"), "{fetched}");
-    assert!(fetched.stdout.contains("taken in  r: notes"), "{fetched}");
+    insta::assert_snapshot!(fetched.stderr, @"
+    warning: r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ is not taken in: its bytes were not fetched
+    hint: git handoff run r
+    ");
+    insta::assert_snapshot!(fetched.stdout, @"
+    taken in  r: notes by SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+    new  run  r
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.a57ea6179811
+    new  log  SHA256:h8sTEXn8T4EBAWEveBZ+mZkMnSCg0lGckwkkk5OuuYQ
+    ");
     let fetched = ground.env.handoff(["fetch"]);
     assert!(!fetched.stderr.contains("notes"), "{fetched}");
 }
@@ -216,7 +230,10 @@ fn a_run_that_a_revoked_key_began_is_not_executed() {
     ground.config("handoff.signers", ground.path("signers").to_str().unwrap());
     ground.config("handoff.revoked", ground.path("revoked").to_str().unwrap());
     let refused = as_person(&ground.env, "repo", "bob", &["run", "r"]).exit(1);
-    assert!(refused.stderr.contains("was begun with the key"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @"
+    error: run r was begun with the key SHA256:YAyiSIYO9Jl6bQwT7IbrVf7TFwdvUwhzLZeNNgb7xbc, which is not yours
+    hint: if you trust that key with the commands that you execute for it: add its `git handoff key` line to the file of handoff.signers or gpg.ssh.allowedSignersFile; if neither is set: git config handoff.signers FILE
+    ");
     assert_eq!(statuses(&ground, "r"), "ready pending pending");
     ground.env.git(["config", "--unset", "handoff.revoked"]).success();
     as_person(&ground.env, "repo", "bob", &["run", "r"]).ends(4);
@@ -237,8 +254,11 @@ fn a_proof_of_a_decision_is_trusted_no_more_than_the_key_that_decided() {
         ground.env.handoff(["verify", "--proof", "../proof.json"]).success();
         ground.env.write("revoked", &signer(&ground.env, "bob").fingerprint());
         let refused = ground.env.handoff(["verify", "--proof", "../proof.json", "--revoked", "../revoked"]).exit(3);
-        assert!(refused.stdout.contains("UNTRUSTED"), "{refused}");
+        assert_eq!(verdict(&refused.stdout), "✗ UNTRUSTED");
         let refused = ground.env.handoff(["verify", "--proof", "../proof.json", "--require-trusted"]).exit(3);
-        assert!(refused.stdout.contains("is not known to the signers"), "{refused}");
+        assert_eq!(
+            find_row(&refused.stdout, "signature"),
+            "✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not known to the signers (and 2 more)"
+        );
     }
 }

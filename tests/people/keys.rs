@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{as_person, items, person, signer, statuses};
 use crate::common::ground::Ground;
+use crate::common::report::find_line;
 use crate::common::{Output, assert_output};
 
 /// A run of which the first item is done, in a repository that knows its own key, and a second key.
@@ -85,10 +86,12 @@ fn an_owner_closes_what_only_another_key_seals() {
         assert_eq!(ground.entries("r").last().unwrap()["kind"], kind, "{command}");
         let key = signer(&ground.env, "bob").fingerprint();
         let hint = format!("git handoff admit r {key} --as seal");
-        assert!(said.contains("r has ended and is not sealed") && said.contains(&hint), "{command}: {said}");
+        let why = format!("warning: r has ended and is not sealed: the key {key} does not have the role seal");
+        assert_eq!((find_line(&said, "warning: "), said.contains(&hint)), (why.as_str(), true), "{command}: {said}");
         // Once more is a refusal, which says the same.
         let said = bob(&ground, &["close", "r"]).exit(1).stderr;
-        assert!(said.contains("does not have the role seal") && said.contains(&hint), "{said}");
+        let why = format!("error: the key {key}, which does not have the role seal, cannot do this in the run \"r\"");
+        assert_eq!((find_line(&said, "error: "), said.contains(&hint)), (why.as_str(), true), "{said}");
         // The hint is true, also now that the run has ended.
         ground.env.handoff(["admit", "r", &key, "--as", "seal"]).success();
         bob(&ground, &["close", "r"]).success();
@@ -109,7 +112,10 @@ fn an_owner_from_later_on_admits_others_and_none_that_seals() {
     bob(&ground, &["admit", "r", &carol, "--as", "work,seal"]).ends(1);
     as_person(&ground.env, "repo", "carol", &["approve", "r/sign-off"]).success();
     let said = as_person(&ground.env, "repo", "carol", &["run", "r"]).exit(1).stderr;
-    assert!(said.contains("does not have the role work") && said.contains("--as work"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: the key SHA256:FHnkzsBz7f3dqcYQZJQyowjlHgsBFgnGnG6b00R1Wo4, which does not have the role work, cannot do this in the run "r"
+    hint: an owner of the run can give you the role (without an owner: git handoff adopt-run r --id ID): git handoff admit r SHA256:FHnkzsBz7f3dqcYQZJQyowjlHgsBFgnGnG6b00R1Wo4 --as work
+    "#);
     ground.env.handoff(["run", "r"]).success();
     ground.env.handoff(["verify", "r"]).success();
 }

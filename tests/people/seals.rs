@@ -171,7 +171,10 @@ fn an_admission_names_entry_0_where_it_is_one_to_seal_and_nowhere_else() {
         let told = teller.write(&lab.signer);
         assert_fails(&lab.verify(), "chain", "`first` belongs to an admission with the role seal");
         let bytes = told.links[1].entry.canonical();
-        assert!(Entry::parse(&bytes).unwrap_err().to_string().contains("the role seal"));
+        assert_eq!(
+            Entry::parse(&bytes).unwrap_err().to_string(),
+            "`first` belongs to an admission with the role seal, and to no other"
+        );
     }
 }
 

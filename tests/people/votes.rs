@@ -67,6 +67,6 @@ fn votes_about_the_same_are_so_in_whatever_order_they_name_it() {
     ground.env.handoff(["run", "v"]).ends(4);
     ground.env.handoff(["approve", "v/one"]).success();
     let second = ground.env.handoff(["approve", "v/two"]).exit(1);
-    assert!(second.stderr.contains("one"), "{second}");
+    insta::assert_snapshot!(second.stderr, @r#"error: item "two" is not for the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg to decide: it decided "one" about the same products"#);
     assert_eq!(statuses(&ground, "v"), "done done done ready");
 }

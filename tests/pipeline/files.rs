@@ -36,7 +36,7 @@ fn every_mistake_is_told_at_once_with_its_place() {
     let many = spec("a.b", &vec![agent(); 101]);
     env.write("many.json", &many);
     let output = env.handoff_in("", ["pipeline", "validate", "many.json"]).exit(1);
-    assert!(output.stdout.contains("101 blocks; at most 100"), "{}", output.stdout);
+    insta::assert_snapshot!(output.stdout, @"bad-pipeline at blocks: 101 blocks; at most 100 are allowed");
     env.write("large.json", &" ".repeat((256 << 10) + 1));
     let output = env.handoff_in("", ["pipeline", "validate", "large.json"]).exit(1);
     assert!(output.stdout.starts_with("too-large"), "{}", output.stdout);
@@ -72,7 +72,10 @@ fn pipelines_are_added_listed_and_shown() {
     assert_eq!((&again["added"], &again["pinned"]), (&json!(false), &json!(second)));
 
     let unknown = env.handoff(["pipeline", "show", "dev.other"]).exit(1);
-    assert!(unknown.stderr.contains("git handoff pipeline list"), "{}", unknown.stderr);
+    insta::assert_snapshot!(unknown.stderr, @r#"
+    error: no pipeline "dev.other" is registered here
+    hint: git handoff pipeline list   # to register another: git handoff pipeline add FILE
+    "#);
     env.handoff(["pipeline", "show", "dev"]).ends(2);
 }
 

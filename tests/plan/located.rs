@@ -46,7 +46,10 @@ fn a_problem_is_named_by_item_and_line() {
     // A submission says the same of the file, under whatever id.
     for words in [&["submit", "../plan.json"][..], &["submit", "../plan.json", "--id", "other"]] {
         let said = ground.env.handoff(words).exit(1);
-        assert!(said.stdout.contains("(item \"second\", line 7)"), "{said}");
+        assert_eq!(
+            said.stdout,
+            "unknown-dependency at items[1].depends_on[1] (item \"second\", line 10): there is no item \"third\" in this run\nunknown-executor at items[1].executor (item \"second\", line 7): no executor \"nobody\" is registered here\n"
+        );
     }
 }
 
@@ -72,7 +75,10 @@ fn a_base_and_artifacts_that_are_not_there_are_found() {
     assert_eq!(codes(&["--base", "HEAD"], 1), ["missing-artifact artifacts.spec"]);
     assert_eq!(codes(&["--base", "elsewhere"], 1), ["missing-base ", "missing-artifact artifacts.spec"]);
     let said = ground.env.handoff(["validate", "../plan.json"]).exit(1);
-    assert!(said.stdout.contains("missing-base at base (line 5): ") && said.stdout.contains("nowhere"), "{said}");
+    insta::assert_snapshot!(said.stdout, @r#"
+    missing-base at base (line 5): the base "nowhere" is not a commit here
+    missing-artifact at artifacts.spec (line 3): the file ../gone.md cannot be read: No such file or directory (os error 2)
+    "#);
     // A folder is no file.
     plan("HEAD", "home");
     assert_eq!(codes(&[], 1), ["missing-artifact artifacts.spec"]);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{answer, outcome, red};
 use crate::common::lab::{Lab, assert_intact};
+use crate::common::report::{find_row, verdict};
 use crate::common::teller::Teller;
 use crate::tamper::run::RUN;
 
@@ -49,8 +50,9 @@ fn a_proof_of_a_red_item_says_so() {
     let (red, green) = (check(&red), check(&green));
     assert!(red.intact && red.is_partial() && green.intact && !green.is_partial());
     let text = red.to_text(false);
-    assert!(text.contains("PROVEN PARTIAL") && text.contains("outcome    0 of 1 done, 1 red"), "{text}");
-    assert!(green.to_text(false).contains("outcome    1 of 1 done"), "{}", green.to_text(false));
+    assert_eq!(verdict(&text), "─ PROVEN PARTIAL");
+    insta::assert_snapshot!(find_row(&text, "outcome"), @"✗ outcome    0 of 1 done, 1 red");
+    insta::assert_snapshot!(find_row(&green.to_text(false), "outcome"), @"✓ outcome    1 of 1 done");
 }
 
 #[test]

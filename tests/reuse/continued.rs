@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use super::{id, plan};
 use crate::common::lab::{Lab, assert_fails, assert_intact, blob, key};
+use crate::common::report::{find_line, find_row};
 use crate::common::teller::{Teller, Told};
 
 /// The run `first`, in which `make` is done, and which is not sealed.
@@ -111,7 +112,11 @@ fn a_run_continues_another_sealed_or_not() {
         let report = told(&lab, &open, |_| {});
         assert_intact(&report);
         let text = report.to_text(false);
-        assert!(text.contains("continues first (3 entries, root sha256:") && text.contains("here, intact"), "{text}");
+        assert!(
+            find_row(&text, "origin").starts_with("✓ origin     continues first (3 entries, root sha256:"),
+            "{text}"
+        );
+        assert!(find_line(&text, "✓ taken from run first (root sha256:").ends_with("…): here, intact"), "{text}");
     }
     let lab = Lab::new();
     let mut teller = Teller::submit(&lab, &plan("first"));
@@ -213,7 +218,7 @@ fn a_copy_of_the_other_run_that_went_on_otherwise_is_told() {
     assert_eq!(other.links[0].hash, continued.links[0].hash);
     let report = lab.verify();
     assert_eq!(report.headline, "MISMATCH", "{}", report.to_text(false));
-    assert!(report.to_text(false).contains("other entries follow"));
+    insta::assert_snapshot!(find_row(&report.to_text(false), "handoff"), @"✗ handoff    run first, a source of its imports, is here, but different: it has the same first entry, but other entries follow");
     // A longer version of it is not another run.
     let _: RunId = continued.run.clone();
     lab.git(&["update-ref", "refs/handoff/runs/first", &continued.head.commit.unwrap().to_string()]);

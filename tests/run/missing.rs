@@ -60,7 +60,13 @@ fn retry_gets_the_product_made_and_what_waits_for_it() {
     let ground = Ground::new();
     let maker = item("maker", "test ! -e $HOME/../ready || echo x >>a.txt");
     let run = ground.drive("r", &[maker, needs("next", "maker", &json!({ "kind": "patch" }))]).exit(4);
-    assert!(run.stderr.contains("hint: git handoff retry r/maker"), "{run}");
+    insta::assert_snapshot!(run.stderr, @r#"
+    ▶ maker  attempt 1
+    ✗ maker  failed: the product patch is missing, which the item "next" needs
+    ─ next  skipped: it depends on "maker", which did not get done
+    hint: git handoff cat r/maker:transcript
+    hint: git handoff retry r/maker   # or seal it as it is: git handoff close r
+    "#);
     ground.env.write("ready", "");
     ground.env.handoff(["retry", "r/maker"]).success();
     ground.env.handoff(["run", "r"]).ends(0);

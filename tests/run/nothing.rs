@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, item};
+use crate::common::report::{find_entry, find_line, find_row};
 
 const WORDS: &str = "done, nothing handed over";
 
@@ -13,31 +14,26 @@ fn every_view_says_that_an_item_handed_over_nothing() {
     let run = ground.drive("r", &[item("empty", "true"), item("full", "echo x >outputs/x")]).exit(0);
     let rows = "✓ empty  done, nothing handed over  1 attempt\n✓ full   done                       1 attempt  outputs/x\nr: 2 of 2 done, sealed\n";
     assert_eq!(run.stdout, rows);
-    assert!(run.stderr.contains("✓ empty  done in 0ms, nothing handed over\n"), "{run}");
-    assert!(run.stderr.contains("✓ full  done in 0ms, 1 product\n"), "{run}");
+    insta::assert_snapshot!(find_line(&run.stderr, "✓ empty  "), @"✓ empty  done in 0ms, nothing handed over");
+    insta::assert_snapshot!(find_line(&run.stderr, "✓ full  "), @"✓ full  done in 0ms, 1 product");
     let says = |arguments: &[&str]| ground.env.handoff(arguments).success();
     let timed = "✓ empty  done, nothing handed over  1 attempt  2026-06-04 02:00Z  0ms\n✓ full   done                       1 attempt  2026-06-04 02:00Z  0ms  outputs/x\nsubmitted 2026-06-04 02:00Z by human:ada\nr: 2 of 2 done, sealed\n";
     assert_eq!(says(&["status", "r"]), timed);
     assert_eq!(says(&["watch", "r"]), rows);
     assert!(says(&["show", "r"]).ends_with(rows));
     let shown = says(&["show", "r/empty"]);
-    assert!(
-        shown.contains("status     done, nothing handed over\n") && shown.contains(&format!("  {WORDS}  exit 0")),
-        "{shown}"
-    );
+    assert!(shown.contains(&format!("  {WORDS}  exit 0")), "{shown}");
+    insta::assert_snapshot!(find_line(&shown, "status  "), @"status     done, nothing handed over");
     let log = says(&["log", "r"]);
-    assert!(
-        log.contains(&format!("item.reconciled empty #1: {WORDS}\n"))
-            && log.contains("item.reconciled full #1: done\n"),
-        "{log}"
-    );
-    assert!(says(&["runs"]).contains("2 done, 1 with nothing handed over\n"));
+    assert!(log.contains(&format!("item.reconciled empty #1: {WORDS}\n")), "{log}");
+    insta::assert_snapshot!(find_entry(&log, "item.reconciled full"), @"item.reconciled full #1: done");
+    insta::assert_snapshot!(says(&["runs"]), @"r  default  sealed  2026-06-04 02:00Z  human:ada  2 done, 1 with nothing handed over");
     assert!(
         says(&[]).contains(
             "1 run sealed, done and green by what they record, 1 with an item that has nothing handed over\n"
         )
     );
-    assert!(says(&["verify", "r"]).contains("outcome    2 of 2 done, 1 with nothing handed over\n"));
+    insta::assert_snapshot!(find_row(&says(&["verify", "r"]), "outcome"), @"✓ outcome    2 of 2 done, 1 with nothing handed over");
 }
 
 #[test]
@@ -91,9 +87,15 @@ fn a_red_item_and_a_reused_one_say_it_as_well() {
     let ground = Ground::new();
     let denies = "printf '{\"verify\":{\"passed\":false}}' >\"$HANDOFF_RESULT\"";
     let run = ground.drive("red", &[item("a", denies)]).exit(4);
-    assert!(run.stdout.contains("! a  done, red, nothing handed over  1 attempt"), "{run}");
+    insta::assert_snapshot!(run.stdout, @"
+    ! a  done, red, nothing handed over  1 attempt  verify-failed: by the worker's own word
+    red: 0 of 1 done, 1 red, sealed
+    ");
     ground.drive("first", &[item("a", "true")]).ends(0);
     ground.submit("second", &[item("a", "true")]);
     let run = ground.env.handoff(["run", "--reuse", "second"]).exit(0);
-    assert!(run.stdout.contains("✓ a  done, reused, nothing handed over  1 attempt"), "{run}");
+    insta::assert_snapshot!(run.stdout, @"
+    ✓ a  done, reused, nothing handed over  1 attempt  from first/a;
+    second: 1 of 1 done, sealed
+    ");
 }

@@ -90,7 +90,11 @@ fn reuse_says_why_an_item_is_not_reused() {
     assert!(!run("same", &[item("a", "echo x >outputs/x")]).contains("not reused"));
     ground.config("handoff.executor.command.timeout", "77");
     let said = run("other", &[item("a", "echo y >outputs/x")]);
-    assert!(said.contains("a: not reused: first/a was given something else to do: argv, inputs, timeout\n"), "{said}");
+    insta::assert_snapshot!(said, @"
+    a: not reused: first/a was given something else to do: argv, inputs, timeout
+    ▶ a  attempt 1
+    ✓ a  done in 0ms, 1 product
+    ");
     let mut wants = item("a", "echo y >outputs/x");
     wants["produces"] = json!([{ "kind": "output", "path": "x" }, { "kind": "patch" }]);
     wants["maxAttempts"] = json!(1);

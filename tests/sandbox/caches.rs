@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::scene::{Layers, Scene, has_bubblewrap, tree};
 use crate::common::Output;
 use crate::common::ground::item;
+use crate::common::report::find_row;
 
 /// How workers are confined.
 const WAYS: [Layers; 2] = [Layers::Inner, Layers::All];
@@ -152,10 +153,8 @@ fn what_is_written_to_a_cache_counts_as_taken_on_the_disk() {
             &[json!({ "id": "a", "executor": "command", "maxAttempts": 1,
             "inputs": { "command": "for n in 1 2 3 4; do head -c 4M /dev/zero >~/.npm/_cacache/$n; done; sleep 5" } })],
         );
-        assert!(
-            output.status != Some(0) && output.to_string().contains("filled more than 8388608 bytes of the disk"),
-            "{layers:?}: {output}"
-        );
+        assert_ne!(output.status, Some(0), "{layers:?}: {output}");
+        assert_eq!(find_row(&output.stdout, "a"), "✗ a  failed  1 attempt  filled more than 8388608 bytes of the disk");
     }
 }
 

@@ -9,6 +9,11 @@ use serde_json::{Value, json};
 use super::scene::{Layers, Scene, has_bubblewrap};
 use crate::common::Output;
 use crate::common::ground::item;
+use crate::common::report::{find_line, find_row};
+
+/// The row of an item whose products could not be taken in time.
+const TOO_SLOW: &str = "✗ a  failed  1 attempt  the products could not be taken: \
+                        capturing the item's products exceeds `handoff.captureTimeout`";
 
 /// A filter that looks for its settings where it runs, as many do; they are a program.
 const TIDY: &str = "#!/bin/sh\nif [ -f tidy.conf ]; then . ./tidy.conf; fi\ntr a-z A-Z\n";
@@ -196,8 +201,7 @@ fn more_than_may_be_is_taken_from_no_filter() {
     scene.ground.config("handoff.maxProductSize", "100k");
     let output = run(&scene, "flood", "echo 'yes | head -c 200000' >tidy.conf; echo text >a.tidy");
     assert_eq!(output.status, Some(4), "{output}");
-    let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(said.contains("filters made 200005 bytes of \"a.tidy\""), "{said}");
+    insta::assert_snapshot!(find_row(&output.stdout, "a"), @r#"✗ a  failed  1 attempt  filters made 200005 bytes of "a.tidy", and no more than 102400 are taken"#);
 }
 
 #[test]
@@ -221,8 +225,8 @@ fn what_git_lfs_keeps_is_taken_over_with_what_was_done_alone() {
                       for i in 1 2 3 4 5 6; do echo b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW; done >>k.large; \
                       printf -- \"-----${e}D OPENSSH PRIVATE KEY-----\\n\" >>k.large";
         let output = run(&scene, "secret", secret);
-        let said = format!("{}{}", output.stdout, output.stderr);
-        assert!(output.status == Some(4) && said.contains("secret-found: k.large"), "{output}");
+        assert_eq!(output.status, Some(4), "{output}");
+        assert_eq!(find_row(&output.stdout, "a"), "✗ a  failed  1 attempt  secret-found: k.large:1 private-key");
         assert_eq!(kept(), Vec::<std::path::PathBuf>::new());
         run(&scene, "done", "echo content >b.large").ends(0);
         let patch = scene.handoff(&["cat", "done/a:patch"]).success();
@@ -244,14 +248,14 @@ fn a_capture_ends_when_its_time_is_up() {
     // All else of what the attempt left is saved.
     let saved = scene.ground.env.git(["ls-tree", "-r", "--name-only", "refs/handoff/salvage/slow"]).success();
     assert!(saved.contains("b\n") && !saved.contains("a.tidy"), "{saved}");
-    assert!(slow.stderr.contains("left out of the saved work of attempt 1: \"a.tidy\", whose filter failed"), "{slow}");
+    insta::assert_snapshot!(find_line(&slow.stderr, "a: left out "), @r#"a: left out of the saved work of attempt 1: "a.tidy", whose filter failed, or kept a secret of it elsewhere"#);
     // Patterns that are tried in very many ways on each of very many names.
     let ignoring = "for i in $(seq 3000); do echo \"*a*[b]*$i?x\"; done >.gitignore; mkdir m; \
                     for i in $(seq 3000); do : >m/aab_$i$(printf 'ab%.0s' $(seq 90)); done";
     let ignored = run(&scene, "ignored", ignoring);
     for output in [slow, ignored] {
-        let said = format!("{}{}", output.stdout, output.stderr);
-        assert!(output.status == Some(4) && said.contains("handoff.captureTimeout"), "{output}");
+        assert_eq!(output.status, Some(4), "{output}");
+        assert_eq!(find_row(&output.stdout, "a"), TOO_SLOW);
     }
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
@@ -310,13 +314,13 @@ fn what_git_lfs_keeps_is_bounded_as_all_else_is() {
     );
     let many = "for i in $(seq 40); do echo one >$i.tidy; done";
     let output = run(&scene, "often", &format!("{prepare}; {many}"));
-    let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(output.status == Some(4) && said.contains("handoff.captureTimeout"), "{said}");
+    assert_eq!(output.status, Some(4), "{output}");
+    assert_eq!(find_row(&output.stdout, "a"), TOO_SLOW);
     scene.ground.config("handoff.captureTimeout", "300");
     scene.ground.config("handoff.maxDisk", "120m");
     let output = run(&scene, "much", &format!("{prepare}; echo one >1.tidy; echo other >2.tidy"));
-    let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(output.status == Some(4) && said.contains("more than may be taken"), "{said}");
+    assert_eq!(output.status, Some(4), "{output}");
+    insta::assert_snapshot!(find_row(&output.stdout, "a"), @"✗ a  failed  1 attempt  what the filter of git-lfs left of 2.tidy is not what it names, or more than may be taken");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{RUN, RUN_REF, clone, json, pushed, refs, shared};
 use crate::common::Environment;
+use crate::common::report::{find_line, find_row};
 
 const FETCHED: &str = "refs/handoff/remotes/origin/runs/handoff-dag-1";
 
@@ -40,7 +41,7 @@ fn the_archive_takes_the_place_of_refs_there_and_in_other_clones() {
     assert_eq!(names(&env, "hub"), ["refs/handoff/archives/", "refs/handoff/logs/"]);
     env.git_in("hub", ["fsck", "--strict", "--no-dangling"]).success();
     let again = env.handoff(["push", "--all"]).exit(0);
-    assert!(again.stderr.contains("the remote has everything already"), "{again}");
+    insta::assert_snapshot!(again.stderr, @"the remote has everything already");
     let fetched = json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0));
     assert_eq!(fetched["archived"], serde_json::json!([RUN]));
     assert_eq!(fetched.get("vanished"), None);
@@ -49,7 +50,7 @@ fn the_archive_takes_the_place_of_refs_there_and_in_other_clones() {
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
     env.handoff_in("clone", ["verify", "--all"]).success();
     env.handoff_in("clone", ["doctor"]).success();
-    assert!(env.handoff_in("clone", ["runs", "--all", "--archived"]).success().contains("archived"));
+    insta::assert_snapshot!(env.handoff_in("clone", ["runs", "--all", "--archived"]).success(), @"origin/handoff-dag-1  default  archived  2026-06-04 02:00Z  human:ada  2 done");
     assert_eq!(json(&env.handoff_in("clone", ["fetch", "--json"]).exit(0)).get("archived"), None);
 }
 
@@ -59,7 +60,7 @@ fn a_run_is_found_by_name_where_only_an_archive_has_it() {
     env.handoff(["push", "--all"]).success();
     clone(&env, "late");
     let said = env.handoff_in("late", ["fetch", "origin", "nowhere"]).exit(1).stderr;
-    assert!(said.contains("there is no run or thread \"nowhere\" on origin"), "{said}");
+    insta::assert_snapshot!(said, @r#"error: there is no run or thread "nowhere" on origin"#);
     env.handoff_in("late", ["fetch", "origin", RUN]).success();
     env.handoff_in("late", ["verify", RUN]).success();
 }
@@ -74,7 +75,8 @@ fn evidence_comes_along_in_a_partial_clone() {
     env.handoff_in("lazy", ["fetch"]).success();
     env.git_in("lazy", ["remote", "set-url", "origin", "/nowhere"]).success();
     let output = env.handoff_in("lazy", ["verify", RUN]);
-    assert!(output.stdout.contains("─ content") && !output.stdout.contains('✗'), "{output}");
+    assert!(!output.stdout.contains('✗'), "{output}");
+    insta::assert_snapshot!(find_row(&output.stdout, "content"), @"─ content    3 blobs of 3 products are not in this partial clone");
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn a_remote_that_lets_nothing_go_keeps_the_refs_and_says_so() {
     std::fs::write(&hook, script).unwrap();
     env.shell(".", "chmod +x hub/hooks/update").success();
     let output = env.handoff(["push", "--all"]).exit(0);
-    assert!(output.stderr.contains("stays on origin, which has the run in an archive"), "{output}");
+    insta::assert_snapshot!(output.stderr, @"warning: refs/handoff/runs/handoff-dag-1 stays on origin, which has the run in an archive: [remote rejected] (hook declined)");
     assert_eq!(names(&env, "hub"), ["refs/handoff/archives/", "refs/handoff/logs/", RUN_REF]);
     let answer = json(&env.handoff(["push", "--all", "--json"]).exit(0));
     assert_eq!(answer["stays"][0]["ref"], RUN_REF);
@@ -143,7 +145,10 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let tip = env.git_in("liar", ["rev-parse", RUN_REF]).success();
     env.git_in("clone", ["fetch", "--quiet", "../liar", &format!("{RUN_REF}:{FETCHED}")]).success();
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
-    assert!(output.stderr.contains("does not go on from what was fetched before"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
+    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.355431731778" on origin is not sound: run "handoff-dag-1", which it holds, does not go on from what was fetched before, 3b01467899dc276000b6c00421cbc1b753f26be6; it was not taken
+    "#);
     assert!(refs(&env, "clone").contains(&format!("{} {FETCHED}", tip.trim())));
     assert!(!names(&env, "clone").iter().any(|name| name.contains("archives")));
     // Fetching the other archive with plain git gives two valid archives with different content.
@@ -154,9 +159,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let differs: Vec<_> =
         answer["findings"].as_array().unwrap().iter().filter(|found| found["code"] == "archive-differs").collect();
     assert_eq!(differs.len(), 1, "{answer}");
-    assert!(
-        differs[0]["message"].as_str().unwrap().contains("of the run \"handoff-dag-1\", and refs/handoff/archives/")
-    );
+    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.355431731778 holds ca78d930fdb65191cd77b3700099fa0f21224724 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.3168aa3080b3 is at 3b01467899dc276000b6c00421cbc1b753f26be6"#);
 }
 
 #[test]
@@ -182,17 +185,23 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     let garbage = env.shell("clone", garbage).success();
     env.git_in("clone", ["push", "--quiet", "origin", &format!("{}:{archive}", garbage.trim())]).success();
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
-    assert!(output.stderr.contains("is not sound"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
+    warning: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.355431731778" on origin is not sound: commit eb99f87: the commit is not an entry: the message is not a subject and an entry; it was not taken
+    "#);
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
     // By plain git it comes in; it holds nothing then, hides nothing, and the doctor names it.
     let (to, spec) = ("refs/handoff/remotes/origin/", archive.trim_start_matches("refs/handoff/"));
     env.git_in("clone", ["fetch", "--quiet", "origin", &format!("{archive}:{to}{spec}")]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
     let found = env.handoff_in("clone", ["doctor"]).exit(3);
-    assert!(found.stdout.contains("is not sound"), "{found}");
+    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.355431731778 is not sound: commit eb99f87: the commit is not an entry: the message is not a subject and an entry");
     // Ours goes nowhere in its place.
     let output = env.handoff(["push", "--all"]).exit(1);
-    assert!(output.stderr.contains("archive"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.355431731778" is at 47284604808462ba12b39dc4e7dc685a15fedc2c here and at eb99f8703fc9e2b5b23b1954708ef57a91d44e19 on the remote, which is not here; nothing was pushed
+    hint: git handoff fetch origin
+    "#);
 }
 
 #[test]
@@ -207,8 +216,10 @@ fn an_archive_that_was_refused_takes_the_place_of_nothing() {
     env.git_in("hub", ["update-ref", &other, tip]).success();
     env.git_in("hub", ["update-ref", "-d", name]).success();
     let output = env.handoff_in("clone", ["fetch"]).exit(1);
-    assert!(output.stderr.contains("is not sound"), "{output}");
-    assert!(output.stderr.contains("run \"handoff-dag-1\" is gone from origin"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    warning: run "handoff-dag-1" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/handoff-dag-1
+    warning: archive "SHA256:AEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.355431731778" on origin is not sound: entry 0 belongs to "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg"; it was not taken
+    "#);
     assert!(names(&env, "clone").contains(&FETCHED.to_owned()), "what was fetched before stays");
     env.git_in("clone", ["gc", "--quiet", "--prune=now"]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();

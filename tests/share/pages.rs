@@ -28,7 +28,7 @@ fn a_page_says_nothing_of_the_runs_of_a_remote() {
     env.git_in("clone", ["config", &format!("url.{url}/.insteadOf"), "hub:"]).success();
     env.git_in("clone", ["remote", "set-url", "origin", "hub:x"]).success();
     let said = env.handoff_in("clone", ["fetch"]).exit(1);
-    assert!(said.stderr.contains("does not answer like a git repository, but with no content type"), "{said}");
+    insta::assert_snapshot!(said.stderr, @"error: origin does not answer like a git repository, but with no content type: <html>Sign in</html>");
 }
 
 #[test]

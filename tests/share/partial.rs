@@ -5,6 +5,7 @@ use std::fs;
 
 use super::{json, marks, pushed};
 use crate::common::Environment;
+use crate::common::report::{find_line, verdict};
 
 /// Clones without blobs, and without asking for one at checkout.
 fn blobless(env: &Environment) {
@@ -42,7 +43,7 @@ fn what_plain_git_brought_without_its_evidence_is_completed() {
     blobless(&env);
     let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
     env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
-    assert!(env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(3).stdout.contains("INCOMPLETE"));
+    assert_eq!(verdict(&env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(3).stdout), "✗ INCOMPLETE");
     env.handoff_in("lazy", ["fetch"]).success();
     assert_eq!(marks(&env.handoff_in("lazy", ["verify", "origin/handoff-dag-1"]).exit(0)), "✓✓✓✓✓✓✓─");
 }
@@ -60,7 +61,7 @@ fn a_bundle_of_what_is_not_here_is_refused_without_asking_anybody() {
     blobless(&env);
     env.handoff_in("lazy", ["fetch"]).success();
     let said = env.handoff_in("lazy", ["bundle", "origin/handoff-dag-1", "--output", "../x.bundle"]).exit(1).stderr;
-    assert!(said.contains("git handoff fetch --content"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: in a partial clone, bring the products first: git handoff fetch --content");
     assert!(!env.path().join("x.bundle").exists());
 }
 
@@ -73,7 +74,7 @@ fn without_trees_the_rows_that_need_them_are_open() {
     env.git_in("bare", ["fetch", "--quiet", "origin", spec]).success();
     fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
     let open = env.handoff_in("bare", ["verify", "origin/handoff-dag-1"]).exit(3);
-    assert!(open.stdout.contains("INCOMPLETE"), "{open}");
+    assert_eq!(verdict(&open.stdout), "✗ INCOMPLETE");
     assert_eq!(marks(&open), "─✓✓─────", "{open}");
 }
 
@@ -185,8 +186,8 @@ fn a_chain_that_a_shallow_fetch_cut_names_the_way_out() {
     let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
     env.git_in("shallow", ["fetch", "--quiet", "--depth=1", "origin", spec]).success();
     let cut = env.handoff_in("shallow", ["verify", "origin/handoff-dag-1"]).exit(3);
-    assert!(cut.stdout.contains("INCOMPLETE"), "{cut}");
-    assert!(cut.stderr.contains("hint: git fetch --unshallow\n"), "{cut}");
+    assert_eq!(verdict(&cut.stdout), "✗ INCOMPLETE");
+    insta::assert_snapshot!(cut.stderr, @"hint: git fetch --unshallow");
     env.git_in("shallow", ["fetch", "--quiet", "--unshallow", "origin", spec]).success();
     let whole = env.handoff_in("shallow", ["verify", "origin/handoff-dag-1"]).exit(0);
     assert!(!whole.stderr.contains("hint:"), "{whole}");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use git_handoff::model::digest::Digest;
 
 use super::{json, refs};
+use crate::common::report::{find_row, verdict};
 use crate::common::{Environment, assert_output};
 use crate::tamper::fetched::{By, Remote};
 
@@ -79,7 +80,7 @@ fn nothing_of_it_is_needed_where_git_refuses_it() {
     crate::tamper::fetched::unsound(&remote, &remote.log);
     run(env, "second");
     let said = env.handoff(["push", "origin", "second"]).exit(0);
-    assert!(said.stderr.contains("git finds what it holds unsound"), "{said}");
+    insta::assert_snapshot!(said.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2" on origin is not sound: git finds what it holds unsound: object ff8bbe8b9dfc174b911b0624ab9c64f0001cf5ea: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.393361fa8c09""#);
     anchored(env, "second");
 }
 
@@ -108,7 +109,7 @@ fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
     env.handoff(["fetch"]).ends(1);
     run(env, "second");
     let said = env.handoff(["push", "--all"]).exit(1);
-    assert!(said.stderr.contains("ours was left out"), "{said}");
+    insta::assert_snapshot!(said.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 3ffc77c: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
     assert!(refs(env, "hub").contains("refs/handoff/runs/second"));
 }
 
@@ -134,7 +135,10 @@ fn nobody_elses_log_takes_a_name_from_us() {
     env.git_in("third", ["update-ref", "-d", SEALED]).success();
     env.git_in("third", ["config", "--unset", "handoff.signingKey"]).success();
     let said = env.handoff_in("third", ["submit", "plan.json"]).exit(1);
-    assert!(said.stderr.contains("was used before"), "{said}");
+    insta::assert_snapshot!(said.stderr, @r#"
+    error: the id "handoff-dag-1" was used before: a log of your key names it, and its ref is gone
+    hint: give the plan another id than "handoff-dag-1"
+    "#);
 }
 
 /// Makes a ref of time stamps on the remote, of tokens that are named after what they hold, and
@@ -203,7 +207,7 @@ fn what_a_remote_shows_twice_is_not_taken() {
     assert_eq!(shown.lines().filter(|line| line.ends_with(SEALED)).count(), 2, "git shows both");
     env.shell(".", "git init --quiet fresh && git -C fresh remote add origin ../hub").success();
     let fetched = json(&env.handoff_in("fresh", ["fetch", "--json"]).exit(1));
-    assert!(fetched.to_string().contains("shown more than once"), "{fetched}");
+    insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"6b8bcaee6cb8aea223af26adab4642aa1fd98216","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"8d446c6165d4f7cfc3ddfa83870350f9592b36e6","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"ad89e4f7ae5e76ad950dea4f307dc68070fb72c9","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2","new":"7696837522775d06a401126f35cf1ce48314bfc1","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2","name":"handoff-dag-1","seen":false}]}"#);
     assert!(!refs(env, "fresh").contains("handoff-dag-1"));
 }
 
@@ -247,7 +251,7 @@ fn what_is_named_brings_nothing_else_along_and_harms_nothing() {
     reader(&["fetch"]).success();
     reader(&["verify", "origin/second"]).success();
     let said = reader(&["verify", "origin/going"]).exit(3).stdout;
-    assert!(said.contains("NOT SEALED"), "{said}");
+    assert_eq!(verdict(&said), "✗ NOT SEALED");
     // Earlier fetched chains are updated with a named one.
     open(env, "later");
     env.handoff(["push", "--all"]).success();
@@ -279,6 +283,7 @@ fn a_remote_that_lags_has_an_older_copy_and_no_forgery() {
     env.handoff_in("reader", ["fetch", "ahead"]).success();
     env.handoff_in("reader", ["verify", "ahead/going"]).success();
     let older = env.handoff_in("reader", ["verify", "origin/going"]).exit(3);
-    assert!(older.stdout.contains("NOT SEALED") && older.stdout.contains("older copy"), "{older}");
+    assert_eq!(verdict(&older.stdout), "✗ NOT SEALED");
+    insta::assert_snapshot!(find_row(&older.stdout, "anchor"), @"─ anchor     not sealed, submission logged; refs/handoff/remotes/ahead/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 says that the run was sealed after 4 entries: this is an older copy");
     env.handoff_in("reader", ["show", "origin/going"]).success();
 }

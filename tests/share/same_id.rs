@@ -4,6 +4,17 @@ use serde_json::Value;
 
 use super::{RUN, clone, json, pushed, refs};
 use crate::common::Environment;
+use crate::common::report::{find_line, find_row, masked, verdict};
+
+const ANOTHER_ID: &str = "hint: git handoff run PLAN --id ID   # if one of the two is yours: gives it an id of its own";
+
+/// Returns the row that names another run of the same id, by a key that may have a principal.
+fn same_id(principal: &str) -> String {
+    let key = format!("SHA256:…{principal}");
+    format!(
+        "─ same id    another run has this id: that of the key {key}, which began with sha256:…; named by a log from origin"
+    )
+}
 
 /// Runs a plan of one item in a repository.
 fn run(env: &Environment, dir: &str, name: &str) {
@@ -56,11 +67,12 @@ fn each_has_a_run_of_its_own() {
             introduce(&env, &["repo", "clone"]);
         }
         let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
-        assert!(own.contains("✓ INTACT · tamper-detecting") && own.contains(&key(&env, "repo")), "{own}");
-        assert!(own.contains("─ same id    another run has this id: that of the key"), "{own}");
-        assert_eq!(own.contains("(repo@example.com)"), known, "{own}");
+        assert!(own.contains(&key(&env, "repo")), "{own}");
+        assert_eq!(verdict(&own), "✓ INTACT · tamper-detecting");
+        assert_eq!(masked(find_row(&own, "same id")), same_id(if known { " (repo@example.com)" } else { "" }));
         let fetched = env.handoff_in("clone", ["verify", &format!("origin/{RUN}")]).exit(0).stdout;
-        assert!(fetched.contains("INTACT") && fetched.contains(&key(&env, "clone")), "{fetched}");
+        assert_eq!(verdict(&fetched), if known { "✓ INTACT · tamper-detecting" } else { "─ INTACT · unknown key" });
+        assert!(fetched.contains(&key(&env, "clone")), "{fetched}");
         let all = env.handoff_in("clone", ["verify", "--all"]).exit(0);
         assert!(!format!("{}{}", all.stdout, all.stderr).contains("TAMPERED"), "{all}");
     }
@@ -90,31 +102,34 @@ fn one_of_two_on_a_remote_is_in_conflict_until_one_is_asked_for() {
         }
         for dir in ["clone", third] {
             let said = env.handoff_in(dir, ["verify", &name]).exit(3);
-            assert!(said.stdout.contains("✗ CONFLICT") && !said.stdout.contains("TAMPERED"), "{said}");
+            assert!(!said.stdout.contains("TAMPERED"), "{said}");
+            assert_eq!(verdict(&said.stdout), "✗ CONFLICT");
             for part in
                 ["holds another run by this name", &key(&env, "repo"), &key(&env, "clone"), "began with sha256:"]
             {
                 assert!(said.stdout.contains(part), "{part}: {said}");
             }
-            assert!(said.stderr.contains("git handoff run PLAN --id ID"), "{said}");
+            assert_eq!(find_line(&said.stderr, "hint: git handoff run "), ANOTHER_ID);
             let answer = json(&env.handoff_in(dir, ["verify", "--json", &name]).exit(3));
             assert_eq!((&answer["failure"], &answer["intact"]), (&"conflict".into(), &false.into()), "{answer}");
             assert_eq!(answer["sameId"]["others"][0]["conflicts"], true, "{answer}");
         }
         let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
-        assert!(own.contains("INTACT") && own.contains("same id"), "{own}");
+        assert_eq!(masked(find_row(&own, "same id")), same_id(if known { " (repo@example.com)" } else { "" }));
+        assert_eq!(verdict(&own), "✓ INTACT · tamper-detecting");
     }
     for signer in ["repo@example.com".to_owned(), key(&env, "repo")] {
         let said = env.handoff_in(third, ["verify", &name, "--signer", &signer]).exit(0).stdout;
-        assert!(said.contains("✓ INTACT") && said.contains("same id"), "{said}");
+        assert_eq!(masked(find_row(&said, "same id")), same_id(" (clone@example.com)"));
+        assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
     }
     let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
-    assert!(said.contains("✗ MISMATCH"), "{said}");
+    assert_eq!(verdict(&said), "✗ MISMATCH");
     env.handoff_in(third, ["verify", &name, "--base", "main"]).success();
     // Nothing is taken from it unawares.
     let refused = env.handoff_in(third, ["apply", &name]).exit(3).stderr;
-    assert!(refused.contains("another run has the id of the run"), "{refused}");
-    assert!(refused.contains("--signer KEY") && refused.contains("--accept-untrusted"), "{refused}");
+    insta::assert_snapshot!(masked(find_line(&refused, "error: ")), @r#"error: another run has the id of the run "handoff-dag-1", so nothing is taken from it: a log from origin holds another run by this name: that of SHA256:… (clone@example.com) began with sha256:…; that of SHA256:… began with sha256:…"#);
+    insta::assert_snapshot!(find_line(&refused, "hint: "), @"hint: git handoff verify origin/handoff-dag-1 --signer KEY   # to take it all the same: --accept-untrusted");
 }
 
 #[test]
@@ -127,14 +142,15 @@ fn a_rotated_key_leaves_ones_own_run_intact() {
     env.git(["config", "handoff.signingKey", ""]).success();
     for name in [RUN.to_owned(), format!("origin/{RUN}")] {
         let said = env.handoff(["verify", &name]).exit(0).stdout;
-        assert!(said.contains("✓ INTACT") && said.contains("─ same id"), "{name}: {said}");
+        assert_eq!(masked(find_row(&said, "same id")), same_id(" (clone@example.com)"), "{name}");
+        assert_eq!(verdict(&said), "✓ INTACT · tamper-detecting");
         let answer = json(&env.handoff(["verify", "--json", &name]).exit(0));
         assert_eq!(answer["sameId"]["others"][0]["conflicts"], false, "{name}: {answer}");
     }
     // Another person's run of that id is in conflict all the same.
     env.handoff_in("clone", ["push", "origin", RUN]).ends(1);
     let said = env.handoff_in("clone", ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
-    assert!(said.contains("✗ CONFLICT"), "{said}");
+    assert_eq!(verdict(&said), "✗ CONFLICT");
 }
 
 #[test]
@@ -143,11 +159,15 @@ fn a_key_needs_no_signers_to_be_asked_for() {
     let third = third(&env);
     let name = format!("origin/{RUN}");
     let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "repo")]).exit(0).stdout;
-    assert!(said.contains("INTACT · unknown key"), "{said}");
+    assert_eq!(verdict(&said), "─ INTACT · unknown key");
     let said = env.handoff_in(third, ["verify", &name, "--signer", &key(&env, "clone")]).exit(3).stdout;
-    assert!(said.contains("MISMATCH") && said.contains("is not the one that was asked for"), "{said}");
+    assert_eq!(verdict(&said), "✗ MISMATCH");
+    insta::assert_snapshot!(find_row(&said, "signature"), @"✗ signature  entry 0: the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg is not the one that was asked for (and 5 more)");
     let said = env.handoff_in(third, ["verify", &name, "--signer", "repo@example.com"]).exit(1).stderr;
-    assert!(said.contains("no allowed-signers file names the signer's keys"), "{said}");
+    insta::assert_snapshot!(said, @"
+    error: no allowed-signers file names the signer's keys
+    hint: git handoff verify --signers FILE --signer PRINCIPAL RUN
+    ");
 }
 
 #[test]
@@ -155,12 +175,13 @@ fn archived_runs_are_told_apart_as_well() {
     let env = met();
     env.handoff_in("clone", ["archive", RUN]).success();
     let own = env.handoff_in("clone", ["verify", RUN]).exit(0).stdout;
-    assert!(own.contains("INTACT") && own.contains("same id"), "{own}");
+    assert_eq!(verdict(&own), "✓ INTACT · tamper-detecting");
+    insta::assert_snapshot!(find_row(&own, "same id"), @"─ same id    another run has this id: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, which began with sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408; named by a log from origin");
     env.handoff(["archive", RUN]).success();
     env.handoff(["push", "--all"]).success();
     let third = third(&env);
     let said = env.handoff_in(third, ["verify", &format!("origin/{RUN}")]).exit(3).stdout;
-    assert!(said.contains("✗ CONFLICT"), "{said}");
+    assert_eq!(verdict(&said), "✗ CONFLICT");
 }
 
 #[test]
@@ -175,14 +196,16 @@ fn a_run_that_its_own_key_told_anew_is_tampered_with() {
     env.git(["config", "handoff.signingKey", ""]).success();
     run(&env, "repo", RUN);
     let said = env.handoff(["verify", RUN]).exit(0).stdout;
-    assert!(said.contains("same id"), "another key's run: {said}");
+    // Another key's run.
+    assert_eq!(masked(find_row(&said, "same id")), same_id(""));
     // The same key, in the place of the run that it pushed.
     env.git(["config", "--unset", "handoff.signingKey"]).success();
     env.shell("clone", "git config --unset handoff.signingKey").success();
     run(&env, "clone", RUN);
     env.handoff_in("clone", ["fetch"]).success();
     let said = env.handoff_in("clone", ["verify", RUN]).exit(3).stdout;
-    assert!(said.contains("✗ TAMPERED") && said.contains("holds another run by this name"), "{said}");
+    assert_eq!(verdict(&said), "✗ TAMPERED");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✗ anchor     refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2 holds another run by this name: that of the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg began with sha256:a45263bd7f5d284c503b247c2f718ec6e6e956ac8fcb47796fe8395b05622408; that of SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg with sha256:358659d151d97f0bad9050af04cf8cb6d37530439d8685241b625d9642d88cee");
 }
 
 #[test]
@@ -208,8 +231,11 @@ fn a_run_whose_id_is_taken_keeps_nothing_else_from_being_pushed() {
     let said = env.handoff_in("clone", ["push", "--all"]).exit(1);
     let why = "the run \"handoff-dag-1\" on the remote is another one: it begins with another entry than the run here";
     assert!(said.stderr.contains(&format!("warning: {why}; ours was left out")), "{said}");
-    assert!(said.stderr.contains("hint: git handoff run PLAN --id ID"), "{said}");
-    assert!(said.stdout.contains("new  run  other"), "{said}");
+    insta::assert_snapshot!(said.stderr, @r#"
+    warning: the run "handoff-dag-1" on the remote is another one: it begins with another entry than the run here; ours was left out
+    hint: git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
+    "#);
+    insta::assert_snapshot!(find_line(&said.stdout, "new  run  "), @"new  run  other");
     let answer = json(&env.handoff_in("clone", ["push", "--all", "--json"]).exit(1));
     assert_eq!(answer["leftOut"][0]["name"], RUN, "{answer}");
     // No log there names the unpushed run, so no reader sees a conflict.
@@ -248,12 +274,18 @@ fn an_id_that_lies_in_an_archive_is_taken() {
     run(&env, "clone", RUN);
     env.handoff_in("clone", ["fetch"]).success();
     let said = env.handoff_in("clone", ["push", "origin", RUN]).exit(1);
-    assert!(said.stderr.contains("on the remote is another one"), "{said}");
+    insta::assert_snapshot!(said.stderr, @r#"
+    error: the run "handoff-dag-1" on the remote is another one: it begins with another entry than the run here; nothing was pushed
+    hint: git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete handoff-dag-1
+    "#);
     // Where it came to lie there all the same, the archive is taken, and what was there before
     // stays.
     env.git_in("clone", ["push", "--quiet", "origin", &format!("refs/handoff/runs/{RUN}")]).success();
     clone(&env, "third");
     introduce(&env, &["third"]);
     env.handoff_in("third", ["fetch"]).success();
-    assert!(env.handoff_in("third", ["verify", "origin/second"]).exit(0).stdout.contains("✓ INTACT"));
+    assert_eq!(
+        verdict(&env.handoff_in("third", ["verify", "origin/second"]).exit(0).stdout),
+        "✓ INTACT · tamper-detecting"
+    );
 }

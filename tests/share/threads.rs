@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::{RUN, clone, json, refs, shared};
+use crate::common::report::{find_row, verdict};
 use crate::common::{Environment, assert_output};
 
 /// The ref of the thread.
@@ -88,7 +89,8 @@ fn what_a_thread_is_tied_to_comes_along() {
     env.handoff_in("clone", ["fetch", "origin", "research"]).success();
     assert!(!refs(&env, "clone").contains("/runs/"));
     let report = env.handoff_in("clone", ["thread", "verify", "origin/research"]).exit(0).stdout;
-    assert!(report.contains("tied to 1 run") && report.contains("─ INTACT · unknown key"), "{report}");
+    insta::assert_snapshot!(find_row(&report, "lineage"), @"─ lineage    tied to 1 run, key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg not known to you");
+    assert_eq!(verdict(&report), "─ INTACT · unknown key  clock pinned");
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn a_partial_clone_has_the_evidence_of_a_thread() {
     fs::rename(env.path().join("hub"), env.path().join("gone")).unwrap();
     assert_eq!(env.handoff_in("part", ["thread", "cat", "origin/research"]).exit(0).raw, b"gathered");
     let report = env.handoff_in("part", ["thread", "verify", "origin/research"]).exit(0).stdout;
-    assert!(report.contains("objects are not in this partial clone"), "{report}");
+    insta::assert_snapshot!(find_row(&report, "content"), @"─ content    1 objects are not in this partial clone");
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn a_thread_that_went_on_differently_is_refused_with_both_heads_named() {
     assert!(said.contains(hint), "{said}");
     assert_eq!(refs(&env, "hub"), before);
     // The result of the hint.
-    assert!(env.handoff(["fetch", "origin", "research"]).exit(1).stderr.contains("is not sound"));
+    insta::assert_snapshot!(env.handoff(["fetch", "origin", "research"]).exit(1).stderr, @r#"warning: thread "research" on origin is not sound: commit 462ed0b: the commit is not an entry: the message is not a subject and an entry; it was not taken"#);
 }
 
 #[test]
@@ -131,7 +133,10 @@ fn a_thread_that_was_rewritten_is_refused_also_behind_a_merge() {
     let old = env.git(["rev-parse", THREAD]).success();
     env.git_in("hub", ["update-ref", THREAD, &format!("{THREAD}^")]).success();
     let said = env.handoff_in("clone", ["fetch"]).exit(1).stderr;
-    assert!(said.contains("thread \"research\" was rewritten on origin: it was at"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    warning: thread "research" was rewritten on origin: it was at e13b1246cbc0e33a6b0a62accf40e193d131c4a2 and is at 8c0d3744f4fb5dfb9b80fd10aec96eace9b46a7c now, which does not go on from there; what was fetched before is kept
+    hint: git update-ref -d refs/handoff/remotes/origin/threads/research   # forgets what was seen there before; then fetch again
+    "#);
     let tree = format!("{THREAD}^{{tree}}");
     let merge = env.git_in("hub", ["commit-tree", &tree, "-p", THREAD, "-p", old.trim(), "-m", "x"]).success();
     env.git_in("hub", ["update-ref", THREAD, merge.trim()]).success();

@@ -2,6 +2,7 @@
 
 use super::{clone, json, shared};
 use crate::common::Environment;
+use crate::common::report::{find_row, verdict};
 
 /// Runs a plan of one item in `repo`.
 fn run(env: &Environment, name: &str) {
@@ -97,7 +98,7 @@ fn what_became_of_a_run_since_is_not_told_by_a_push_of_another() {
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "origin/good"]).success();
     let said = env.handoff_in("clone", ["verify", "origin/going"]).exit(3).stdout;
-    assert!(said.contains("NOT SEALED"), "{said}");
+    assert_eq!(verdict(&said), "✗ NOT SEALED");
     env.handoff(["push", "origin", "going"]).success();
     env.handoff_in("clone", ["fetch"]).success();
     env.handoff_in("clone", ["verify", "--all"]).success();
@@ -116,7 +117,7 @@ fn a_bundle_tells_of_no_other_run() {
     let there = readable(&env, "opened");
     assert!(there.contains("good") && !there.contains("unnamed"), "{there}");
     let said = env.handoff_in(".", ["verify", "--bundle", "good.bundle"]).exit(0).stdout;
-    assert!(said.contains("✓ anchor     local (detect)"), "{said}");
+    insta::assert_snapshot!(find_row(&said, "anchor"), @"✓ anchor     local (detect)");
 }
 
 #[test]
@@ -125,7 +126,10 @@ fn a_dry_run_moves_no_log() {
     run(&env, "good");
     let before = super::refs(&env, "repo");
     let said = env.handoff(["push", "origin", "good", "--dry-run"]).success();
-    assert!(said.contains("new  log") && said.contains("new  run"), "{said}");
+    insta::assert_snapshot!(said, @"
+    new  run  good
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.3e800936ec3b
+    ");
     assert_eq!((super::refs(&env, "repo"), super::refs(&env, "hub")), (before, String::new()));
 }
 
@@ -150,5 +154,9 @@ fn a_fetch_by_name_is_silent_about_others() {
     // A real loss stays loud.
     env.git_in("hub", ["update-ref", "-d", "refs/handoff/runs/good"]).success();
     let lost = env.handoff_in("clone", ["fetch"]).exit(0).stderr;
-    assert!(lost.contains("warning: run \"good\" is gone from origin, where it was"), "{lost}");
+    insta::assert_snapshot!(lost, @r#"
+    warning: run "good" is gone from origin, where it was; it is kept here, at refs/handoff/remotes/origin/runs/good
+    logs from origin name 3 runs or threads that are not there and not here: they were deleted, or never pushed
+    everything is here already
+    "#);
 }

@@ -36,15 +36,24 @@ fn by_a_relative_path_from_wherever_somebody_stands() {
     let env = shared();
     env.git(["remote", "set-url", "origin", "../hub"]).success();
     env.write("repo/deep/down/file", "");
-    assert!(env.handoff_in("repo/deep/down", ["push", "--all"]).exit(0).stdout.contains("new  run"));
+    insta::assert_snapshot!(env.handoff_in("repo/deep/down", ["push", "--all"]).exit(0).stdout, @"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
+    ");
     env.handoff_in("repo/deep/down", ["fetch", "../../../hub"]).ends(0);
     clone(&env, "clone");
     env.git_in("clone", ["remote", "set-url", "origin", "../hub"]).success();
     env.write("clone/deep/down/file", "");
-    assert!(env.handoff_in("clone/deep/down", ["fetch"]).exit(0).stdout.contains("new  run"));
+    insta::assert_snapshot!(env.handoff_in("clone/deep/down", ["fetch"]).exit(0).stdout, @"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
+    ");
     env.git_in(".", ["clone", "--quiet", "--bare", "hub", "bare"]).success();
     env.git_in("bare", ["remote", "set-url", "origin", "../hub"]).success();
-    assert!(env.handoff_in("bare/objects", ["fetch"]).exit(0).stdout.contains("new  run"));
+    insta::assert_snapshot!(env.handoff_in("bare/objects", ["fetch"]).exit(0).stdout, @"
+    new  run  handoff-dag-1
+    new  log  SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2
+    ");
 }
 
 #[test]
@@ -220,7 +229,7 @@ fn the_users_own_push_and_fetch_do_not_notice() {
     env.write("repo/.git/hooks/pre-push", hook);
     fs::set_permissions(env.repo().join(".git/hooks/pre-push"), fs::Permissions::from_mode(0o755)).unwrap();
     env.git(["update-ref", "-d", RUN_REF]).success();
-    assert!(env.handoff(["push", "--all"]).exit(0).stderr.contains("there are no runs or threads here"));
+    insta::assert_snapshot!(env.handoff(["push", "--all"]).exit(0).stderr, @"there are no runs or threads here");
     env.handoff_in("clone", ["fetch"]).success();
     env.git_in("clone", ["fetch", "--quiet", "--prune"]).success();
     assert!(refs(&env, "clone").contains("remotes/origin/runs"), "a prune of branches leaves runs alone");

@@ -8,6 +8,7 @@ use git_handoff::model::format;
 use serde_json::{Value, json as value};
 
 use super::{adopt_in, ends, json, repository, save, strange_key, text, traces, with_input};
+use crate::common::report::find_row;
 use crate::common::{Environment, Output, program_path};
 
 /// A sender in `repo` with a thread of two checkpoints, and a clone of it in `other` that has no
@@ -90,7 +91,7 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     assert_eq!(from["sha256"], format!("sha256:{}", text(&descriptor["blob_sha256"])));
     assert_eq!(from["descriptor"], git_handoff::model::digest::Digest::of(&format::canonical(&descriptor)).to_string());
     let verified = env.handoff_in("other", ["thread", "verify", "run-42-writer"]).exit(0);
-    assert!(verified.stdout.contains("lineage    goes back to 1 thread"), "{verified}");
+    insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    goes back to 1 thread");
     // Nothing but the new thread and its log entry came into being, and git finds no fault with
     // what came in.
     let refs = env.git_in("other", ["for-each-ref", "--format=%(refname)", "refs/handoff"]).success();
@@ -103,7 +104,7 @@ fn an_adopted_checkpoint_is_the_one_that_was_offered() {
     env.write("back.json", &back.to_string());
     env.handoff(["adopt_checkpoint", "../back.json", "--as", "back", "--from", "../other"]).success();
     let verified = env.handoff(["thread", "verify", "back"]).exit(0);
-    assert!(verified.stdout.contains("lineage    goes back to 2 threads"), "{verified}");
+    insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    goes back to 2 threads");
 }
 
 #[test]
@@ -311,7 +312,7 @@ fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
     let offered = env.handoff(["offer", "run-42"]).exit(0);
     assert!(unpushed(&offered), "{offered}");
     let none = adopt(&env, &json(&offered.stdout), &["--json"]).exit(1);
-    assert!(none.stderr.contains("git handoff push"), "{none}");
+    insta::assert_snapshot!(none.stderr, @r#"{"causes":[],"code":"source","hint":"ask the sender for: git handoff push REMOTE THREAD","message":"\"origin\" has no refs/handoff/threads/run-42","schema":"git-handoff.error/1"}"#);
     env.handoff(["push", "origin", "run-42"]).success();
     save(&env, "run-42", b"the state", &[]);
     let offered = env.handoff(["offer", "run-42"]).exit(0);
@@ -324,7 +325,10 @@ fn a_checkpoint_that_was_not_pushed_is_named_as_such() {
     // An earlier one is there, and whether one is cannot always be said.
     env.git(["remote", "set-url", "origin", "/nonexistent"]).success();
     let offered = env.handoff(["offer", "run-42"]).exit(0);
-    assert!(offered.stderr.contains("could not be asked"), "{offered}");
+    insta::assert_snapshot!(offered.stderr, @r#"
+    warning: "origin" could not be asked whether it holds run-42
+    hint: git handoff push origin run-42
+    "#);
 }
 
 #[test]

@@ -64,6 +64,6 @@ fn other_states_are_compared_by_lines() {
     save(&env, "spelled", b"{ \"a\":1 }", &[]);
     let same = env.handoff(["thread", "diff", "spelled"]).exit(0);
     assert_eq!(same.stdout, "");
-    assert!(same.stderr.contains("--patch"), "{same}");
+    insta::assert_snapshot!(same.stderr, @"the fields are the same, in other bytes: --patch shows them");
     assert_eq!(json(&env.handoff(["--json", "thread", "diff", "spelled"]).success())["changes"], value!([]));
 }

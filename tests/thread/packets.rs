@@ -5,6 +5,7 @@ use serde_json::{Value, json as value};
 
 use super::{adopt_in, ends, json, packet, repository, save, text, traces};
 use crate::common::Environment;
+use crate::common::report::find_line;
 
 /// A sender in `repo` with a packet attached to the only checkpoint of `t`, and a clone of it in
 /// `other`.
@@ -54,7 +55,7 @@ fn a_clean_packet_lets_everything_pass_once() {
     assert_eq!((&resumed["resumeToken"], &resumed["acceptedPacket"]), (&"handoff-t-20260604".into(), &Value::Null));
     // The token is used, so a second resumption needs an option.
     let failure = stopped(&env, "other", &["resume", "u"], 3);
-    assert!(text(&failure["check"]["checks"]["resume_token"]["detail"]).contains("already consumed"), "{failure}");
+    insta::assert_snapshot!(text(&failure["check"]["checks"]["resume_token"]["detail"]), @"handoff-t-20260604 is already consumed (the thread was resumed with it) — fails continuity ID check");
     assert_eq!(failure["check"]["recovery"][0].as_str().map(|step| step.contains("handoff-t-20260604")), Some(false));
     stopped(&env, "other", &["offer", "u"], 3);
     env.handoff_in("other", ["resume", "u", "--accept", "operational"]).success();
@@ -114,7 +115,7 @@ fn facts_are_held_against_the_repository_at_hand() {
     let descriptor = json(&env.handoff(["offer", "t"]).success());
     adopt_in(&env, "other", &descriptor, &["--as", "u"]).success();
     let report = env.handoff(["check", "t"]).exit(0).stdout;
-    assert!(report.contains("─ Facts: n/a (the run \"elsewhere\" is not here"), "{report}");
+    insta::assert_snapshot!(find_line(&report, "─ Facts: "), @r#"─ Facts: n/a (the run "elsewhere" is not here, so nothing was checked of it)"#);
     // In a file, the same text refers to a run of the reader.
     ends(&env, 3, &["check", "packet.json"]);
     env.git(["commit", "--quiet", "--allow-empty", "--message", "Not pushed"]).success();
@@ -123,7 +124,7 @@ fn facts_are_held_against_the_repository_at_hand() {
     save(&env, "t", b"next", &["--packet", "packet.json"]);
     env.write("descriptor.json", &env.handoff(["offer", "t"]).success());
     let failure = stopped(&env, "other", &["adopt", "../descriptor.json", "--as", "v"], 3);
-    assert!(text(&failure["check"]["checks"]["facts"]["detail"]).contains("is not in this repository"), "{failure}");
+    insta::assert_snapshot!(text(&failure["check"]["checks"]["facts"]["detail"]), @"commit 116443801cb35f8514cad9da28d46c3c197fed46 is not in this repository");
 }
 
 #[test]
@@ -139,15 +140,15 @@ fn a_thread_is_checked_by_its_name() {
     ends(&env, 4, &["check", "t:0-0123456789ab"]);
     save(&env, "t", b"last", &[]);
     let none = env.handoff(["check", "t"]).exit(4).stdout;
-    assert!(none.contains("there is no packet: none is attached"), "{none}");
+    insta::assert_snapshot!(find_line(&none, "❌ Schema: "), @"❌ Schema: there is no packet: none is attached to the checkpoint");
     // A thread that was fetched, from anywhere; and a file that is named like it.
     env.handoff_in("other", ["fetch"]).success();
     env.handoff_in("other", ["check", &format!("origin/{first}")]).success();
     env.write("repo/t", "no packet");
     let file = env.handoff(["check", "./t"]).exit(4).stdout;
-    assert!(file.contains("❌ Schema: the packet says nothing to resume from: objective is missing;"), "{file}");
+    insta::assert_snapshot!(find_line(&file, "❌ Schema: "), @"❌ Schema: the packet says nothing to resume from: objective is missing; completed is missing; unresolved is missing; assumptions is missing; next_action is missing; risks is missing; updated_at is missing; resume_token is missing");
     // One that does not verify is nothing to resume from.
     env.shell("repo", "git update-ref refs/handoff/threads/broken HEAD").success();
     let broken = env.handoff(["check", "broken"]).exit(4).stdout;
-    assert!(broken.contains("does not verify"), "{broken}");
+    insta::assert_snapshot!(find_line(&broken, "❌ Schema: "), @"❌ Schema: there is no packet: thread broken does not verify: chain: commit 6722a99: the commit is not an entry: the message is not a subject and an entry");
 }

@@ -3,6 +3,7 @@
 use crate::common::Environment;
 
 use super::{ends, json, packet, repository, save, text, with_input};
+use crate::common::report::find_row;
 
 #[test]
 fn a_state_of_any_bytes_comes_back() {
@@ -67,9 +68,12 @@ fn a_fork_is_a_thread_of_its_own_and_remembers_its_source() {
     assert_eq!(parents.trim(), first["commit"]);
     save(&env, "u", b"3", &[]);
     let verified = env.handoff(["thread", "verify", "u"]).exit(0);
-    assert!(verified.stdout.contains("lineage    goes back to 1 thread"), "{verified}");
+    insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    goes back to 1 thread");
     let refused = env.handoff(["fork", &source, "--as", "u"]).exit(1);
-    assert!(refused.stderr.contains("already"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: there is a thread "u" here already
+    hint: choose another name: --as NAME
+    "#);
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn a_tied_run_travels_with_the_thread() {
     let parents = env.git(["rev-parse", "refs/handoff/threads/t^@"]).success();
     assert_eq!(parents.lines().collect::<Vec<_>>(), [text(&saved["commit"]), run.trim()]);
     let verified = env.handoff(["thread", "verify", "t"]).exit(0);
-    assert!(verified.stdout.contains("tied to 1 run"), "{verified}");
+    insta::assert_snapshot!(find_row(&verified.stdout, "lineage"), @"✓ lineage    tied to 1 run");
     assert_ne!(tied["commit"], saved["commit"]);
     let refused = with_input(&env, "repo", &["checkpoint", "t", "--state", "-", "--run", "none"], b"x");
     assert_eq!(refused.status.code(), Some(1));

@@ -2,6 +2,7 @@
 
 use super::{ends, json, repository, save, strange_key, text, traces};
 use crate::common::Environment;
+use crate::common::report::find_row;
 
 /// Asserts that verify fails in a row and that nothing is appended.
 #[track_caller]
@@ -33,10 +34,10 @@ fn garbage_on_top_of_the_log_hides_no_cut_off_end() {
     env.git(["update-ref", log.trim(), garbage.trim()]).success();
     // The rest of the log is unknown.
     let said = env.handoff(["thread", "verify", "t"]).exit(3);
-    assert!(said.stdout.contains("is broken") && said.stdout.contains("✗ anchor"), "{said}");
+    insta::assert_snapshot!(find_row(&said.stdout, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg is broken: commit b39fc90: the commit is not an entry: the message is not a subject and an entry; its statements up to entry 1 count");
     env.git(["update-ref", "refs/handoff/threads/t", text(&first["commit"])]).success();
     let said = env.handoff(["thread", "verify", "t"]).exit(3);
-    assert!(said.stdout.contains("holds 2 entries: the last are gone"), "{said}");
+    insta::assert_snapshot!(find_row(&said.stdout, "anchor"), @"✗ anchor     refs/handoff/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg holds 2 entries: the last are gone");
 }
 
 #[test]
@@ -91,7 +92,10 @@ fn an_entry_by_another_key_is_refused() {
     env.git(["config", "handoff.signingKey", &key]).success();
     env.write("repo/state", "more");
     let output = env.handoff(["checkpoint", "t", "--state", "state"]).exit(1);
-    assert!(output.stderr.contains("belongs to the key"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    error: the thread "t" belongs to the key SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg, not to SHA256:isH6DG48ZqdRjaioUoUR4aEx0BegtZVO1402cZS/zvc
+    hint: git handoff fork t --as NAME
+    "#);
     assert_eq!(env.git(["rev-parse", "refs/handoff/threads/t"]).success(), clean);
     // ... and what it signs elsewhere is no evidence.
     env.git(["update-ref", "-d", "refs/handoff/threads/t"]).success();

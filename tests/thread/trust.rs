@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{adopt_in, ends, json, repository, save, strange_key, text, traces};
 use crate::common::Environment;
+use crate::common::report::verdict;
 
 /// A stranger's thread `t` in `repo`, and a clone in `other` that does not know the key.
 fn strange() -> Environment {
@@ -91,7 +92,7 @@ fn an_unknown_key_stays_unknown_one_adoption_further_on() {
     let verify = ["--json", "thread", "verify", "x", "--require-trusted", "--signers", "../signers"];
     let verified = env.handoff_in("other", verify).exit(3);
     assert_eq!(json(&verified.stdout)["failure"], "lineage");
-    assert!(env.handoff_in("other", &verify[1..]).exit(3).stdout.contains("✗ UNTRUSTED"));
+    assert_eq!(verdict(&env.handoff_in("other", &verify[1..]).exit(3).stdout), "✗ UNTRUSTED  clock pinned");
     let known = line + &env.handoff(["key", "--principal", "eve@example.com"]).success();
     env.write("signers", &known);
     env.handoff_in("other", verify).success();
@@ -118,7 +119,8 @@ fn no_byte_of_an_untrusted_thread_is_handed_out_unless_a_person_insists() {
     let env = strange();
     env.handoff_in("other", ["fetch"]).success();
     let plain = env.handoff_in("other", ["thread", "cat", "origin/t"]).exit(0);
-    assert!(plain.raw == b"the state" && plain.stderr.contains("not known here"), "{plain}");
+    assert!(plain.raw == b"the state", "{plain}");
+    insta::assert_snapshot!(plain.stderr, @"warning: the thread t rests on a key that is not known here: SHA256:isH6DG48ZqdRjaioUoUR4aEx0BegtZVO1402cZS/zvc; to make a key known, add the line that `git handoff key` prints for its owner to the file of handoff.signers");
     env.handoff_in("other", ["fork", "origin/t", "--as", "x"]).success();
     save_in_other(&env);
     knows_only_us(&env, "other");

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{ends, json, repository, save, text, traces, with_input};
 use crate::common::Environment;
+use crate::common::report::verdict;
 
 /// A sender with every kind of change in its working tree, and a clone of its commit in `other`.
 fn changed() -> Environment {
@@ -83,7 +84,7 @@ fn it_comes_back_exactly_on_another_clone() {
     assert_eq!(files(&env, "other"), files(&env, "repo"));
     assert!(!env.path().join("other/secret.env").exists());
     let verified = env.handoff_in("other", ["thread", "verify", "u"]).exit(0);
-    assert!(verified.stdout.contains("INTACT"), "{verified}");
+    assert_eq!(verdict(&verified.stdout), "✓ INTACT  clock pinned");
     assert_eq!(env.git_in("other", ["fsck", "--strict"]).exit(0).stderr, "");
     assert_eq!(env.git_in("other", ["diff", "--cached", "--name-only"]).success(), "");
     assert_ne!(saved["commit"], Value::Null);
@@ -173,7 +174,7 @@ fn other_worktrees_of_the_repository_are_left_out_and_stay() {
         let made: Value = serde_json::from_slice(&state.stdout).expect("it is JSON");
         assert_eq!(made["left_out"], serde_json::json!([".claude/worktrees/a [*]"]));
         let said = String::from_utf8_lossy(&state.stderr).into_owned();
-        assert!(said.contains("left out: .claude/worktrees/a [*], another worktree of this repository"), "{said}");
+        assert_eq!(said, "left out: .claude/worktrees/a [*], another worktree of this repository\n");
         offer(&env);
         // Neither are those of the adopter in the way.
         let beside =

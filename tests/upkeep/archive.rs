@@ -82,14 +82,22 @@ fn archived_runs_are_listed_where_that_is_asked_for_and_their_names_stay_taken()
     let place = three();
     archive(&place, &["a"]);
     let (_, out, err) = place.handoff(&["runs"]);
-    assert!(!out.contains("a  default") && err.contains("1 run archived and not listed"), "{out}{err}");
+    assert!(!out.contains("a  default"), "{out}{err}");
+    insta::assert_snapshot!(err, @"
+    1 run archived and not listed
+    hint: git handoff runs --archived
+    ");
     let (_, answer) = place.answer(&["runs", "--archived"]);
     let listed: Vec<_> = answer["runs"].as_array().unwrap().iter().map(|run| (&run["run"], &run["archived"])).collect();
     assert_eq!(json!(listed), json!([["c", null], ["b", null], ["a", true]]));
     // Another plan of that name is refused, and the same one is the run that there is.
     let other = place.plan("a", &[("edit", "true", None)]);
     let (code, _, err) = place.handoff(&["submit", &other]);
-    assert!(code == 1 && err.contains("\"a\""), "{code} {err}");
+    assert_eq!(code, 1, "{code} {err}");
+    insta::assert_snapshot!(err, @r#"
+    error: the run "a" exists already with another plan or another writer
+    hint: git handoff show a   # or give the plan another id
+    "#);
     assert_eq!(place.handoff(&["verify", "--all"]).0, 0);
     assert_eq!(place.handoff(&["doctor"]).0, 0);
     let (code, out, _) = place.handoff(&["bundle", "--all", "--output", "../all.bundle"]);
@@ -207,7 +215,11 @@ fn an_archive_of_ours_that_cannot_be_read_is_said_and_hides_nothing() {
     }
     place.done("new", &[EDIT]);
     let (code, _, err) = place.handoff(&["verify", "nowhere"]);
-    assert!(code == 1 && err.contains("there is no run \"nowhere\" here"), "{code} {err}");
+    assert_eq!(code, 1, "{code} {err}");
+    insta::assert_snapshot!(err, @r#"
+    error: there is no run "nowhere" here
+    hint: git handoff runs
+    "#);
     let (code, out, err) = place.handoff(&["runs"]);
     assert!(code == 0 && out.contains("b  ") && out.contains("new  "), "{out}{err}");
     assert!(err.contains("warning: runs are not listed: refs/handoff/archives/") && err.contains("cannot be read"));

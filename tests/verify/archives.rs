@@ -98,7 +98,7 @@ fn what_an_archive_may_not_hold_or_be() {
         digest = Some(open.seal);
         vec![BTreeMap::new(), named(RUN, ArchivedRun { seal: open.seal, ..sealed })]
     });
-    assert!(other_seal.why().contains("its seal differs"), "{}", other_seal.why());
+    insta::assert_snapshot!(other_seal.why(), @r#"run "handoff-dag-1", which it holds: its seal differs"#);
     for (forged, word) in [
         (story(|_, open| vec![BTreeMap::new(), named(RUN, open)]), "it is not sealed"),
         (story(|sealed, _| vec![BTreeMap::new(), named("another", sealed)]), "belongs to"),
@@ -120,8 +120,8 @@ fn what_an_archive_may_not_hold_or_be() {
 fn an_archive_belongs_to_the_key_and_the_entry_of_its_name() {
     let forged = story(|sealed, _| vec![BTreeMap::new(), named(RUN, sealed)]);
     let other = key(forged.lab.path(), 2);
-    assert!(forged.refused(&other, forged.links[0].hash).contains("belongs to"));
-    assert!(forged.refused(&forged.lab.signer, Digest::of(b"x")).contains("the entry in its name"));
+    insta::assert_snapshot!(forged.refused(&other, forged.links[0].hash), @r#"entry 0 belongs to "SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8""#);
+    insta::assert_snapshot!(forged.refused(&forged.lab.signer, Digest::of(b"x")), @"it does not contain the entry in its name");
     // Signed by another key, despite its content.
     let (lab, sealed, _) = honest();
     let owner = lab.signer.clone();

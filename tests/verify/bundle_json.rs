@@ -9,6 +9,7 @@ use git_handoff::verify::{Failure, Options, Report, Signers, State};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::common::report::verdict;
 use crate::common::{Environment, assert_output};
 
 pub(crate) const BUNDLE: &str = include_str!("../fixtures/foreign-bundle.json");
@@ -168,13 +169,13 @@ fn ours_are_read_back() {
     env.write("nothing.json", r#"{"runId": 3, "auditLog": {"entries": [{}]}}"#);
     env.handoff(["verify", "--bundle-json", "../bundle.json"]).success();
     let changed = env.handoff(["verify", "--json", "--bundle-json", "../changed.json"]).exit(3).stdout;
-    assert!(changed.contains(r#""failure":"chain""#), "{changed}");
+    insta::assert_snapshot!(changed, @r#"{"base":null,"checks":{"anchor":{"detail":"nothing of yours holds the root; the bundle itself speaks of \"local\" (\"detect\")","ok":"n/a"},"chain":{"detail":"entry 0 hashes to 1dbc2fa3, not to what it says (and 10 more)","ok":false},"content":{"detail":"the format carries no product's bytes","ok":"n/a"},"handoff":{"detail":"1 input ref accounted for; which one the plan meant, the format does not say","ok":true},"manifest":{"detail":"2 manifests bound to their entries","ok":true},"plan":{"detail":"2 items told of, every transition possible; the plan is not in it","ok":"n/a"},"root":{"detail":"the bundle's root is not 21c89946, which its entries give","ok":false},"signature":{"detail":"the signature does not match the root","ok":false}},"claim":"tamper-detecting","entries":6,"failure":"chain","guarantee":"detect","intact":false,"outcome":{"cancelled":0,"done":2,"failed":0,"pending":0,"red":0,"running":0,"skipped":0,"total":2},"plan":null,"root":"sha256:21c89946a55e6134b1a653a2dd22debcab08e9ae355047cf6518b313a770af18","run":"handoff-dag-1","sandbox":{},"schema":"git-handoff.verify/1","sealed":true,"signers":[],"trusted":false,"uncovered":[{"detail":"no hash covers it","path":"auditLog.root.receipt"},{"detail":"not checked","path":"auditLog.root.signature"},{"detail":"no hash covers it","path":"items[].attempts"}]}"#);
     // No repository is needed.
     let foreign = ["verify", "--bundle-json", "../foreign.json", "--signers", "../signers"];
     env.handoff_in("home", foreign).ends(4);
     env.handoff_in("home", [&foreign[..], &["--allow-partial"]].concat()).ends(0);
     let unknown = env.handoff_in("home", ["verify", "--bundle-json", "../foreign.json"]).exit(3);
-    assert!(unknown.stdout.contains("✗ INCOMPLETE"), "{unknown}");
+    assert_eq!(verdict(&unknown.stdout), "✗ INCOMPLETE");
     assert_output!(env.handoff(["verify", "--bundle-json", "../nothing.json"]), @r"
     ------- stderr -------
     error: ../nothing.json holds no audit bundle: wrong-type at runId: expected a string, found 3

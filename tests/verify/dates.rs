@@ -75,7 +75,7 @@ fn an_anchor_older_than_what_it_holds_deserves_a_word() {
     let stamp = Answer::Time(Ok("2026-06-03T00:00:00.000Z".parse().unwrap()));
     let report = held_since(&lab, None, Some(stamp), &known(&lab));
     let detail = &report.row("anchor").unwrap().detail;
-    assert!(detail.contains("; authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates"), "{detail}");
+    insta::assert_snapshot!(detail, @"vault: s3 (external-immutable); authority held the seal at 2026-06-03T00:00:00.000Z, and the run dates its first entry 2026-06-04T02:00:00.000Z: one of the two clocks is wrong");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn nothing_is_tamper_evident_without_signers_that_name_its_keys() {
     let lab = Lab::new();
     let mut own = held_since(&lab, None, None, &lab.options());
     assert_eq!((own.intact, own.claim, own.headline), (true, Claim::TamperDetecting, "INTACT · tamper-detecting"));
-    assert!(own.row("signature").unwrap().detail.contains("this repository's key"));
+    insta::assert_snapshot!(own.row("signature").unwrap().detail, @"ed25519 SHA256:fe8… · this repository's key");
     own.require(Claim::TamperEvident, &[]);
     assert_eq!((own.failure, own.headline), (Some(Failure::Required), "MISMATCH"));
     let why = format!(

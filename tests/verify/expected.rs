@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::common::ground::{Ground, item};
+use crate::common::report::{error_code, verdict};
 
 fn sealed() -> (Ground, String) {
     let ground = Ground::new();
@@ -28,11 +29,15 @@ fn the_same_plan_in_another_form_is_the_same_plan() {
     let mut plan = plan;
     plan["items"][0]["timeout"] = 7.into();
     ground.env.write("other.json", &plan.to_string());
-    assert!(ground.env.handoff(["submit", "../other.json"]).exit(1).stderr.contains("another plan"));
+    insta::assert_snapshot!(ground.env.handoff(["submit", "../other.json"]).exit(1).stderr, @r#"
+    error: the run "r" exists already with another plan or another writer
+    hint: git handoff show r   # or give the plan another id
+    "#);
     let said = answer(&ground, &["r", "--plan", "../other.json"], 3);
     assert_eq!((&said["failure"], &said["intact"]), (&"mismatch".into(), &false.into()), "{said}");
     let text = ground.env.handoff(["verify", "r", "--plan", "../other.json"]).exit(3).stdout;
-    assert!(text.contains("✗ MISMATCH") && !text.contains("TAMPERED"), "{text}");
+    assert!(!text.contains("TAMPERED"), "{text}");
+    assert_eq!(verdict(&text), "✗ MISMATCH");
 }
 
 #[test]
@@ -50,7 +55,7 @@ fn an_expectation_that_does_not_hold_is_a_mismatch() {
     ] {
         assert_eq!(answer(&ground, args, 3)["failure"], failure, "{args:?}");
         let text = ground.env.handoff([&["verify"], args].concat()).exit(3).stdout;
-        assert!(text.contains("✗ MISMATCH"), "{text}");
+        assert_eq!(verdict(&text), "✗ MISMATCH");
     }
     // An impossible value is worse than a different one.
     ground.env.write("home/none", "");
@@ -59,7 +64,7 @@ fn an_expectation_that_does_not_hold_is_a_mismatch() {
     let tip = ground.tip("r").unwrap();
     ground.env.git(["update-ref", "refs/handoff/runs/r", &format!("{tip}~1")]).success();
     let text = ground.env.handoff(["verify", "r", "--base", "HEAD"]).exit(3).stdout;
-    assert!(text.contains("✗ TAMPERED"), "{text}");
+    assert_eq!(verdict(&text), "✗ TAMPERED");
 }
 
 #[test]
@@ -67,7 +72,7 @@ fn nothing_verified_is_no_pass() {
     let ground = Ground::new();
     for command in [&["verify", "--all"][..], &["thread", "verify", "--all"]] {
         let said = ground.env.handoff([&["--json"], command].concat()).exit(3);
-        assert!(said.stdout.is_empty() && said.stderr.contains("nothing-verified"), "{said}");
+        assert_eq!((said.stdout.as_str(), error_code(&said.stderr).as_str()), ("", "nothing-verified"));
     }
 }
 
@@ -82,7 +87,8 @@ fn a_key_without_an_opinion_is_not_green_and_no_failure() {
     ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     ground.env.handoff_in("clone", ["fetch"]).success();
     let said = ground.env.handoff_in("clone", ["verify", "--all"]).exit(0).stdout;
-    assert!(said.contains("git handoff verify · origin/r") && said.contains("─ INTACT · unknown key"), "{said}");
+    assert!(said.starts_with("git handoff verify · origin/r "), "{said}");
+    assert_eq!(verdict(&said), "─ INTACT · unknown key");
     let said = ground.env.handoff_in("clone", ["--json", "verify", "--all"]).exit(0).stdout;
     let said: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
     assert_eq!((&said["trusted"], &said["intact"], &said["remote"]), (&false.into(), &true.into(), &"origin".into()));

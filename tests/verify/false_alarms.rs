@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::common::Environment;
+use crate::common::report::verdict;
 
 fn report(env: &Environment, run: &str) -> Value {
     let told = env.handoff(["verify", "--json", "--allow-partial", run]).exit(0).stdout;
@@ -66,7 +67,7 @@ fn a_seal_that_its_log_missed_is_added_once() {
     // As after a crash between the seal and the log.
     env.git(["update-ref", log.trim(), submitted.trim()]).success();
     let said = env.handoff(["verify", "handoff-dag-1"]).exit(3);
-    assert!(said.stdout.contains("✗ NOT ANCHORED"), "{said}");
+    assert_eq!(verdict(&said.stdout), "✗ NOT ANCHORED");
     let hint = "hint: git handoff doctor --fix   # logs handoff-dag-1 again if it is sound and your key's";
     assert!(said.stderr.contains(hint), "{said}");
     for _ in 0..3 {

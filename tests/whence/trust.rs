@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{FIRST, LAST, applied, of, verified, whence};
 use crate::common::place::Place;
+use crate::common::report::find_line;
 
 /// Moves the run's ref to a commit that is none of its chain's.
 fn put_on_top(place: &Place) {
@@ -89,7 +90,7 @@ fn what_was_fetched_is_proven_where_its_key_is_known() {
     let clone = cloned(&place);
     let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
     assert!(found == 3 && said.contains("not proven") && said.contains("not known to you"), "{said}");
-    assert!(said.contains("git handoff verify origin/r"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "hint: "), @"hint: git handoff verify origin/r");
     assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~2..HEAD"]).0, 3);
     let signers = place.home().join("signers");
     std::fs::write(&signers, place.handoff(&["key"]).1).unwrap();
@@ -98,7 +99,8 @@ fn what_was_fetched_is_proven_where_its_key_is_known() {
     assert_eq!(found, 0, "{said}");
     place.git(&["-C", clone.to_str().unwrap(), "config", "handoff.signers", signers.to_str().unwrap()]);
     let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
-    assert!(found == 0 && said.contains("refs/handoff/remotes/origin/runs/r"), "{said}");
+    assert_eq!(found, 0, "{said}");
+    insta::assert_snapshot!(find_line(&said, "  run  "), @"  run      r, sealed  refs/handoff/remotes/origin/runs/r");
     // Another person's key is not the required one.
     std::fs::write(
         &signers,
@@ -189,7 +191,8 @@ fn a_commit_whose_parent_is_elsewhere_cannot_be_told() {
     let url = format!("file://{}", place.root().display());
     place.git(&["clone", "--quiet", "--depth=1", &url, clone.to_str().unwrap()]);
     let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
-    assert!(found == 1 && said.contains("its parent is not in this repository"), "{said}");
+    assert_eq!(found, 1, "{said}");
+    insta::assert_snapshot!(find_line(&said, "  unknown: "), @"  unknown: its parent is not in this repository");
     assert_eq!(code(&place, &clone, &["whence", "main.txt:1"]).0, 1);
 }
 
@@ -205,7 +208,8 @@ fn what_is_not_in_a_partial_clone_is_not_said_to_be_changed() {
     place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
     assert_eq!(code(&place, &clone, &["fetch"]).0, 0);
     let (found, said) = code(&place, &clone, &["whence", "HEAD"]);
-    assert!(found == 1 && said.contains("unknown: "), "{said}");
+    assert_eq!(found, 1, "{said}");
+    insta::assert_snapshot!(find_line(&said, "  unknown: "), @"  unknown: what it changes is not in this partial clone");
     assert_eq!(code(&place, &clone, &["verify", "--commits", "HEAD~1.."]).0, 3);
     // With everything here, it is proven.
     assert_eq!(code(&place, &clone, &["fetch", "--content"]).0, 0);
@@ -230,7 +234,8 @@ fn without_the_commit_that_a_run_began_at_the_patch_id_is_left() {
     let key = place.root().join(".git/handoff/signing_key");
     place.git(&["-C", path, "config", "handoff.signingKey", key.to_str().unwrap()]);
     let (found, said) = code(&place, &hub, &["whence", "main"]);
-    assert!(found == 0 && said.contains("patch id"), "{said}");
+    assert_eq!(found, 0, "{said}");
+    insta::assert_snapshot!(find_line(&said, "  proven: "), @"  proven: it has the patch id of the patch of r/last, and its very lines");
     let (found, said) = code(&place, &hub, &["whence", "new.txt:1"]);
     assert_eq!(found, 0, "{said}");
     // The other format is unknown here.

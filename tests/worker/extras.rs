@@ -103,7 +103,7 @@ fn what_cannot_be_taken_is_named() {
     let (repo, mut host, _dir) = with_extras();
     host.copy = vec!["dir".into()];
     let made = Workspace::create(&host, &run(), &item("i"), 1, repo.head());
-    assert!(made.unwrap_err().to_string().contains("handoff.workspace.copy or handoff.workspace.link names dir"));
+    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.copy or handoff.workspace.link names dir, which the base commit tracks; name only untracked files");
     repo.git_in(repo.dir.path(), &["clone", "-q", "--bare", "repo", "bare"]);
     let store = git_handoff::git::store::Store::discover(&repo.dir.path().join("bare")).unwrap();
     let mut host = Host::new(store, host.root.clone());
@@ -112,7 +112,7 @@ fn what_cannot_be_taken_is_named() {
     let mut other = Host::new(host.store.clone(), host.root.clone());
     other.link.clone_from(&host.link);
     let made = Workspace::create(&other, &run(), &item("i"), 3, repo.head());
-    assert!(made.unwrap_err().to_string().starts_with("handoff.workspace.link is set, and a bare repository"));
+    insta::assert_snapshot!(made.unwrap_err().to_string(), @"handoff.workspace.link is set, but a bare repository has no work tree to copy from");
 }
 
 #[test]

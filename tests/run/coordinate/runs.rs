@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::rule;
 use crate::common::ground::{Driver, Ground, after, item};
+use crate::common::report::{find_line, find_row, verdict};
 
 /// A rule that creates an item which runs a line of shell and writes a document.
 pub(super) fn writes(id: &str, when: &Value, script: &str, document: &str) -> Value {
@@ -56,7 +57,10 @@ fn a_run_goes_round_until_no_rule_fires_and_then_seals_itself() {
     let said = answer(&ground, &["coordinate", "r", "--explain", "--json"]);
     assert_eq!((&said["recorded"], said["rules"][0]["created"].as_array().unwrap().len()), (&json!(false), 3));
     let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
-    assert!(refused.stderr.contains("is sealed"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: the run "r" is sealed; nothing can follow
+    hint: git handoff verify r
+    "#);
 }
 
 #[test]
@@ -67,11 +71,11 @@ fn at_most_ends_what_would_go_on_for_ever() {
     rules["rules"][0]["when"]["atMost"] = json!(3);
     submit(&ground, "r", &[source("echo 0 >outputs/out")], &rules).success();
     let said = ground.env.handoff(["run", "r"]).exit(4).stderr;
-    assert!(said.contains("stopped short: it created 3 of at most 3"), "{said}");
+    insta::assert_snapshot!(find_line(&said, "the rule again stopped short: "), @"the rule again stopped short: it created 3 of at most 3");
     assert_eq!(ground.items("r").len(), 4, "one revision after the other, each of the same bytes");
     assert!(!ground.is_sealed("r"), "it can go on");
-    let said = ground.env.handoff(["--json", "run", "r"]).exit(4).stdout;
-    assert!(said.contains("stoppedShort") && said.contains("\"settled\":true"), "{said}");
+    let said: Value = serde_json::from_str(&ground.env.handoff(["--json", "run", "r"]).exit(4).stdout).unwrap();
+    assert_eq!((&said["settled"], said["stoppedShort"]["again"].is_string()), (&json!(true), true), "{said}");
     ground.env.handoff(["close", "r"]).success();
     ground.is_intact("r");
 }
@@ -89,7 +93,12 @@ fn what_a_rule_looks_for_and_is_nowhere_stops_a_run_short() {
     assert!(ground.is_sealed("right"), "a comparison that is false is a rule that does not apply");
     submit(&ground, "wrong", &[review], &rules("/grade")).success();
     let said = ground.env.handoff(["run", "wrong"]).exit(4).stderr;
-    assert!(said.contains("the rule again stopped short") && said.contains("there is nothing at \"/grade\""), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    ▶ source  attempt 1
+    ✓ source  done in 0ms, 2 products
+    the rule again stopped short: score/grade < 5: there is nothing at "/grade"
+    hint: git handoff coordinate --explain wrong   # or seal it as it is: git handoff close wrong
+    "#);
     assert!(!ground.is_sealed("wrong"));
     ground.env.handoff(["run", "wrong", "--close"]).ends(4);
     ground.is_intact("wrong");
@@ -106,7 +115,8 @@ fn coordinate_adds_and_does_not_run() {
     submit(&ground, "r", &[item("a", "true")], &rules).success();
     let before = ground.refs();
     let dry = ground.env.handoff(["coordinate", "r", "--dry-run"]).exit(0);
-    assert!(dry.stdout.starts_with("first-") && dry.stderr.contains("nothing was recorded"), "{dry}");
+    insta::assert_snapshot!(dry.stdout, @"first-5425ac6331f1  by rule first");
+    insta::assert_snapshot!(dry.stderr, @"nothing was recorded");
     assert_eq!(ground.refs(), before);
     let explained = ground.env.handoff(["coordinate", "r", "--explain"]).success();
     let lines: Vec<&str> = explained.lines().collect();
@@ -130,10 +140,14 @@ fn coordinate_adds_and_does_not_run() {
     assert!(logged.trim_end().ends_with(&format!("run.extended {created}  added by rule first")), "{logged}");
     let after = ground.refs();
     let again = ground.env.handoff(["coordinate", "r"]).exit(0);
-    assert!(again.stdout.is_empty() && again.stderr.contains("no rule creates anything"), "{again}");
+    assert!(again.stdout.is_empty(), "{again}");
+    insta::assert_snapshot!(again.stderr, @"no rule creates anything as the run stands");
     assert_eq!(ground.refs(), after);
     let none = ground.env.handoff(["coordinate", "s"]).exit(1);
-    assert!(none.stderr.contains("there is no run \"s\""), "{none}");
+    insta::assert_snapshot!(none.stderr, @r#"
+    error: there is no run "s" here
+    hint: git handoff runs
+    "#);
     ground.env.handoff(["run", "r"]).success();
     assert_eq!(ground.items("r").len(), 2);
     ground.is_intact("r");
@@ -176,10 +190,10 @@ fn the_rules_of_a_queue_hold_for_the_runs_that_are_placed_on_it() {
     ["r", "plain"].iter().for_each(|run| ground.is_intact(run));
     let before = ground.refs();
     let broken = submit(&ground, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
-    assert!(broken.stdout.contains("bad-rule at queue.rules"), "{broken}");
+    insta::assert_snapshot!(broken.stdout, @"bad-rule at queue.rules: the file of the queue's rules: not-json: not valid JSON: expected ident at line 1 column 2");
     std::fs::remove_file(ground.path("repo/rules.json")).unwrap();
     let gone = submit(&ground, "s", &[item("a", "true")], &json!({ "queue": "ruled" })).exit(1);
-    assert!(gone.stdout.contains("bad-rule") && gone.stdout.contains("rules.json"), "{gone}");
+    insta::assert_snapshot!(gone.stdout, @r#"bad-rule: the file of rules of the queue "ruled" could not be read from rules.json: No such file or directory (os error 2)"#);
     assert_eq!(ground.refs(), before);
 }
 
@@ -190,10 +204,10 @@ fn a_run_does_not_grow_beyond_what_is_allowed() {
     ground.config("handoff.maxItems", "1");
     let before = ground.refs();
     let refused = ground.env.handoff(["coordinate", "r"]).exit(1);
-    assert!(
-        refused.stderr.contains("2 items; at most 1") && refused.stderr.contains("handoff.maxItems 2"),
-        "{refused}"
-    );
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: the rules of "r" would give it 2 items; at most 1 are allowed
+    hint: git config handoff.maxItems 2
+    "#);
     assert_eq!(ground.refs(), before);
 }
 
@@ -230,7 +244,7 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
     let before = ground.refs();
     // The same again is nothing new; anything wrong leaves everything as it was.
     let again = extend(std::slice::from_ref(&needs)).exit(0);
-    assert!(again.stderr.contains("nothing changed"), "{again}");
+    insta::assert_snapshot!(again.stderr, @"the run has all of these items already; nothing changed");
     for (items, said) in [
         (vec![item("a", "false")], "duplicate-id at items[0].id"),
         (vec![item("d", "true"), after("e", &["ghost"], "true")], "unknown-dependency at items[1].depends_on[0]"),
@@ -242,18 +256,27 @@ fn an_open_ended_run_takes_items_until_it_is_closed() {
     }
     ground.env.write("other.json", &json!({ "id": "other", "items": [item("z", "true")] }).to_string());
     let other = ground.env.handoff(["extend", "r", "../other.json"]).exit(1);
-    assert!(other.stderr.contains("the plan has the id \"other\""), "{other}");
+    insta::assert_snapshot!(other.stderr, @r#"
+    error: the plan has the id "other", but the run is "r"
+    hint: give the plan the id of the run
+    "#);
     assert_eq!(ground.refs(), before);
     ground.env.handoff(["run", "r"]).success();
     ground.env.handoff(["close", "r"]).success();
     assert_eq!(ground.items("r").values().filter(|item| item.status == "done").count(), 3);
     ground.is_intact("r");
     let sealed = extend(&[item("d", "true")]).exit(1);
-    assert!(sealed.stderr.contains("is sealed"), "{sealed}");
+    insta::assert_snapshot!(sealed.stderr, @r#"
+    error: the run "r" is sealed; nothing can follow
+    hint: git handoff verify r
+    "#);
     submit(&ground, "s", &[item("a", "true")], &json!({})).success();
     ground.env.write("more.json", &json!({ "id": "s", "items": [item("b", "true")] }).to_string());
     let closed = ground.env.handoff(["extend", "s", "../more.json"]).exit(1);
-    assert!(closed.stderr.contains("is not open-ended"), "{closed}");
+    insta::assert_snapshot!(closed.stderr, @r#"
+    error: cannot add to the run "s": its plan is not open-ended
+    hint: submit another plan, or one with "openEnded": true from the beginning
+    "#);
 }
 
 #[test]
@@ -277,7 +300,10 @@ fn a_document_that_is_put_while_a_run_is_driven_makes_its_rules_fire() {
     ground.is_intact("r");
     // Nothing that a worker or an operator writes later changes what was.
     let refused = ground.env.handoff(["doc", "put", "r", "approval", "../approval"]).exit(1);
-    assert!(refused.stderr.contains("is sealed"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: the run "r" is sealed; nothing can follow
+    hint: git handoff verify r
+    "#);
 }
 
 #[test]
@@ -295,15 +321,22 @@ fn documents_come_with_the_evidence_to_a_clone_without_blobs() {
     let spec = "refs/handoff/*:refs/handoff/remotes/origin/*";
     ground.env.git_in("lazy", ["fetch", "--quiet", "origin", spec]).success();
     let without = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(3);
-    assert!(without.stdout.contains("INCOMPLETE"), "{without}");
+    assert_eq!(verdict(&without.stdout), "✗ INCOMPLETE");
     ground.env.handoff_in("lazy", ["fetch"]).success();
     std::fs::rename(ground.path("hub"), ground.path("gone")).unwrap();
     let report = ground.env.handoff_in("lazy", ["verify", "origin/r"]).exit(0);
-    assert!(report.stdout.contains("✓ plan       4 of 4 items"), "{report}");
+    insta::assert_snapshot!(find_row(&report.stdout, "plan"), @"✓ plan       4 of 4 items accounted for, every transition legal");
     let explained = ground.env.handoff_in("lazy", ["coordinate", "origin/r", "--explain"]).success();
-    assert!(explained.contains("✗ score < 3: it is 3"), "{explained}");
+    insta::assert_snapshot!(explained, @"
+    again  creates nothing
+        ✗ score < 3: it is 3
+        ✓ it created 3 of at most 9
+        created again-7fe528fa11ee
+        created again-3ca73685e0a0
+        created again-384287386b94
+    ");
     let refused = ground.env.handoff_in("lazy", ["coordinate", "origin/r"]).exit(1);
-    assert!(refused.stderr.contains("was fetched"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"error: the run "r" was fetched; it can only be changed where it is driven"#);
 }
 
 #[test]

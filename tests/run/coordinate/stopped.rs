@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::runs::{source, submit, writes};
 use crate::common::ground::{Ground, item};
+use crate::common::report::verdict;
 
 const REASON: &str = "it created 2 of at most 2";
 
@@ -60,7 +61,7 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
     assert!(ground.env.handoff(["runs"]).success().ends_with("  3 done, rule polish stopped, PARTIAL\n"));
     let overview = ground.env.handoff::<[&str; 0], &str>([]).exit(0);
-    assert!(overview.stderr.contains("hint: git handoff coordinate --explain r "), "{overview}");
+    insta::assert_snapshot!(overview.stderr, @"hint: git handoff coordinate --explain r   # or seal it as it is: git handoff close r");
     let closed = ground.env.handoff(["close", "r"]).success();
     assert_eq!(closed, format!("r: 2 entries, sealed, PARTIAL: rule polish stopped: {REASON}\n"));
     assert!(views(&ground, "r", false).iter().all(|view| *view == stopped("polish", REASON)));
@@ -69,7 +70,7 @@ fn a_run_whose_rule_may_do_no_more_is_partial_while_it_is_open_and_when_it_is_se
     let words = format!("r: 3 of 3 done, rule polish stopped: {REASON}, sealed, PARTIAL\n");
     assert!(ground.env.handoff(["status", "r"]).success().ends_with(&words));
     let verified = ground.env.handoff(["verify", "r"]).exit(4).stdout;
-    assert!(verified.contains(" PARTIAL\n"), "{verified}");
+    assert_eq!(verdict(&verified), "─ INTACT · tamper-detecting PARTIAL");
     assert!(verified.contains(&format!("✗ outcome    3 of 3 done, rule polish stopped: {REASON}\n")), "{verified}");
     ground.env.handoff(["verify", "--allow-partial", "r"]).ends(0);
     ground.env.handoff(["verify", "--all"]).ends(4);

@@ -134,7 +134,8 @@ fn a_mark_vouches_for_nothing_that_came_after_it_or_stands_elsewhere() {
         let forged = unsign(&ground, &honest[at]);
         let before = ground.refs();
         let refused = put(&ground, "n", "more", &[]);
-        assert!(refused.stderr.contains("is not signed"), "{refused}");
+        let why = format!("error: run r does not verify: entry {at}: it is not signed\nhint: git handoff verify r\n");
+        assert_eq!(refused.stderr, why);
         assert_eq!(ground.refs(), before);
         assert_ne!(marked(&ground), forged);
     }

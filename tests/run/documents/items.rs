@@ -53,7 +53,7 @@ fn an_output_becomes_the_next_revision_and_is_consumed() {
     let lines = ground.env.handoff(["export", "r", "--format", "in-toto"]).success();
     assert_eq!(lines.lines().count(), 3, "the output, the document, what was seen");
     let refused = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    assert!(refused.stderr.contains("human:ada put the document \"score\" on the run"), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"error: human:ada put the document "score" on the run, but this format has only products of items"#);
     let proof = ground.env.handoff(["prove", "r/make:documents/score"]).success();
     ground.env.write("proof.json", &proof);
     ground.env.handoff(["verify", "--proof", "../proof.json"]).success();
@@ -115,7 +115,7 @@ fn drift_fails_an_item_before_it_is_dispatched() {
 fn a_document_that_is_not_there_yet_fails_an_item_that_needs_it() {
     let ground = ground();
     ground.drive("r", &[reader("use", "@documents", "score@^1")]).ends(4);
-    assert!(reason(&ground, "use").contains("the run holds no document \"score\" yet"), "{}", reason(&ground, "use"));
+    insta::assert_snapshot!(reason(&ground, "use"), @r#"the need "score" cannot be met: the run holds no document "score" yet"#);
 }
 
 #[test]
@@ -130,9 +130,5 @@ fn an_unregistered_schema_is_a_problem_of_the_plan() {
     ground.submit("r", &[producer(GOOD, Some("score@1"))]);
     ground.env.git(["config", "--unset", "handoff.schema.score@1.path"]).success();
     ground.env.handoff(["run", "r"]).ends(4);
-    assert!(
-        reason(&ground, "make").contains("the schema score@1.0.0 is not registered here"),
-        "{}",
-        reason(&ground, "make")
-    );
+    insta::assert_snapshot!(reason(&ground, "make"), @r#"the document "score" is not as declared: the schema score@1.0.0 is not registered here"#);
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{get, open, put, value};
 use crate::common::ground::Ground;
+use crate::common::report::{find_line, masked};
 
 /// A run with a document of three revisions, two schemas and two authors.
 fn written() -> Ground {
@@ -70,7 +71,7 @@ fn a_fetched_run_and_a_bare_repository_are_read_and_not_written() {
     // A key with the role writes in its log, and nothing else.
     ground.env.git_in("clone", ["config", "handoff.signingKey", ""]).success();
     let output = ground.env.handoff_in("clone", ["doc", "put", "r", "score", "../text"]).exit(1);
-    assert!(output.stderr.contains("does not have the role `document`"), "{output}");
+    insta::assert_snapshot!(masked(find_line(&output.stderr, "error: ")), @r#"error: the key SHA256:… does not have the role `document` in the run "r""#);
     assert_eq!(ground.env.git_in("clone", ["for-each-ref"]).success(), before);
 }
 
@@ -129,9 +130,11 @@ fn a_packet_is_held_against_the_documents_that_are_there() {
     assert_eq!(check(json!(["score", "notes.md"])).0, true);
     assert_eq!(check(json!({ "score": digest(0) })).0, true);
     let (ok, said) = check(json!({ "score": digest(1) }));
-    assert!(ok == false && said.contains("document \\\"score\\\" is sha256:"), "{said}");
+    assert!(ok == false, "{said}");
+    insta::assert_snapshot!(said, @r#""document \"score\" is sha256:844e4038ed5999677dba42a4e2ecdf77861755ad3e266836906963960bfe1b75, not \"sha256:acc07b62f23f458923737c4cd4a66bd05d1e71eb4f384003baaf2dcc760d6349\"""#);
     let (ok, said) = check(json!(["plan"]));
-    assert!(ok == false && said.contains("the run has no document"), "{said}");
+    assert!(ok == false, "{said}");
+    insta::assert_snapshot!(said, @r#""the run has no document \"plan\"""#);
 }
 
 #[test]

@@ -16,13 +16,23 @@ fn another_version_than_is_expected_is_refused_before_a_byte_is_given() {
         get(&ground, "score", &["--expect", "score@^1"])
     });
     let said = get(&ground, "score", &["--expect", "score@^1"]).stderr;
-    assert!(said.contains("caused by: revision 3 was produced by human:ada"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: the document "score" is score@2.0.0 in revision 3, and score@^1 is wanted
+    caused by: revision 3 was produced by human:ada
+    caused by: agent:b changed that with revision 2, entry 2; it was score@1.0.0 before; at 2026-06-04T02:00:07.000Z, in commit 75c7b3439752d6f6bb7def66d96f6d23bdf0fdb0
+    hint: git handoff doc log r score
+    "#);
     let change =
         "caused by: agent:b changed that with revision 2, entry 2; it was score@1.0.0 before; at 2026-06-04T02:";
     assert!(said.contains(change), "{said}");
     let commit = ground.entries("r")[2]["commit"].as_str().unwrap().to_owned();
     assert!(said.contains(&format!("in commit {commit}")), "{said}");
-    assert!(said.contains("hint: git handoff doc log r score"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: the document "score" is score@2.0.0 in revision 3, and score@^1 is wanted
+    caused by: revision 3 was produced by human:ada
+    caused by: agent:b changed that with revision 2, entry 2; it was score@1.0.0 before; at 2026-06-04T02:00:07.000Z, in commit 75c7b3439752d6f6bb7def66d96f6d23bdf0fdb0
+    hint: git handoff doc log r score
+    "#);
     refused(&ground, 1, "it has been so from the beginning", || get(&ground, "score", &["--expect", "other@^2"]));
     refused(&ground, 1, "is without a schema", || get(&ground, "notes", &["--expect", "notes"]));
     refused(&ground, 2, "is no requirement", || get(&ground, "score", &["--expect", "score@one"]));
@@ -41,7 +51,11 @@ fn what_is_not_as_declared_is_not_put() {
     refused(&ground, 1, "duplicate-key", || schema("score@1", r#"{"score":1,"score":2}"#));
     refused(&ground, 1, "the schema score@3.0.0 is not registered here", || schema("score@3", "{}"));
     let said = schema("score@3", "{}").stderr;
-    assert!(said.contains("hint: git config handoff.schema.score@3.0.0.path FILE"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: cannot put the document "score"
+    caused by: the schema score@3.0.0 is not registered here
+    hint: git config handoff.schema.score@3.0.0.path FILE
+    "#);
     refused(&ground, 2, "one is written `id@version`", || schema("score", "{}"));
     refused(&ground, 2, "\"^1\" is no version", || schema("score@^1", "{}"));
     ground.env.write("repo/schemas/score-1.json", r#"{"type":"nothing"}"#);
@@ -56,7 +70,11 @@ fn what_is_not_as_declared_is_not_put() {
     {
         assert!(said.contains(word), "{said}");
     }
-    assert!(said.contains("hint: git config handoff.schema.score@1.path FILE"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    error: cannot put the document "score"
+    caused by: the schema score@1.0.0 could not be read from schemas/score-1.json: No such file or directory (os error 2); handoff.schema.score@1.path in $TEST/repo/.git/config names that file
+    hint: git config handoff.schema.score@1.path FILE
+    "#);
 }
 
 #[test]
@@ -96,7 +114,7 @@ fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
     ground.config("handoff.schema.none@1.path", "schemas/no-schema.json");
     put(&ground, "n", "x", &[]).success();
     let fine = put(&ground, "score", r#"{"score":1}"#, &["--schema", "score@1"]);
-    assert!(fine.stderr.contains("/repo/.git/config is ignored: it is not of a schema `id@version`"), "{fine}");
+    insta::assert_snapshot!(fine.stderr, @"warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`");
     fine.success();
     // Neither plans nor drivers need what they do not name.
     let mut item = item("a", "echo '{\"score\":1}' >outputs/s");
@@ -104,19 +122,30 @@ fn a_schema_that_nobody_asks_for_is_in_nobodys_way() {
     ground.drive("other", &[item.clone()]).success();
     item["produces"][0]["schema"] = "gone@1".into();
     let said = refused_plan(&ground, "needy", &item);
-    assert!(said.contains("the schema gone@1.0.0 could not be read from schemas/gone.json"), "{said}");
-    assert!(said.contains("items[0].produces[0].schema"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    inputs-schema at items[0].produces[0].schema (item "a", line 1): the schema gone@1.0.0 could not be read from schemas/gone.json: No such file or directory (os error 2); handoff.schema.gone@1.path in $TEST/repo/.git/config names that file
+    warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`
+    1 problem
+    "#);
     // One that goes after the plan was submitted costs no attempt.
     ground.env.write("repo/schemas/gone.json", "{}");
     ground.submit("late", &[item.clone()]);
     fs::remove_file(ground.env.repo().join("schemas/gone.json")).unwrap();
     let said = ground.env.handoff(["run", "late"]).exit(1).stderr;
-    assert!(said.contains("the schema gone@1.0.0 could not be read from schemas/gone.json"), "{said}");
+    insta::assert_snapshot!(said, @"
+    warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`
+    error: the schema gone@1.0.0 could not be read from schemas/gone.json: No such file or directory (os error 2); handoff.schema.gone@1.path in $TEST/repo/.git/config names that file
+    hint: git config handoff.schema.gone@1.path FILE
+    ");
     assert_eq!(ground.entries("late").len(), 1);
     item["produces"] = serde_json::json!([]);
     item["subagentShape"] = "gone".into();
     let said = refused_plan(&ground, "shaped", &item);
-    assert!(said.contains("the shape \"gone\" could not be read from shapes/gone.json"), "{said}");
+    insta::assert_snapshot!(said, @r#"
+    unknown-shape at items[0].subagentShape (item "a", line 1): the shape "gone" could not be read from shapes/gone.json: No such file or directory (os error 2); handoff.shape.gone.path in $TEST/repo/.git/config names that file
+    warning: `handoff.schema.misnamed.path` in $TEST/repo/.git/config is ignored: it is not of a schema `id@version`
+    1 problem
+    "#);
     // One look finds all of them, and says how each is mended.
     let doctor = ground.env.handoff(["doctor"]).exit(3).stdout;
     for (what, key) in [
@@ -199,7 +228,11 @@ fn a_chain_that_was_tampered_with_is_not_continued_and_its_bytes_are_not_given()
     fs::copy(evil, &file).unwrap();
     let output = get(&ground, "n", &[]);
     assert!(output.status == Some(3) && output.stdout.is_empty(), "{output}");
-    assert!(output.stderr.contains("revision 1 of the document \"n\" was altered after it was recorded"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"
+    error: revision 1 of the document "n" was altered after it was recorded
+    caused by: object 5626abf0f72e58d7a153368ba57db4c673c0e171 is damaged: its bytes do not hash to its id
+    hint: git handoff verify r
+    "#);
     let report = value(&ground.env.handoff(["verify", "--json", "r"]));
     assert_eq!(report["checks"]["content"]["ok"], false, "{report}");
     let tree = ground.env.git(["rev-parse", "HEAD^{tree}"]).success();

@@ -54,7 +54,7 @@ fn what_a_shape_declares_is_handed_over_and_is_what_it_is_declared_to_be() {
     ground.submit("gone", &[judge("true")]);
     std::fs::remove_file(ground.path("repo/shapes/judge.json")).unwrap();
     ground.env.handoff(["run", "gone"]).ends(4);
-    assert!(reason(&ground, "gone").contains("the shape \"judge\" could not be read"), "{}", reason(&ground, "gone"));
+    insta::assert_snapshot!(reason(&ground, "gone"), @r#"the shape "judge" could not be read from shapes/judge.json: No such file or directory (os error 2); handoff.shape.judge.path in $TEST/repo/.git/config names that file"#);
 }
 
 #[test]
@@ -64,10 +64,13 @@ fn an_item_may_declare_the_same_without_a_shape() {
     let mut own = item("own", "echo '[1]' >outputs/score.json");
     own["produces"] = produces;
     ground.drive("r", &[own.clone()]).ends(4);
-    assert!(reason(&ground, "r").contains("is not as declared"), "{}", reason(&ground, "r"));
+    insta::assert_snapshot!(reason(&ground, "r"), @r#"the product outputs/score.json is not as declared: it is not score@1.0.0: value is not of type "object""#);
     own["produces"][0]["schema"] = "nothing@1".into();
     let refused = ground.env.handoff(["validate", &ground.plan("s", &[own])]).exit(1);
-    assert!(refused.stdout.contains("unknown-shape at items[0].produces[0].schema"), "{refused}");
+    insta::assert_snapshot!(refused.stdout, @r#"
+    unknown-shape at items[0].produces[0].schema (item "own", line 1): the schema nothing@1.0.0 is not registered here
+        git config handoff.schema.nothing@1.0.0.path <file>
+    "#);
 }
 
 #[test]
@@ -77,6 +80,5 @@ fn an_edge_of_two_types_is_named() {
     reader["subagentShape"] = "reader".into();
     reader["needs"] = json!({ "it": { "from": "judge", "select": { "kind": "output", "path": "score.json" } } });
     let refused = ground.env.handoff(["validate", &ground.plan("r", &[judge("true"), reader])]).exit(1);
-    assert!(refused.stdout.contains("type-mismatch at items[1].needs.it"), "{refused}");
-    assert!(refused.stdout.contains("judge -> reader (it)"), "{refused}");
+    insta::assert_snapshot!(refused.stdout, @r#"type-mismatch at items[1].needs.it (item "reader", line 1): judge -> reader (it): outputs/score.json is score, and text is wanted"#);
 }

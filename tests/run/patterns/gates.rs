@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{RED, cat, item, play, said, template, told, work};
 use crate::common::ground::Ground;
+use crate::common::report::{find_line, find_row, verdict};
 
 /// Work that is good once `fixed` stands so often in it, a gate that says so, and one that takes
 /// what is good.
@@ -164,7 +165,8 @@ fn every_screen_counts_what_counts() {
     assert_eq!(ground.env.git(["show", "feature:code"]).success(), "bad\nfixed\n");
     assert_eq!(ground.env.git(["rev-list", "--count", "main..feature"]).success(), "1\n");
     let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
-    assert!(packet.contains("all 4 of its items") && !packet.contains("is skipped"), "{packet}");
+    assert!(!packet.contains("is skipped"), "{packet}");
+    insta::assert_snapshot!(find_line(&packet, "  \"objective\": "), @r#"  "objective": "Bring the run \"r\" to its end with all 4 of its items done","#);
     let ground = play("pipeline", &plan(9, &json!({})), 4);
     for screen in [&["runs"][..], &["status", "r"], &["log", "r"]] {
         let shown = ground.env.handoff(screen.iter().copied()).success();
@@ -180,10 +182,10 @@ fn every_screen_counts_what_counts() {
     }
     ground.config("color.ui", "auto");
     let verified = ground.env.handoff(["verify", "r"]).exit(3);
-    assert!(verified.stdout.contains("2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up"), "{verified}");
+    insta::assert_snapshot!(find_row(&verified.stdout, "outcome"), @"✗ outcome    2 of 4 done, 1 red, 1 skipped, 2 superseded, attempts-used-up");
     let refused = ground.env.handoff(["retry", "r/ship"]).exit(1);
-    assert!(refused.stderr.contains(r#""ship" was superseded by "ship~2""#), "{refused}");
+    insta::assert_snapshot!(refused.stderr, @r#"error: "ship" was superseded by "ship~2""#);
     ground.env.handoff(["close", "r"]).success();
     let verified = ground.env.handoff(["verify", "r"]).exit(4);
-    assert!(verified.stdout.contains("INTACT · tamper-detecting PARTIAL"), "{verified}");
+    assert_eq!(verdict(&verified.stdout), "─ INTACT · tamper-detecting PARTIAL");
 }

@@ -46,7 +46,7 @@ fn nothing_to_map_is_said() {
     assert_eq!(said(&ground), ["no-outputs"]);
     // A format without a word for it would show a run that is done.
     let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    assert!(output.stderr.contains(r#"the run's own outcome is "no-outputs""#), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "no-outputs", but this format has only outcomes of items"#);
 }
 
 #[test]

@@ -126,7 +126,11 @@ fn an_unknown_pattern_is_refused_and_a_payload_that_nobody_reads_is_told() {
     let items = [item("a", "true", &json!({ "gate": { "anything": 1 } }))];
     ground.env.write("r.json", &json!({ "id": "r", "items": items }).to_string());
     let said = ground.env.handoff(["run", "../r.json"]);
-    assert!(said.stderr.contains("nothing reads items[0].inputs.gate: this is dag"), "{said}");
+    insta::assert_snapshot!(said.stderr, @"
+    warning: nothing reads items[0].inputs.gate: this is dag, and no pattern such as pipeline
+    ▶ a  attempt 1
+    ✓ a  done in 0ms, nothing handed over
+    ");
     said.success();
     ground.is_intact("r");
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{RED, cat, item, play, said, submit, template, told};
 use crate::common::ground::Ground;
+use crate::common::report::{find_line, find_row};
 
 /// A subject with reviewers, each of whom wants so many lines.
 fn subject(wanted: &[u32], threshold: u32, more: &Value) -> Vec<Value> {
@@ -57,7 +58,7 @@ fn what_is_rejected_is_fixed_and_looked_at_again() {
     assert!(items.contains_key("work-fix-2") && !items.contains_key("work-fix-3"), "{items:?}");
     // A forced apply prints a warning, and replaced items are shown as such.
     let output = ground.env.handoff(["apply", "r", "--branch", "taken", "--allow-red"]).exit(0);
-    assert!(output.stderr.contains("warning: the run says of itself: rejected\n"), "{output}");
+    insta::assert_snapshot!(output.stderr, @"warning: the run says of itself: rejected");
     assert!(ground.env.handoff(["show", "r/work::rev-0"]).success().contains("\nsuperseded by work~2::rev-0\n"));
 }
 
@@ -85,7 +86,7 @@ fn nobody_is_told_to_ask_again_for_what_another_took_the_place_of() {
     ground.config("handoff.queue.default.maxAttempts", "1");
     submit(&ground, "quorum", &items).success();
     let output = ground.env.handoff(["run", "r"]).exit(4);
-    assert!(output.stderr.contains("git handoff retry 'r/work~2::rev-0'"), "{output}");
+    insta::assert_snapshot!(find_line(&output.stderr, "hint: git handoff retry "), @"hint: git handoff retry 'r/work~2::rev-0'   # or seal it as it is: git handoff close r");
 }
 
 #[test]
@@ -97,12 +98,16 @@ fn who_closes_a_run_before_its_rules_were_asked_has_it_say_so() {
     ground.env.handoff(["run", "r"]).ends(1);
     ground.env.handoff(["close", "r"]).success();
     let output = ground.env.handoff(["verify", "r"]).exit(4);
-    assert!(output.stdout.contains("✗ outcome    1 of 1 done, closed-early\n"), "{output}");
-    assert!(ground.env.handoff(["status", "r"]).success().contains("1 of 1 done, closed-early"));
+    insta::assert_snapshot!(find_row(&output.stdout, "outcome"), @"✗ outcome    1 of 1 done, closed-early");
+    insta::assert_snapshot!(ground.env.handoff(["status", "r"]).success(), @"
+    ✓ work  done  1 attempt  2026-06-04 02:00Z  0ms  patch
+    submitted 2026-06-04 02:00Z by human:ada
+    r: 1 of 1 done, closed-early, sealed, PARTIAL
+    ");
     let output = ground.env.handoff(["export", "r", "--format", "bundle-json"]).exit(1);
-    assert!(output.stderr.contains("closed-early"), "{output}");
+    insta::assert_snapshot!(output.stderr, @r#"error: the run's own outcome is "closed-early", but this format has only outcomes of items"#);
     let packet = ground.env.handoff(["packet", "auto", "--run", "r"]).success();
-    assert!(packet.contains("submit a new plan for what is missing"), "{packet}");
+    insta::assert_snapshot!(find_line(&packet, "  \"next_action\": "), @r#"  "next_action": "Run `git handoff show r` and submit a new plan for what is missing","#);
     ground.is_intact("r");
 }
 

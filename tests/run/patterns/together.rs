@@ -72,7 +72,16 @@ fn an_item_of_dispatch_without_inputs_runs_the_only_subagent() {
         json!({ "id": "plain", "executor": "dispatch", "inputs": {} }),
     ];
     let none = submit(&ground, "map-reduce", &items).exit(1);
-    assert!(none.stdout.contains("no subagent is registered here that could be meant"), "{none}");
+    insta::assert_snapshot!(none.stdout, @r#"
+    missing-field at items[0].inputs.subagent (item "split", line 1): `subagent` is missing, and no subagent is registered here that could be meant
+        git config handoff.subagent.NAME.command 'COMMAND'
+    missing-field at items[1].inputs.subagent (item "plain", line 1): `subagent` is missing, and no subagent is registered here that could be meant
+        git config handoff.subagent.NAME.command 'COMMAND'
+    missing-field at items[0].inputs.mapReduce.map.inputs.subagent (item "split", line 1): `subagent` is missing, and no subagent is registered here that could be meant
+        git config handoff.subagent.NAME.command 'COMMAND'
+    missing-field at items[0].inputs.mapReduce.reduce.inputs.subagent (item "split", line 1): `subagent` is missing, and no subagent is registered here that could be meant
+        git config handoff.subagent.NAME.command 'COMMAND'
+    "#);
     ground.config(
         "handoff.subagent.only.command",
         "case $HANDOFF_ITEM in split) echo 1 >outputs/1;; map-*) cp inputs/input outputs/result;; *) ls inputs >outputs/seen;; esac",
@@ -92,7 +101,10 @@ fn of_several_subagents_the_one_called_default_is_meant() {
     ground.config("handoff.subagent.one.command", "echo one >outputs/said");
     ground.config("handoff.subagent.two.command", "echo two >outputs/said");
     let refused = submit(&ground, "dag", &items).exit(1);
-    assert!(refused.stdout.contains("`subagent` is missing, and several are registered here: one, two"), "{refused}");
+    insta::assert_snapshot!(refused.stdout, @r#"
+    missing-field at items[0].inputs.subagent (item "a", line 1): `subagent` is missing, and several are registered here: one, two
+        did you mean `one`?
+    "#);
     ground.config("handoff.subagent.default.command", "echo default >outputs/said");
     submit(&ground, "dag", &items).success();
     ground.env.handoff(["run", "r"]).success();
