@@ -57,6 +57,7 @@ mod elsewhere;
 mod fuzz;
 mod people;
 mod pipeline;
+mod protect;
 mod race;
 mod red;
 mod reuse;

@@ -81,7 +81,7 @@ macro_rules! item_fields {
             /// The dependencies as written; see [`Item::dependencies`].
             depends_on: Vec<ItemId> = "depends_on", optional, read::strings, as Item::dependencies;
             /// Pathspecs of files that it must not change.
-            protect: Vec<String> = "protect", optional, read::pathspecs;
+            protect: Vec<String> = "protect", optional, read::pathspecs, as Item::pathspecs;
             /// Locks that it holds while running.
             resource_locks: Vec<String> = "resourceLocks", optional, read::locks;
             /// The registered shape of its inputs and products.
@@ -161,6 +161,11 @@ impl Item {
     /// Returns true for an approval.
     pub fn is_for_people(&self) -> bool {
         self.executor == APPROVAL
+    }
+
+    /// Returns the pathspecs of protected files, or `None` if there are none.
+    fn pathspecs(&self) -> Option<&[String]> {
+        (!self.protect.is_empty()).then_some(self.protect.as_slice())
     }
 
     /// Returns the keys that may decide, if limited.

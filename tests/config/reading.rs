@@ -7,6 +7,7 @@ use git_handoff::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTIN
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 use git_handoff::model::confinement::{Asked, Home, Network};
+use git_handoff::model::protected::OnProtectedChange;
 
 use super::{named, names, read};
 use crate::common::place::Place;
@@ -29,6 +30,16 @@ const SAMPLES: &[Sample] = &[
     ("handoff.executor.<name>.command", "do it", |c| executor(c).command.as_deref() == Some("do it")),
     ("handoff.executor.<name>.setup", "lay out", |c| executor(c).setup.as_deref() == Some("lay out")),
     ("handoff.executor.<name>.verify", "look", |c| executor(c).verify.as_deref() == Some("look")),
+    ("handoff.protect", "tests", |c| c.protect == ["tests"]),
+    ("handoff.onProtectedChange", "fail", |c| c.on_protected_change == OnProtectedChange::Fail),
+    ("handoff.executor.<name>.protect", ":(glob)*.rs", |c| executor(c).protect == [":(glob)*.rs"]),
+    ("handoff.executor.<name>.onProtectedChange", "allow", |c| {
+        executor(c).on_protected_change == Some(OnProtectedChange::Allow)
+    }),
+    ("handoff.subagent.<name>.protect", "tests", |c| subagent(c).protect == ["tests"]),
+    ("handoff.subagent.<name>.onProtectedChange", "red", |c| {
+        subagent(c).on_protected_change == Some(OnProtectedChange::Red)
+    }),
     ("handoff.executor.<name>.onVerifyFail", "keep", |c| executor(c).on_verify_fail == Some(OnVerifyFail::Keep)),
     ("handoff.executor.<name>.timeout", "2k", |c| executor(c).timeout == Some(2048)),
     ("handoff.executor.<name>.maxAttempts", "100", |c| executor(c).max_attempts == Some(100)),
@@ -209,6 +220,9 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         "handoff.executor.<name>.secretEnv",
         "handoff.subagent.<name>.secretEnv",
         "handoff.workspace.root",
+        "handoff.onProtectedChange",
+        "handoff.executor.<name>.onProtectedChange",
+        "handoff.subagent.<name>.onProtectedChange",
     ];
     let others = ["handoff.secrets.allow", "handoff.mcp.drive", "handoff.mcp.executors", "handoff.mcp.remotes"];
     assert_eq!(sorted(outside), sorted(trust.into_iter().chain(given).chain(reach).chain(others).collect()));

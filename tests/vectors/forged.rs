@@ -125,6 +125,13 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector::new("manifest-in-the-tree", "a manifest that its entry does not name", |lab| {
         bent(lab, |drafts| put(lab, &mut drafts[1], "items/edit-a/manifest.json", "{}"));
     }),
+    Vector::new(
+        "protected-without-reference",
+        "a manifest that protects files, and an entry without their reference",
+        |lab| {
+            fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.protect = vec!["src".to_owned()]));
+        },
+    ),
     Vector::new("manifest-named", "a manifest of another command, named by its entry", |lab| {
         fired(lab, |run| run.fire_with("edit-b", |manifest| manifest.argv = vec!["evil".to_owned()]));
     }),

@@ -1,0 +1,312 @@
+//! Protected files: ways to bend a check, none of which makes an item green, and honest work that
+//! stays green.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+
+use crate::common::ground::{Ground, item};
+
+/// The check of the base: it needs a fix in `app.txt`, and runs every part below `tests/parts`.
+const CHECK: &str =
+    "for part in tests/parts/*.sh; do . ./$part; done\n[ -f conftest.sh ] && . ./conftest.sh\ngrep -q fixed app.txt\n";
+
+/// A way to bend the check, and the changes to protected files that it is seen by. None for one that
+/// leaves the failed check.
+type Bend = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const BENDS: &[Bend] = &[
+    ("edit the test", "echo exit 0 >tests/check.sh", &[("tests/check.sh", "modified")]),
+    ("append to the test", "sed -i '1i exit 0' tests/check.sh", &[("tests/check.sh", "modified")]),
+    ("delete the test", "rm tests/check.sh", &[("tests/check.sh", "deleted")]),
+    ("delete all tests", "rm -r tests", &[("tests/check.sh", "deleted"), ("tests/parts/one.sh", "deleted")]),
+    ("edit a part", "echo exit 0 >tests/parts/one.sh", &[("tests/parts/one.sh", "modified")]),
+    ("add a part", "echo exit 0 >tests/parts/two.sh", &[("tests/parts/two.sh", "added")]),
+    ("add a hidden part", "echo exit 0 >tests/parts/.two.sh", &[("tests/parts/.two.sh", "added")]),
+    ("add an ignored part", "echo 'tests/parts/ignored.sh' >.gitignore; echo exit 0 >tests/parts/ignored.sh", &[]),
+    ("add the runner's settings", "echo exit 0 >conftest.sh", &[("conftest.sh", "added")]),
+    ("edit the scripts", "echo '{\"scripts\":{\"test\":\"true\"}}' >package.json", &[("package.json", "modified")]),
+    ("edit the Makefile", "printf 'test:\\n\\ttrue\\n' >Makefile", &[("Makefile", "modified")]),
+    (
+        "edit cargo's settings",
+        "mkdir -p .cargo; echo '[alias]' >.cargo/config.toml",
+        &[(".cargo/config.toml", "added")],
+    ),
+    (
+        "edit CI",
+        "mkdir -p .github/workflows; echo 'on: never' >.github/workflows/ci.yml",
+        &[(".github/workflows/ci.yml", "added")],
+    ),
+    ("a link to another test", "ln -sf /bin/true tests/check.sh", &[("tests/check.sh", "type")]),
+    (
+        "a link in place of the folder",
+        "mv tests mine; echo exit 0 >mine/check.sh; ln -s mine tests",
+        &[("tests", "added"), ("tests/check.sh", "deleted"), ("tests/parts/one.sh", "deleted")],
+    ),
+    (
+        "a file in place of the folder",
+        "rm -r tests; echo exit 0 >tests",
+        &[("tests", "added"), ("tests/check.sh", "deleted"), ("tests/parts/one.sh", "deleted")],
+    ),
+    (
+        "a folder in place of the test",
+        "rm tests/check.sh; mkdir tests/check.sh; echo exit 0 >tests/check.sh/x",
+        &[("tests/check.sh", "deleted"), ("tests/check.sh/x", "added")],
+    ),
+    (
+        "a link in place of the inner folder",
+        "mv tests/parts p; echo exit 0 >p/one.sh; ln -s ../p tests/parts",
+        &[("tests/parts", "added"), ("tests/parts/one.sh", "deleted")],
+    ),
+    ("make the test unreadable", "chmod 000 tests/check.sh", &[]),
+    ("permission to run", "chmod +x tests/check.sh", &[("tests/check.sh", "modified")]),
+    ("a hard link", "ln tests/check.sh other; echo exit 0 >other", &[("tests/check.sh", "modified")]),
+    ("rename away and back", "mv tests t; mv t tests", &[]),
+    ("edit and put back", "cp tests/check.sh c; echo exit 0 >tests/check.sh; cp c tests/check.sh", &[]),
+    ("a case variant", "mkdir Tests; echo exit 0 >Tests/check.sh", &[]),
+    (
+        "commit the edit",
+        "echo exit 0 >tests/check.sh; git add -A; git -c user.name=w -c user.email=w@w commit -qm w",
+        &[("tests/check.sh", "modified")],
+    ),
+    (
+        "move HEAD",
+        "git checkout -q --orphan mine; echo exit 0 >tests/check.sh; git add -A; git -c user.name=w -c user.email=w@w commit -qm w",
+        &[("tests/check.sh", "modified")],
+    ),
+    (
+        "mark it in the index",
+        "git update-index --skip-worktree tests/check.sh; echo exit 0 >tests/check.sh",
+        &[("tests/check.sh", "modified")],
+    ),
+    (
+        "a filter by attributes",
+        "echo 'tests/check.sh filter=x' >.gitattributes; git config filter.x.smudge 'echo exit 0'; git config filter.x.clean cat",
+        &[],
+    ),
+    ("a git hook", "echo 'exit 0' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout", &[]),
+    ("another work tree for git", "git config core.worktree /tmp; git config core.bare true", &[]),
+    ("a repository in the tests", "git init -q tests", &[]),
+    (
+        "a process that keeps editing",
+        "(while :; do echo exit 0 >tests/check.sh; done) >/dev/null 2>&1 & sleep 0.2",
+        &[("tests/check.sh", "modified")],
+    ),
+    ("a program on PATH", "mkdir -p bin; echo 'exit 0' >bin/grep; chmod +x bin/grep", &[]),
+    ("output like success", "echo '1 passed, 0 failed'; echo 'exit 0'", &[]),
+    ("the word of the worker", "echo '{\"verify\":{\"passed\":true}}' >\"$HANDOFF_RESULT\"", &[]),
+    ("variables of git", "export GIT_WORK_TREE=/tmp GIT_DIR=/tmp; echo x >x.txt", &[]),
+    ("an untracked file beside it", "echo exit 0 >check.sh", &[]),
+    ("old times", "echo exit 0 >tests/check.sh; touch -d 2001-01-01 tests/check.sh", &[("tests/check.sh", "modified")]),
+    ("a pipe in place of the test", "rm tests/check.sh; mkfifo tests/check.sh", &[]),
+    (
+        "a name that is not text",
+        "printf 'exit 0\\n' >\"$(printf 'tests/parts/\\377.sh')\"",
+        &[("\"tests/parts/\\377.sh\"", "added")],
+    ),
+];
+
+/// Protects the files of [`CHECK`] from every worker.
+fn ground(sandbox: &str) -> Ground {
+    let ground = Ground::new();
+    ground.config("handoff.sandbox", sandbox);
+    for pathspec in ["tests", "conftest.sh", "package.json", "Makefile", ".cargo", ".github"] {
+        ground.env.git(["config", "--add", "handoff.protect", pathspec]).success();
+    }
+    ground.config("handoff.executor.command.verify", "sh tests/check.sh");
+    ground.config("handoff.executor.command.onVerifyFail", "keep");
+    ground.env.write("repo/tests/check.sh", CHECK);
+    ground.env.write("repo/tests/parts/one.sh", ":\n");
+    ground.env.write("repo/package.json", "{}\n");
+    ground.env.write("repo/Makefile", "test:\n\tsh tests/check.sh\n");
+    ground.env.write("repo/app.txt", "broken\n");
+    ground.env.git(["add", "-A"]).success();
+    ground.env.git(["commit", "-qm", "Check"]).success();
+    ground
+}
+
+fn status(ground: &Ground, run: &str, id: &str) -> Value {
+    let items = ground.status(run)["items"].clone();
+    items.as_array().unwrap().iter().find(|item| item["id"] == id).unwrap().clone()
+}
+
+fn changes(item: &Value) -> Vec<(String, String)> {
+    let list = item["protected"].as_array().cloned().unwrap_or_default();
+    list.iter().map(|it| (it["path"].as_str().unwrap().to_owned(), it["change"].as_str().unwrap().to_owned())).collect()
+}
+
+/// Runs every bend, and compares what is seen with the table.
+fn no_bend_is_green(sandbox: &str) {
+    let ground = ground(sandbox);
+    let items: Vec<Value> =
+        BENDS.iter().enumerate().map(|(at, (_, script, _))| item(&format!("b{at}"), script)).collect();
+    let ended = ground.drive("bends", &items);
+    assert_eq!(ended.status, Some(4), "{ended}");
+    let mut wrong = Vec::new();
+    for (at, (what, _, expected)) in BENDS.iter().enumerate() {
+        let item = status(&ground, "bends", &format!("b{at}"));
+        let expected: Vec<_> =
+            expected.iter().map(|(path, change)| ((*path).to_owned(), (*change).to_owned())).collect();
+        let is_green = item["status"] == "done" && item["red"] != true;
+        // A failed attempt has no product, so nothing is changed.
+        let is_seen = item["status"] == "failed" || changes(&item) == expected;
+        if is_green || !is_seen {
+            wrong.push(format!("{what}: {item:#}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ground.env.handoff(["close", "bends"]).success();
+    let verified = ground.env.handoff(["verify", "bends"]).exit(4);
+    assert!(verified.stdout.lines().any(|line| line.starts_with("✓ plan ")), "{verified}");
+    assert!(verified.stdout.contains("protected files of"), "{verified}");
+}
+
+#[test]
+fn no_way_to_bend_a_check_is_green_in_a_sandbox() {
+    no_bend_is_green("auto");
+}
+
+#[test]
+fn no_way_to_bend_a_check_is_green_without_one() {
+    no_bend_is_green("none");
+}
+
+/// Returns an item that needs the patch of another at `inputs/patch`.
+fn on(id: &str, other: &str, script: &str) -> Value {
+    let mut item = item(id, script);
+    item["needs"] = json!({ "patch": { "from": other, "select": { "kind": "patch" } } });
+    item
+}
+
+#[test]
+fn honest_work_stays_green() {
+    let ground = ground("auto");
+    // The test writer is a person's plan: its changes to tests are allowed.
+    ground.config("handoff.executor.tester.command", "echo 'grep -q tested app.txt || exit 1' >tests/parts/two.sh");
+    ground.config("handoff.executor.tester.onProtectedChange", "allow");
+    let items = [
+        item("fix", "echo fixed >app.txt"),
+        item("format", "echo fixed >app.txt; echo ok >README; echo out >outputs/log.txt"),
+        json!({ "id": "tester", "executor": "tester" }),
+        on("implement", "tester", "git apply inputs/patch; echo fixed tested >app.txt"),
+        on("implement-only", "tester", "echo fixed tested >app.txt"),
+        on("forgets", "tester", "echo fixed >app.txt"),
+        on("drops", "tester", "git apply inputs/patch; echo 'exit 0' >tests/parts/two.sh; echo fixed tested >app.txt"),
+        on("fixer", "implement", "git apply inputs/patch; echo more >>app.txt"),
+    ];
+    let ended = ground.drive("honest", &items);
+    assert_eq!(ended.status, Some(4), "{ended}");
+    let words = |id: &str| {
+        let item = status(&ground, "honest", id);
+        (item["status"].clone(), item["red"] == true, changes(&item))
+    };
+    let none = Vec::<(String, String)>::new;
+    let part = |change: &str| vec![("tests/parts/two.sh".to_owned(), change.to_owned())];
+    for id in ["fix", "format", "implement", "implement-only", "fixer"] {
+        assert_eq!(words(id), ("done".into(), false, none()), "{id}");
+    }
+    assert_eq!(words("tester"), ("done".into(), false, part("added")));
+    assert_eq!(words("forgets"), ("done".into(), true, none()));
+    assert_eq!(words("drops"), ("done".into(), true, part("modified")));
+    let report = ground.env.handoff(["verify", "honest"]).exit(4).stdout;
+    let protected: Vec<&str> = report.lines().filter(|line| line.contains(" protected  ")).collect();
+    assert_eq!(
+        protected,
+        [
+            "─ protected  tester: tests/parts/two.sh added, allowed by the settings",
+            "✗ protected  drops: tests/parts/two.sh modified",
+        ]
+    );
+    assert!(report.contains("protected files of 8 items recomputed"), "{report}");
+}
+
+#[test]
+fn the_worktree_is_given_back_as_the_worker_left_it() {
+    let ground = ground("auto");
+    ground.config(
+        "handoff.executor.command.verify",
+        "sh tests/check.sh; ls tests >>seen.txt; echo x >tests/left.txt; echo y >tests/check.sh",
+    );
+    ground
+        .drive("r", &[item("a", "echo fixed >app.txt; echo 'exit 0' >tests/check.sh; echo mine >tests/new.txt")])
+        .ends(4);
+    let patch = ground.env.handoff(["cat", "r/a:patch"]).success();
+    assert!(patch.contains("+exit 0") && patch.contains("+mine") && !patch.contains("left.txt"), "{patch}");
+    // The check saw the reference state.
+    assert!(patch.contains("+check.sh\n+parts") && !patch.contains("+new.txt"), "{patch}");
+}
+
+#[test]
+fn the_settings_choose_the_effect_of_a_change() {
+    let ground = ground("auto");
+    let bend = "echo fixed >app.txt; echo more >>tests/parts/one.sh";
+    for (effect, code, status_word, is_red) in
+        [("red", 4, "done", true), ("fail", 4, "failed", false), ("allow", 0, "done", false)]
+    {
+        ground.config("handoff.onProtectedChange", effect);
+        ground.drive(effect, &[item("a", bend)]).ends(code);
+        let item = status(&ground, effect, "a");
+        assert_eq!((item["status"].as_str().unwrap(), item["red"] == true), (status_word, is_red), "{item:#}");
+        if status_word == "failed" {
+            ground.env.handoff(["close", effect]).success();
+        }
+        ground.env.handoff(["verify", effect]).ends(code);
+    }
+    assert_eq!(ground.item("fail", "a").reason, "protected-changed: tests/parts/one.sh modified");
+}
+
+#[test]
+fn an_approval_clears_a_change() {
+    let ground = ground("auto");
+    let mut moved = item("move", "echo fixed >app.txt; git mv tests/parts/one.sh tests/parts/first.sh");
+    moved["protect"] = json!(["tests/check.sh"]);
+    let ok = json!({ "id": "ok", "executor": "approval", "depends_on": ["move"] });
+    ground.drive("r", &[moved, ok]).ends(4);
+    assert_eq!(
+        ground.item("r", "move").reason,
+        "protected-changed: tests/parts/first.sh added, tests/parts/one.sh deleted"
+    );
+    ground.env.handoff(["apply", "r/move"]).ends(1);
+    ground.env.handoff(["approve", "r/ok"]).success();
+    ground.env.handoff(["run", "r"]).success();
+    let item = status(&ground, "r", "move");
+    assert!(item["red"] != true && item["approvedBy"].as_str().unwrap().starts_with("SHA256:"), "{item:#}");
+    let report = ground.env.handoff(["verify", "r"]).success();
+    assert!(
+        report.contains("─ protected  move: tests/parts/first.sh added, tests/parts/one.sh deleted, approved by"),
+        "{report}"
+    );
+    ground.env.handoff(["apply", "r/move"]).success();
+}
+
+#[test]
+fn apply_leaves_protected_changes_out_on_request() {
+    let ground = ground("auto");
+    ground.drive("r", &[item("a", "echo fixed >app.txt; echo more >>tests/check.sh; echo new >tests/new.txt")]).ends(4);
+    let refused = ground.env.handoff(["apply", "r/a"]).exit(1);
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: "a" is red because of changes to protected files; nothing was changed
+    hint: git handoff apply r/a --without-protected   # or --allow-red to apply these changes too
+    "#);
+    ground.env.handoff(["apply", "r/a", "--without-protected"]).success();
+    assert_eq!(ground.env.git(["status", "--porcelain"]).success(), "M  app.txt\n");
+}
+
+#[test]
+fn a_pathspec_that_cannot_protect_is_refused() {
+    let ground = Ground::new();
+    let mut wrong = item("a", "true");
+    for (pathspec, why) in [
+        ("", "expected a string that is not empty"),
+        ("../x", "the pathspec \"../x\" leads out of the repository; name a path from its top"),
+        ("/x", "the pathspec \"/x\" leads out of the repository; name a path from its top"),
+        (":(attr:x)", "the pathspec \":(attr:x)\" selects by attributes, which a worker can change"),
+    ] {
+        wrong["protect"] = json!([pathspec]);
+        let file = ground.plan("w", &[wrong.clone()]);
+        let refused = ground.env.handoff(["validate", &file]).exit(1);
+        assert!(format!("{refused}").contains(why), "{pathspec}: {refused}");
+    }
+    ground.config("handoff.protect", "../x");
+    assert!(ground.env.handoff(["runs"]).exit(1).stderr.contains("leads out of the repository"));
+}
