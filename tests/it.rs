@@ -55,6 +55,7 @@ mod chaos;
 mod crash;
 mod elsewhere;
 mod fuzz;
+mod held_out;
 mod people;
 mod pipeline;
 mod protect;

@@ -128,6 +128,8 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
         reused: None,
         blocks: Vec::new(),
         summary: None,
+        check: None,
+        check_before: None,
         reference: None,
         protected: Vec::new(),
         protected_allowed: false,

@@ -17,7 +17,7 @@ mod planted;
 mod programs;
 mod reach;
 mod remotes;
-mod scene;
+pub(crate) mod scene;
 mod stories;
 mod tools;
 mod worktrees;

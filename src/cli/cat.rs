@@ -14,7 +14,7 @@ use super::{Ending, Failure, Output, gate};
 /// printed. On a terminal, control sequences are removed from a transcript.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, or RUN:plan.json
+    /// RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, :check, or RUN:plan.json
     #[arg(value_name = "RUN/ITEM:WHAT")]
     what: String,
     #[command(flatten)]
@@ -23,12 +23,22 @@ pub(crate) struct Arguments {
 
 /// Prints the bytes.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let piece = repository.piece(&arguments.what, arguments.terms.into(), &mut |text| output.warn(text))?;
+    print(&arguments.what, arguments.terms, repository, output)
+}
+
+/// Prints the bytes of a named piece.
+pub(super) fn print(
+    what: &str,
+    terms: gate::Terms,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
+    let piece = repository.piece(what, terms.into(), &mut |text| output.warn(text))?;
     let Some(blob) = piece.blob else {
-        output.note("the transcript is empty");
+        output.note("it is empty");
         return Ok(Ending::Done);
     };
-    let is_read = output.is_terminal() && names_transcript(&arguments.what);
+    let is_read = output.is_terminal() && names_transcript(what);
     let copied = if is_read {
         let mut readable = Readable { output, line: Vec::new() };
         blob.copy(&repository.store, &mut readable).inspect(|()| readable.end())
@@ -47,7 +57,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
 
 /// Returns true if the name is that of a transcript.
 fn names_transcript(what: &str) -> bool {
-    what.rsplit_once(':').is_some_and(|(_, part)| part.split('@').next() == Some("transcript"))
+    what.rsplit_once(':')
+        .is_some_and(|(_, part)| matches!(part.split('@').next(), Some("transcript" | "check" | "check-before")))
 }
 
 /// The maximum length of a line to print in one piece, in bytes.

@@ -15,7 +15,7 @@ use git_handoff::run::show::{Record, RunShown, Step, seal};
 use git_handoff::run::{Target, View, revisions, target};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, progress, shade, status};
+use super::{Ending, Failure, Output, cat, gate, progress, shade, status};
 
 /// Show a run, or everything recorded about an item
 #[derive(clap::Args)]
@@ -23,10 +23,21 @@ pub(crate) struct Arguments {
     /// The run, or RUN/ITEM
     #[arg(value_name = "RUN[/ITEM]")]
     target: String,
+    /// Print the output of the item's check
+    #[arg(long, conflicts_with = "check_before")]
+    check: bool,
+    /// Print the output of the check before the work
+    #[arg(long)]
+    check_before: bool,
 }
 
 /// Prints the record.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    for (is_asked, part) in [(arguments.check, "check"), (arguments.check_before, "check-before")] {
+        if is_asked {
+            return cat::print(&format!("{}:{part}", arguments.target), gate::Terms::default(), repository, output);
+        }
+    }
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = target.view(&repository.store)?;
     match rest {

@@ -11,7 +11,7 @@ use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
 use crate::model::plan::{APPROVAL, BUILT_IN, COMMAND, DISPATCH};
 use crate::model::problem::nearest;
-use crate::model::protected::OnProtectedChange;
+use crate::model::protected::{OnProtectedChange, VerifyIn};
 
 /// The settings of an executor or a subagent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,14 @@ pub struct Executor {
     pub protect: Vec<String>,
     /// The effect of a change to a protected file.
     pub on_protected_change: Option<OnProtectedChange>,
+    /// The folder of files laid over the worktree for the check.
+    pub held_out: Option<PathBuf>,
+    /// Whether later attempts may see the check's output in spite of held-out files.
+    pub held_out_feedback: Option<bool>,
+    /// Whether the check must fail before the work.
+    pub red_first: Option<bool>,
+    /// Where the check runs.
+    pub verify_in: Option<VerifyIn>,
     /// Seconds after which an attempt is ended.
     pub timeout: Option<u64>,
     /// How many attempts an item gets.
@@ -118,6 +126,10 @@ impl Executor {
             on_verify_fail: self.on_verify_fail.or(dispatch.on_verify_fail),
             protect: dispatch.protect.iter().chain(&self.protect).cloned().collect(),
             on_protected_change: self.on_protected_change.or(dispatch.on_protected_change),
+            held_out: self.held_out.clone().or_else(|| dispatch.held_out.clone()),
+            held_out_feedback: self.held_out_feedback.or(dispatch.held_out_feedback),
+            red_first: self.red_first.or(dispatch.red_first),
+            verify_in: self.verify_in.or(dispatch.verify_in),
             timeout: self.timeout.or(dispatch.timeout),
             max_attempts: self.max_attempts.or(dispatch.max_attempts),
             env: dispatch.env.iter().chain(&self.env).map(|(name, value)| (name.clone(), value.clone())).collect(),

@@ -1,6 +1,7 @@
 //! Runs one attempt, from its worktree to its products and transcript.
 
 mod blocks;
+mod check;
 mod protect;
 mod result_file;
 mod step;
@@ -16,7 +17,6 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::engine::pipeline;
-use crate::git::protected::Consumed;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
@@ -26,7 +26,7 @@ use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::pipeline::{BlockEnded, Spec};
 use crate::model::plan::{Declared, ProductKey};
-use crate::model::protected::{OnProtectedChange, ProtectedChange};
+use crate::model::protected::ProtectedChange;
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
 use crate::process::attendant::Attendant;
@@ -41,6 +41,8 @@ use crate::worktree::protect::Guard;
 use crate::worktree::salvage::{self, Salvaged};
 use crate::worktree::workspace::{Refs, Workspace};
 
+pub(super) use check::{CheckSettings, StoredCheck};
+pub(super) use protect::Protect;
 pub(super) use step::OWN_VARIABLES;
 use step::{Commands, Line, judge};
 pub(super) use verdict::Verdict;
@@ -48,15 +50,6 @@ pub(super) use verdict::Verdict;
 use super::command::Resolved;
 use super::products;
 use super::secrets::{self, Secrets};
-
-/// The protected files of an attempt.
-pub(super) struct Protect {
-    /// Sorted.
-    pub(super) pathspecs: Vec<String>,
-    /// The consumed patches that belong to the reference state.
-    pub(super) consumed: Vec<Consumed>,
-    pub(super) effect: OnProtectedChange,
-}
 
 /// The input of one attempt.
 pub(super) struct Job {
@@ -90,6 +83,7 @@ pub(super) struct Job {
     pub(super) limits: Limits,
     pub(super) confinement: Option<Arc<Confinement>>,
     pub(super) protect: Option<Protect>,
+    pub(super) check: CheckSettings,
     /// The output of running attempts.
     pub(super) lives: Arc<Lives>,
 }
@@ -141,6 +135,10 @@ pub(super) struct Finished {
     pub(super) protected: Vec<ProtectedChange>,
     /// Whether these changes are allowed.
     pub(super) protected_allowed: bool,
+    /// The run of the check after the work.
+    pub(super) check: Option<StoredCheck>,
+    /// The run of the check before the work.
+    pub(super) check_before: Option<StoredCheck>,
     /// The worker's own summary.
     pub(super) summary: Option<String>,
     /// The results of its pipeline's blocks.
@@ -177,6 +175,8 @@ impl Finished {
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,
+            check: None,
+            check_before: None,
             summary: None,
             blocks: Vec::new(),
             captured: None,
@@ -222,7 +222,7 @@ pub(super) async fn run(host: Arc<Host>, mut job: Job, cancel: watch::Receiver<b
     };
     match prepared {
         Ok((workspace, mut transcript, spec, guard)) => {
-            let commands = Commands::begin(&job, &mut transcript, &cancel).guarded(&host, guard.as_ref());
+            let commands = Commands::begin(&host, &job, &mut transcript, &cancel).guarded(guard.as_ref());
             let workspace = match spec {
                 None => {
                     finished.verdict = work(&workspace, commands, &mut finished).await.err().unwrap_or(Verdict::Done);
@@ -248,7 +248,7 @@ type Prepared = (Workspace, TranscriptWriter, Option<Spec>, Option<Guard>);
 fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     let spec = job.pipeline.map(|(oid, digest)| pipeline::load(&host.store, oid, digest)).transpose();
     let spec = spec.map_err(|e| Verdict::hopeless(in_words(&e)))?;
-    let guard = job.protect.as_ref().map(|protect| protect.guard(host, job.base)).transpose()?;
+    let guard = job.needs_guard().then(|| protect::guard(host, job)).transpose()?;
     let host = &host.showing(job.refs.clone()).reusing(job.is_apart());
     let mut workspace = Workspace::create(host, &job.run, &job.item, job.attempt, job.base)
         .map_err(|e| Verdict::from_error("the worktree could not be made: ", &e, Verdict::failed))?;
@@ -257,20 +257,12 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
         workspace.distrust_times();
     }
     let fill = || -> Result<TranscriptWriter, Verdict> {
-        inputs::stage(&workspace, &host.store, &job.inputs)
-            .map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
-        std::fs::write(workspace.task(), &job.task)
-            .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
+        let remarks = furnish(host, job, &workspace)?;
         let mut transcript = TranscriptWriter::create(&workspace.dir, &job.secret_values(), host.max_product)?;
         transcript.show(job.lives.begin(&job.item));
-        if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
-            workspace.make_home(host, &confinement.at_home())?;
-        }
-        if let Some(confinement) = &job.confinement {
-            for remark in workspace.make_scratch(confinement).map_err(|e| Verdict::failed(in_words(&e)))? {
-                let line = format!("git-handoff: {remark}\n");
-                transcript.push(Stream::Err, line.as_bytes())?;
-            }
+        for remark in remarks {
+            let line = format!("git-handoff: {remark}\n");
+            transcript.push(Stream::Err, line.as_bytes())?;
         }
         workspace.mark_started()?;
         Ok(transcript)
@@ -285,9 +277,23 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     }
 }
 
+/// Writes the inputs and the task into a worktree, and creates its private folders. Returns remarks
+/// for the transcript.
+fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<Vec<String>, Verdict> {
+    inputs::stage(workspace, &host.store, &job.inputs).map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
+    std::fs::write(workspace.task(), &job.task)
+        .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
+        workspace.make_home(host, &confinement.at_home())?;
+    }
+    let remarks = job.confinement.as_ref().map(|confinement| workspace.make_scratch(confinement)).transpose();
+    Ok(remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default())
+}
+
 /// Runs setup, the command and verify.
 async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
     let job = commands.job;
+    commands.expect_red(finished).await?;
     let setup = job.command.setup.as_ref().map(|setup| ("setup ", Line::plain(setup)));
     for (name, line) in setup.into_iter().chain([("", Line::item(job))]) {
         let ended = commands.run(workspace, line).await;

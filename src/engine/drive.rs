@@ -250,6 +250,8 @@ impl Driver<'_> {
             if pinned {
                 finished.duration_ms = 0;
                 finished.blocks.iter_mut().for_each(|block| block.duration_ms = 0);
+                let checks = finished.check.iter_mut().chain(&mut finished.check_before);
+                checks.for_each(|check| check.run.duration_ms = 0);
             }
             // This fails only if the driver is being dropped.
             let _ = reports.send(finished);

@@ -1,6 +1,7 @@
 //! Prepares one dispatch: its entry, the manifest, and the job.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::OnVerifyFail;
@@ -21,9 +22,11 @@ use crate::model::schema::Schema;
 use crate::model::{bounds, format};
 use crate::run::OpenRun;
 
+use crate::model::protected::VerifyIn;
 use crate::sandbox::Confinement;
+use crate::worktree::held_out::HeldOut;
 
-use super::attempt::{self, Job, Protect};
+use super::attempt::{self, CheckSettings, Job, Protect};
 use super::command::Resolved;
 use super::machine::Machine;
 use super::{command, needs};
@@ -48,6 +51,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let confinement = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
     let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
+    let check = check(machine, &resolved, confinement.as_ref(), pipeline.is_some())?;
     let job = Job {
         at,
         run: run.id().clone(),
@@ -67,6 +71,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         lives: machine.lives.clone(),
         limits: machine.limits(&resolved.settings),
         protect,
+        check,
         command: resolved,
         pipeline,
         supervisor: machine.supervisor.clone(),
@@ -111,6 +116,49 @@ fn protect(
     }))
 }
 
+/// Returns the settings of the check. Fails if the worker could read held-out files.
+fn check(
+    machine: &Machine,
+    command: &Resolved,
+    confinement: Option<&Confinement>,
+    has_pipeline: bool,
+) -> Result<CheckSettings, String> {
+    let settings = &command.settings;
+    let red_first = settings.red_first.unwrap_or_default();
+    let verify_in = settings.verify_in.unwrap_or_default();
+    if has_pipeline && (red_first || verify_in == VerifyIn::Fresh) {
+        return Err("`redFirst` and `verifyIn` are for the check of an executor, but the item has a pipeline".into());
+    }
+    if command.verify.is_none() && !has_pipeline && (red_first || settings.held_out.is_some()) {
+        return Err("`redFirst` and `heldOut` need a check: set `verify`".into());
+    }
+    let held_out = match &settings.held_out {
+        None => None,
+        Some(folder) => Some(held_out(machine, folder, confinement)?),
+    };
+    let feedback = settings.held_out_feedback.unwrap_or_default();
+    Ok(CheckSettings { held_out, feedback, red_first, verify_in })
+}
+
+/// Reads held-out files, which no worker must be able to read.
+fn held_out(machine: &Machine, folder: &Path, confinement: Option<&Confinement>) -> Result<HeldOut, String> {
+    let refused = |why: String| format!("held-out-readable: {}: {why}", folder.display());
+    let real = std::fs::canonicalize(folder)
+        .map_err(|e| format!("cannot read the held-out files {}: {e}", folder.display()))?;
+    let store = &machine.host.store;
+    let own = [store.work_dir(), Some(store.common_dir()), Some(store.git_dir()), Some(machine.host.root.clone())];
+    let own = own.into_iter().flatten().filter_map(|path| std::fs::canonicalize(path).ok());
+    if let Some(own) = own.into_iter().find(|own| real.starts_with(own)) {
+        return Err(refused(format!("it is inside {}", own.display())));
+    }
+    match confinement {
+        None => return Err(refused("nothing confines the worker (handoff.sandbox = none)".to_owned())),
+        Some(by) if by.reaches(&real) => return Err(refused("the worker may read it".to_owned())),
+        Some(_) => {}
+    }
+    HeldOut::read(&real).map_err(|e| in_words(&e))
+}
+
 /// Returns the manifest of a job.
 fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<FilePath, InputRef>) -> Manifest {
     let (command, confinement) = (&job.command, job.confinement.as_deref());
@@ -129,6 +177,9 @@ fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<File
         argv: command.argv.clone(),
         setup: command.setup.clone(),
         verify: command.verify.clone(),
+        held_out: job.check.held_out.as_ref().map(|held_out| held_out.digest),
+        red_first: job.check.red_first,
+        verify_in: job.check.verify_in,
         protect: job.protect.as_ref().map(|protect| protect.pathspecs.clone()).unwrap_or_default(),
         on_protected_change: job.protect.as_ref().map(|protect| protect.effect).unwrap_or_default(),
         command_digest: None,

@@ -17,6 +17,11 @@ pub(super) fn add_all(run: &OpenRun, finished: &[Finished]) -> Result<(), Error>
         if let Some(oid) = one.transcript.as_ref().and_then(|stored| stored.oid) {
             transcripts.push((path.clone(), Edit::Blob(oid)));
         }
+        for (check, before) in [(&one.check, false), (&one.check_before, true)] {
+            if let Some(oid) = check.as_ref().and_then(|check| check.oid) {
+                transcripts.push((format::check_path(&one.item, one.attempt, before), Edit::Blob(oid)));
+            }
+        }
         if let Some(salvaged) = &one.salvaged {
             salvage.push((path, Edit::Tree(salvaged.tree)));
         }

@@ -160,6 +160,15 @@ impl<'s> Protection<'s> {
     }
 }
 
+/// Returns the paths in which a tree differs from the base, with their new entries.
+pub fn differences(scratch: &Scratch, tree: Oid) -> Result<Vec<(BString, Option<Entry>)>, Error> {
+    let all = Protection::new(scratch, &[]);
+    let (base, new) = (all.entries(scratch.base())?, all.entries(tree)?);
+    let paths: BTreeSet<&BString> = base.keys().chain(new.keys()).collect();
+    let differs = paths.into_iter().filter(|path| base.get(*path) != new.get(*path));
+    Ok(differs.map(|path| (path.clone(), new.get(path).copied())).collect())
+}
+
 /// Returns a tree in which some paths are as in the base.
 pub fn without(scratch: &Scratch, tree: Oid, changes: &[ProtectedChange]) -> Result<Oid, Error> {
     let index = scratch.folder().join("without");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use super::event::Outcome;
+use super::outcome::Outcome;
 use super::format;
 use super::name::ItemId;
 use super::plan::{ProductKey, Source};

@@ -13,7 +13,7 @@ pub use super::decision::{Decision, ItemDecided, LogDecided};
 use super::digest::Digest;
 pub use super::document::{DocumentWritten, LogWritten};
 pub use super::event::{
-    Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome, Product, RunEnded, RunSealed,
+    Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Product, RunEnded, RunSealed,
 };
 pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
@@ -21,7 +21,7 @@ use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::log_name::is_fingerprint;
 use super::name::{RunId, ThreadId};
-pub use super::outcome::{Exit, Transcript, Verified, VerifiedBy};
+pub use super::outcome::{CheckRun, Exit, Outcome, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{

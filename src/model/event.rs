@@ -13,7 +13,7 @@ use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
-use super::outcome::{Exit, Transcript, Verified};
+use super::outcome::{CheckRun, Exit, Outcome, Transcript, Verified};
 use super::pipeline::BlockEnded;
 use super::plan::{ProductKey, Selector, Source};
 use super::protected::ProtectedChange;
@@ -130,7 +130,13 @@ pub struct ItemReconciled {
     /// The result of the check, by the verify command or the item itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verified>,
-    /// The captured stdout and stderr.
+    /// The run of the check after the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckRun>,
+    /// The run of the check before the work, which had to fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_before: Option<CheckRun>,
+    /// The captured output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
     /// The source of reused products, if nothing was run.
@@ -151,16 +157,6 @@ pub struct ItemReconciled {
     /// True if the settings allow these changes, so that they do not make the item red.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected_allowed: bool,
-}
-
-/// The final status of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// The executor exited with 0 and its products are recorded.
-    Done,
-    /// Anything else.
-    Failed,
 }
 
 /// A product: the SHA-256 and git object name of its bytes, and their number.

@@ -217,6 +217,13 @@ pub fn transcript_path(item: &ItemId, attempt: u32) -> String {
     format!("{}/{}/{attempt}", fan(item.as_str()), item.encoded())
 }
 
+/// Returns the path of a check's output in a run's transcripts tree; `before` is for the check
+/// before the work.
+pub fn check_path(item: &ItemId, attempt: u32, before: bool) -> String {
+    let name = if before { "check-before" } else { "check" };
+    format!("{}.{name}", transcript_path(item, attempt))
+}
+
 /// Returns the output for a change to a submodule: `submodules/<path>.patch`.
 pub fn submodule_output(path: &str) -> Result<FilePath, NameError> {
     FilePath::parse(&format!("{SUBMODULES}{path}.patch"))

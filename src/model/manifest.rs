@@ -12,7 +12,7 @@ use super::entry::InputRef;
 use super::format;
 use super::json;
 use super::name::{FilePath, ItemId, RunId};
-use super::protected::OnProtectedChange;
+use super::protected::{OnProtectedChange, VerifyIn};
 
 /// The manifest's `schema`.
 pub const SCHEMA: &str = "git-handoff.manifest/1";
@@ -47,6 +47,15 @@ pub struct Manifest {
     /// The verify command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
+    /// The digest of the files laid over the worktree for the check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<Digest>,
+    /// True if the check must fail before the work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub red_first: bool,
+    /// Where the check runs.
+    #[serde(default, skip_serializing_if = "VerifyIn::is_worktree")]
+    pub verify_in: VerifyIn,
     /// The pathspecs of protected files, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<String>,

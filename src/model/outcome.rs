@@ -4,6 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 
+/// The final status of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The executor exited with 0 and its products are recorded.
+    Done,
+    /// Anything else.
+    Failed,
+}
+
 /// The exit of a process; exactly one of the two is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +45,32 @@ pub enum VerifiedBy {
     /// The item itself, in its result file: a claim.
     #[serde(rename = "self")]
     Itself,
+}
+
+/// One run of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CheckRun {
+    /// The command, with credentials removed.
+    pub argv: Vec<String>,
+    /// Its exit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Its duration in milliseconds.
+    pub duration_ms: u64,
+    /// The digest and size of its output; the bytes may be deleted.
+    pub output: Transcript,
+    /// How many protected files differed from their reference state and were replaced.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restored: u64,
+    /// The digest of the held-out files laid over the worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<Digest>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The digest and size of a transcript; its bytes may be deleted.

@@ -58,6 +58,25 @@ pub enum OnProtectedChange {
     Allow,
 }
 
+/// Where the check of an attempt runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerifyIn {
+    /// In the worktree that the worker left.
+    #[default]
+    Worktree,
+    /// In a fresh worktree of the base with the worker's patch.
+    Fresh,
+}
+
+impl VerifyIn {
+    /// Returns true for the worker's own worktree.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+    pub fn is_worktree(&self) -> bool {
+        *self == Self::Worktree
+    }
+}
+
 /// Formats the changes for a reason: the first few, and the number of others.
 pub fn in_words(changes: &[ProtectedChange]) -> String {
     const SHOWN: usize = 5;

@@ -41,6 +41,8 @@ pub struct TranscriptWriter {
     followed: Option<Vec<u8>>,
     /// The display of the latest line.
     live: Option<Arc<Live>>,
+    /// Receives the same redacted output.
+    copy: Option<Box<Self>>,
 }
 
 impl TranscriptWriter {
@@ -57,6 +59,7 @@ impl TranscriptWriter {
             dropped: 0,
             followed: None,
             live: None,
+            copy: None,
         })
     }
 
@@ -70,7 +73,7 @@ impl TranscriptWriter {
         if let Some(live) = &self.live {
             live.stir();
         }
-        if self.dropped > 0 && self.followed.is_none() {
+        if self.dropped > 0 && self.followed.is_none() && self.copy.is_none() {
             // Dropped bytes need no redaction.
             self.dropped += bytes.len() as u64;
             return Ok(());
@@ -88,6 +91,19 @@ impl TranscriptWriter {
             self.write(&out)?;
         }
         Ok(())
+    }
+
+    /// Starts to write the redacted output to a second transcript as well, with the same limit.
+    pub fn split(&mut self, limit: u64) -> Result<(), Error> {
+        let mut copy = Self::create(&self.dir, &[], limit)?;
+        copy.followed = None;
+        self.copy = Some(Box::new(copy));
+        Ok(())
+    }
+
+    /// Returns the second transcript.
+    pub fn take_copy(&mut self) -> Option<Self> {
+        self.copy.take().map(|copy| *copy)
     }
 
     /// Starts to keep the end of the output.
@@ -120,6 +136,9 @@ impl TranscriptWriter {
         if let Some(followed) = &mut self.followed {
             followed.extend_from_slice(bytes);
             followed.drain(..followed.len().saturating_sub(FOLLOWED));
+        }
+        if let Some(copy) = &mut self.copy {
+            copy.write(bytes)?;
         }
         let kept = usize::try_from(self.room).map_or(bytes.len(), |room| room.min(bytes.len()));
         let kept = if self.dropped > 0 { 0 } else { kept };

@@ -68,6 +68,8 @@ impl<'t> PieceName<'t> {
         let layout = run.state.layout();
         let blob = match selected.ok_or(Error::NotSaid)? {
             "transcript" => return transcript(store, run, item, None),
+            "check" => return check_output(store, run, item, false),
+            "check-before" => return check_output(store, run, item, true),
             "manifest" => run.file(store, &layout.manifest(item))?,
             product if let Some(attempt) = product.strip_prefix("transcript@") => {
                 let attempt = attempt.parse().map_err(|_| nothing())?;
@@ -87,12 +89,36 @@ impl<'t> PieceName<'t> {
     }
 }
 
+/// Returns the output of the check of a done item, after or before the work. Returns `None` if it is
+/// empty.
+fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -> Result<Option<Blob>, Error> {
+    let mut ends = run.links.iter().rev().filter_map(|link| match &link.entry.event {
+        Event::ItemReconciled(e) if e.item == *item => Some(e),
+        _ => None,
+    });
+    let end = ends.next().ok_or_else(|| Error::NotEnded(item.clone()))?;
+    let check = if before { &end.check_before } else { &end.check };
+    let check = check.as_ref().ok_or_else(|| Error::NoCheck(item.clone()))?;
+    beside(store, run, item, check.output, &format::check_path(item, end.attempt, before))
+}
+
 /// Returns the transcript of an attempt, by default the latest. Returns `None` if it is empty.
 fn transcript(store: &Store, run: &VerifiedRun, item: &ItemId, of: Option<u32>) -> Result<Option<Blob>, Error> {
     let (attempt, transcript) = recorded(&run.links, item, of).ok_or_else(|| match of {
         Some(attempt) => Error::NoAttempt { item: item.clone(), attempt },
         None => Error::NotEnded(item.clone()),
     })?;
+    beside(store, run, item, transcript, &format::transcript_path(item, attempt))
+}
+
+/// Returns a file of the transcripts ref, which has the recorded digest, or `None` if it is empty.
+fn beside(
+    store: &Store,
+    run: &VerifiedRun,
+    item: &ItemId,
+    transcript: Transcript,
+    path: &str,
+) -> Result<Option<Blob>, Error> {
     if transcript.size == 0 {
         return Ok(None);
     }
@@ -101,7 +127,7 @@ fn transcript(store: &Store, run: &VerifiedRun, item: &ItemId, of: Option<u32>) 
     let folder = remote.map_or_else(|| format::REFS.to_owned(), format::fetched_refs);
     let tree = refs::read(store, &Place::of_transcripts(&run.run).below(&folder))?;
     let oid = match tree {
-        Some(tree) => store.blob_at(tree, &format::transcript_path(item, attempt))?,
+        Some(tree) => store.blob_at(tree, path)?,
         None => None,
     };
     let not_here = || Error::NoTranscript { item: item.clone(), remote: remote.map(str::to_owned) };
@@ -177,6 +203,8 @@ pub enum Error {
     NotEnded(ItemId),
     #[error("no attempt {attempt} of {:?} has ended with a transcript", item.as_str())]
     NoAttempt { item: ItemId, attempt: u32 },
+    #[error("the item {:?} has no recorded check", .0.as_str())]
+    NoCheck(ItemId),
     #[error("the transcript of {:?} is not here; only its hash is recorded", item.as_str())]
     NoTranscript { item: ItemId, remote: Option<String> },
     #[error(transparent)]

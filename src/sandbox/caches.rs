@@ -228,6 +228,11 @@ impl Confinement {
         self.reach.map.access(path) == Access::Hidden
     }
 
+    /// Returns true if workers reach a path or anything below it.
+    pub fn reaches(&self, path: &Path) -> bool {
+        super::policy::reaches(&self.reach.map, path)
+    }
+
     /// Returns the variables that point tools to the worker's own caches and temporary folder.
     /// Keeps Java options in `env`.
     pub fn cache_variables(

@@ -7,6 +7,7 @@
 
 pub mod capture;
 pub mod filters;
+pub mod held_out;
 pub mod host;
 pub mod inputs;
 pub mod protect;

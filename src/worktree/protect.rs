@@ -20,6 +20,7 @@ use crate::git::protected::{self, Consumed, Protection, Reference};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::protected::ProtectedChange;
+use crate::worktree::held_out::{self, HeldOut};
 use crate::worktree::host::Host;
 use crate::worktree::workspace::{self, Workspace};
 
@@ -37,22 +38,35 @@ pub struct Guard {
     scratch: Scratch,
     pathspecs: Vec<String>,
     reference: Reference,
-    /// The tree of the base with the reference state.
-    pub tree: Oid,
+    /// The tree of the base with the reference state, if files are protected.
+    pub tree: Option<Oid>,
+    held_out: Option<HeldOut>,
 }
 
 impl Guard {
-    /// Computes the reference state of an attempt at `base`.
-    pub fn new(store: &Store, base: Oid, pathspecs: &[String], consumed: &[Consumed]) -> Result<Self, Error> {
+    /// Computes the reference state of an attempt at `base`. `held_out` is laid over it.
+    pub fn new(
+        store: &Store,
+        base: Oid,
+        pathspecs: &[String],
+        consumed: &[Consumed],
+        held_out: Option<HeldOut>,
+    ) -> Result<Self, Error> {
         let scratch = Scratch::new(store, base)?;
+        if pathspecs.is_empty() {
+            return Ok(Self { scratch, pathspecs: Vec::new(), reference: Reference::default(), tree: None, held_out });
+        }
         let protection = Protection::new(&scratch, pathspecs);
         let reference = protection.reference(consumed)?;
-        let tree = protection.tree(&reference)?;
-        Ok(Self { pathspecs: pathspecs.to_vec(), reference, tree, scratch })
+        let tree = Some(protection.tree(&reference)?);
+        Ok(Self { pathspecs: pathspecs.to_vec(), reference, tree, scratch, held_out })
     }
 
     /// Returns the changes of a patch to protected files.
     pub fn changes(&self, patch: Option<Vec<u8>>) -> Result<Vec<ProtectedChange>, Error> {
+        if self.pathspecs.is_empty() {
+            return Ok(Vec::new());
+        }
         let product = match patch {
             Some(patch) => self.scratch.patched(patch).map_err(merge::Error::Git)?,
             None => self.scratch.base(),
@@ -62,6 +76,31 @@ impl Guard {
 
     fn protection(&self) -> Protection<'_> {
         Protection::new(&self.scratch, &self.pathspecs)
+    }
+
+    /// Writes a patch of an attempt into a fresh worktree of the base.
+    pub fn write_product(&self, host: &Host, workspace: &Workspace, patch: Vec<u8>) -> Result<(), Error> {
+        let product = self.scratch.patched(patch).map_err(merge::Error::Git)?;
+        let folder = workspace.dir.join(FOLDER);
+        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let (mut gone, mut new) = (Vec::new(), BTreeMap::new());
+        for (path, entry) in protected::differences(&self.scratch, product)? {
+            match entry {
+                Some(entry) if entry.mode != SUBMODULE => drop(new.insert(path, entry)),
+                Some(_) => {}
+                None => gone.push(path),
+            }
+        }
+        let written = workspace.write_files(host, &folder, new.iter())?;
+        let place = |path: &BString| workspace.tree().join(OsStr::from_bytes(path));
+        gone.iter().chain(&written).try_for_each(|path| remove(&place(path)))?;
+        for path in &written {
+            let place = place(path);
+            let parent = place.parent().unwrap_or(&place);
+            fs::create_dir_all(parent).map_err(Error::io(parent))?;
+            fs::rename(folder.join(OsStr::from_bytes(path)), &place).map_err(Error::io(&place))?;
+        }
+        workspace.folder().remove(FOLDER).map_err(Error::io(&folder))
     }
 
     /// Gives the protected files of a worktree their reference state.
@@ -101,6 +140,9 @@ impl Guard {
 
     /// Returns the protected files and links in a worktree, tracked or not.
     fn find(&self, host: &Host, workspace: &Workspace) -> Result<BTreeSet<BString>, Error> {
+        if self.pathspecs.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let tree = workspace.tree();
         let own = [".git", &host.inputs, &host.outputs];
         let mut found = BTreeMap::new();
@@ -176,6 +218,22 @@ impl Enforced<'_> {
                 fs::rename(self.reference_file(path), &place).map_err(Error::io(&place))?;
                 self.written.push(place);
             }
+        }
+        self.lay_over()
+    }
+
+    /// Copies the held-out files over the worktree.
+    fn lay_over(&mut self) -> Result<(), Error> {
+        let Some(held_out) = &self.guard.held_out else { return Ok(()) };
+        held_out.expect_unchanged()?;
+        for path in held_out.paths() {
+            let place = self.workspace.tree().join(path);
+            self.make_parents(&place)?;
+            if fs::symlink_metadata(&place).is_ok() {
+                self.move_aside(&place)?;
+            }
+            self.written.push(place.clone());
+            held_out.copy(path, &place).map_err(Error::io(&place))?;
         }
         Ok(())
     }
@@ -311,6 +369,8 @@ pub enum Error {
     Merge(#[from] merge::Error),
     #[error(transparent)]
     Workspace(#[from] workspace::Error),
+    #[error(transparent)]
+    HeldOut(#[from] held_out::Error),
 }
 
 impl Error {

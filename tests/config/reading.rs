@@ -7,7 +7,7 @@ use git_handoff::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTIN
 use git_handoff::engine::command;
 use git_handoff::git::store::Durability;
 use git_handoff::model::confinement::{Asked, Home, Network};
-use git_handoff::model::protected::OnProtectedChange;
+use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
 
 use super::{named, names, read};
 use crate::common::place::Place;
@@ -40,6 +40,14 @@ const SAMPLES: &[Sample] = &[
     ("handoff.subagent.<name>.onProtectedChange", "red", |c| {
         subagent(c).on_protected_change == Some(OnProtectedChange::Red)
     }),
+    ("handoff.executor.<name>.heldOut", "/hidden", |c| executor(c).held_out == Some("/hidden".into())),
+    ("handoff.executor.<name>.heldOutFeedback", "true", |c| executor(c).held_out_feedback == Some(true)),
+    ("handoff.executor.<name>.redFirst", "true", |c| executor(c).red_first == Some(true)),
+    ("handoff.executor.<name>.verifyIn", "fresh", |c| executor(c).verify_in == Some(VerifyIn::Fresh)),
+    ("handoff.subagent.<name>.heldOut", "/hidden", |c| subagent(c).held_out == Some("/hidden".into())),
+    ("handoff.subagent.<name>.heldOutFeedback", "no", |c| subagent(c).held_out_feedback == Some(false)),
+    ("handoff.subagent.<name>.redFirst", "true", |c| subagent(c).red_first == Some(true)),
+    ("handoff.subagent.<name>.verifyIn", "worktree", |c| subagent(c).verify_in == Some(VerifyIn::Worktree)),
     ("handoff.executor.<name>.onVerifyFail", "keep", |c| executor(c).on_verify_fail == Some(OnVerifyFail::Keep)),
     ("handoff.executor.<name>.timeout", "2k", |c| executor(c).timeout == Some(2048)),
     ("handoff.executor.<name>.maxAttempts", "100", |c| executor(c).max_attempts == Some(100)),
@@ -221,6 +229,10 @@ fn a_file_inside_the_work_tree_decides_about_nobodys_trust_and_may_say_the_rest(
         "handoff.subagent.<name>.secretEnv",
         "handoff.workspace.root",
         "handoff.onProtectedChange",
+        "handoff.executor.<name>.heldOut",
+        "handoff.subagent.<name>.heldOut",
+        "handoff.executor.<name>.heldOutFeedback",
+        "handoff.subagent.<name>.heldOutFeedback",
         "handoff.executor.<name>.onProtectedChange",
         "handoff.subagent.<name>.onProtectedChange",
     ];

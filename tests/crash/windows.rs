@@ -60,6 +60,8 @@ fn what_was_written_and_not_published_has_not_happened() {
             reused: None,
             blocks: Vec::new(),
             summary: None,
+            check: None,
+            check_before: None,
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,

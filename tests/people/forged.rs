@@ -249,6 +249,8 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
             reused: None,
             blocks: Vec::new(),
             summary: None,
+            check: None,
+            check_before: None,
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,

@@ -44,6 +44,7 @@ fn form() -> Vec<Case> {
         Case(one(&json!({"depends_on": null})), &["wrong-type items[0].depends_on"]),
         Case(one(&json!({"resourceLocks": [""]})), &["wrong-type items[0].resourceLocks[0]"]),
         Case(one(&json!({"resourceLocks": ["l", "m", "l"]})), &["duplicate-lock items[0].resourceLocks[2]"]),
+        Case(one(&json!({"protect": ["tests", "../x"]})), &["bad-pathspec items[0].protect[1]"]),
         Case(one(&json!({"maxAttempts": 101})), &["wrong-type items[0].maxAttempts"]),
         Case(one(&json!({"timeout": 1.5})), &["wrong-type items[0].timeout"]),
         Case(json!({"id": "r", "openEnded": 1, "items": [item("x", &json!({}))]}), &["wrong-type openEnded"]),

@@ -92,6 +92,8 @@ pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut St
         reused: Some(story.reused),
         blocks: Vec::new(),
         summary: None,
+        check: None,
+        check_before: None,
         reference: None,
         protected: Vec::new(),
         protected_allowed: false,

@@ -132,6 +132,8 @@ fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
         reused: Some(story.reused),
         blocks: Vec::new(),
         summary: None,
+        check: None,
+        check_before: None,
         reference: None,
         protected: Vec::new(),
         protected_allowed: false,

@@ -229,7 +229,7 @@ fn without_bubblewrap(folder: &Path) {
 }
 
 /// Returns whether bubblewrap can be used here; where it cannot, says loudly what is not tried.
-pub(super) fn has_bubblewrap(what: &str) -> bool {
+pub(crate) fn has_bubblewrap(what: &str) -> bool {
     let tried = Command::new("bwrap").args(["--unshare-pid", "--ro-bind", "/", "/", "true"]).output();
     let works = tried.is_ok_and(|output| output.status.success());
     if !works {

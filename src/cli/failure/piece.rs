@@ -10,7 +10,8 @@ impl From<piece::Error> for Failure {
         match error {
             piece::Error::NotSaid => Self::usage(error.to_string()),
             piece::Error::NoSuchThing { ref run, .. } => Self::of("no-such-thing", &error).hint(hints::show(run)),
-            piece::Error::NoAttempt { .. }
+            piece::Error::NoCheck(_)
+            | piece::Error::NoAttempt { .. }
             | piece::Error::NotEnded(_)
             | piece::Error::NoTranscript { remote: None, .. } => Self::of("no-transcript", &error),
             piece::Error::NoTranscript { remote: Some(ref remote), .. } => {

@@ -111,8 +111,16 @@ impl Blocks<'_> {
         let (deadline, seconds) = own.min((self.commands.deadline, job.command.timeout));
         let argv = ["sh".to_owned(), "-c".to_owned(), script.command.clone()];
         self.commands.transcript.follow();
-        let result = self.commands.check(deadline, workspace, Line::reading(&argv, job)).await?;
-        let output = last_lines(&self.commands.transcript.followed());
+        let checked =
+            self.commands.check(deadline, workspace, Line::reading(&argv, job), &mut self.finished.kept).await?;
+        let result = checked.ended;
+        if script.lens == Lens::Verify {
+            self.finished.check.get_or_insert(checked.stored);
+        }
+        let mut output = last_lines(&self.commands.transcript.followed());
+        if job.check.withholds_output() {
+            output.clear();
+        }
         record_end(ended, &result);
         let beginning = if script.lens == Lens::Gate { GATE_FAILED } else { VERIFY_FAILED };
         let verdict = judge(&format!("{beginning}blocks[{at}] "), &result, seconds);

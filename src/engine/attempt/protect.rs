@@ -1,23 +1,38 @@
 //! Applies the rules of protected files to an attempt.
 
-use super::{Finished, Job, Protect, Verdict};
-use crate::git::{protected, verified_stream};
+use super::{Finished, Job, Verdict};
+use crate::git::protected::{self, Consumed};
+use crate::git::verified_stream;
 use crate::model::causes::in_words;
-use crate::model::digest::Oid;
 use crate::model::plan::ProductKey;
 use crate::model::protected::{MOST_CHANGES, OnProtectedChange, PROTECTED_CHANGED, in_words as changes_in_words};
 use crate::worktree::host::Host;
 use crate::worktree::protect::{Error, Guard};
 
+/// The protected files of an attempt.
+pub(in crate::engine) struct Protect {
+    /// Sorted.
+    pub(in crate::engine) pathspecs: Vec<String>,
+    /// The consumed patches that belong to the reference state.
+    pub(in crate::engine) consumed: Vec<Consumed>,
+    pub(in crate::engine) effect: OnProtectedChange,
+}
+
+/// Computes the reference state of the protected files.
+pub(super) fn guard(host: &Host, job: &Job) -> Result<Guard, Verdict> {
+    let (pathspecs, consumed) = job.protect.as_ref().map_or((&[][..], &[][..]), Protect::parts);
+    let held_out = job.check.held_out.clone();
+    Guard::new(&host.store, job.base, pathspecs, consumed, held_out).map_err(|error| match error {
+        Error::Reference(conflict @ protected::Error::Conflict(_)) => {
+            Verdict::hopeless(format!("protected-conflict: {conflict}"))
+        }
+        other => failed(&other),
+    })
+}
+
 impl Protect {
-    /// Computes the reference state of the protected files.
-    pub(super) fn guard(&self, host: &Host, base: Oid) -> Result<Guard, Verdict> {
-        Guard::new(&host.store, base, &self.pathspecs, &self.consumed).map_err(|error| match error {
-            Error::Reference(conflict @ protected::Error::Conflict(_)) => {
-                Verdict::hopeless(format!("protected-conflict: {conflict}"))
-            }
-            other => failed(&other),
-        })
+    fn parts(&self) -> (&[String], &[Consumed]) {
+        (&self.pathspecs, &self.consumed)
     }
 }
 
@@ -32,7 +47,7 @@ pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Fini
     let patch = finished.products.get(&ProductKey::Patch);
     let patch = patch.map(|patch| verified_stream::read(&host.store, patch.oid, &[patch.sha256])).transpose();
     let changes = guard.changes(patch.map_err(|e| Verdict::failed(in_words(&e)))?).map_err(|e| failed(&e))?;
-    finished.reference = Some(guard.tree);
+    finished.reference = guard.tree;
     if changes.is_empty() {
         return Ok(());
     }

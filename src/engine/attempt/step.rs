@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::{Job, Verdict, protect};
+use super::{Job, Verdict};
 use crate::engine::mise;
 use crate::model::entry::Exit;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
@@ -41,6 +41,11 @@ impl<'a> Line<'a> {
         Self { argv, stdin: Stdin::Bytes(job.task.clone()), env: None }
     }
 
+    /// Returns the command.
+    pub(super) fn argv(&self) -> &[String] {
+        self.argv
+    }
+
     /// Returns the item's own command. The plan's variables are for it alone, not for its check.
     pub(super) fn item(job: &'a Job) -> Self {
         Self { env: Some(&job.command.env), ..Self::reading(&job.command.argv, job) }
@@ -54,38 +59,26 @@ pub(super) struct Commands<'a> {
     pub(super) cancel: &'a watch::Receiver<bool>,
     /// When the time of the attempt is up.
     pub(super) deadline: Instant,
-    /// The protected files, if there are any.
-    pub(super) guard: Option<(&'a Host, &'a Guard)>,
+    pub(super) host: &'a Arc<Host>,
+    /// The protected and held-out files, if there are any.
+    pub(super) guard: Option<&'a Guard>,
 }
 
 impl<'a> Commands<'a> {
     /// Starts the clock of the attempt.
     pub(super) fn begin(
+        host: &'a Arc<Host>,
         job: &'a Arc<Job>,
         transcript: &'a mut TranscriptWriter,
         cancel: &'a watch::Receiver<bool>,
     ) -> Self {
         let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
-        Self { job, transcript, cancel, deadline, guard: None }
+        Self { job, transcript, cancel, deadline, host, guard: None }
     }
 
     /// Protects files while checks run.
-    pub(super) fn guarded(self, host: &'a Host, guard: Option<&'a Guard>) -> Self {
-        Self { guard: guard.map(|guard| (host, guard)), ..self }
-    }
-
-    /// Runs a check while the protected files have their reference state.
-    pub(super) async fn check(
-        &mut self,
-        deadline: Instant,
-        workspace: &Workspace,
-        line: Line<'_>,
-    ) -> Result<Result<Ended, agent::Error>, Verdict> {
-        let Some((host, guard)) = self.guard else { return Ok(self.run_until(deadline, workspace, line).await) };
-        let enforced = guard.enforce(host, workspace).map_err(|e| protect::failed(&e))?;
-        let ended = self.run_until(deadline, workspace, line).await;
-        enforced.restore().map_err(|e| protect::failed(&e))?;
-        Ok(ended)
+    pub(super) fn guarded(self, guard: Option<&'a Guard>) -> Self {
+        Self { guard, ..self }
     }
 
     /// Runs one command to its end.

@@ -1,6 +1,6 @@
 //! Runs the verify command of an attempt, and decides what a failure of it means.
 
-use super::step::{Commands, Line, judge};
+use super::step::{Commands, judge};
 use super::{Finished, Job, Verdict};
 use crate::config::OnVerifyFail;
 use crate::model::entry::{Exit, Verified, VerifiedBy};
@@ -20,8 +20,13 @@ pub(super) async fn verify(
     let reports_failure = finished.reports_failure();
     let Some(verify) = &job.command.verify else { return Ok(()) };
     commands.transcript.follow();
-    let ended = commands.check(commands.deadline, workspace, Line::reading(verify, job)).await?;
-    let output = last_lines(&commands.transcript.followed());
+    let checked = commands.check_work(workspace, verify, finished).await?;
+    let (ended, stored) = (checked.ended, checked.stored);
+    finished.check = Some(stored);
+    let mut output = last_lines(&commands.transcript.followed());
+    if job.check.withholds_output() {
+        output.clear();
+    }
     let judged = judge(VERIFY_FAILED, &ended, job.command.timeout).map_err(|verdict| verdict.with_output(&output));
     match (judged, ended) {
         (Ok(()), _) => {

@@ -1,0 +1,198 @@
+//! Runs the check of an attempt: before the work if it must fail first, in the worktree or in a
+//! fresh one, with its output recorded.
+
+use std::time::Instant;
+
+use super::step::{Commands, Line, judge};
+use super::{Finished, Job, Verdict, furnish, protect};
+use crate::git::store;
+use crate::model::credential;
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{CheckRun, Exit};
+use crate::model::pipeline::What;
+use crate::model::protected::VerifyIn;
+use crate::process::agent::{self, Ended};
+use crate::process::transcript::TranscriptWriter;
+use crate::worktree::capture;
+use crate::worktree::held_out::HeldOut;
+use crate::worktree::host::Host;
+use crate::worktree::workspace::Workspace;
+
+/// The start of the reason if a check passed before the work.
+const NOT_RED: &str = "check-not-red: ";
+/// The exit codes of a shell for a command that cannot be run.
+const CANNOT_RUN: [i32; 2] = [126, 127];
+/// Set in the number of an attempt for its fresh worktree, which is never started or salvaged.
+const FRESH: u32 = 1 << 31;
+
+/// The settings of an attempt's check.
+pub(in crate::engine) struct CheckSettings {
+    pub(in crate::engine) held_out: Option<HeldOut>,
+    /// Whether reasons contain its output in spite of held-out files.
+    pub(in crate::engine) feedback: bool,
+    pub(in crate::engine) red_first: bool,
+    pub(in crate::engine) verify_in: VerifyIn,
+}
+
+impl CheckSettings {
+    /// Returns true if the check needs a worktree that is prepared for it.
+    pub(super) fn needs_guard(&self) -> bool {
+        self.held_out.is_some() || self.red_first || self.verify_in == VerifyIn::Fresh
+    }
+
+    /// Returns true if the check's output must not reach later attempts.
+    pub(super) fn withholds_output(&self) -> bool {
+        self.held_out.is_some() && !self.feedback
+    }
+
+    pub(super) fn digest(&self) -> Option<Digest> {
+        self.held_out.as_ref().map(|held_out| held_out.digest)
+    }
+}
+
+/// A run of a check, with its stored output.
+pub(in crate::engine) struct StoredCheck {
+    pub(in crate::engine) run: CheckRun,
+    pub(in crate::engine) oid: Option<Oid>,
+}
+
+/// The result of a check that was run.
+pub(super) struct Checked {
+    pub(super) ended: Result<Ended, agent::Error>,
+    pub(super) stored: StoredCheck,
+}
+
+impl Commands<'_> {
+    /// Runs a check while the protected files have their reference state and the held-out files are
+    /// in place. Records its output.
+    pub(super) async fn check(
+        &mut self,
+        deadline: Instant,
+        workspace: &Workspace,
+        line: Line<'_>,
+        kept: &mut store::KeepGuard,
+    ) -> Result<Checked, Verdict> {
+        let argv: Vec<String> = line.argv().iter().map(|word| credential::without(word).into_owned()).collect();
+        self.transcript.split(self.host.max_product)?;
+        let started = Instant::now();
+        let (ended, restored) = match self.guard {
+            None => (self.run_until(deadline, workspace, line).await, 0),
+            Some(guard) => {
+                let enforced = guard.enforce(self.host, workspace).map_err(|e| protect::failed(&e))?;
+                let restored = enforced.restored();
+                let ended = self.run_until(deadline, workspace, line).await;
+                enforced.restore().map_err(|e| protect::failed(&e))?;
+                (ended, restored)
+            }
+        };
+        self.transcript.flush()?;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let copy = self.transcript.take_copy().ok_or_else(|| Verdict::failed("the check has no output file"))?;
+        let (output, oid) = store_output(self.host, copy, kept)?;
+        let exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+        let held_out = self.job.check.digest();
+        let restored = restored as u64;
+        let run = CheckRun { argv, exit, duration_ms, output, restored, held_out };
+        Ok(Checked { ended, stored: StoredCheck { run, oid } })
+    }
+
+    /// Runs the executor's check where the settings say.
+    pub(super) async fn check_work(
+        &mut self,
+        workspace: &Workspace,
+        verify: &[String],
+        finished: &mut Finished,
+    ) -> Result<Checked, Verdict> {
+        let job = self.job;
+        if job.check.verify_in == VerifyIn::Worktree {
+            return self.check(self.deadline, workspace, Line::reading(verify, job), &mut finished.kept).await;
+        }
+        let captured = capture::capture_part(workspace, &job.host(self.host), What::Patch);
+        let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
+        let patch = captured.patch.map(|patch| self.host.store.read_blob(patch.oid)).transpose()?;
+        self.check_fresh(verify, patch, &mut finished.kept).await
+    }
+
+    /// Runs the check in a fresh worktree of the base with a patch.
+    pub(super) async fn check_fresh(
+        &mut self,
+        verify: &[String],
+        patch: Option<Vec<u8>>,
+        kept: &mut store::KeepGuard,
+    ) -> Result<Checked, Verdict> {
+        let job = self.job;
+        let host = self.host.showing(job.refs.clone());
+        let fresh = Workspace::create(&host, &job.run, &job.item, job.attempt | FRESH, job.base)
+            .map_err(|e| Verdict::from_error("cannot create a fresh worktree: ", &e, Verdict::failed))?;
+        let checked = self.check_in(&fresh, verify, patch, kept).await;
+        let removed = fresh.remove_private().and_then(|()| fresh.remove());
+        let checked = checked?;
+        removed.map_err(|e| Verdict::from_error("cannot remove a fresh worktree: ", &e, Verdict::failed))?;
+        Ok(checked)
+    }
+
+    async fn check_in(
+        &mut self,
+        fresh: &Workspace,
+        verify: &[String],
+        patch: Option<Vec<u8>>,
+        kept: &mut store::KeepGuard,
+    ) -> Result<Checked, Verdict> {
+        let job = self.job;
+        furnish(self.host, job, fresh)?;
+        if let (Some(guard), Some(patch)) = (self.guard, patch) {
+            guard.write_product(self.host, fresh, patch).map_err(|e| protect::failed(&e))?;
+        }
+        if let Some(setup) = &job.command.setup {
+            let ended = self.run(fresh, Line::plain(setup)).await;
+            judge("setup of the check ", &ended, job.command.timeout)?;
+        }
+        self.check(self.deadline, fresh, Line::reading(verify, job), kept).await
+    }
+
+    /// Runs the check before the work if the settings ask for it. It must fail.
+    pub(super) async fn expect_red(&mut self, finished: &mut Finished) -> Result<(), Verdict> {
+        let job = self.job;
+        let Some(verify) = job.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
+        let checked = self.check_fresh(verify, None, &mut finished.kept).await?;
+        let exit = checked.stored.run.exit;
+        finished.check_before = Some(checked.stored);
+        match judge("", &checked.ended, job.command.timeout) {
+            Ok(()) => Err(Verdict::hopeless(format!("{NOT_RED}the check passes before the work"))),
+            Err(Verdict::Failed { .. }) => match exit {
+                Some(Exit { code: Some(code), .. }) if CANNOT_RUN.contains(&code) => {
+                    Err(Verdict::hopeless(format!("{NOT_RED}the check cannot be run, it exited with {code}")))
+                }
+                Some(_) => Ok(()),
+                None => Err(Verdict::hopeless(format!("{NOT_RED}the check did not end by itself"))),
+            },
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl Job {
+    /// Returns true if checks need prepared worktrees.
+    pub(super) fn needs_guard(&self) -> bool {
+        self.protect.is_some() || self.check.needs_guard()
+    }
+}
+
+/// Stores the output of a check.
+fn store_output(
+    host: &Host,
+    writer: TranscriptWriter,
+    kept: &mut store::KeepGuard,
+) -> Result<(crate::model::entry::Transcript, Option<Oid>), Verdict> {
+    let (output, mut file) = writer.finish()?;
+    if output.size == 0 {
+        return Ok((output, None));
+    }
+    let mut batch = host.store.batch();
+    let (oid, sha256, size) = batch.write_file(&mut file)?;
+    if (sha256, size) != (output.sha256, output.size) {
+        return Err(Verdict::failed("the output of the check was changed while it was stored"));
+    }
+    kept.join(batch.keep()?);
+    Ok((output, Some(oid)))
+}

@@ -1,0 +1,152 @@
+//! Checks that the worker has not seen: held-out files, a check that must fail first, a fresh
+//! worktree, and the record of a check.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::Value;
+
+use crate::common::ground::{Ground, item};
+use crate::sandbox::scene::has_bubblewrap;
+
+/// A repository whose worker is checked by `sh check.sh`.
+fn ground() -> Ground {
+    let ground = Ground::new();
+    ground.env.write("repo/check.sh", "cat result.txt 2>/dev/null; grep -q fixed app.txt\n");
+    ground.env.write("repo/app.txt", "broken\n");
+    ground.env.git(["add", "-A"]).success();
+    ground.env.git(["commit", "-qm", "Check"]).success();
+    ground.config("handoff.executor.command.verify", "sh check.sh");
+    ground.config("handoff.executor.command.maxAttempts", "1");
+    ground
+}
+
+/// Returns the fields of the entry that ended an item.
+fn end(ground: &Ground, run: &str, id: &str) -> Value {
+    let entries = ground.entries(run);
+    let is_end = |entry: &&Value| entry["kind"] == "item.reconciled" && entry["item"] == id;
+    entries.iter().find(is_end).unwrap().clone()
+}
+
+fn manifest(ground: &Ground, name: &str) -> Value {
+    serde_json::from_str(&ground.env.handoff(["cat", &format!("{name}:manifest")]).success()).unwrap()
+}
+
+#[test]
+fn held_out_files_judge_and_are_never_seen() {
+    if !has_bubblewrap("held-out files") {
+        return;
+    }
+    let ground = ground();
+    ground.config("handoff.sandbox", "auto");
+    ground.env.write("hidden/check.sh", "echo HIDDEN-CASE; grep -q fixed app.txt && grep -q tested app.txt\n");
+    ground.env.write("hidden/cases/one.txt", "case\n");
+    let folder = ground.path("hidden");
+    ground.config("handoff.executor.command.heldOut", folder.to_str().unwrap());
+    let look = format!("cat {}/check.sh; ls {} cases", folder.display(), folder.display());
+    ground
+        .drive(
+            "r",
+            &[
+                item("good", "echo fixed tested >app.txt"),
+                item("bad", "echo fixed >app.txt"),
+                item("look", &format!("{look} >seen.txt 2>&1; echo fixed tested >app.txt")),
+            ],
+        )
+        .ends(4);
+    assert_eq!(ground.item("r", "good").status, "done");
+    let bad = ground.item("r", "bad");
+    assert_eq!((bad.status.as_str(), bad.reason.as_str()), ("failed", "verify-failed: exited with 1"));
+    let seen = ground.env.handoff(["cat", "r/look:patch"]).success();
+    assert!(!seen.contains("HIDDEN") && !seen.contains("case\n") && !seen.contains("cases/one.txt"), "{seen}");
+    let end = end(&ground, "r", "good");
+    assert_eq!(end["check"]["heldOut"], manifest(&ground, "r/good")["heldOut"]);
+    // Nothing of the folder is in the object database.
+    let objects = ground.env.git(["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objectsize)"]);
+    assert!(!objects.success().is_empty());
+    let hidden = ground.env.git(["hash-object", folder.join("check.sh").to_str().unwrap()]).success();
+    ground.env.git(["cat-file", "-e", hidden.trim()]).ends(1);
+    assert_eq!(ground.env.handoff(["show", "r/good", "--check"]).success(), "HIDDEN-CASE\n");
+    // With feedback the reason has the output.
+    ground.config("handoff.executor.command.heldOutFeedback", "true");
+    ground.drive("f", &[item("bad", "echo fixed >app.txt")]).ends(4);
+    assert_eq!(ground.item("f", "bad").reason, "verify-failed: exited with 1: HIDDEN-CASE");
+}
+
+#[test]
+fn held_out_files_that_a_worker_could_read_are_refused() {
+    let ground = ground();
+    ground.env.write("hidden/check.sh", "true\n");
+    let folder = ground.path("hidden");
+    let inside = ground.path("repo/inside");
+    std::fs::create_dir(&inside).unwrap();
+    for (run, key, value, folder) in [
+        ("none", "handoff.sandbox", "none", &folder),
+        ("inside", "handoff.sandbox", "auto", &inside),
+        ("readable", "handoff.executor.command.readable", folder.to_str().unwrap(), &folder),
+    ] {
+        if run != "none" && !has_bubblewrap("held-out files") {
+            continue;
+        }
+        ground.config("handoff.executor.command.heldOut", folder.to_str().unwrap());
+        ground.config(key, value);
+        ground.drive(run, &[item("a", "echo fixed >app.txt")]).ends(4);
+        let seen = ground.item(run, "a");
+        assert_eq!(seen.status, "failed");
+        assert!(seen.reason.starts_with("held-out-readable: "), "{run}: {}", seen.reason);
+    }
+}
+
+#[test]
+fn a_check_that_passes_before_the_work_proves_nothing() {
+    let ground = ground();
+    ground.config("handoff.executor.command.redFirst", "true");
+    ground.config("handoff.executor.command.maxAttempts", "3");
+    ground.drive("r", &[item("fix", "echo fixed >app.txt")]).ends(0);
+    let first = end(&ground, "r", "fix");
+    assert_eq!((&first["checkBefore"]["exit"]["code"], &first["check"]["exit"]["code"]), (&1.into(), &0.into()));
+    ground.env.write("repo/app.txt", "fixed\n");
+    ground.env.git(["commit", "-qam", "Fixed"]).success();
+    ground.drive("s", &[item("again", "echo fixed >app.txt; echo more >>app.txt")]).ends(4);
+    let seen = ground.item("s", "again");
+    assert_eq!((seen.status.as_str(), seen.attempts), ("failed", 1));
+    assert_eq!(seen.reason, "check-not-red: the check passes before the work");
+    ground.config("handoff.executor.command.verify", "no-such-program");
+    ground.drive("t", &[item("a", "true")]).ends(4);
+    assert_eq!(ground.item("t", "a").reason, "check-not-red: the check cannot be run, it exited with 127");
+}
+
+#[test]
+fn a_fresh_worktree_has_the_base_and_the_patch_alone() {
+    let ground = ground();
+    ground.env.write("repo/.gitignore", "cache\n");
+    ground.env.write("repo/folder/old", "old\n");
+    ground.env.git(["add", "-A"]).success();
+    ground.env.git(["commit", "-qm", "Ignore"]).success();
+    ground.config("handoff.executor.command.setup", "echo setup >cache.setup");
+    ground.config(
+        "handoff.executor.command.verify",
+        "test ! -e cache && test -e cache.setup && test -x run.sh && test ! -e folder/old && grep -q fixed app.txt",
+    );
+    let work = "echo fixed >app.txt; echo poison >cache; echo x >run.sh; chmod +x run.sh; rm -r folder";
+    ground.drive("there", &[item("a", work)]).ends(4);
+    ground.config("handoff.executor.command.verifyIn", "fresh");
+    ground.drive("fresh", &[item("a", work), item("b", "echo fixed >app.txt")]).ends(4);
+    assert_eq!(ground.item("fresh", "a").status, "done");
+    assert_eq!(ground.item("fresh", "b").status, "failed");
+    assert_eq!(manifest(&ground, "fresh/a")["verifyIn"], "fresh");
+}
+
+#[test]
+fn the_record_of_a_check_has_its_command_and_output() {
+    let ground = ground();
+    ground.drive("r", &[item("a", "echo said by the check >result.txt; echo fixed >app.txt")]).ends(0);
+    let end = end(&ground, "r", "a");
+    let check = &end["check"];
+    assert_eq!(check["argv"], serde_json::json!(["sh", "-c", "sh check.sh"]));
+    assert_eq!((&check["exit"]["code"], &check["output"]["size"]), (&0.into(), &18.into()));
+    assert!(check["durationMs"].is_u64() && check["output"]["sha256"].is_string(), "{check}");
+    assert_eq!(ground.env.handoff(["show", "r/a", "--check"]).success(), "said by the check\n");
+    assert_eq!(ground.env.handoff(["cat", "r/a:check"]).success(), "said by the check\n");
+    ground.env.handoff(["show", "r/a", "--check-before"]).ends(1);
+    ground.env.handoff(["verify", "r"]).ends(0);
+}
