@@ -55,9 +55,16 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
         json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
     ];
     // A reader of the statement alone must see what the run states about the item.
-    if done.reconciled.1.is_red() {
+    let (end, state) = (&done.reconciled.1, &view.state.items[done.at]);
+    if state.red {
         byproducts[1]["annotations"]["red"] = true.into();
-        byproducts[1]["annotations"]["verify"] = json!(done.reconciled.1.verify);
+        byproducts[1]["annotations"]["verify"] = json!(end.verify);
+    }
+    if !end.protected.is_empty() {
+        byproducts[1]["annotations"]["protected"] = json!(end.protected);
+    }
+    if let Some(by) = &state.approved_by {
+        byproducts[1]["annotations"]["approvedBy"] = by.as_str().into();
     }
     // Nothing was executed: the statement about the build is the other run's.
     if let Some(reused) = &done.reconciled.1.reused {

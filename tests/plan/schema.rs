@@ -198,6 +198,7 @@ fn the_schema_says_of_every_plan_in_the_table_of_codes_what_it_can_know() {
     let beyond = [
         "bad-id",
         "bad-input-key",
+        "bad-pathspec",
         "bad-selector",
         "cycle",
         "duplicate-id",
