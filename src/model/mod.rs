@@ -45,6 +45,8 @@ pub mod printable;
 pub mod problem;
 pub mod problems;
 pub mod proof;
+#[cfg(feature = "full")]
+pub mod protectable;
 pub mod protected;
 pub mod quote;
 pub(crate) mod read;
