@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use super::outcome::Outcome;
 use super::format;
 use super::name::ItemId;
+use super::outcome::Outcome;
 use super::plan::{ProductKey, Source};
 use super::submitted::fingerprint;
 use super::time::Moment;

@@ -44,6 +44,7 @@ pub mod plan;
 pub mod printable;
 pub mod problem;
 pub mod problems;
+pub mod program;
 pub mod proof;
 #[cfg(feature = "full")]
 pub mod protectable;
