@@ -87,7 +87,7 @@ const EFFECTS: &[(&str, &[&str], &[&str])] = &[
             "sandbox/probe.rs",
             "process/supervisor/confined.rs",
             "process/supervisor/exec_setup.rs",
-            "engine/secrets.rs",
+            "engine/shell_line.rs",
             // The user's pager.
             "cli/pager.rs",
             "git/program.rs",

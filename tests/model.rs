@@ -130,6 +130,7 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
         summary: None,
         check: None,
         check_before: None,
+        claims: None,
         reference: None,
         protected: Vec::new(),
         protected_allowed: false,

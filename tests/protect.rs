@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod suggested;
+
 use serde_json::{Value, json};
 
 use crate::common::ground::{Ground, item};

@@ -14,6 +14,7 @@ use git_handoff::model::entry::{Event, ItemFired, ItemReconciled, Outcome, Produ
 use git_handoff::model::format;
 use git_handoff::model::manifest::{Manifest, SCHEMA};
 use git_handoff::model::plan::Item;
+use git_handoff::model::protected::{OnProtectedChange, VerifyIn};
 use git_handoff::plan::validate::validate;
 use git_handoff::run::submit::{self, Request};
 use git_handoff::run::{NewEntry, OpenRun};
@@ -63,7 +64,14 @@ impl Recording {
             argv: vec!["true".into()],
             setup: None,
             verify: None,
+            held_out: None,
+            red_first: false,
+            verify_in: VerifyIn::default(),
+            protect: Vec::new(),
+            on_protected_change: OnProtectedChange::default(),
             command_digest: None,
+            program: None,
+            interpreter: None,
             pipeline: None,
             inputs: format::digest_of(&Value::Object(item.inputs.clone())),
             input_refs: [].into(),
@@ -107,6 +115,12 @@ impl Recording {
             reused: None,
             blocks: Vec::new(),
             summary: None,
+            claims: None,
+            check: None,
+            check_before: None,
+            reference: None,
+            protected: Vec::new(),
+            protected_allowed: false,
         }))
     }
 }

@@ -14,7 +14,7 @@ pub struct Answer<'a> {
     schema: &'static str,
     /// The run.
     pub run: &'a RunId,
-    /// True if something was applied; with `planned`, if it could be.
+    /// True if the run was applied. False for a dry run, and if anything conflicts.
     pub applied: bool,
     /// For a dry run: the planned commits, or without commits the changes of each item.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ impl<'a> Answer<'a> {
         Self {
             schema: "git-handoff.apply/1",
             run,
-            applied: !refused,
+            applied: !refused && applied.planned.is_none(),
             planned: applied.planned.as_deref(),
             branch: applied.moved.as_deref(),
             items: applied.steps.iter().filter(|_| !refused || applied.stopped).map(item).collect(),

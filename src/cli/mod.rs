@@ -264,7 +264,7 @@ fn execute(command: Option<Command>, actor: Option<String>, output: &mut Output)
             overview::run(&repository, output)
         }
         Some(Command::Check(arguments)) => check::run(&arguments, &environment, output),
-        Some(Command::Plan(arguments)) => plan::run(&arguments, output),
+        Some(Command::Plan(arguments)) => plan::run(&arguments, &environment, output),
         Some(Command::Completions(arguments)) => Ok(completions::run(&arguments, output)),
         Some(Command::Complete(words)) => {
             let repository = context::open(environment, false).ok();

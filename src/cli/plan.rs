@@ -2,6 +2,8 @@
 
 mod new;
 
+use git_handoff::repository::Environment;
+
 use super::{Ending, Failure, Output};
 
 /// Write plans
@@ -17,8 +19,8 @@ enum Command {
 }
 
 /// Writes a plan.
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut Output) -> Result<Ending, Failure> {
     match &arguments.command {
-        Command::New(arguments) => new::run(arguments, output),
+        Command::New(arguments) => new::run(arguments, environment, output),
     }
 }

@@ -129,7 +129,7 @@ pub(crate) fn drive(
     let driven = drivable.into_iter().map(|(run, one, mut display)| {
         let interrupt = interrupt.clone();
         async move {
-            let driven = one.drive(interrupt, &mut |progress| display.tell(&progress)).await;
+            let driven = Box::pin(one.drive(interrupt, &mut |progress| display.tell(&progress))).await;
             display.end();
             (run, driven)
         }

@@ -1,12 +1,14 @@
 //! `git handoff show`
 
-use git_handoff::model::entry::{Event, Exit, Outcome, Product};
+use git_handoff::model::digest::Digest;
+use git_handoff::model::entry::{Claims, Event, Exit, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::FilePath;
 use git_handoff::model::pipeline::BlockEnded;
 use git_handoff::model::plan::ProductKey;
-use git_handoff::model::printable::Painted;
+use git_handoff::model::printable::{self, Painted};
+use git_handoff::model::program::{Interpreter, Program};
 use git_handoff::model::protected::ProtectedChange;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
@@ -162,6 +164,8 @@ impl Shown<'_> {
             lines.push(format!("summary    {}", said.next().unwrap_or_default()));
             lines.extend(said.map(|line| format!("           {line}")));
         }
+        let claims = self.record.steps.iter().rev().find_map(|step| step.claims);
+        lines.extend(claims.into_iter().flat_map(claim_lines));
         lines.extend(state.approved_by.iter().map(|key| format!("approved by {key}")));
         if let Some(by) = self.record.view.state.replaced_by(self.record.at) {
             lines.push(format!("superseded by {by}"));
@@ -222,6 +226,13 @@ impl Shown<'_> {
         rows.extend(manifest.pipeline.map(|digest| row("pipeline", digest.to_string())));
         rows.extend(manifest.setup.as_deref().map(|argv| row("setup", words(argv))));
         rows.push(row("command", words(&manifest.argv)));
+        if let Some(Program { path, sha256, size, version }) = &manifest.program {
+            rows.push(row("program", file_in_words(path, *sha256, *size)));
+            rows.extend(version.clone().map(|version| row("version", version)));
+        }
+        if let Some(Interpreter { path, sha256, size }) = &manifest.interpreter {
+            rows.push(row("interpreter", file_in_words(path, *sha256, *size)));
+        }
         rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));
         rows.push(row("timeout", format!("{}s", manifest.timeout)));
         let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
@@ -251,6 +262,18 @@ impl Shown<'_> {
         }
         hints
     }
+}
+
+/// Returns what the worker says about itself.
+fn claim_lines(claims: &Claims) -> Vec<String> {
+    let line = |name: &str, text: &String| format!("{name:<9}  {}, as the worker says", printable::line(text));
+    let model = claims.model.as_ref().map(|text| line("model", text));
+    model.into_iter().chain(claims.session.as_ref().map(|text| line("session", text))).collect()
+}
+
+/// Returns a file by path, digest and size.
+fn file_in_words(path: &str, sha256: Digest, size: u64) -> String {
+    format!("{}  {sha256}  {}", quoted(path), table::size(size))
 }
 
 fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {

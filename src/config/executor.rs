@@ -22,6 +22,8 @@ pub struct Executor {
     pub setup: Option<String>,
     /// The command line run after it.
     pub verify: Option<String>,
+    /// The command line that prints the version of its program.
+    pub version_command: Option<String>,
     /// The effect of a failed `verify` command.
     pub on_verify_fail: Option<OnVerifyFail>,
     /// Pathspecs of files that the worker must not change.
@@ -123,6 +125,7 @@ impl Executor {
             command: self.command.clone(),
             setup: self.setup.clone().or_else(|| dispatch.setup.clone()),
             verify: self.verify.clone().or_else(|| dispatch.verify.clone()),
+            version_command: self.version_command.clone().or_else(|| dispatch.version_command.clone()),
             on_verify_fail: self.on_verify_fail.or(dispatch.on_verify_fail),
             protect: dispatch.protect.iter().chain(&self.protect).cloned().collect(),
             on_protected_change: self.on_protected_change.or(dispatch.on_protected_change),

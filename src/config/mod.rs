@@ -79,6 +79,8 @@ pub struct Config {
     pub protect: Vec<String>,
     /// `handoff.onProtectedChange`
     pub on_protected_change: OnProtectedChange,
+    /// `handoff.recordProgram`: record the programs of attempts in manifests.
+    pub record_program: bool,
     /// `handoff.signingKey`, or `user.signingKey` where `gpg.format` is `ssh`.
     pub signing_key: Option<String>,
     /// The configuration files, and the files that they name.
@@ -191,6 +193,7 @@ impl Default for Config {
             workspace_cap: 10 << 30,
             workspace_copy: Vec::new(),
             workspace_link: Vec::new(),
+            record_program: true,
             workspace_lfs: true,
             workspace_sparse: true,
             workspace_refs: true,

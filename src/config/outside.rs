@@ -8,6 +8,9 @@ use super::listed::Setting;
 /// git's settings that name a file or folder which need not exist; lower case.
 const PLACES: [&str; 3] = ["core.attributesfile", "core.excludesfile", "core.hookspath"];
 
+/// Our own settings that run programs outside the sandbox; lower case.
+const RUN_OUTSIDE: [&str; 2] = ["secretenv", "versioncommand"];
+
 /// The configuration files, and the values that may name other files.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
@@ -23,7 +26,7 @@ pub struct Outside {
 impl Outside {
     /// Adds the file of a setting and the files that its value may name.
     ///
-    /// Among our own settings, only `secretEnv` runs programs outside the sandbox.
+    /// Among our own settings, only `secretEnv` and `versionCommand` run programs outside the sandbox.
     pub(super) fn add(&mut self, setting: &Setting) {
         let Setting { origin, key, value } = setting;
         self.files.extend(origin.clone());
@@ -34,7 +37,8 @@ impl Outside {
             self.places.extend(origin.as_deref().and_then(Path::parent).map(|folder| folder.join(value)));
         } else if is_include || PLACES.contains(&key.as_str()) {
             self.places.insert(value.into());
-        } else if !key.starts_with("handoff.") || key.rsplit('.').next() == Some("secretenv") {
+        } else if !key.starts_with("handoff.") || key.rsplit('.').next().is_some_and(|name| RUN_OUTSIDE.contains(&name))
+        {
             self.values.insert(value.clone());
         }
     }

@@ -87,6 +87,14 @@ settings! {
         "handoff.executor.<name>.verify" | "handoff.subagent.<name>.verify": Text("command"),
             "none: what the worker says of itself"
             => |config, given, line| config.set_line(given, |executor| &mut executor.verify, line);
+        /// A shell command whose first line of output is recorded as the version of the worker's
+        /// program. It runs once, in your environment, for at most 10 seconds.
+        "handoff.executor.<name>.versionCommand" | "handoff.subagent.<name>.versionCommand": Text("command"), "none", outside
+            => |config, given, line| config.executor(given).version_command = Some(line);
+        /// Record in manifests which program an attempt runs: its path, digest, size and version.
+        /// If false, manifests do not tell readers where programs are on your machine.
+        "handoff.recordProgram": Boolean, "`true`", outside
+            => |config, _, record| config.record_program = record;
         /// The effect of a failed check: `fail` fails the attempt, which may be repeated; `keep`
         /// keeps the product and marks the item red.
         "handoff.executor.<name>.onVerifyFail" | "handoff.subagent.<name>.onVerifyFail": CHECKS, "`fail`"

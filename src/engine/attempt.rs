@@ -20,7 +20,7 @@ use crate::engine::pipeline;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Exit, InputRef, Product, Transcript, Verified};
+use crate::model::entry::{Claims, Exit, InputRef, Product, Transcript, Verified};
 use crate::model::item_index::ItemIndex;
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
@@ -86,6 +86,8 @@ pub(super) struct Job {
     pub(super) check: CheckSettings,
     /// The output of running attempts.
     pub(super) lives: Arc<Lives>,
+    /// Notes for the operator from its preparation.
+    pub(super) notes: Vec<String>,
 }
 
 impl Job {
@@ -141,6 +143,8 @@ pub(super) struct Finished {
     pub(super) check_before: Option<StoredCheck>,
     /// The worker's own summary.
     pub(super) summary: Option<String>,
+    /// The worker's claims about itself.
+    pub(super) claims: Option<Claims>,
     /// The results of its pipeline's blocks.
     pub(super) blocks: Vec<BlockEnded>,
     /// The products that the pipeline captured, which replace a capture at the end.
@@ -178,13 +182,14 @@ impl Finished {
             check: None,
             check_before: None,
             summary: None,
+            claims: None,
             blocks: Vec::new(),
             captured: None,
             transcript: None,
             salvaged: None,
             spent: None,
             saved: false,
-            notes: Vec::new(),
+            notes: job.notes.clone(),
             kept: store::KeepGuard::default(),
         }
     }

@@ -25,6 +25,7 @@ use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
 
+use super::programs::Programs;
 use super::secrets::Secrets;
 use super::{command, mise};
 
@@ -62,6 +63,8 @@ pub(crate) struct Machine {
     pub(crate) shapes: Arc<Registered<String, Shape>>,
     /// Reads secrets that are not in the environment.
     pub(crate) secrets: Arc<Secrets>,
+    /// Identifies the programs of attempts.
+    pub(crate) programs: Arc<Programs>,
     /// Whether to close and seal the run even if not every item is done.
     pub(crate) close: bool,
     /// How many items to run at once, instead of as many as the queue says.
@@ -98,6 +101,7 @@ impl Machine {
             schemas: Arc::new(repository.schemas()),
             shapes: Arc::new(repository.shapes()),
             secrets: Arc::new(Secrets::new(repository)),
+            programs: Arc::new(Programs::new(repository)),
             close,
             jobs: None,
             lives: Arc::default(),

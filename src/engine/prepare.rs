@@ -50,6 +50,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
+    let executed = machine.programs.identify(&resolved, &env, confinement.as_ref());
     let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let check = check(machine, &resolved, confinement.as_ref(), pipeline.is_some())?;
     let job = Job {
@@ -76,8 +77,13 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         pipeline,
         supervisor: machine.supervisor.clone(),
         confinement: confinement.map(Arc::new),
+        notes: executed.notes,
     };
-    let manifest = manifest(machine, item, &job, inputs.refs);
+    let manifest = Manifest {
+        program: executed.program,
+        interpreter: executed.interpreter,
+        ..manifest(machine, item, &job, inputs.refs)
+    };
     let sealed = manifest.canonical();
     if sealed.len() as u64 > bounds::MANIFEST || !bounds::is_light(&sealed) {
         return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
@@ -159,7 +165,7 @@ fn held_out(machine: &Machine, folder: &Path, confinement: Option<&Confinement>)
     HeldOut::read(&real).map_err(|e| in_words(&e))
 }
 
-/// Returns the manifest of a job.
+/// Returns the manifest of a job, without its program.
 fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<FilePath, InputRef>) -> Manifest {
     let (command, confinement) = (&job.command, job.confinement.as_deref());
     let mut env: BTreeSet<String> = job.env.keys().chain(command.env.keys()).cloned().collect();
@@ -183,6 +189,8 @@ fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<File
         protect: job.protect.as_ref().map(|protect| protect.pathspecs.clone()).unwrap_or_default(),
         on_protected_change: job.protect.as_ref().map(|protect| protect.effect).unwrap_or_default(),
         command_digest: None,
+        program: None,
+        interpreter: None,
         pipeline: job.pipeline.map(|(_, digest)| digest),
         inputs: format::digest_of(&serde_json::Value::Object(item.inputs.clone())),
         input_refs,

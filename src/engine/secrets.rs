@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::attempt::{Finished, Job, Verdict};
+use super::shell_line;
 use crate::config::{SecretEnv, SecretSource};
+use crate::model::entry::Claims;
 use crate::process::redact::Redactor;
 use crate::repository::{Environment, Repository};
 
@@ -81,34 +81,8 @@ impl Secrets {
 
     /// Returns the output of a command. An error never contains it.
     fn run(&self, line: &str) -> Result<OsString, String> {
-        let failed = |error: io::Error| format!("cannot run its command: {error}");
-        // A file, because a background process that keeps a pipe open would block us.
-        let mut out = tempfile::tempfile().map_err(failed)?;
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).current_dir(&self.top).env_clear().envs(self.ambient.iter());
-        command.stdin(Stdio::null()).stdout(out.try_clone().map_err(failed)?).stderr(Stdio::null());
-        let mut child = command.process_group(0).spawn().map_err(failed)?;
-        let until = Instant::now() + TIME_LIMIT;
-        let status = loop {
-            match child.try_wait().map_err(failed)? {
-                Some(status) => break status,
-                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-                None => {
-                    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-                    let killed =
-                        group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
-                    if killed.is_none_or(|killed| killed.is_err()) {
-                        child.kill().map_err(failed)?;
-                    }
-                    child.wait().map_err(failed)?;
-                    return Err(format!("its command took longer than {} s", TIME_LIMIT.as_secs()));
-                }
-            }
-        };
-        if !status.success() {
-            return Err(format!("its command failed ({status})"));
-        }
-        out.rewind().and_then(|()| read(&mut out)).map_err(failed)
+        let mut out = shell_line::run(line, &self.top, &self.ambient, TIME_LIMIT)?;
+        read(&mut out).map_err(|error| format!("cannot run its command: {error}"))
     }
 }
 
@@ -141,7 +115,9 @@ impl Finished {
             Verdict::Failed { reason, .. } | Verdict::NoSpace(reason) => Some(reason),
             Verdict::Done | Verdict::Interrupted => None,
         };
-        for text in reason.into_iter().chain(&mut self.red).chain(&mut self.summary).chain(&mut self.notes) {
+        let claims = self.claims.iter_mut().flat_map(Claims::texts);
+        let texts = reason.into_iter().chain(&mut self.red).chain(&mut self.summary).chain(claims);
+        for text in texts.chain(&mut self.notes) {
             let (mut redactor, mut clean) = (Redactor::new(values), Vec::new());
             redactor.push(text.as_bytes(), &mut clean);
             redactor.finish(&mut clean);

@@ -14,6 +14,7 @@ use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::name::ItemId;
 use crate::model::plan::ProductKey;
+use crate::model::program::{Interpreter, Program};
 use crate::run::{VerifiedRun, View};
 
 use super::{Done, Error};
@@ -50,6 +51,15 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
     for (input, reference) in &manifest.input_refs {
         dependencies.push(json!({ "name": format!("inputs/{input}"), "digest": sha256(&reference.digest) }));
     }
+    if let Some(Program { path, sha256: digest, size, version }) = &manifest.program {
+        dependencies.push(file("program", path, digest, *size));
+        if let (Some(version), Some(program)) = (version, dependencies.last_mut()) {
+            program["annotations"]["version"] = json!(version);
+        }
+    }
+    if let Some(Interpreter { path, sha256: digest, size }) = &manifest.interpreter {
+        dependencies.push(file("interpreter", path, digest, *size));
+    }
     let mut byproducts = vec![
         json!({ "name": "entry item.fired", "digest": sha256(&done.fired.0.hash) }),
         json!({ "name": "entry item.reconciled", "digest": sha256(&done.reconciled.0.hash) }),
@@ -65,6 +75,10 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
     }
     if let Some(by) = &state.approved_by {
         byproducts[1]["annotations"]["approvedBy"] = by.as_str().into();
+    }
+    // The builder does not vouch for these.
+    if let Some(claims) = &done.reconciled.1.claims {
+        byproducts[1]["annotations"]["workerClaims"] = json!(claims);
     }
     // Nothing was executed: the statement about the build is the other run's.
     if let Some(reused) = &done.reconciled.1.reused {
@@ -124,6 +138,11 @@ pub fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8
     let mut bytes = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     bytes.extend_from_slice(payload);
     bytes
+}
+
+/// Returns the resource descriptor of a file of the machine that ran the item.
+fn file(name: &str, path: &str, digest: &Digest, size: u64) -> Value {
+    json!({ "name": name, "digest": sha256(digest), "annotations": { "path": path, "size": size } })
 }
 
 fn sha256(digest: &Digest) -> Value {

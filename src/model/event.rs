@@ -13,7 +13,7 @@ use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
-use super::outcome::{CheckRun, Exit, Outcome, Transcript, Verified};
+use super::outcome::{CheckRun, Claims, Exit, Outcome, Transcript, Verified};
 use super::pipeline::BlockEnded;
 use super::plan::{ProductKey, Selector, Source};
 use super::protected::ProtectedChange;
@@ -148,6 +148,9 @@ pub struct ItemReconciled {
     /// The worker's summary: a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The worker's claims about itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Oid>,

@@ -12,6 +12,7 @@ use super::entry::InputRef;
 use super::format;
 use super::json;
 use super::name::{FilePath, ItemId, RunId};
+use super::program::{Interpreter, Program};
 use super::protected::{OnProtectedChange, VerifyIn};
 
 /// The manifest's `schema`.
@@ -65,6 +66,12 @@ pub struct Manifest {
     /// The digest of the three commands as run, if credentials were removed here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_digest: Option<Digest>,
+    /// The program of the command, unless it is unknown or not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+    /// The program's interpreter, if the program is a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<Interpreter>,
     /// The digest of the pipeline, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Digest>,

@@ -44,7 +44,10 @@ pub mod plan;
 pub mod printable;
 pub mod problem;
 pub mod problems;
+pub mod program;
 pub mod proof;
+#[cfg(feature = "full")]
+pub mod protectable;
 pub mod protected;
 pub mod quote;
 pub(crate) mod read;

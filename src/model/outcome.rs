@@ -73,6 +73,25 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// What the worker says about itself in its result file. Nothing verifies it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// The model that it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The id of its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl Claims {
+    /// Returns all texts.
+    pub fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        self.model.iter_mut().chain(&mut self.session)
+    }
+}
+
 /// The digest and size of a transcript; its bytes may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

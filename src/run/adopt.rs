@@ -244,6 +244,7 @@ fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemRec
         duration_ms: 0,
         transcript: None,
         summary: None,
+        claims: None,
         reused: Some(reused),
         ..e.clone()
     };

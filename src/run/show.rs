@@ -13,7 +13,9 @@ use super::revisions;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Cause, Event, Exit, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy};
+use crate::model::entry::{
+    Cause, Claims, Event, Exit, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
+};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::name::{FilePath, ItemId, RunId};
@@ -137,6 +139,9 @@ pub struct Step<'a> {
     /// The worker's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<&'a str>,
+    /// The worker's claims about itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claims: Option<&'a Claims>,
     hash: Digest,
     commit: Oid,
 }
@@ -161,6 +166,7 @@ impl<'a> Step<'a> {
             transcript: None,
             blocks: &[],
             summary: None,
+            claims: None,
             hash: *hash,
             commit: *commit,
         };
@@ -173,6 +179,7 @@ impl<'a> Step<'a> {
                 blocks: &e.blocks,
                 protected: &e.protected,
                 summary: e.summary.as_deref(),
+                claims: e.claims.as_ref(),
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {

@@ -4,6 +4,7 @@ mod archives;
 mod gone;
 mod leftovers;
 mod owners;
+mod protection;
 mod registered;
 mod remotes;
 mod repository;
@@ -29,6 +30,8 @@ use crate::run;
 use crate::verify::{self, Options};
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
+
+use super::protection::Suggestion;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -112,6 +115,8 @@ pub struct Patient {
     pub pipelines: Registered<String, Spec>,
     /// Settings whose executor or subagent is not registered.
     pub unregistered: Vec<Unregistered>,
+    /// Files to protect, if a check is configured and no setting protects any.
+    pub unprotected: Option<Suggestion>,
     /// The configured trust; empty if it cannot be read, which is a finding of its own.
     pub options: Options,
 }
@@ -123,6 +128,7 @@ pub struct Patient {
 pub fn examine(patient: &Patient, fix: bool) -> Result<Vec<Finding>, Error> {
     let mut findings = repository::examine(patient, fix)?;
     findings.extend(registered::examine(patient));
+    findings.extend(protection::examine(patient));
     // A stale lock would prevent every other repair.
     findings.extend(leftovers::examine(patient, fix)?);
     findings.extend(runs::examine(patient, fix)?);

@@ -6,4 +6,5 @@ pub mod delete;
 pub mod disk;
 pub mod doctor;
 pub mod operations;
+pub mod protection;
 mod replaced;

@@ -19,6 +19,7 @@ use crate::worktree::workspace;
 use super::clean::{self, Piece, Request, What};
 use super::disk;
 use super::doctor::{self, Diagnosis, Patient, examine};
+use super::protection;
 
 /// The output of `clean --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -143,8 +144,10 @@ impl Repository {
         let (store, host) = (self.store.clone(), host(self)?);
         let (schemas, shapes, pipelines) = (self.schemas(), self.shapes(), self.pipelines().known);
         let unregistered = self.config.unregistered();
+        let unprotected = protection::suggest(&self.store, &self.config);
         let options = self.options(&Trust::default(), &mut |_| ()).unwrap_or_default();
-        let patient = Patient { store, writer, key_file, host, schemas, shapes, pipelines, unregistered, options };
+        let patient =
+            Patient { store, writer, key_file, host, schemas, shapes, pipelines, unregistered, unprotected, options };
         Ok(Diagnosis::of(examine(&patient, fix)?))
     }
 

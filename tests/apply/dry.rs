@@ -62,18 +62,22 @@ fn what_would_be_done_is_said_and_nothing_is() {
     );
     let (code, answer) = place.answer(&["apply", "r", "-n", "--branch", "result"]);
     assert_eq!((code, &answer["branch"], &answer["commits"]), (0, &json!("result"), &json!([])), "{answer}");
+    assert_eq!(answer["applied"], false);
     assert_eq!(answer["planned"][1]["files"][1], json!({ "change": "A", "path": "new.txt" }));
     let said = answer["planned"][1]["message"].as_str().unwrap().to_owned();
     let (code, stdout, _) = place.handoff(&["apply", "r/edit", "--dry-run"]);
     assert_eq!((code, stdout.as_str()), (0, "edit: would be applied\nwould change, by edit:\n  M main.txt\n"));
     assert_eq!(differing(&before, &everything(&place)), [""; 0]);
     // The real ones do what was said.
-    place.handoff(&["apply", "r", "--branch", "result"]);
+    let (code, answer) = place.answer(&["apply", "r", "--branch", "result"]);
+    assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(true), &json!(null)), "{answer}");
     assert_eq!(place.git(&["log", "-1", "--format=%B", "result"]).trim(), said.trim());
     place.handoff(&["apply", "r", "--commit"]);
     assert_eq!(place.git(&["diff", "--name-status", "HEAD~", "HEAD"]), "M\tmain.txt\nA\tnew.txt\n");
     let (code, stdout, _) = place.handoff(&["apply", "r", "--commit", "-n"]);
     assert_eq!((code, stdout.as_str()), (0, "edit: is there already\nbuild: is there already\n"));
+    let (code, answer) = place.answer(&["apply", "r", "-n"]);
+    assert_eq!((code, &answer["applied"], &answer["planned"]), (0, &json!(false), &json!([])), "{answer}");
 }
 
 #[test]

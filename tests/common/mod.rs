@@ -75,9 +75,10 @@ impl Environment {
         env.write("home/signing_key", KEY);
         let own = fs::Permissions::from_mode(0o600);
         fs::set_permissions(env.path().join("home/signing_key"), own).expect("the mode can be set");
+        // The programs of this machine would change every commit id.
         let text = format!(
             "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n\
-             [handoff]\n\tsigningKey = {0}/home/signing_key\n\tsandbox = none\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
+             [handoff]\n\tsigningKey = {0}/home/signing_key\n\tsandbox = none\n\trecordProgram = false\n[handoff \"workspace\"]\n\troot = {0}/worktrees\n",
             env.path().display()
         );
         env.write("home/gitconfig", &text);

@@ -51,6 +51,7 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
     for (key, value) in [
         ("setup", "prepare"),
         ("verify", "check"),
+        ("versionCommand", "x -V"),
         ("onVerifyFail", "keep"),
         ("timeout", "7"),
         ("maxAttempts", "3"),
@@ -90,6 +91,7 @@ fn a_subagent_has_the_settings_of_dispatch_below_its_own() {
     let dispatch = &config.executors["dispatch"];
     assert_eq!(plain.command.as_deref(), Some("plain"));
     assert_eq!((&plain.setup, &plain.verify), (&dispatch.setup, &dispatch.verify));
+    assert_eq!(plain.version_command.as_deref(), Some("x -V"));
     assert_eq!((plain.on_verify_fail, plain.timeout, plain.max_attempts), (dispatch.on_verify_fail, Some(7), Some(3)));
     assert_eq!(
         (plain.sandbox, plain.network, plain.home),

@@ -62,6 +62,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             summary: None,
             check: None,
             check_before: None,
+            claims: None,
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,

@@ -251,6 +251,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
             summary: None,
             check: None,
             check_before: None,
+            claims: None,
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,

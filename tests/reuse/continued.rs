@@ -94,6 +94,7 @@ pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut St
         summary: None,
         check: None,
         check_before: None,
+        claims: None,
         reference: None,
         protected: Vec::new(),
         protected_allowed: false,

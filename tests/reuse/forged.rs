@@ -134,6 +134,7 @@ fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
         summary: None,
         check: None,
         check_before: None,
+        claims: None,
         reference: None,
         protected: Vec::new(),
         protected_allowed: false,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use git_handoff::model::hints;
 use git_handoff::model::name::RunId;
 use git_handoff::plan::start::{PlanStarted, start};
+use git_handoff::repository::Environment;
 
 use super::{Ending, Failure, Output};
 
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
 }
 
 /// Writes the plan.
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments, environment: &Environment, output: &mut Output) -> Result<Ending, Failure> {
     let id = match &arguments.id {
         Some(id) => RunId::parse(id).map_err(|error| Failure::usage(format!("--id {id:?}: {error}")))?,
         None => named(&arguments.file),
@@ -53,6 +54,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Ending, 
         output.line(&shown);
     }
     output.hint(&hints::run_plan(&shown));
+    if let Some(suggestion) = environment.suggest_protection() {
+        output.hint(&suggestion.hint());
+    }
     Ok(Ending::Done)
 }
 

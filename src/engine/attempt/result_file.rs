@@ -4,16 +4,18 @@ use serde::Deserialize;
 
 use super::{Finished, Verdict};
 use crate::model::credential;
-use crate::model::entry::{Verified, VerifiedBy};
+use crate::model::entry::{Claims, Verified, VerifiedBy};
 use crate::model::outcomes::{BAD_RESULT, VERIFY_FAILED};
 use crate::worktree::workspace::Workspace;
 
-/// The most characters of a summary that are recorded.
-const MAX_SUMMARY: usize = 4_000;
+/// The most characters of a text that are recorded.
+const MAX_TEXT: usize = 4_000;
 
 #[derive(Deserialize)]
 struct ResultFile {
     summary: Option<String>,
+    model: Option<String>,
+    session: Option<String>,
     verify: Option<Check>,
 }
 
@@ -22,18 +24,21 @@ struct Check {
     passed: bool,
 }
 
-/// Records the worker's summary and its own verdict. An invalid file fails the attempt, so that
+/// Records the worker's summary, its claims about itself and its own verdict. An invalid file fails the attempt, so that
 /// `"passed": "false"` counts neither as a pass nor as silence.
 ///
 /// If a worker runs more than once, a failure that it reported stands, because its products may
-/// have been captured before it changed its mind. The last summary counts.
+/// have been captured before it changed its mind. The last summary and the last claims count.
 pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(), Verdict> {
     let bad = |why: &str| Verdict::failed(format!("{BAD_RESULT}the result file cannot be read: {why}"));
     let Some(bytes) = workspace.read_result() else {
         return if workspace.has_result() { Err(bad("it is no plain file, or too large")) } else { Ok(()) };
     };
     let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
-    finished.summary = result.summary.map(|text| shorten(&text)).filter(|text| !text.is_empty());
+    let text = |given: Option<String>| given.map(|text| shorten(&text)).filter(|text| !text.is_empty());
+    finished.summary = text(result.summary);
+    let claims = Claims { model: text(result.model), session: text(result.session) };
+    finished.claims = (claims != Claims::default()).then_some(claims);
     if !finished.reports_failure() {
         finished.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
         if finished.reports_failure() {
@@ -43,10 +48,10 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
     Ok(())
 }
 
-/// Returns a summary without credentials, cut to its maximum length.
+/// Returns a text without credentials, cut to its maximum length.
 fn shorten(text: &str) -> String {
     let text = credential::without(text.trim());
-    match text.char_indices().nth(MAX_SUMMARY) {
+    match text.char_indices().nth(MAX_TEXT) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into_owned(),
     }

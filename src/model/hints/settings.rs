@@ -19,6 +19,23 @@ pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -
     Hint::new("rename_setting", &[about], line)
 }
 
+/// Workers can edit the files of their check: protect those that exist.
+#[cfg(feature = "full")]
+pub fn protect(pathspecs: &[&str]) -> Hint {
+    let line = match pathspecs {
+        [one] => format!("git config --add handoff.protect {}", quoted(one)),
+        several => {
+            let words: Vec<String> = several.iter().map(|pathspec| quoted(pathspec)).collect();
+            format!("for path in {}; do git config --add handoff.protect \"$path\"; done", words.join(" "))
+        }
+    };
+    Hint::new(
+        "protect",
+        pathspecs,
+        format!("{line}   # restored while the check runs; a change to one makes the item red"),
+    )
+}
+
 /// A secret was found. A declared secret cannot be allowed.
 #[cfg(feature = "full")]
 pub fn allow_secret(secret: &crate::model::credential::gate::Secret) -> Hint {

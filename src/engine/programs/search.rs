@@ -1,0 +1,141 @@
+//! Finds the file of a program as the worker would.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::{Confinement, folders};
+
+/// Words with a meaning to the shell itself: no file of this name runs.
+const SHELL_WORDS: [&str; 56] = [
+    ".", ":", "[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare", "do", "done",
+    "echo", "elif", "else", "esac", "eval", "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts",
+    "hash", "if", "in", "jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "select", "set",
+    "shift", "source", "test", "then", "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until",
+    "wait", "while",
+];
+
+/// Where a worker's programs are searched.
+pub(super) struct Search<'a> {
+    path: Option<&'a OsString>,
+    home: Option<&'a OsString>,
+    /// The confinement, which hides programs.
+    by: Option<&'a Confinement>,
+}
+
+impl<'a> Search<'a> {
+    /// Searches as a confined worker does, with the variables of a command over those of its
+    /// attempt.
+    pub(super) fn new(
+        own: &'a BTreeMap<String, OsString>,
+        env: &'a BTreeMap<String, OsString>,
+        by: Option<&'a Confinement>,
+    ) -> Self {
+        let variable = |name| own.get(name).or_else(|| env.get(name));
+        Self { path: variable("PATH"), home: variable("HOME"), by }
+    }
+
+    /// Returns the program of a command. Of a configured line for the shell, that is the first word
+    /// if it names a program, otherwise the shell.
+    pub(super) fn program(&self, argv: &[String], is_line_configured: bool) -> Option<PathBuf> {
+        let line = match argv {
+            [_, flag, line] if is_line_configured && flag == "-c" => Some(line),
+            _ => None,
+        };
+        let named = line.and_then(|line| first_word(line)).and_then(|word| self.named(word));
+        named.or_else(|| self.find(argv.first()?))
+    }
+
+    /// Returns the interpreter that the text after `#!` names, through `env` as well.
+    pub(super) fn interpreter(&self, line: &str) -> Option<PathBuf> {
+        let mut words = line.split_ascii_whitespace();
+        let named = words.next()?;
+        if Path::new(named).file_name() != Some(OsStr::new("env")) {
+            return self.find(named);
+        }
+        let is_program = |word: &&str| !word.starts_with('-') && !word.contains('=');
+        self.find(words.find(is_program)?)
+    }
+
+    /// Returns the program that a word of a shell line names.
+    fn named(&self, word: &str) -> Option<PathBuf> {
+        match word.strip_prefix("~/") {
+            Some(below) => self.executable(Path::new(self.home?).join(below)),
+            None => self.find(word),
+        }
+    }
+
+    /// Returns the program of this name or absolute path. A relative path or folder leads into the
+    /// worktree, which does not exist yet.
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        if name.contains('/') {
+            return self.executable(name.into());
+        }
+        folders(self.path)
+            .into_iter()
+            .filter(|_| !name.is_empty())
+            .find_map(|folder| self.executable(folder.join(name)))
+    }
+
+    /// Returns the path if it is absolute and an executable file that the worker sees.
+    fn executable(&self, path: PathBuf) -> Option<PathBuf> {
+        let is_file = |path: &PathBuf| {
+            let meta = std::fs::metadata(path);
+            meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        };
+        let sees = |path: &Path| {
+            let real = std::fs::canonicalize(path);
+            self.by.is_none_or(|by| real.is_ok_and(|real| !by.hides(&real)))
+        };
+        // A link is seen in its own folder.
+        let is_shown = |path: &PathBuf| sees(path) && path.parent().is_some_and(sees);
+        Some(path).filter(|path| path.is_absolute() && is_file(path) && is_shown(path))
+    }
+}
+
+/// Returns the first word of a shell line, behind `exec`, if it is a name or path without syntax.
+fn first_word(line: &str) -> Option<&str> {
+    let mut words = line.split_ascii_whitespace();
+    let mut word = words.next()?;
+    if word == "exec" {
+        word = words.next()?;
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./+@:%,".contains(c);
+    let spelled = word.strip_prefix("~/").unwrap_or(word);
+    let is_shells = SHELL_WORDS.contains(&word);
+    (!word.starts_with('-') && !is_shells && spelled.chars().all(is_plain)).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_is_a_plain_program() {
+        for (line, word) in [
+            ("claude -p \"$(cat)\"", Some("claude")),
+            ("  exec claude -p", Some("claude")),
+            ("/opt/a+b/agent-1.2 x | tee log", Some("/opt/a+b/agent-1.2")),
+            ("~/bin/agent", Some("~/bin/agent")),
+            ("./agent.sh", Some("./agent.sh")),
+            ("claude\nrm x", Some("claude")),
+            ("", None),
+            ("exec", None),
+            ("exec -a x claude", None),
+            ("A=b claude", None),
+            ("cd x && claude", None),
+            ("while true; do claude; done", None),
+            ("if true; then claude; fi", None),
+            ("claude; rm x", None),
+            ("(claude)", None),
+            ("$AGENT -p", None),
+            ("\"claude\" -p", None),
+            ("claude>log", None),
+            ("~ada/bin/agent", None),
+            ("# a comment\nclaude", None),
+        ] {
+            assert_eq!(first_word(line), word, "{line}");
+        }
+    }
+}

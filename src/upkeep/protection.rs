@@ -1,0 +1,81 @@
+//! Suggests protected files for a repository whose workers could edit the files of their checks.
+
+use std::collections::BTreeSet;
+
+use crate::config::{Config, Executor};
+use crate::git::store::Store;
+use crate::model::hints::{self, Hint};
+use crate::model::plan::COMMAND;
+use crate::model::protectable::PROTECTABLE;
+use crate::repository::Environment;
+
+/// Files to protect, because a check is configured and nothing is protected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The executors and subagents with such a check, such as `subagent "fix"`.
+    pub checked: Vec<String>,
+    /// The pathspecs, each of which selects a committed file that those before it do not.
+    pub pathspecs: Vec<&'static str>,
+}
+
+impl Suggestion {
+    /// Returns the command that protects the files.
+    pub fn hint(&self) -> Hint {
+        hints::protect(&self.pathspecs)
+    }
+}
+
+impl Environment {
+    /// Suggests protected files for the repository that contains the directory, for a plan that
+    /// protects none. Returns `None` without a repository or with invalid settings, which other
+    /// commands report.
+    pub fn suggest_protection(&self) -> Option<Suggestion> {
+        let store = Store::discover(&self.directory).ok()?;
+        suggest(&store, &Config::read(&store).ok()?)
+    }
+}
+
+/// Suggests protected files, unless the settings protect some or no known one is committed.
+pub fn suggest(store: &Store, config: &Config) -> Option<Suggestion> {
+    let checked = unprotected_checks(config);
+    if checked.is_empty() {
+        return None;
+    }
+    let mut covered = BTreeSet::new();
+    let mut pathspecs = Vec::new();
+    for pathspec in PROTECTABLE.iter().flat_map(|(_, pathspecs)| *pathspecs) {
+        let before = covered.len();
+        covered.extend(committed(store, pathspec));
+        if covered.len() > before {
+            pathspecs.push(*pathspec);
+        }
+    }
+    (!pathspecs.is_empty()).then_some(Suggestion { checked, pathspecs })
+}
+
+/// Returns the executors and subagents whose check rests on files that no setting protects.
+fn unprotected_checks(config: &Config) -> Vec<String> {
+    if !config.protect.is_empty() {
+        return Vec::new();
+    }
+    let is_bare = |settings: &Executor| settings.verify.is_some() && settings.protect.is_empty();
+    let command = config.executors.get_key_value(COMMAND).map(|(name, _)| name);
+    let executors = command.into_iter().chain(config.registered_executors());
+    let executors = executors.filter(|name| config.settings_of(name).is_some_and(|settings| is_bare(&settings)));
+    let subagents = config.registered_subagents();
+    let subagents = subagents.filter(|name| config.subagent(name).is_some_and(|settings| is_bare(&settings)));
+    executors
+        .map(|name| format!("executor {name:?}"))
+        .chain(subagents.map(|name| format!("subagent {name:?}")))
+        .collect()
+}
+
+/// Returns the files of `HEAD` and the index that a pathspec selects, or none without a commit.
+fn committed(store: &Store, pathspec: &str) -> Vec<Vec<u8>> {
+    let mut git = store.git();
+    if let Some(work_dir) = store.work_dir() {
+        git = git.work_tree(&work_dir);
+    }
+    let listed = git.args(["ls-files", "-z", "--with-tree=HEAD", "--", pathspec]).run().unwrap_or_default();
+    listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
+}
