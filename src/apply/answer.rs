@@ -40,6 +40,7 @@ pub struct Answer<'a> {
 
 /// An item that was applied.
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the JSON")]
 pub struct AppliedItem<'a> {
     /// The item.
     pub item: &'a ItemId,

@@ -52,6 +52,7 @@ impl Phase {
 
 /// The state of one item.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own from the entries")]
 pub struct ItemState {
     /// The status.
     pub phase: Phase,

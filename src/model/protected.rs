@@ -71,7 +71,6 @@ pub enum VerifyIn {
 
 impl VerifyIn {
     /// Returns true for the worker's own worktree.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
     pub fn is_worktree(&self) -> bool {
         *self == Self::Worktree
     }

@@ -245,6 +245,9 @@ fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemRec
         transcript: None,
         summary: None,
         claims: None,
+        reference: None,
+        check: None,
+        check_before: None,
         reused: Some(reused),
         ..e.clone()
     };

@@ -1,6 +1,7 @@
 //! Checks what entries record about protected files: recomputes the reference state and the changes
 //! from the base and the consumed patches, if the base is here.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -81,14 +82,14 @@ pub(super) struct ProtectedFiles<'c> {
     /// The manifest of the latest attempt of each item.
     manifests: HashMap<&'c ItemId, &'c Slot>,
     /// A temporary index of the base, once one is needed; `None` inside if the base is missing.
-    scratch: Option<Option<Scratch>>,
+    scratch: OnceCell<Option<Scratch>>,
     recomputed: usize,
     unknown: usize,
 }
 
 impl<'c> ProtectedFiles<'c> {
     pub(super) fn new(case: &'c Case<'c>) -> Self {
-        Self { case, manifests: HashMap::new(), scratch: None, recomputed: 0, unknown: 0 }
+        Self { case, manifests: HashMap::new(), scratch: OnceCell::new(), recomputed: 0, unknown: 0 }
     }
 
     /// Notes the manifest of a dispatch.
@@ -131,7 +132,7 @@ impl<'c> ProtectedFiles<'c> {
     /// Compares an entry with the recomputed state; returns false if objects are missing.
     fn recompute(&mut self, state: &RunState, e: &ItemReconciled, manifest: &Manifest) -> Result<bool, String> {
         let store = self.case.store;
-        let scratch = self.scratch.get_or_insert_with(|| {
+        let scratch = self.scratch.get_or_init(|| {
             let is_here = store.contains(manifest.base);
             is_here.then(|| Scratch::apart(store, manifest.base).ok()).flatten()
         });

@@ -1,5 +1,6 @@
 //! Held-out files: a folder that is laid over the worktree for the check, and that no worker sees.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -96,7 +97,10 @@ fn digest(folder: &Path, paths: &[PathBuf]) -> Result<Digest, Error> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        text
+    })
 }
 
 /// Why held-out files cannot be used.

@@ -169,7 +169,7 @@ impl Guard {
                 }
             }
         }
-        let selected = self.protection().select(found.keys().map(|path| path.as_ref()))?;
+        let selected = self.protection().select(found.keys().map(AsRef::as_ref))?;
         Ok(selected.iter().filter_map(|path| found.get(path).cloned()).collect())
     }
 }

@@ -59,7 +59,7 @@ fn a_forged_run_with_a_forged_log_is_caught_and_not_published() {
     let mine = refs(&env);
     let pushed = env.handoff(["anchor", "push"]).exit(3);
     insta::assert_snapshot!(pushed.stderr, @"
-    error: vault: it holds the root 8ab418b4 of run handoff-dag-1, ours is 0c1a2713; what it holds was there first
+    error: vault: it holds the root 967cbb5e of run handoff-dag-1, ours is 670cf91f; what it holds was there first
     hint: git handoff anchor check handoff-dag-1
     ");
     assert_eq!(env.git_in("vault.git", ["for-each-ref"]).success(), before);

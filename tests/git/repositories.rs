@@ -34,13 +34,13 @@ fn a_sha256_repository_is_like_any_other() {
     ▶ apply-patch  attempt 1
     ✓ apply-patch  done in 0ms, 2 products: applied the patch and wrote a test
     ");
-    assert_output!(env.handoff(["log", "handoff-dag-1"]), @r"
+    assert_output!(env.handoff(["log", "handoff-dag-1"]), @"
     0  660b664b  2026-06-04T02:00:04.000Z  human:ada  run.submitted handoff-dag-1
     1  22be4975  2026-06-04T02:00:04.000Z  human:ada  item.fired edit-a #1: running
     2  4fe08074  2026-06-04T02:00:04.000Z  human:ada  item.reconciled edit-a #1: done
     3  f4fdf761  2026-06-04T02:00:04.000Z  human:ada  item.fired apply-patch #1: running
-    4  97e4da95  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
-    5  e8aad07b  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
+    4  aabeec28  2026-06-04T02:00:04.000Z  human:ada  item.reconciled apply-patch #1: done: applied the patch and wrote a test
+    5  10c45afa  2026-06-04T02:00:04.000Z  human:ada  run.sealed handoff-dag-1
     ");
     assert_output!("sha256_verify", env.handoff(["verify", "handoff-dag-1"]));
     env.git(["fsck", "--strict", "--no-dangling"]).success();

@@ -147,7 +147,7 @@ fn a_host_that_checks_objects_or_bounds_a_push_is_told_apart() {
     env.git_in("hub", ["config", "uploadpack.hideRefs", "refs/handoff"]).success();
     let said = env.handoff(["push", "origin", RUN]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: refs/handoff/runs/handoff-dag-1 was pushed as ca78d930fdb65191cd77b3700099fa0f21224724, but the remote shows nothing
+    error: refs/handoff/runs/handoff-dag-1 was pushed as d75bf6185f841ee3bf7881aa8c955813e6b52afb, but the remote shows nothing
     hint: git handoff push origin handoff-dag-1 --as-branch handoff   # the host does not show other refs than branches
     ");
 }

@@ -44,7 +44,7 @@ fn a_head_that_is_not_here_is_refused_as_well() {
     env.git_in("hub", ["update-ref", RUN_REF, other.trim()]).success();
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @r#"
-    error: run "handoff-dag-1" is at ca78d930fdb65191cd77b3700099fa0f21224724 here and at 051fb807f9a1d3fad31ac37bf2d7b0960e73d630 on the remote, which is not here; nothing was pushed
+    error: run "handoff-dag-1" is at d75bf6185f841ee3bf7881aa8c955813e6b52afb here and at b8c05b8d7b034f73f354d0d9f9992d03bd94ef7e on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin handoff-dag-1 && git handoff verify origin/handoff-dag-1   # if it is another person's: git handoff run PLAN --id ID, and git handoff delete handoff-dag-1
     "#);
     // Once it was looked at, it is known to be none of ours; it stays, and keeps nothing else back.
@@ -88,8 +88,8 @@ fn a_proxy_that_forbids_other_refs_than_branches_is_worked_around() {
     let url = format!("{}/hub", server::serve_but(env.path(), sends_other_refs));
     env.git(["remote", "set-url", "origin", &url]).success();
     let said = env.handoff(["push", "--all"]).exit(1).stderr.replace(&url, "URL");
-    assert_output!(said, @r"
-    error: origin forbids what was to be pushed (HTTP 403)
+    assert_output!(said, @"
+    error: origin forbids the push (HTTP 403)
     caused by: `git push` failed with exit code 1: error: RPC failed; HTTP 403 curl 22 The requested URL returned error: 403
       send-pack: unexpected disconnect while reading sideband packet
       fatal: the remote end hung up unexpectedly
@@ -166,7 +166,7 @@ fn a_remote_that_lies_about_what_it_took_is_found_out() {
     hook(&env, "post-receive", "#!/bin/sh\ngit update-ref -d refs/handoff/runs/handoff-dag-1\n");
     let said = env.handoff(["push", "--all"]).exit(1).stderr;
     insta::assert_snapshot!(said, @"
-    error: refs/handoff/runs/handoff-dag-1 was pushed as ca78d930fdb65191cd77b3700099fa0f21224724, but the remote shows nothing
+    error: refs/handoff/runs/handoff-dag-1 was pushed as d75bf6185f841ee3bf7881aa8c955813e6b52afb, but the remote shows nothing
     hint: git handoff push origin --all --as-branch handoff   # the host does not show other refs than branches
     ");
 }

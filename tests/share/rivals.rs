@@ -80,7 +80,7 @@ fn nothing_of_it_is_needed_where_git_refuses_it() {
     crate::tamper::fetched::unsound(&remote, &remote.log);
     run(env, "second");
     let said = env.handoff(["push", "origin", "second"]).exit(0);
-    insta::assert_snapshot!(said.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2" on origin is not sound: git finds what it holds unsound: object ff8bbe8b9dfc174b911b0624ab9c64f0001cf5ea: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.393361fa8c09""#);
+    insta::assert_snapshot!(said.stderr, @r#"warning: log "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2" on origin is not sound: git finds what it holds unsound: object 205950fc2b2ef7c054e469bf15acf141667d2b5d: missingEmail: invalid author/committer line - missing email; ours goes on beside it, as "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.df90ce8b4c2d""#);
     anchored(env, "second");
 }
 
@@ -109,7 +109,7 @@ fn a_run_that_somebody_spoilt_does_not_keep_the_others_back() {
     env.handoff(["fetch"]).ends(1);
     run(env, "second");
     let said = env.handoff(["push", "--all"]).exit(1);
-    insta::assert_snapshot!(said.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit 3ffc77c: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
+    insta::assert_snapshot!(said.stderr, @r#"warning: run "handoff-dag-1" on origin is not sound: commit cb35289: the commit is not an entry: the message is not a subject and an entry; ours was left out"#);
     assert!(refs(env, "hub").contains("refs/handoff/runs/second"));
 }
 
@@ -207,7 +207,7 @@ fn what_a_remote_shows_twice_is_not_taken() {
     assert_eq!(shown.lines().filter(|line| line.ends_with(SEALED)).count(), 2, "git shows both");
     env.shell(".", "git init --quiet fresh && git -C fresh remote add origin ../hub").success();
     let fetched = json(&env.handoff_in("fresh", ["fetch", "--json"]).exit(1));
-    insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"6b8bcaee6cb8aea223af26adab4642aa1fd98216","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"8d446c6165d4f7cfc3ddfa83870350f9592b36e6","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"ad89e4f7ae5e76ad950dea4f307dc68070fb72c9","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2","new":"7696837522775d06a401126f35cf1ce48314bfc1","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2","name":"handoff-dag-1","seen":false}]}"#);
+    insta::assert_snapshot!(fetched.to_string(), @r#"{"blobs":0,"refs":[{"kind":"run","name":"handoff-dag-1","new":"6e763ffe2095ba3cb5b1a0a743e17f2fbc789a54","old":null,"reason":"it is shown more than once, with different objects","ref":"refs/handoff/remotes/origin/runs/handoff-dag-1","status":"unsound"},{"kind":"run","name":"open","new":"8d446c6165d4f7cfc3ddfa83870350f9592b36e6","old":null,"ref":"refs/handoff/remotes/origin/runs/open","status":"new"},{"kind":"thread","name":"research","new":"ad89e4f7ae5e76ad950dea4f307dc68070fb72c9","old":null,"ref":"refs/handoff/remotes/origin/threads/research","status":"new"},{"kind":"log","name":"SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.314c8f8d4ee2","new":"e4565fad58e767dba9d39dc7b9b083c2beb3eb3e","old":null,"ref":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2","status":"new"}],"remote":"origin","schema":"git-handoff.fetch/1","skipped":[],"vanished":[{"kind":"run","log":"refs/handoff/remotes/origin/logs/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.314c8f8d4ee2","name":"handoff-dag-1","seen":false}]}"#);
     assert!(!refs(env, "fresh").contains("handoff-dag-1"));
 }
 
