@@ -98,7 +98,7 @@ enum Command {
     Log(log::Arguments),
     Show(show::Arguments),
     Cat(cat::Arguments),
-    Verify(verify::Arguments),
+    Verify(Box<verify::Arguments>),
     Whence(whence::Arguments),
     Lineage(lineage::Arguments),
     Cancel(steer::Cancel),

@@ -57,6 +57,7 @@ const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 /// Recomputes everything from the objects and fetches nothing. Only your own configuration decides
 /// which keys are trusted.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The runs; for a bundle, also threads; for --recheck and --reproduce, RUN or RUN/ITEM
     #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json", "commits"])]
