@@ -239,6 +239,21 @@ fn the_worktree_is_given_back_as_the_worker_left_it() {
 }
 
 #[test]
+fn a_link_in_place_of_a_folder_leads_to_no_file_outside() {
+    let ground = Ground::new();
+    ground.config("handoff.protect", "tests/*.sh");
+    ground.env.write("repo/tests/check.sh", ":\n");
+    ground.env.git(["add", "-A"]).success();
+    ground.env.git(["commit", "-qm", "Check"]).success();
+    ground.env.write("outside/check.sh", "mine\n");
+    let outside = ground.path("outside").display().to_string();
+    ground.config("handoff.executor.command.verify", &format!("sh tests/check.sh && grep -q mine {outside}/check.sh"));
+    ground.drive("r", &[item("a", &format!("rm -r tests; ln -s {outside} tests; echo x >a.txt"))]).ends(4);
+    assert_eq!(ground.item("r", "a").reason, "protected-changed: tests/check.sh deleted");
+    assert_eq!(ground.lines("outside/check.sh"), ["mine"]);
+}
+
+#[test]
 fn the_settings_choose_the_effect_of_a_change() {
     let ground = ground("auto");
     let bend = "echo fixed >app.txt; echo more >>tests/parts/one.sh";

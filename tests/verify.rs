@@ -12,6 +12,8 @@ mod expected;
 mod false_alarms;
 mod letter;
 mod objects;
+mod recheck;
+mod reproduce;
 mod rows;
 mod signers;
 mod story;

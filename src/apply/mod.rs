@@ -10,6 +10,7 @@ mod hooked;
 pub mod message;
 mod parts;
 mod picks;
+pub mod reproduce;
 pub mod submodules;
 mod target;
 pub mod threeway;
@@ -241,6 +242,8 @@ pub enum Error {
     ProtectedChanged(Vec<ItemId>),
     #[error("the patch of {0:?} in the object database is not the one in its entry")]
     Altered(ItemId, #[source] Box<verified_stream::Error>),
+    #[error("the products cannot be composed: {0:?} conflicts with earlier items in {1}")]
+    Incomposable(ItemId, String),
     #[error("the patch of {0:?} does not apply to the run's base")]
     Patch(ItemId, #[source] program::Error),
     #[error("{0:?} is not the name of a branch")]

@@ -98,7 +98,7 @@ enum Command {
     Log(log::Arguments),
     Show(show::Arguments),
     Cat(cat::Arguments),
-    Verify(verify::Arguments),
+    Verify(Box<verify::Arguments>),
     Whence(whence::Arguments),
     Lineage(lineage::Arguments),
     Cancel(steer::Cancel),
@@ -146,20 +146,22 @@ enum Command {
 impl Command {
     /// Returns true if the command handles signals itself, as drivers do.
     fn hears_signals(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Submit(_))
+        match self {
+            Self::Run(_) | Self::Submit(_) => true,
+            Self::Verify(arguments) => arguments.runs_commands(),
+            _ => false,
+        }
     }
 
     /// Returns true if the output may be longer than a screen, is available at once, and is not raw
     /// bytes.
     fn is_read_in_pages(&self) -> bool {
         match self {
-            Self::Runs(_)
-            | Self::Status(_)
-            | Self::Show(_)
-            | Self::Verify(_)
-            | Self::Whence(_)
-            | Self::Lineage(_)
-            | Self::Waiting(_) => true,
+            Self::Runs(_) | Self::Status(_) | Self::Show(_) | Self::Whence(_) | Self::Lineage(_) | Self::Waiting(_) => {
+                true
+            }
+            // A question must not hide behind a pager.
+            Self::Verify(arguments) => !arguments.runs_commands(),
             Self::Log(arguments) => arguments.is_read_in_pages(),
             Self::Doc(arguments) => arguments.is_read_in_pages(),
             Self::Thread(arguments) => arguments.is_read_in_pages(),

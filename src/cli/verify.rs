@@ -3,6 +3,7 @@
 mod advice;
 mod bundle;
 mod commits;
+mod repeat;
 
 use std::fs::File;
 use std::io;
@@ -45,6 +46,9 @@ const SNAPSHOT: &str = "snapshot";
 const NO_COMMITS: [&str; 9] =
     ["runs", "all", "bundle", "proof", "bundle_json", "require", "require_sandbox", "plan", "base"];
 
+/// The arguments for whole runs and for other evidence.
+const NO_REPEAT: [&str; 6] = ["all", "bundle", "proof", "bundle_json", "commits", "format"];
+
 /// The layers that `--require-sandbox` can name.
 const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 
@@ -53,8 +57,9 @@ const LAYERS: [&str; 3] = [LANDLOCK, SECCOMP, BWRAP];
 /// Recomputes everything from the objects and fetches nothing. Only your own configuration decides
 /// which keys are trusted.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
-    /// The runs; for a bundle, also threads
+    /// The runs; for a bundle, also threads; for --recheck and --reproduce, RUN or RUN/ITEM
     #[arg(required_unless_present_any = ["all", "bundle", "proof", "bundle_json", "commits"])]
     runs: Vec<String>,
     /// Verify every run of this repository
@@ -74,6 +79,16 @@ pub(crate) struct Arguments {
     /// was changed after `apply` is not
     #[arg(long, value_name = "A..B", conflicts_with_all = NO_COMMITS)]
     commits: Option<String>,
+    /// Repeat the recorded checks of a run or an item in fresh worktrees, confined as your settings
+    /// say
+    #[arg(long, conflicts_with_all = NO_REPEAT)]
+    recheck: bool,
+    /// Run the commands of --recheck without asking
+    #[arg(long, short, requires = "recheck")]
+    yes: bool,
+    /// Compare a commit with the run's base plus the products of a run or an item, file by file
+    #[arg(long, value_name = "REV", conflicts_with = "recheck", conflicts_with_all = NO_REPEAT)]
+    reproduce: Option<String>,
     /// Require this root of the audit bundle
     #[arg(long, value_name = "SHA256", requires = "bundle_json", conflicts_with_all = ["runs", "all", "bundle", "proof"])]
     root: Option<Digest>,
@@ -135,6 +150,11 @@ impl Arguments {
         self.bundle.is_some() || self.proof.is_some() || self.bundle_json.is_some()
     }
 
+    /// Returns true if this runs commands of the run, and so asks and can be interrupted.
+    pub(crate) fn runs_commands(&self) -> bool {
+        self.recheck
+    }
+
     /// Returns the required guarantee.
     fn claim(&self) -> Claim {
         match self.require.as_deref() {
@@ -178,11 +198,16 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if let Some(range) = &arguments.commits {
         return commits::run(range, arguments.allow_partial, repository, &with, output);
     }
-    let runs = if arguments.all { with.all()? } else { with.named(&arguments.runs)? };
+    let question = repeat::question(arguments, repository)?;
+    let named = question.as_ref().map_or(arguments.runs.as_slice(), |question| question.run.as_slice());
+    let runs = if arguments.all { with.all()? } else { with.named(named)? };
     if runs.is_empty() {
         return Err(Failure::nothing_verified("there are no runs here").hint(hints::runs()));
     }
     runs.cautions.iter().for_each(|caution| output.note(caution));
+    if let Some(question) = question.filter(|_| runs.missed.is_empty()) {
+        return repeat::run(&question, &runs, repository, output);
+    }
     let mut ending = report(&runs, arguments, repository, output)?;
     let whose = if runs.missed.is_empty() { None } else { trusted(repository) };
     for missed in runs.missed {

@@ -3,6 +3,7 @@
 mod blocks;
 mod check;
 mod protect;
+pub(super) mod repeat;
 mod result_file;
 mod step;
 mod verdict;

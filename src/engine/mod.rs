@@ -6,6 +6,7 @@ pub mod drive;
 pub mod event;
 pub mod machine;
 pub mod operations;
+pub mod recheck;
 pub mod run_lock;
 
 pub(crate) mod recover;

@@ -13,6 +13,9 @@ use super::quoted_path;
 use crate::model::digest::Oid;
 use crate::model::protected::{ChangeKind, ProtectedChange};
 
+/// The mode of a submodule.
+pub const SUBMODULE: u32 = 0o160_000;
+
 /// The mode and object of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

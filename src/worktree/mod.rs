@@ -1,15 +1,17 @@
 //! The worktree of an attempt: created from the base, filled with inputs, and captured.
 //!
 //! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, [`capture`]
-//! takes the products, and [`salvage`] saves the work of an attempt without products. [`filters`]
-//! decides where the repository's filters run. Everything that a worker wrote is hostile: no git
-//! command and no library call ever discovers a repository through the worktree.
+//! takes the products, and [`salvage`] saves the work of an attempt without products. [`product`]
+//! writes recorded products into a fresh worktree. [`filters`] decides where the repository's
+//! filters run. Everything that a worker wrote is hostile: no git command and no library call ever
+//! discovers a repository through the worktree.
 
 pub mod capture;
 pub mod filters;
 pub mod held_out;
 pub mod host;
 pub mod inputs;
+pub mod product;
 pub mod protect;
 pub mod salvage;
 pub mod workspace;

@@ -5,6 +5,8 @@
 //! everything moves back, so that the product is the worker's. No process of the attempt may run
 //! meanwhile, so paths are safe; links are never followed.
 
+mod tracked;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::{BStr, BString};
 
 use crate::git::merge::{self, Scratch};
-use crate::git::protected::{self, Consumed, Protection, Reference};
+use crate::git::protected::{self, Consumed, Protection, Reference, SUBMODULE};
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::protected::ProtectedChange;
@@ -30,13 +32,13 @@ const FOLDER: &str = "protect";
 const MOST_FILES: usize = 2_000_000;
 /// The most nested folders.
 const DEEPEST: usize = 256;
-/// The mode of a submodule.
-const SUBMODULE: u32 = 0o160_000;
 
 /// The protected files of an attempt.
 pub struct Guard {
     scratch: Scratch,
     pathspecs: Vec<String>,
+    /// True if only files of the base and of the reference state are protected.
+    tracked: bool,
     reference: Reference,
     /// The tree of the base with the reference state, if files are protected.
     pub tree: Option<Oid>,
@@ -54,12 +56,13 @@ impl Guard {
     ) -> Result<Self, Error> {
         let scratch = Scratch::new(store, base)?;
         if pathspecs.is_empty() {
-            return Ok(Self { scratch, pathspecs: Vec::new(), reference: Reference::default(), tree: None, held_out });
+            let (pathspecs, reference) = (Vec::new(), Reference::default());
+            return Ok(Self { scratch, pathspecs, tracked: false, reference, tree: None, held_out });
         }
         let protection = Protection::new(&scratch, pathspecs);
         let reference = protection.reference(consumed)?;
         let tree = Some(protection.tree(&reference)?);
-        Ok(Self { pathspecs: pathspecs.to_vec(), reference, tree, scratch, held_out })
+        Ok(Self { pathspecs: pathspecs.to_vec(), tracked: false, reference, tree, scratch, held_out })
     }
 
     /// Returns the changes of a patch to protected files.
@@ -140,7 +143,7 @@ impl Guard {
 
     /// Returns the protected files and links in a worktree, tracked or not.
     fn find(&self, host: &Host, workspace: &Workspace) -> Result<BTreeSet<BString>, Error> {
-        if self.pathspecs.is_empty() {
+        if self.pathspecs.is_empty() && !self.tracked {
             return Ok(BTreeSet::new());
         }
         let tree = workspace.tree();
@@ -168,6 +171,11 @@ impl Guard {
                     return Err(Error::TooMany);
                 }
             }
+        }
+        if self.tracked {
+            let is_tracked =
+                |path: &BString| self.reference.base.contains_key(path) || self.reference.files.contains_key(path);
+            return Ok(found.into_values().filter(is_tracked).collect());
         }
         let selected = self.protection().select(found.keys().map(AsRef::as_ref))?;
         Ok(selected.iter().filter_map(|path| found.get(path).cloned()).collect())
@@ -210,11 +218,14 @@ impl Enforced<'_> {
                 self.left.insert(path.clone());
                 continue;
             }
+            if is_reference {
+                // A link in place of a parent must be gone before the path is used.
+                self.make_parents(&place)?;
+            }
             if fs::symlink_metadata(&place).is_ok() {
                 self.move_aside(&place)?;
             }
             if is_reference {
-                self.make_parents(&place)?;
                 fs::rename(self.reference_file(path), &place).map_err(Error::io(&place))?;
                 self.written.push(place);
             }
@@ -309,7 +320,7 @@ impl Enforced<'_> {
 }
 
 /// Removes a file, a link, or a folder with everything in it. Succeeds if it does not exist.
-fn remove(place: &Path) -> Result<(), Error> {
+pub(super) fn remove(place: &Path) -> Result<(), Error> {
     let removed = match fs::symlink_metadata(place) {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(place),
         Ok(_) => fs::remove_file(place),

@@ -11,6 +11,7 @@ impl From<Error> for Failure {
         let failure = Self::of("apply", &error);
         match &error {
             Error::NoBase(base) => Self { code: "no-base", ..failure }.hint(hints::fetch_base(base)),
+            Error::Incomposable(..) => Self { code: "conflict", ..failure },
             Error::NoPatch(_) => Self { code: "no-patch", ..failure },
             Error::Red(_) | Error::ProtectedChanged(_) => Self { code: "red", ..failure },
             Error::NotDone(..) => Self { code: "not-done", ..failure },

@@ -1,6 +1,6 @@
 //! Failures of driving runs.
 
-use git_handoff::engine::{drive, operations, run_lock};
+use git_handoff::engine::{drive, operations, recheck, run_lock};
 use git_handoff::model::hints;
 use git_handoff::sandbox::Refused;
 use git_handoff::worktree::workspace;
@@ -54,6 +54,29 @@ impl From<drive::Error> for Failure {
             drive::Error::NoSpace(_) => Self::of("no-space", &error).hint(hints::again_with_space()),
             drive::Error::Stuck => Self { exit: 70, ..Self::of("defect", &error) },
             _ => Self::of("run", &error),
+        }
+    }
+}
+
+impl From<recheck::Error> for Failure {
+    fn from(error: recheck::Error) -> Self {
+        match error {
+            recheck::Error::NoCheck(ref run, _) | recheck::Error::NoChecks(ref run) => {
+                Self::of("no-check", &error).hint(hints::show(run))
+            }
+            recheck::Error::Read(..) | recheck::Error::Manifest(..) => Self::of("altered", &error),
+            recheck::Error::Lock(run_lock::Error::Held { .. }) => {
+                Self { exit: 5, ..Self::of("held", &error) }.hint(hints::wait())
+            }
+            recheck::Error::Workspace(ref root @ workspace::Error::Root { .. }) => {
+                Self::of("no-cache", root).hint(hints::workspace_root())
+            }
+            recheck::Error::Lock(_) | recheck::Error::Workspace(_) => Self::of("recheck", &error),
+            recheck::Error::NoCache(inner) => inner.into(),
+            recheck::Error::Run(inner) => inner.into(),
+            recheck::Error::Target(inner) => inner.into(),
+            recheck::Error::Ref(inner) => inner.into(),
+            recheck::Error::Discard(inner) => (*inner).into(),
         }
     }
 }

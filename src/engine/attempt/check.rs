@@ -21,7 +21,7 @@ use crate::worktree::workspace::Workspace;
 /// The start of the reason if a check passed before the work.
 const NOT_RED: &str = "check-not-red: ";
 /// The exit codes of a shell for a command that cannot be run.
-const CANNOT_RUN: [i32; 2] = [126, 127];
+pub(super) const CANNOT_RUN: [i32; 2] = [126, 127];
 /// Set in the number of an attempt for its fresh worktree, which is never started or salvaged.
 const FRESH: u32 = 1 << 31;
 

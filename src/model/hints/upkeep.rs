@@ -6,6 +6,7 @@ use super::{Hint, Parts, quoted};
 
 hints! {
     clean(run) => "git handoff clean --force {run}";
+    recheck_yes(what) => "git handoff verify --recheck {what} --yes   # runs these commands";
     delete_yes(run) => "git handoff delete --yes {run}";
     register_subagent() => "git config handoff.subagent.NAME.command 'COMMAND'";
     awaiting() => "git handoff waiting";

@@ -1,0 +1,185 @@
+//! Prepares the job that repeats one recorded check, with the sandbox and network of this machine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::{Config, Executor};
+use crate::engine::attempt::{self, CheckSettings, Job, Protect};
+use crate::engine::command::{self, Resolved};
+use crate::engine::machine::Machine;
+use crate::git::protected::Consumed;
+use crate::git::store::Store;
+use crate::git::verified_stream;
+use crate::model::causes::in_words;
+use crate::model::confinement::{NONE, Network};
+use crate::model::digest::{Digest, Oid};
+use crate::model::entry::{Event, Product};
+use crate::model::format;
+use crate::model::item_index::ItemIndex;
+use crate::model::manifest::Manifest;
+use crate::model::name::FilePath;
+use crate::model::plan::ProductKey;
+use crate::model::protected::{OnProtectedChange, VerifyIn};
+use crate::run::VerifiedRun;
+use crate::worktree::product::Recorded;
+
+use super::Shown;
+
+/// The start of the mark that replaces a credential in a recorded command.
+const REDACTED: &str = "[redacted:";
+
+/// A check that can be repeated here.
+pub(super) struct Ready {
+    pub(super) job: Job,
+    pub(super) products: Recorded,
+}
+
+impl Ready {
+    /// Prepares the check of an item, or returns the reason why it cannot be repeated here.
+    pub(super) fn new(
+        machine: &Machine,
+        run: &VerifiedRun,
+        at: ItemIndex,
+        recorded: &Manifest,
+    ) -> Result<Self, String> {
+        let store = &machine.host.store;
+        if store.work_dir().is_none() {
+            return Err("a bare repository has no work tree: recheck the run in a clone".to_owned());
+        }
+        if !store.contains(recorded.base) {
+            return Err(format!("the run's base commit {} is not in this repository", recorded.base));
+        }
+        if recorded.held_out.is_some() {
+            return Err("the check needs held-out files, which are not part of the run".to_owned());
+        }
+        let lines = recorded.setup.iter().chain(&recorded.verify).flatten();
+        if lines.into_iter().any(|word| word.contains(REDACTED)) {
+            return Err("a credential was removed from the recorded commands".to_owned());
+        }
+        let settings = settings(recorded, &machine.config);
+        let confinement = machine.confine(&settings).map_err(|error| error.to_string())?;
+        let item = run.state.graph.item(at);
+        let job = Job {
+            at,
+            run: run.run.clone(),
+            item: item.id.clone(),
+            attempt: recorded.attempt,
+            base: recorded.base,
+            refs: machine.host.refs().map_err(|error| in_words(&error))?,
+            task: attempt::task(&item.inputs, &recorded.input_refs),
+            inputs: inputs(store, run, recorded)?,
+            promised: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            documents: Vec::new(),
+            schemas: machine.schemas.clone(),
+            env: command::environment(&machine.ambient, &settings),
+            secrets: machine.secrets.clone(),
+            keep: false,
+            lives: machine.lives.clone(),
+            limits: machine.limits(&settings),
+            protect: protect(store, run, at, recorded)?,
+            // The worktree is fresh in any case.
+            check: CheckSettings { held_out: None, feedback: false, red_first: false, verify_in: VerifyIn::Worktree },
+            command: Resolved {
+                subagent: recorded.subagent.clone(),
+                argv: recorded.argv.clone(),
+                env: BTreeMap::new(),
+                setup: recorded.setup.clone(),
+                verify: recorded.verify.clone(),
+                on_verify_fail: crate::config::OnVerifyFail::default(),
+                timeout: recorded.timeout,
+                settings,
+            },
+            pipeline: None,
+            supervisor: machine.supervisor.clone(),
+            confinement: confinement.map(Arc::new),
+        };
+        Ok(Self { job, products: products(run, at) })
+    }
+
+    /// Returns the commands as the user confirms them.
+    pub(super) fn shown(&self, recorded: &Manifest) -> Shown {
+        let by = self.job.confinement.as_ref();
+        Shown {
+            item: recorded.item.clone(),
+            setup: recorded.setup.clone(),
+            check: recorded.verify.clone().unwrap_or_default(),
+            sandbox: by.map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
+            network: by.map(|by| by.network().as_str()),
+        }
+    }
+}
+
+/// Returns the settings that this machine has for the executor of an attempt, or the default ones.
+///
+/// The network is the recorded one, unless the settings allow less. The commands of a run can be
+/// another person's, so they get no secrets.
+fn settings(recorded: &Manifest, config: &Config) -> Executor {
+    let registered = match &recorded.subagent {
+        Some(name) => config.subagent(name),
+        None => config.settings_of(&recorded.executor),
+    };
+    let mut settings = registered.unwrap_or_default();
+    let own: Network = settings.network.unwrap_or(config.network);
+    settings.network = Some(own.max(recorded.network.unwrap_or_default()));
+    settings.secret_env.clear();
+    settings
+}
+
+/// Returns the blobs of the consumed inputs. They are identified by their digests, because a
+/// document can have later revisions.
+fn inputs(store: &Store, run: &VerifiedRun, recorded: &Manifest) -> Result<BTreeMap<FilePath, (Oid, Digest)>, String> {
+    let mut known: BTreeMap<Digest, Oid> = BTreeMap::new();
+    for link in &run.links {
+        match &link.entry.event {
+            Event::ItemReconciled(e) => known.extend(e.products.values().map(|it| (it.sha256, it.oid))),
+            Event::DocumentWritten(e) => drop(known.insert(e.sha256, e.oid)),
+            _ => {}
+        }
+    }
+    known.extend(run.state.submitted.imports.values().map(|import| (import.product.sha256, import.product.oid)));
+    for (path, digest) in &run.state.submitted.artifacts {
+        let blob = store.blob_at(run.links[0].tree, &format::artifact_path(path)).map_err(|error| in_words(&error))?;
+        known.extend(blob.map(|oid| (*digest, oid)));
+    }
+    let blob = |(key, input): (&FilePath, &crate::model::entry::InputRef)| {
+        let oid = known.get(&input.digest).ok_or_else(|| format!("the input {key} is not in this repository"))?;
+        Ok((key.clone(), (*oid, input.digest)))
+    };
+    recorded.input_refs.iter().map(blob).collect()
+}
+
+/// Returns the products of an item. A document is written where the item left it.
+fn products(run: &VerifiedRun, at: ItemIndex) -> Recorded {
+    let item = run.state.graph.item(at);
+    let mut recorded = Recorded::default();
+    let pair = |product: &Product| (product.oid, product.sha256);
+    for (key, product) in &run.state.items[at].products {
+        match key {
+            ProductKey::Patch => recorded.patch = Some(pair(product)),
+            ProductKey::Output(path) => drop(recorded.outputs.insert(path.clone(), pair(product))),
+            ProductKey::Document(name) => {
+                let declared = item.documents().find(|declared| declared.name == *name);
+                recorded.outputs.extend(declared.map(|declared| (declared.path, pair(product))));
+            }
+        }
+    }
+    recorded
+}
+
+/// Returns the protected files with the consumed patches of their reference state, or `None` if
+/// nothing is protected.
+fn protect(store: &Store, run: &VerifiedRun, at: ItemIndex, recorded: &Manifest) -> Result<Option<Protect>, String> {
+    if recorded.protect.is_empty() {
+        return Ok(None);
+    }
+    let items = &run.state.items[at].reference;
+    let mut consumed = Vec::new();
+    for on in items {
+        let patch = run.state.items[*on].products.get(&ProductKey::Patch).ok_or("a consumed patch is missing")?;
+        let patch = verified_stream::read(store, patch.oid, &[patch.sha256]).map_err(|error| in_words(&error))?;
+        consumed.push(Consumed { patch, includes: run.state.included_among(*on, items) });
+    }
+    let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
+    Ok(Some(Protect { pathspecs, consumed, effect }))
+}
