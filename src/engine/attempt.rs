@@ -155,8 +155,7 @@ pub(super) struct Finished {
     pub(super) salvaged: Option<Salvaged>,
     /// The worktree, to be removed once the end of the attempt is recorded.
     pub(super) spent: Option<Workspace>,
-    /// Whether all work in the worktree is salvaged, so that it can be removed even if recording
-    /// fails.
+    /// Whether all work is salvaged, so that the worktree can be removed even if recording fails.
     pub(super) saved: bool,
     /// Notes for the operator.
     pub(super) notes: Vec<String>,

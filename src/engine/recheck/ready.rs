@@ -76,6 +76,7 @@ impl Ready {
             secrets: machine.secrets.clone(),
             keep: false,
             lives: machine.lives.clone(),
+            notes: Vec::new(),
             limits: machine.limits(&settings),
             protect: protect(store, run, at, recorded)?,
             // The worktree is fresh in any case.
