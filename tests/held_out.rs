@@ -73,6 +73,51 @@ fn held_out_files_judge_and_are_never_seen() {
 }
 
 #[test]
+fn what_a_check_with_held_out_files_prints_is_no_object() {
+    if !has_bubblewrap("the output of held-out checks") {
+        return;
+    }
+    let ground = ground();
+    ground.config("handoff.sandbox", "auto");
+    ground.config("handoff.executor.command.redFirst", "true");
+    ground.env.write("hidden/check.sh", "echo THE-HIDDEN-CASE; grep -q fixed app.txt\n");
+    ground.config("handoff.executor.command.heldOut", ground.path("hidden").to_str().unwrap());
+    let look = "git cat-file --batch-all-objects --batch-check='%(objectname) %(objecttype)' | grep 'blob$' | cut -d' ' -f1 | git cat-file --batch >all.txt; grep -c THE-HIDDEN-CAS[E] all.txt";
+    let work = format!("{look} >seen.txt; rm all.txt; echo fixed >app.txt");
+    let mut after = item("b", &work);
+    after["depends_on"] = serde_json::json!(["a"]);
+    ground.drive("r", &[item("a", &work), after]).ends(0);
+    for id in ["a", "b"] {
+        let seen = ground.env.handoff(["cat", &format!("r/{id}:patch")]).success();
+        assert!(seen.contains("+++ b/seen.txt\n@@ -0,0 +1 @@\n+0\n"), "{seen}");
+    }
+    assert_eq!(ground.env.handoff(["show", "r/a", "--check"]).success(), "THE-HIDDEN-CASE\n");
+    assert_eq!(ground.env.handoff(["show", "r/a", "--check-before"]).success(), "THE-HIDDEN-CASE\n");
+}
+
+#[test]
+fn held_out_files_are_not_salvaged() {
+    if !has_bubblewrap("salvage beside held-out files") {
+        return;
+    }
+    let ground = ground();
+    ground.config("handoff.sandbox", "auto");
+    ground.env.write("hidden/check.sh", "sh app.sh; exit 1\n");
+    ground.env.write("hidden/case.txt", "THE-HIDDEN-CASE\n");
+    ground.config("handoff.executor.command.heldOut", ground.path("hidden").to_str().unwrap());
+    ground.env.git(["config", "handoff.protect", "check.sh"]).success();
+    // The code under test stands in the way of the files that come back.
+    ground
+        .drive("r", &[item("a", "echo '# more' >>check.sh; echo 'rm check.sh; mkdir -p check.sh/x' >app.sh")])
+        .ends(4);
+    let refs = ground.env.git(["for-each-ref", "--format=%(refname)", "refs/handoff/salvage"]).success();
+    for name in refs.lines() {
+        let files = ground.env.git(["ls-tree", "-r", "--name-only", name]).success();
+        assert!(!files.contains("case.txt"), "{files}");
+    }
+}
+
+#[test]
 fn held_out_files_that_a_worker_could_read_are_refused() {
     let ground = ground();
     ground.env.write("hidden/check.sh", "true\n");

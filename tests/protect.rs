@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::common::ground::{Ground, item};
 
 /// The check of the base: it needs a fix in `app.txt`, and runs every part below `tests/parts`.
-const CHECK: &str =
-    "for part in tests/parts/*.sh; do . ./$part; done\n[ -f conftest.sh ] && . ./conftest.sh\ngrep -q fixed app.txt\n";
+const CHECK: &str = "for part in tests/parts/*.sh; do . ./$part; done\nfor conf in $(find . -name conftest.sh); do . $conf; done\ngrep -q fixed app.txt\n";
 
 /// A way to bend the check, and the changes to protected files that it is seen by. None for one that
 /// leaves the failed check.
@@ -112,7 +111,7 @@ const BENDS: &[Bend] = &[
 fn ground(sandbox: &str) -> Ground {
     let ground = Ground::new();
     ground.config("handoff.sandbox", sandbox);
-    for pathspec in ["tests", "conftest.sh", "package.json", "Makefile", ".cargo", ".github"] {
+    for pathspec in ["tests", "conftest.sh", "**/conftest.sh", "package.json", "Makefile", ".cargo", ".github"] {
         ground.env.git(["config", "--add", "handoff.protect", pathspec]).success();
     }
     ground.config("handoff.executor.command.verify", "sh tests/check.sh");
@@ -254,6 +253,40 @@ fn a_link_in_place_of_a_folder_leads_to_no_file_outside() {
 }
 
 #[test]
+fn nothing_outside_is_read_written_or_removed() {
+    for (run, work, check) in [
+        // A link is in place of a folder before the check, or comes there during it.
+        ("before", "rm -r tests; ln -s OUT tests", ":"),
+        ("edited", "echo '# more' >>tests/check.sh", "rm -r tests; ln -s OUT tests"),
+        ("left", ":", "rm -r tests; ln -s OUT tests"),
+        (
+            "part",
+            "echo '# more' >>tests/parts/one.sh; echo x >tests/parts/new.sh",
+            "rm -r tests/parts; ln -s OUT tests/parts",
+        ),
+        ("loop", "echo '# more' >>tests/check.sh", "rm -r tests; ln -s tests tests"),
+        ("two", "rm -r tests; ln -s x tests; ln -s OUT x", "rm x; mkdir x"),
+    ] {
+        let ground = ground("none");
+        for (file, text) in
+            [("check.sh", "outside\n"), ("parts/one.sh", "outside\n"), ("one.sh", "outside\n"), ("new.sh", "outside\n")]
+        {
+            ground.env.write(&format!("out/{file}"), text);
+        }
+        let out = ground.path("out");
+        let script = |text: &str| text.replace("OUT", out.to_str().unwrap());
+        ground.config("handoff.executor.command.verify", &format!("sh tests/check.sh; {}", script(check)));
+        ground.drive(run, &[item("a", &script(work))]).ends(if run == "left" { 0 } else { 4 });
+        for file in ["check.sh", "parts/one.sh", "one.sh", "new.sh"] {
+            assert_eq!(std::fs::read_to_string(out.join(file)).unwrap(), "outside\n", "{run}: {file}");
+        }
+        assert_eq!(std::fs::read_dir(&out).unwrap().count(), 4, "{run}");
+        let patch = ground.env.handoff(["cat", &format!("{run}/a:patch")]);
+        assert!(!patch.stdout.contains("outside"), "{run}: {patch}");
+    }
+}
+
+#[test]
 fn the_settings_choose_the_effect_of_a_change() {
     let ground = ground("auto");
     let bend = "echo fixed >app.txt; echo more >>tests/parts/one.sh";
@@ -317,6 +350,9 @@ fn a_pathspec_that_cannot_protect_is_refused() {
         ("", "expected a string that is not empty"),
         ("../x", "the pathspec \"../x\" leads out of the repository; name a path from its top"),
         ("/x", "the pathspec \"/x\" leads out of the repository; name a path from its top"),
+        (":!tests", "the pathspec \":!tests\" excludes files, which only settings may do"),
+        (":(exclude)x", "the pathspec \":(exclude)x\" excludes files, which only settings may do"),
+        (":(top)../x", "the pathspec \":(top)../x\" leads out of the repository; name a path from its top"),
         (":(attr:x)", "the pathspec \":(attr:x)\" selects by attributes, which a worker can change"),
     ] {
         wrong["protect"] = json!([pathspec]);

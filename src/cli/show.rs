@@ -14,7 +14,7 @@ use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
 use git_handoff::run::show::{Record, RunShown, Step, seal};
-use git_handoff::run::{Target, View, revisions, target};
+use git_handoff::run::{Target, View, piece, revisions, target};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, cat, gate, progress, shade, status};
@@ -37,6 +37,16 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     for (is_asked, part) in [(arguments.check, "check"), (arguments.check_before, "check-before")] {
         if is_asked {
+            let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
+            let view = target.view(&repository.store)?;
+            let item = rest.map(|rest| target::item(&view, rest)).transpose()?;
+            let item = item.map(|at| &view.state.graph.item(at).id);
+            let before = arguments.check_before;
+            let withheld = item.and_then(|item| piece::withheld_output(&repository.store, &view, item, before));
+            if let Some(bytes) = withheld {
+                output.text(&String::from_utf8_lossy(&bytes));
+                return Ok(Ending::Done);
+            }
             return cat::print(&format!("{}:{part}", arguments.target), gate::Terms::default(), repository, output);
         }
     }

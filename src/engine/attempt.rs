@@ -2,6 +2,7 @@
 
 mod blocks;
 mod check;
+mod furnish;
 mod protect;
 pub(super) mod repeat;
 mod result_file;
@@ -14,14 +15,13 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::engine::pipeline;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Claims, Exit, InputRef, Product, Transcript, Verified};
+use crate::model::entry::{Claims, Exit, Product, Transcript, Verified};
 use crate::model::item_index::ItemIndex;
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
@@ -37,12 +37,13 @@ use crate::sandbox::Confinement;
 use crate::worktree::capture::Captured;
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
-use crate::worktree::inputs;
 use crate::worktree::protect::Guard;
 use crate::worktree::salvage::{self, Salvaged};
 use crate::worktree::workspace::{Refs, Workspace};
 
 pub(super) use check::{CheckSettings, StoredCheck};
+use furnish::furnish;
+pub(super) use furnish::task;
 pub(super) use protect::Protect;
 pub(super) use step::OWN_VARIABLES;
 use step::{Commands, Line, judge};
@@ -138,6 +139,8 @@ pub(super) struct Finished {
     pub(super) protected: Vec<ProtectedChange>,
     /// Whether these changes are allowed.
     pub(super) protected_allowed: bool,
+    /// The digest of the patch that a fresh worktree was checked with, if there was one.
+    pub(super) checked_patch: Option<Option<Digest>>,
     /// The run of the check after the work.
     pub(super) check: Option<StoredCheck>,
     /// The run of the check before the work.
@@ -179,6 +182,7 @@ impl Finished {
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,
+            checked_patch: None,
             check: None,
             check_before: None,
             summary: None,
@@ -194,22 +198,18 @@ impl Finished {
         }
     }
 
+    /// Returns true if the patch differs from the one that a fresh worktree was checked with.
+    fn is_patch_changed(&self) -> bool {
+        let patch = self.products.get(&ProductKey::Patch).map(|patch| patch.sha256);
+        self.checked_patch.is_some_and(|checked| checked != patch)
+    }
+
     /// Returns the result of an attempt that was lost. Its worktree stays until the run is driven
     /// again.
     pub(super) fn lost(mut self, why: &str) -> Self {
         self.verdict = Verdict::failed(format!("the attempt was lost: {why}"));
         self
     }
-}
-
-/// Returns the task of an executor: the item's inputs and its resolved needs.
-pub(super) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
-    let mut task = inputs.clone();
-    let refs = serde_json::to_value(refs).expect("refs serialise to an object");
-    task.insert("inputRefs".to_owned(), refs);
-    let mut bytes = serde_json::to_vec_pretty(&task).expect("a JSON object serialises");
-    bytes.push(b'\n');
-    bytes
 }
 
 /// Runs one attempt, and returns when only the worktree and the parts of `Finished` are left.
@@ -282,19 +282,6 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
     }
 }
 
-/// Writes the inputs and the task into a worktree, and creates its private folders. Returns remarks
-/// for the transcript.
-fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<Vec<String>, Verdict> {
-    inputs::stage(workspace, &host.store, &job.inputs).map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
-    std::fs::write(workspace.task(), &job.task)
-        .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
-    if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
-        workspace.make_home(host, &confinement.at_home())?;
-    }
-    let remarks = job.confinement.as_ref().map(|confinement| workspace.make_scratch(confinement)).transpose();
-    Ok(remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default())
-}
-
 /// Runs setup, the command and verify.
 async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
     let job = commands.job;
@@ -328,6 +315,10 @@ fn wind_up(
                 finished.notes.extend(taken.note(&job.item));
                 finished.products = taken.products;
                 finished.kept.join(taken.kept);
+                if finished.is_patch_changed() {
+                    finished.verdict = Verdict::failed("the patch changed while it was checked");
+                    finished.products = BTreeMap::new();
+                }
                 let compared = guard.map_or(Ok(()), |guard| protect::compare(host, job, &guard, &mut finished));
                 if let Err(verdict) = compared {
                     (finished.verdict, finished.products) = (verdict, BTreeMap::new());

@@ -19,6 +19,8 @@ pub const REMOTES: &str = "remotes";
 /// The runs deleted in this clone, with time and key.
 pub const DELETED: &str = "deleted";
 
+/// The outputs of checks with held-out files.
+pub const CHECKS: &str = "checks";
 /// The prefix of incomplete files. No encoded name starts with it.
 const UNFINISHED: &str = ".tmp";
 

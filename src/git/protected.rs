@@ -133,12 +133,23 @@ impl<'s> Protection<'s> {
     /// Returns the paths, out of any list, that the pathspecs select.
     pub fn select<'p>(&self, paths: impl Iterator<Item = &'p BStr>) -> Result<BTreeSet<BString>, Error> {
         let index = self.scratch.folder().join("selected");
-        let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
+        // Names that other systems reserve are ordinary names here.
+        let git = || {
+            let git = self.scratch.git().env("GIT_INDEX_FILE", &index);
+            git.config("core.protectNTFS=false").config("core.protectHFS=false")
+        };
         let empty = Entry { mode: 0o100_644, oid: self.scratch.base() };
-        let mut input = Vec::new();
-        paths.for_each(|path| push_line(&mut input, path, Some(empty)));
+        let (mut input, mut count) = (Vec::new(), 0);
+        for path in paths {
+            push_line(&mut input, path, Some(empty));
+            count += 1;
+        }
         git().args(["read-tree", "--empty"]).run()?;
         git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+        let all = git().args(["ls-files", "-z"]).run()?;
+        if all.iter().filter(|byte| **byte == 0).count() != count {
+            return Err(Error::Names);
+        }
         Ok(self.listed(git())?.into_keys().collect())
     }
 
@@ -212,6 +223,8 @@ pub fn shown(path: &BStr) -> String {
 pub enum Error {
     #[error("two consumed patches change the protected file {0} in different ways")]
     Conflict(String),
+    #[error("git does not accept the name of a file in the worktree")]
+    Names,
     #[error("git ls-files printed an unknown line")]
     Listing,
     #[error(transparent)]

@@ -12,7 +12,7 @@ use crate::model::name::{FilePath, ItemId, NameError, RunId, clashes};
 use crate::model::plan::{DraftNeed, Item, Need, Plan, read_need, read_products};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::model::protected::pathspec_fault;
+use crate::model::protected::{excludes, pathspec_fault};
 use crate::model::read::{self, Fields};
 use crate::plan::draft::{Draft, DraftItem, DraftProducts, ItemPath};
 use crate::plan::rule::{DraftRule, check_ids, read_rules};
@@ -120,7 +120,8 @@ pub(super) fn pathspecs(fields: &Fields<'_>, key: &str, problems: &mut Problems)
     for (index, value) in list.iter().enumerate() {
         let at = fields.at(key).index(index);
         let Some(pathspec) = read::text(value, &at, problems) else { continue };
-        match pathspec_fault(pathspec) {
+        let excluding = excludes(pathspec).then_some("excludes files, which only settings may do");
+        match pathspec_fault(pathspec).or(excluding) {
             Some(fault) => {
                 let message = format!("the pathspec {pathspec:?} {fault}");
                 problems.push(Problem::new(Code::BadPathspec, &at, message));

@@ -43,6 +43,8 @@ pub struct TranscriptWriter {
     live: Option<Arc<Live>>,
     /// Receives the same redacted output.
     copy: Option<Box<Self>>,
+    /// True if the copy alone receives it.
+    diverts: bool,
 }
 
 impl TranscriptWriter {
@@ -60,6 +62,7 @@ impl TranscriptWriter {
             followed: None,
             live: None,
             copy: None,
+            diverts: false,
         })
     }
 
@@ -93,16 +96,19 @@ impl TranscriptWriter {
         Ok(())
     }
 
-    /// Starts to write the redacted output to a second transcript as well, with the same limit.
-    pub fn split(&mut self, limit: u64) -> Result<(), Error> {
+    /// Starts to write the redacted output to a second transcript as well, or to that alone if
+    /// `diverts` is true.
+    pub fn split(&mut self, limit: u64, diverts: bool) -> Result<(), Error> {
         let mut copy = Self::create(&self.dir, &[], limit)?;
         copy.followed = None;
         self.copy = Some(Box::new(copy));
+        self.diverts = diverts;
         Ok(())
     }
 
     /// Returns the second transcript.
     pub fn take_copy(&mut self) -> Option<Self> {
+        self.diverts = false;
         self.copy.take().map(|copy| *copy)
     }
 
@@ -139,6 +145,9 @@ impl TranscriptWriter {
         }
         if let Some(copy) = &mut self.copy {
             copy.write(bytes)?;
+            if self.diverts {
+                return Ok(());
+            }
         }
         let kept = usize::try_from(self.room).map_or(bytes.len(), |room| room.min(bytes.len()));
         let kept = if self.dropped > 0 { 0 } else { kept };

@@ -2,8 +2,8 @@
 //! `:documents/<name>`, `:manifest`, `:transcript` of the latest attempt, and `:transcript@N`.
 //! Bytes come only from verified runs.
 
-use crate::git::refs;
 use crate::git::store::{self, Store};
+use crate::git::{private_files, refs};
 use crate::ledger::chain::Link;
 use crate::model::ansi;
 use crate::model::confinement::{NONE, says_nested};
@@ -87,6 +87,22 @@ impl<'t> PieceName<'t> {
         };
         blob.ok_or_else(nothing).map(Some)
     }
+}
+
+/// Returns the output of a check with held-out files, which is kept in this clone alone, or `None` if
+/// there is none here.
+pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) -> Option<Vec<u8>> {
+    let mut ends = view.links.iter().rev().filter_map(|link| match &link.entry.event {
+        Event::ItemReconciled(e) if e.item == *item => Some(e),
+        _ => None,
+    });
+    let end = ends.next()?;
+    let check = if before { &end.check_before } else { &end.check };
+    let output = check.as_ref().filter(|check| check.held_out.is_some())?.output;
+    let name = format::withheld_check(&view.run, item, end.attempt, before);
+    let path = private_files::path(store, private_files::CHECKS, &name);
+    let bytes = private_files::read(&path, output.size).ok()?;
+    (Digest::of(&bytes) == output.sha256).then_some(bytes)
 }
 
 /// Returns the output of the check of a done item, after or before the work. Returns `None` if it is

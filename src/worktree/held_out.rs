@@ -1,16 +1,19 @@
 //! Held-out files: a folder that is laid over the worktree for the check, and that no worker sees.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use gix::bstr::{BStr, BString};
 use serde_json::json;
 
 use crate::model::digest::{Digest, HashingReader};
 use crate::model::format;
+use crate::worktree::protect::tree::Tree;
 
 /// The most files.
 const MOST: usize = 10_000;
@@ -20,7 +23,7 @@ const MOST: usize = 10_000;
 pub struct HeldOut {
     folder: PathBuf,
     /// The paths of its files and links, sorted.
-    paths: Vec<PathBuf>,
+    paths: Vec<BString>,
     /// The digest of all paths, types and contents.
     pub digest: Digest,
 }
@@ -51,21 +54,24 @@ impl HeldOut {
         }
         paths.sort();
         let digest = digest(folder, &paths)?;
+        let paths = paths.into_iter().map(|path| BString::from(path.into_os_string().into_vec())).collect();
         Ok(Self { folder: folder.to_owned(), paths, digest })
     }
 
     /// Returns the relative paths.
-    pub(super) fn paths(&self) -> &[PathBuf] {
+    pub(super) fn paths(&self) -> &[BString] {
         &self.paths
     }
 
-    /// Copies a file or link to a path where nothing exists.
-    pub(super) fn copy(&self, path: &Path, to: &Path) -> io::Result<()> {
-        let from = self.folder.join(path);
-        if fs::symlink_metadata(&from)?.is_symlink() {
-            return std::os::unix::fs::symlink(fs::read_link(&from)?, to);
+    /// Copies a file or link to the same path of a worktree, where nothing exists.
+    pub(super) fn copy(&self, path: &BStr, to: &Tree) -> io::Result<()> {
+        let from = self.folder.join(OsStr::from_bytes(path));
+        let meta = fs::symlink_metadata(&from)?;
+        if meta.is_symlink() {
+            return to.make_link(path, fs::read_link(&from)?.as_os_str());
         }
-        fs::copy(&from, to).map(|_| ())
+        let mode = if meta.permissions().mode() & 0o100 != 0 { 0o777 } else { 0o666 };
+        io::copy(&mut File::open(&from)?, &mut to.create(path, mode)?).map(|_| ())
     }
 
     /// Fails if the files changed since they were read.

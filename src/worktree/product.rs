@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::git::protected::Consumed;
@@ -11,6 +13,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::format;
 use crate::model::name::FilePath;
 use crate::worktree::host::Host;
+use crate::worktree::protect::tree::Tree;
 use crate::worktree::protect::{self, Guard};
 use crate::worktree::workspace::Workspace;
 
@@ -62,7 +65,9 @@ fn replace_outputs(host: &Host, workspace: &Workspace, recorded: &Recorded) -> R
             return Err(Error::Parent(parent.to_owned()));
         }
     }
-    protect::remove(outputs)?;
+    let below = outputs.strip_prefix(&tree).unwrap_or(outputs);
+    let root = Tree::open(workspace.folder().as_fd(), "tree").map_err(Error::io(&tree))?;
+    root.remove(below.as_os_str().as_bytes().into()).map_err(Error::io(outputs))?;
     fs::rename(&folder, outputs).map_err(Error::io(outputs))
 }
 

@@ -59,6 +59,9 @@ impl Salvaged {
 /// files above a product's limit, unreadable files, and the largest files beyond the total limit. A
 /// failure leaves at most unreferenced objects.
 pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, Error> {
+    if workspace.may_hold_out() {
+        return Err(Error::Refused("a check with held-out files was interrupted".to_owned()));
+    }
     if !workspace.was_started() {
         // The worktree is incomplete, so nothing ran here.
         return Ok(None);

@@ -316,6 +316,19 @@ impl Workspace {
         self.pristine.as_ref().filter(|_| self.times_tell)?.tree()
     }
 
+    /// Returns the paths that are no part of the work: submodules, and files that every worktree
+    /// gets.
+    pub(crate) fn apart_from_work(&self, host: &Host) -> Result<BTreeSet<BString>, Error> {
+        let base = host.base(self.base)?;
+        Ok(base.gitlinks.iter().cloned().chain(base.extras.paths().map(ToOwned::to_owned)).collect())
+    }
+
+    /// Returns true if held-out files may be in the worktree, because a check did not end normally.
+    pub(super) fn may_hold_out(&self) -> bool {
+        let aside = self.folder.folder("protect/aside");
+        aside.is_ok_and(|aside| aside.has("held-out"))
+    }
+
     /// Checks out files of the base, and others by their blobs, into an empty folder. Returns the
     /// paths that were written.
     pub(crate) fn write_files<'f>(

@@ -1,14 +1,17 @@
 //! Runs the check of an attempt: before the work if it must fail first, in the worktree or in a
 //! fresh one, with its output recorded.
 
+use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::time::Instant;
 
 use super::step::{Commands, Line, judge};
 use super::{Finished, Job, Verdict, furnish, protect};
-use crate::git::store;
+use crate::git::{private_files, store};
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{CheckRun, Exit};
+use crate::model::entry::{CheckRun, Exit, Transcript};
+use crate::model::format;
 use crate::model::pipeline::What;
 use crate::model::protected::VerifyIn;
 use crate::process::agent::{self, Ended};
@@ -16,6 +19,7 @@ use crate::process::transcript::TranscriptWriter;
 use crate::worktree::capture;
 use crate::worktree::held_out::HeldOut;
 use crate::worktree::host::Host;
+use crate::worktree::product::{self, Recorded};
 use crate::worktree::workspace::Workspace;
 
 /// The start of the reason if a check passed before the work.
@@ -73,7 +77,9 @@ impl Commands<'_> {
         kept: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let argv: Vec<String> = line.argv().iter().map(|word| credential::without(word).into_owned()).collect();
-        self.transcript.split(self.host.max_product)?;
+        let withheld = self.job.check.withholds_output();
+        self.transcript.flush()?;
+        self.transcript.split(self.host.max_product, withheld)?;
         let started = Instant::now();
         let (ended, restored) = match self.guard {
             None => (self.run_until(deadline, workspace, line).await, 0),
@@ -88,7 +94,11 @@ impl Commands<'_> {
         self.transcript.flush()?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let copy = self.transcript.take_copy().ok_or_else(|| Verdict::failed("the check has no output file"))?;
-        let (output, oid) = store_output(self.host, copy, kept)?;
+        let (output, oid) = if withheld {
+            (keep_privately(self.host, self.job, copy, self.is_before)?, None)
+        } else {
+            store_output(self.host, copy, kept)?
+        };
         let exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         let held_out = self.job.check.digest();
         let restored = restored as u64;
@@ -109,7 +119,9 @@ impl Commands<'_> {
         }
         let captured = capture::capture_part(workspace, &job.host(self.host), What::Patch);
         let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
-        let patch = captured.patch.map(|patch| self.host.store.read_blob(patch.oid)).transpose()?;
+        let patch = captured.patch.map(|patch| (patch.oid, patch.sha256));
+        finished.checked_patch = Some(patch.map(|(_, digest)| digest));
+        finished.kept.join(captured.kept);
         self.check_fresh(verify, patch, &mut finished.kept).await
     }
 
@@ -117,7 +129,7 @@ impl Commands<'_> {
     pub(super) async fn check_fresh(
         &mut self,
         verify: &[String],
-        patch: Option<Vec<u8>>,
+        patch: Option<(Oid, Digest)>,
         kept: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
@@ -135,13 +147,15 @@ impl Commands<'_> {
         &mut self,
         fresh: &Workspace,
         verify: &[String],
-        patch: Option<Vec<u8>>,
+        patch: Option<(Oid, Digest)>,
         kept: &mut store::KeepGuard,
     ) -> Result<Checked, Verdict> {
         let job = self.job;
         furnish(self.host, job, fresh)?;
-        if let (Some(guard), Some(patch)) = (self.guard, patch) {
-            guard.write_product(self.host, fresh, patch).map_err(|e| protect::failed(&e))?;
+        if patch.is_some() {
+            product::write(self.host, fresh, &Recorded { patch, outputs: BTreeMap::new() }).map_err(|e| {
+                Verdict::from_error("cannot write the patch into a fresh worktree: ", &e, Verdict::failed)
+            })?;
         }
         if let Some(setup) = &job.command.setup {
             let ended = self.run(fresh, Line::plain(setup)).await;
@@ -154,7 +168,10 @@ impl Commands<'_> {
     pub(super) async fn expect_red(&mut self, finished: &mut Finished) -> Result<(), Verdict> {
         let job = self.job;
         let Some(verify) = job.command.verify.as_ref().filter(|_| job.check.red_first) else { return Ok(()) };
-        let checked = self.check_fresh(verify, None, &mut finished.kept).await?;
+        self.is_before = true;
+        let checked = self.check_fresh(verify, None, &mut finished.kept).await;
+        self.is_before = false;
+        let checked = checked?;
         let exit = checked.stored.run.exit;
         finished.check_before = Some(checked.stored);
         match judge("", &checked.ended, job.command.timeout) {
@@ -178,12 +195,23 @@ impl Job {
     }
 }
 
+/// Keeps the output of a check with held-out files in a file of the git directory: workers can read
+/// every object.
+fn keep_privately(host: &Host, job: &Job, writer: TranscriptWriter, before: bool) -> Result<Transcript, Verdict> {
+    let (output, mut file) = writer.finish()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let name = format::withheld_check(&job.run, &job.item, job.attempt, before);
+    private_files::put(&host.store, private_files::CHECKS, &name, &bytes)?;
+    Ok(output)
+}
+
 /// Stores the output of a check.
 fn store_output(
     host: &Host,
     writer: TranscriptWriter,
     kept: &mut store::KeepGuard,
-) -> Result<(crate::model::entry::Transcript, Option<Oid>), Verdict> {
+) -> Result<(Transcript, Option<Oid>), Verdict> {
     let (output, mut file) = writer.finish()?;
     if output.size == 0 {
         return Ok((output, None));

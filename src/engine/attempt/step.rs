@@ -62,6 +62,8 @@ pub(super) struct Commands<'a> {
     pub(super) host: &'a Arc<Host>,
     /// The protected and held-out files, if there are any.
     pub(super) guard: Option<&'a Guard>,
+    /// True while the check before the work runs.
+    pub(super) is_before: bool,
 }
 
 impl<'a> Commands<'a> {
@@ -73,7 +75,7 @@ impl<'a> Commands<'a> {
         cancel: &'a watch::Receiver<bool>,
     ) -> Self {
         let deadline = Instant::now() + Duration::from_secs(job.command.timeout);
-        Self { job, transcript, cancel, deadline, host, guard: None }
+        Self { job, transcript, cancel, deadline, host, guard: None, is_before: false }
     }
 
     /// Protects files while checks run.

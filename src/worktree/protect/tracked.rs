@@ -1,10 +1,8 @@
 //! The state of all tracked files after a patch, for a worktree that nobody works in.
 
-use std::fs;
-
 use gix::bstr::BString;
 
-use super::{Enforced, Error, FOLDER, Guard, SUBMODULE};
+use super::{Error, Guard, SUBMODULE};
 use crate::git::merge::Scratch;
 use crate::git::protected::{Consumed, Protection, Reference, shown};
 use crate::git::store::Store;
@@ -30,19 +28,5 @@ impl Guard {
         let differs = |path: &&BString| base.get(*path) != files.get(*path);
         let submodules = base.iter().chain(files).filter(|(_, entry)| entry.mode == SUBMODULE);
         submodules.map(|(path, _)| path).find(differs).map(|path| shown(path.as_ref()))
-    }
-}
-
-impl Enforced<'_> {
-    /// Keeps the reference state for good. Removes folders that are empty without a file that was
-    /// moved aside.
-    pub fn keep(self) -> Result<(), Error> {
-        let tree = self.workspace.tree();
-        for (place, _) in &self.moved {
-            let folders = place.ancestors().skip(1).take_while(|folder| *folder != tree);
-            // Fails for the first folder that is not empty, or that is gone already.
-            let _ = folders.map(fs::remove_dir).take_while(Result::is_ok).count();
-        }
-        self.workspace.folder().remove(FOLDER).map_err(Error::io(&self.folder))
     }
 }

@@ -1,0 +1,36 @@
+//! Furnishes a worktree with what its commands need.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Job, Verdict};
+use crate::model::causes::in_words;
+use crate::model::entry::InputRef;
+use crate::model::name::FilePath;
+use crate::worktree::host::Host;
+use crate::worktree::inputs;
+use crate::worktree::workspace::Workspace;
+
+/// Writes the inputs and the task into a worktree, and creates its private folders. Returns remarks
+/// for the transcript.
+pub(super) fn furnish(host: &Host, job: &Job, workspace: &Workspace) -> Result<Vec<String>, Verdict> {
+    inputs::stage(workspace, &host.store, &job.inputs).map_err(|e| Verdict::from_error("", &e, Verdict::hopeless))?;
+    std::fs::write(workspace.task(), &job.task)
+        .map_err(|e| Verdict::from_error("the task could not be written: ", &e, Verdict::failed))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|_| job.has_own_home()) {
+        workspace.make_home(host, &confinement.at_home())?;
+    }
+    let remarks = job.confinement.as_ref().map(|confinement| workspace.make_scratch(confinement)).transpose();
+    Ok(remarks.map_err(|e| Verdict::failed(in_words(&e)))?.unwrap_or_default())
+}
+
+/// Returns the task of an executor: the item's inputs and its resolved needs.
+pub(in crate::engine) fn task(inputs: &Map<String, Value>, refs: &BTreeMap<FilePath, InputRef>) -> Vec<u8> {
+    let mut task = inputs.clone();
+    let refs = serde_json::to_value(refs).expect("refs serialise to an object");
+    task.insert("inputRefs".to_owned(), refs);
+    let mut bytes = serde_json::to_vec_pretty(&task).expect("a JSON object serialises");
+    bytes.push(b'\n');
+    bytes
+}
