@@ -12,8 +12,8 @@ use crate::common::ground::{Ground, item};
 /// The check of the base: it needs a fix in `app.txt`, and runs every part below `tests/parts`.
 const CHECK: &str = "for part in tests/parts/*.sh; do . ./$part; done\nfor conf in $(find . -name conftest.sh); do . $conf; done\ngrep -q fixed app.txt\n";
 
-/// A way to bend the check, and the changes to protected files that it is seen by. None for one that
-/// leaves the failed check.
+/// A way to bend the check, and the changes to protected files that it is seen by. It has no change
+/// if the check still fails.
 type Bend = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const BENDS: &[Bend] = &[

@@ -17,8 +17,8 @@ pub struct Reproduced {
     pub result: &'static str,
     /// The commit.
     pub commit: Oid,
-    /// The files that differ. `A` is a file that only the commit has, `D` one that only the products
-    /// have.
+    /// The files that differ: `A` if only the commit has the file, `D` if only the products have
+    /// it.
     pub differences: Vec<Change>,
 }
 

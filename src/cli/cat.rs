@@ -14,7 +14,8 @@ use super::{Ending, Failure, Output, gate};
 /// printed. On a terminal, control sequences are removed from a transcript.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, :check, or RUN:plan.json
+    /// RUN/ITEM:patch, :outputs/PATH, :documents/NAME, :manifest, :transcript, :check, or
+    /// RUN:plan.json
     #[arg(value_name = "RUN/ITEM:WHAT")]
     what: String,
     #[command(flatten)]

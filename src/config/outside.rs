@@ -26,7 +26,8 @@ pub struct Outside {
 impl Outside {
     /// Adds the file of a setting and the files that its value may name.
     ///
-    /// Among our own settings, only `secretEnv` and `versionCommand` run programs outside the sandbox.
+    /// Among the settings `handoff.*`, only `secretEnv` and `versionCommand` run programs outside
+    /// the sandbox.
     pub(super) fn add(&mut self, setting: &Setting) {
         let Setting { origin, key, value } = setting;
         self.files.extend(origin.clone());

@@ -119,19 +119,20 @@ settings! {
                 Some(_) => config.executor(given).on_protected_change = Some(effect),
             };
         /// A folder outside of the repository whose files are laid over the worktree for the check
-        /// only. The worker must not be able to read it. The manifest records its digest, and nothing
-        /// of it is stored.
+        /// only. The worker must not be able to read it. The manifest records its digest, and
+        /// nothing of it is stored.
         "handoff.executor.<name>.heldOut" | "handoff.subagent.<name>.heldOut": File, "none", outside
             => |config, given, folder| config.executor(given).held_out = Some(folder);
-        /// Whether reasons that later attempts see contain the output of a check with held-out files.
+        /// Whether reasons that later attempts see contain the output of a check with held-out
+        /// files.
         "handoff.executor.<name>.heldOutFeedback" | "handoff.subagent.<name>.heldOutFeedback": Boolean, "`false`", outside
             => |config, given, yes| config.executor(given).held_out_feedback = Some(yes);
         /// Whether the check must fail before the worker starts. If it passes, the item fails with
         /// `check-not-red`.
         "handoff.executor.<name>.redFirst" | "handoff.subagent.<name>.redFirst": Boolean, "`false`"
             => |config, given, yes| config.executor(given).red_first = Some(yes);
-        /// Where the check runs: in the `worktree` that the worker left, or in a `fresh` one with the
-        /// base and the worker's patch, after `setup`.
+        /// Where the check runs: in the `worktree` that the worker left, or in a `fresh` one with
+        /// the base and the worker's patch, after `setup`.
         "handoff.executor.<name>.verifyIn" | "handoff.subagent.<name>.verifyIn":
             Choice(&[("worktree", VerifyIn::Worktree), ("fresh", VerifyIn::Fresh)]), "`worktree`"
             => |config, given, place| config.executor(given).verify_in = Some(place);

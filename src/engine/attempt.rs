@@ -121,6 +121,11 @@ pub(super) struct StoredTranscript {
     pub(super) oid: Option<Oid>,
 }
 
+/// A patch, or none if nothing changed, that was checked in a fresh worktree.
+pub(super) struct CheckedFresh {
+    pub(super) patch: Option<Digest>,
+}
+
 /// The result of an attempt.
 pub(super) struct Finished {
     pub(super) at: ItemIndex,
@@ -139,8 +144,8 @@ pub(super) struct Finished {
     pub(super) protected: Vec<ProtectedChange>,
     /// Whether these changes are allowed.
     pub(super) protected_allowed: bool,
-    /// The digest of the patch that a fresh worktree was checked with, if there was one.
-    pub(super) checked_patch: Option<Option<Digest>>,
+    /// The patch that was checked in a fresh worktree.
+    pub(super) checked_fresh: Option<CheckedFresh>,
     /// The run of the check after the work.
     pub(super) check: Option<StoredCheck>,
     /// The run of the check before the work.
@@ -182,7 +187,7 @@ impl Finished {
             reference: None,
             protected: Vec::new(),
             protected_allowed: false,
-            checked_patch: None,
+            checked_fresh: None,
             check: None,
             check_before: None,
             summary: None,
@@ -201,7 +206,7 @@ impl Finished {
     /// Returns true if the patch differs from the one that a fresh worktree was checked with.
     fn is_patch_changed(&self) -> bool {
         let patch = self.products.get(&ProductKey::Patch).map(|patch| patch.sha256);
-        self.checked_patch.is_some_and(|checked| checked != patch)
+        self.checked_fresh.as_ref().is_some_and(|checked| checked.patch != patch)
     }
 
     /// Returns the result of an attempt that was lost. Its worktree stays until the run is driven

@@ -65,8 +65,8 @@ impl<'s> Protection<'s> {
     }
 
     /// Returns the reference state: the base with the protected files of each consumed patch, in
-    /// order. Two patches that change a file differently conflict, unless the later one includes the
-    /// earlier one.
+    /// order. Two patches that change a file differently conflict, unless the later one includes
+    /// the earlier one.
     pub fn reference(&self, consumed: &[Consumed]) -> Result<Reference, Error> {
         let base = self.entries(self.scratch.base())?;
         let mut files = base.clone();
@@ -139,15 +139,15 @@ impl<'s> Protection<'s> {
             git.config("core.protectNTFS=false").config("core.protectHFS=false")
         };
         let empty = Entry { mode: 0o100_644, oid: self.scratch.base() };
-        let (mut input, mut count) = (Vec::new(), 0);
-        for path in paths {
+        let paths: Vec<_> = paths.collect();
+        let mut input = Vec::new();
+        for path in &paths {
             push_line(&mut input, path, Some(empty));
-            count += 1;
         }
         git().args(["read-tree", "--empty"]).run()?;
         git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
         let all = git().args(["ls-files", "-z"]).run()?;
-        if all.iter().filter(|byte| **byte == 0).count() != count {
+        if all.split(|byte| *byte == 0).count() != paths.len() + 1 {
             return Err(Error::Names);
         }
         Ok(self.listed(git())?.into_keys().collect())

@@ -73,7 +73,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the worker says about itself in its result file. Nothing verifies it.
+/// The worker's claims about itself, from its result file. Nothing verifies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {

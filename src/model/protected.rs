@@ -12,8 +12,8 @@ pub const MOST_CHANGES: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProtectedChange {
-    /// The path from the top of the repository, as git writes it with `core.quotePath=false`: quoted
-    /// only if it is not UTF-8 or contains a control character, a quote or a backslash.
+    /// The path from the top of the repository, as git writes it with `core.quotePath=false`:
+    /// quoted only if it is not UTF-8 or contains a control character, a quote or a backslash.
     pub path: String,
     /// The kind of change.
     pub change: ChangeKind,

@@ -89,8 +89,8 @@ impl<'t> PieceName<'t> {
     }
 }
 
-/// Returns the output of a check with held-out files, which is kept in this clone alone, or `None` if
-/// there is none here.
+/// Returns the output of a check with held-out files, which is kept in this clone alone, or `None`
+/// if there is none here.
 pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) -> Option<Vec<u8>> {
     let mut ends = view.links.iter().rev().filter_map(|link| match &link.entry.event {
         Event::ItemReconciled(e) if e.item == *item => Some(e),
@@ -105,8 +105,8 @@ pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) 
     (Digest::of(&bytes) == output.sha256).then_some(bytes)
 }
 
-/// Returns the output of the check of a done item, after or before the work. Returns `None` if it is
-/// empty.
+/// Returns the output of the check of a done item, after or before the work. Returns `None` if it
+/// is empty.
 fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -> Result<Option<Blob>, Error> {
     let mut ends = run.links.iter().rev().filter_map(|link| match &link.entry.event {
         Event::ItemReconciled(e) if e.item == *item => Some(e),

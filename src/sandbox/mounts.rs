@@ -108,8 +108,8 @@ impl Words {
         let mut held = Vec::new();
         let mut closed: Vec<&'m Path> = Vec::new();
         let is_read_only = |place: &Path| place.parent().is_some_and(|above| mounts.map.access(above) == Access::Read);
-        // After each mount bubblewrap reads the list of all mounts, and a recursive one here can add
-        // many.
+        // After each mount bubblewrap reads the list of all mounts, and a recursive one here can
+        // add many.
         let (last, first): (Vec<_>, Vec<_>) = mounts.map.places().partition(|(place, _)| place.starts_with(KERNEL));
         for (place, access) in first.into_iter().chain(last) {
             if let Some(own) = mounts.over.places.get(place) {
@@ -128,7 +128,8 @@ impl Words {
                 Access::Write => self.two("--bind", place, place),
                 // Nothing can be created there; the inner layer hides files that appear later.
                 Access::Hidden if fs::symlink_metadata(place).is_err() => {}
-                // It can be neither read nor changed and is no socket; each mount slows every start.
+                // It can be neither read nor changed and is no socket; each mount slows every
+                // start.
                 Access::Hidden
                     if mounts.landlock
                         && is_read_only(place)

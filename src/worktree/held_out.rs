@@ -81,8 +81,8 @@ impl HeldOut {
     }
 }
 
-/// Returns the digest of a canonical list: for each path its bytes in hexadecimal, its kind, and the
-/// digest of the content or of the link's target.
+/// Returns the digest of a canonical list: for each path its bytes in hexadecimal, its kind, and
+/// the digest of the content or of the link's target.
 fn digest(folder: &Path, paths: &[PathBuf]) -> Result<Digest, Error> {
     let mut list = Vec::new();
     for path in paths {

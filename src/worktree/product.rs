@@ -32,8 +32,8 @@ pub struct Recorded {
 /// Gives each file of the base and of the product its state in the product, and replaces the
 /// outputs.
 ///
-/// A setup may have run before, but no process may run meanwhile. Other files that it left stay, and
-/// so does the index. A failure leaves a worktree that must be removed.
+/// A setup may have run before, but no process may run meanwhile. Other files that it left stay,
+/// and so does the index. A failure leaves a worktree that must be removed.
 pub fn write(host: &Host, workspace: &Workspace, recorded: &Recorded) -> Result<(), Error> {
     let patch = recorded.patch.map(|(oid, digest)| verified_stream::read(&host.store, oid, &[digest])).transpose()?;
     let consumed: Vec<Consumed> =
@@ -47,8 +47,8 @@ pub fn write(host: &Host, workspace: &Workspace, recorded: &Recorded) -> Result<
     replace_outputs(host, workspace, recorded)
 }
 
-/// Writes the outputs beside the worktree and moves them into it, so that no link of the worktree is
-/// followed.
+/// Writes the outputs beside the worktree and moves them into it, so that no link of the worktree
+/// is followed.
 fn replace_outputs(host: &Host, workspace: &Workspace, recorded: &Recorded) -> Result<(), Error> {
     let folder = workspace.dir.join(FOLDER);
     fs::create_dir(&folder).map_err(Error::io(&folder))?;

@@ -1,4 +1,4 @@
-//! What `plan new` and `doctor` suggest to protect.
+//! The files that `plan new` and `doctor` suggest to protect.
 
 use std::fs;
 

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::time::Instant;
 
 use super::step::{Commands, Line, judge};
-use super::{Finished, Job, Verdict, furnish, protect};
+use super::{CheckedFresh, Finished, Job, Verdict, furnish, protect};
 use crate::git::{private_files, store};
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
@@ -120,7 +120,7 @@ impl Commands<'_> {
         let captured = capture::capture_part(workspace, &job.host(self.host), What::Patch);
         let captured = captured.map_err(|error| crate::engine::products::capture_failed(&error))?;
         let patch = captured.patch.map(|patch| (patch.oid, patch.sha256));
-        finished.checked_patch = Some(patch.map(|(_, digest)| digest));
+        finished.checked_fresh = Some(CheckedFresh { patch: patch.map(|(_, digest)| digest) });
         finished.kept.join(captured.kept);
         self.check_fresh(verify, patch, &mut finished.kept).await
     }

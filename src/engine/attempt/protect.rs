@@ -41,8 +41,8 @@ pub(super) fn failed(error: &Error) -> Verdict {
     Verdict::from_error("cannot give the protected files their reference state: ", error, Verdict::failed)
 }
 
-/// Compares the patch with the reference state and records the changes to protected files. Fails the
-/// attempt if the settings say so.
+/// Compares the patch with the reference state and records the changes to protected files. Fails
+/// the attempt if the settings say so.
 pub(super) fn compare(host: &Host, job: &Job, guard: &Guard, finished: &mut Finished) -> Result<(), Verdict> {
     let patch = finished.products.get(&ProductKey::Patch);
     let patch = patch.map(|patch| verified_stream::read(&host.store, patch.oid, &[patch.sha256])).transpose();

@@ -40,8 +40,8 @@ enum Failed {
     Other(Verdict),
 }
 
-/// Runs the setup and the check of a job in a fresh worktree of its base with the recorded products,
-/// and removes the worktree.
+/// Runs the setup and the check of a job in a fresh worktree of its base with the recorded
+/// products, and removes the worktree.
 ///
 /// A setup that applies a consumed patch fails where the product already has these changes. Then it
 /// runs in another worktree of the base, which gets the products afterwards.

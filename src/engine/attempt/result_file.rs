@@ -24,8 +24,8 @@ struct Check {
     passed: bool,
 }
 
-/// Records the worker's summary, its claims about itself and its own verdict. An invalid file fails the attempt, so that
-/// `"passed": "false"` counts neither as a pass nor as silence.
+/// Records the worker's summary, its claims about itself and its own verdict. An invalid file fails
+/// the attempt, so that `"passed": "false"` counts neither as a pass nor as silence.
 ///
 /// If a worker runs more than once, a failure that it reported stands, because its products may
 /// have been captured before it changed its mind. The last summary and the last claims count.

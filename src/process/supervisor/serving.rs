@@ -90,7 +90,7 @@ pub(super) fn start(mut command: Command) -> Result<Child, Report> {
     command.spawn().map_err(|error| Report::NotStarted(not_started(error)))
 }
 
-/// What can end a command early: the driver, and limits.
+/// The causes that can end a command early: the driver and the limits.
 pub(super) struct Overseer<'a> {
     pub(super) driver: &'a UnixStream,
     pub(super) watch: Watch,

@@ -14,7 +14,8 @@ pub(super) fn examine(patient: &Patient) -> Option<Finding> {
     Some(Finding::note("checks-unprotected", message).hint(suggestion.hint()))
 }
 
-/// Returns true if an item of a run here protects files. Unreadable runs have findings of their own.
+/// Returns true if an item of a run here protects files. Unreadable runs have findings of their
+/// own.
 fn is_done_by_plans(patient: &Patient) -> bool {
     let runs = own_runs(&patient.store).unwrap_or_default().into_iter();
     let views = runs.filter_map(|run| Target::own(run).view(&patient.store).ok());

@@ -1,4 +1,4 @@
-//! The state of all tracked files after a patch, for a worktree that nobody works in.
+//! The state of all tracked files after a patch, for a worktree without a worker.
 
 use gix::bstr::BString;
 

@@ -179,8 +179,8 @@ impl Base {
         Index::of(index)
     }
 
-    /// Checks files out into the empty folder `dir`: those of the commit, and others by their blobs.
-    /// Skips files that a sparse checkout excludes. Returns the paths that were written.
+    /// Checks files out into the empty folder `dir`: those of the commit, and others by their
+    /// blobs. Skips files that a sparse checkout excludes. Returns the paths that were written.
     pub(super) fn write_files<'f>(
         &self,
         host: &Host,
