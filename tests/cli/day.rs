@@ -25,6 +25,7 @@ fn every_screen_of_the_day_of_two_developers() {
         (r"\b[0-9a-f]{40}\b", "<commit>"),
         (r"(base|✓) [0-9a-f]{7,12} ", "$1 <commit> "),
         (r"plan sha256:[0-9a-f]{4}", "plan sha256:<plan>"),
+        (r"/\S*/sed  sha256:[0-9a-f]{64}  [0-9.]+ [KM]iB", "/…/sed  sha256:<program>  <size>"),
     ] {
         output.stdout = Regex::new(what).unwrap().replace_all(&output.stdout, instead).into_owned();
     }

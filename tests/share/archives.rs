@@ -159,7 +159,7 @@ fn an_archive_that_names_a_run_otherwise_is_refused() {
     let differs: Vec<_> =
         answer["findings"].as_array().unwrap().iter().filter(|found| found["code"] == "archive-differs").collect();
     assert_eq!(differs.len(), 1, "{answer}");
-    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.355431731778 holds ca78d930fdb65191cd77b3700099fa0f21224724 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.3168aa3080b3 is at 3b01467899dc276000b6c00421cbc1b753f26be6"#);
+    insta::assert_snapshot!(differs[0]["message"].as_str().unwrap(), @r#"refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.3168aa3080b3 holds 3b01467899dc276000b6c00421cbc1b753f26be6 of the run "handoff-dag-1", and refs/handoff/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.1075d9d0dc9e is at d75bf6185f841ee3bf7881aa8c955813e6b52afb"#);
 }
 
 #[test]
@@ -195,11 +195,11 @@ fn what_was_put_on_top_of_an_archive_comes_nowhere() {
     env.git_in("clone", ["fetch", "--quiet", "origin", &format!("{archive}:{to}{spec}")]).success();
     env.handoff_in("clone", ["verify", "origin/handoff-dag-1"]).success();
     let found = env.handoff_in("clone", ["doctor"]).exit(3);
-    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.355431731778 is not sound: commit eb99f87: the commit is not an entry: the message is not a subject and an entry");
+    insta::assert_snapshot!(find_line(&found.stdout, "problem: "), @"problem: the archive refs/handoff/remotes/origin/archives/SHA256%3ADEO2ec9dfhoj9ux7LrEW9Oh9Uw08%2BF4hxRh44DkcNSg.1075d9d0dc9e is not sound: commit d9caeaf: the commit is not an entry: the message is not a subject and an entry");
     // Ours goes nowhere in its place.
     let output = env.handoff(["push", "--all"]).exit(1);
     insta::assert_snapshot!(output.stderr, @r#"
-    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.355431731778" is at 47284604808462ba12b39dc4e7dc685a15fedc2c here and at eb99f8703fc9e2b5b23b1954708ef57a91d44e19 on the remote, which is not here; nothing was pushed
+    error: archive "SHA256:DEO2ec9dfhoj9ux7LrEW9Oh9Uw08+F4hxRh44DkcNSg.1075d9d0dc9e" is at f65aab7f5aef018700120cdcd94d469e49f1c9b5 here and at d9caeaf44a4741f9c9dac8cda6033c7813b78a2f on the remote, which is not here; nothing was pushed
     hint: git handoff fetch origin
     "#);
 }
