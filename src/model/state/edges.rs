@@ -82,7 +82,12 @@ impl RunState {
             let item = &self.items[*at];
             item.phase == Phase::Done && !item.red && item.products.contains_key(&ProductKey::Patch)
         };
-        self.graph.order().into_iter().filter(|at| consumed.contains(at) && is_green(at)).collect()
+        let green: Vec<ItemIndex> = consumed.into_iter().filter(is_green).collect();
+        // Sorting takes time in proportion to the whole plan, so it is left out for one patch.
+        if green.len() < 2 {
+            return green;
+        }
+        self.graph.order().into_iter().filter(|at| green.contains(at)).collect()
     }
 
     /// Returns the positions in `items` of those whose patches an item consumed, directly or not.
