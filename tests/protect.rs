@@ -7,6 +7,7 @@ mod suggested;
 
 use serde_json::{Value, json};
 
+use crate::common::Environment;
 use crate::common::ground::{Ground, item};
 
 /// The check of the base: it needs a fix in `app.txt`, and runs every part below `tests/parts`.
@@ -109,7 +110,11 @@ const BENDS: &[Bend] = &[
 
 /// Protects the files of [`CHECK`] from every worker.
 fn ground(sandbox: &str) -> Ground {
-    let ground = Ground::new();
+    ground_of_format("sha1", sandbox)
+}
+
+fn ground_of_format(format: &str, sandbox: &str) -> Ground {
+    let ground = Ground::of_format(format, Environment::empty());
     ground.config("handoff.sandbox", sandbox);
     for pathspec in ["tests", "conftest.sh", "**/conftest.sh", "package.json", "Makefile", ".cargo", ".github"] {
         ground.env.git(["config", "--add", "handoff.protect", pathspec]).success();
@@ -340,6 +345,24 @@ fn apply_leaves_protected_changes_out_on_request() {
     "#);
     ground.env.handoff(["apply", "r/a", "--without-protected"]).success();
     assert_eq!(ground.env.git(["status", "--porcelain"]).success(), "M  app.txt\n");
+}
+
+#[test]
+fn files_are_added_and_deleted_in_both_object_formats() {
+    for format in ["sha1", "sha256"] {
+        let ground = ground_of_format(format, "none");
+        // The reference state of the second item lacks a file of the base and has a new one.
+        let work = "rm tests/parts/one.sh; echo : >tests/parts/two.sh; echo fixed >app.txt";
+        ground.config("handoff.executor.tester.command", work);
+        ground.config("handoff.executor.tester.onProtectedChange", "allow");
+        let tester = json!({ "id": "tester", "executor": "tester" });
+        let code = on("code", "tester", "git apply inputs/patch; echo more >>app.txt");
+        ground.drive("r", &[tester, code]).ends(0);
+        ground.env.handoff(["verify", "r"]).success();
+        ground.drive("s", &[item("a", work)]).ends(4);
+        ground.env.handoff(["apply", "s/a", "--without-protected"]).success();
+        assert_eq!(ground.env.git(["status", "--porcelain"]).success(), "M  app.txt\n", "{format}");
+    }
 }
 
 #[test]

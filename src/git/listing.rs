@@ -8,8 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gix::bstr::BStr;
+
 use super::program::{self, Git};
 use super::work_tree::paths;
+use crate::model::digest::Oid;
 
 /// One entry of an index.
 struct Entry {
@@ -33,6 +36,14 @@ impl Entry {
     fn path(&self) -> &[u8] {
         self.line.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default()
     }
+}
+
+/// Appends an entry in the format of `git update-index -z --index-info`. The mode 0 removes the path;
+/// the object name must still have the length of the repository's.
+pub fn push_entry(lines: &mut Vec<u8>, path: &BStr, mode: u32, oid: Oid) {
+    lines.extend_from_slice(format!("{mode:o} {oid}\t").as_bytes());
+    lines.extend_from_slice(path);
+    lines.push(0);
 }
 
 /// The entries of an index, and the files that a sparse checkout excludes.

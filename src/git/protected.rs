@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 
+use super::listing::push_entry;
 use super::merge::{self, Scratch};
 use super::program::{self, Git};
 use super::quoted_path;
@@ -94,16 +95,9 @@ impl<'s> Protection<'s> {
     /// Returns the tree of the base with the reference state. The tree is written where `scratch`
     /// writes objects.
     pub fn tree(&self, reference: &Reference) -> Result<Oid, Error> {
-        let index = self.scratch.folder().join("reference");
-        let git = || self.scratch.git().env("GIT_INDEX_FILE", &index);
-        git().args(["read-tree", &self.scratch.base().to_string()]).run()?;
-        let mut input = Vec::new();
         let gone = reference.base.keys().filter(|path| !reference.files.contains_key(*path));
-        gone.for_each(|path| push_line(&mut input, path.as_ref(), None));
         let new = reference.files.iter().filter(|(path, entry)| reference.base.get(*path) != Some(entry));
-        new.for_each(|(path, entry)| push_line(&mut input, path.as_ref(), Some(*entry)));
-        git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
-        Ok(merge::oid(&git().arg("write-tree").line()?)?)
+        edited(self.scratch, self.scratch.base(), gone, new)
     }
 
     /// Returns the changes of a product's tree to protected files, sorted by path.
@@ -138,11 +132,10 @@ impl<'s> Protection<'s> {
             let git = self.scratch.git().env("GIT_INDEX_FILE", &index);
             git.config("core.protectNTFS=false").config("core.protectHFS=false")
         };
-        let empty = Entry { mode: 0o100_644, oid: self.scratch.base() };
         let paths: Vec<_> = paths.collect();
         let mut input = Vec::new();
         for path in &paths {
-            push_line(&mut input, path, Some(empty));
+            push_entry(&mut input, path, 0o100_644, self.scratch.base());
         }
         git().args(["read-tree", "--empty"]).run()?;
         git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
@@ -174,42 +167,29 @@ impl<'s> Protection<'s> {
     }
 }
 
-/// Returns the paths in which a tree differs from the base, with their new entries.
-pub fn differences(scratch: &Scratch, tree: Oid) -> Result<Vec<(BString, Option<Entry>)>, Error> {
-    let all = Protection::new(scratch, &[]);
-    let (base, new) = (all.entries(scratch.base())?, all.entries(tree)?);
-    let paths: BTreeSet<&BString> = base.keys().chain(new.keys()).collect();
-    let differs = paths.into_iter().filter(|path| base.get(*path) != new.get(*path));
-    Ok(differs.map(|path| (path.clone(), new.get(path).copied())).collect())
-}
-
 /// Returns a tree in which some paths are as in the base.
 pub fn without(scratch: &Scratch, tree: Oid, changes: &[ProtectedChange]) -> Result<Oid, Error> {
-    let index = scratch.folder().join("without");
-    let git = || scratch.git().env("GIT_INDEX_FILE", &index);
     let paths: BTreeSet<BString> = changes.iter().map(|change| quoted_path::unquoted(change.path.as_bytes())).collect();
     let base = Protection::new(scratch, &[]).entries(scratch.base())?;
-    git().args(["read-tree", &tree.to_string()]).run()?;
-    let mut input = Vec::new();
-    paths.iter().for_each(|path| push_line(&mut input, path.as_ref(), None));
-    paths.iter().for_each(|path| {
-        if let Some(entry) = base.get(path) {
-            push_line(&mut input, path.as_ref(), Some(*entry));
-        }
-    });
-    git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
-    Ok(merge::oid(&git().arg("write-tree").line()?)?)
+    edited(scratch, tree, &paths, base.iter().filter(|(path, _)| paths.contains(*path)))
 }
 
-/// Appends a line for `git update-index -z --index-info`, which removes the path without an entry.
-fn push_line(input: &mut Vec<u8>, path: &BStr, entry: Option<Entry>) {
-    let about = match entry {
-        Some(Entry { mode, oid }) => format!("{mode:06o} {oid} 0\t"),
-        None => format!("0 {} 0\t", "0".repeat(40)),
-    };
-    input.extend_from_slice(about.as_bytes());
-    input.extend_from_slice(path);
-    input.push(0);
+/// Returns a tree without some entries, then with others.
+fn edited<'p>(
+    scratch: &Scratch,
+    tree: Oid,
+    gone: impl IntoIterator<Item = &'p BString>,
+    new: impl IntoIterator<Item = (&'p BString, &'p Entry)>,
+) -> Result<Oid, Error> {
+    let index = scratch.folder().join("edited");
+    let git = || scratch.git().env("GIT_INDEX_FILE", &index);
+    git().args(["read-tree", &tree.to_string()]).run()?;
+    let mut input = Vec::new();
+    let nothing = Oid(tree.0.kind().null());
+    gone.into_iter().for_each(|path| push_entry(&mut input, path.as_ref(), 0, nothing));
+    new.into_iter().for_each(|(path, entry)| push_entry(&mut input, path.as_ref(), entry.mode, entry.oid));
+    git().args(["update-index", "-z", "--index-info"]).input(input).run()?;
+    Ok(merge::oid(&git().arg("write-tree").line()?)?)
 }
 
 /// Returns a path as git writes it with `core.quotePath=false`.

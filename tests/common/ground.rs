@@ -43,8 +43,14 @@ impl Ground {
 
     /// Makes one in whose environment nothing is done yet.
     pub(crate) fn of(env: Environment) -> Self {
+        Self::of_format("sha1", env)
+    }
+
+    /// Makes one with an object format: `sha1` or `sha256`.
+    pub(crate) fn of_format(format: &str, env: Environment) -> Self {
         fs::create_dir(env.repo()).unwrap();
         let ground = Self { env };
+        ground.env.git(["init", "--quiet", "--object-format", format]).success();
         ground.make();
         ground
     }

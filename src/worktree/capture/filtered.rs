@@ -14,6 +14,7 @@ use super::Error;
 use super::inside;
 use super::part::Part;
 use super::tree::Scratch;
+use crate::git::listing::push_entry;
 use crate::git::program;
 use crate::model::digest::Oid;
 use crate::worktree::filters::Filters;
@@ -91,9 +92,7 @@ pub(crate) fn put(part: &Part<'_>, scratch: &Scratch, converted: &Converted, bef
             (None, Some(known)) => (known.mode.bits(), Oid(known.id)),
             (None, None) => (0, Oid(part.tree.0.kind().null())),
         };
-        lines.extend_from_slice(format!("{mode:o} {oid}\t").as_bytes());
-        lines.extend_from_slice(path);
-        lines.push(0);
+        push_entry(&mut lines, path.as_ref(), mode, oid);
     }
     let call = scratch.git().args(["update-index", "-z", "--index-info"]).input(lines);
     call.run().map(drop).map_err(Error::git)
