@@ -12,7 +12,7 @@ use crate::model::causes::in_words;
 use crate::model::confinement::NONE;
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{InputRef, ItemFired};
+use crate::model::entry::{InputRef, ItemFired, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::FilePath;
@@ -108,16 +108,11 @@ fn protect(
     if pathspecs.is_empty() {
         return Ok(None);
     }
-    let items = state.reference_items(at, inputs);
-    let mut consumed = Vec::new();
-    for at in &items {
-        let patch = state.items[*at].products.get(&ProductKey::Patch).ok_or("a consumed patch is missing")?;
-        let patch = verified_stream::read(run.store(), patch.oid, &[patch.sha256]).map_err(|e| in_words(&e))?;
-        consumed.push(Consumed { patch, includes: state.included_among(*at, &items) });
-    }
+    let patches = state.in_order(&state.reference_patches(at, inputs));
+    let read = |patch: Product| verified_stream::read(run.store(), patch.oid, &[patch.sha256]);
     Ok(Some(Protect {
         pathspecs: pathspecs.into_iter().cloned().collect(),
-        consumed,
+        consumed: Consumed::read(patches, read).map_err(|e| in_words(&e))?,
         effect: command.settings.on_protected_change.unwrap_or(machine.config.on_protected_change),
     }))
 }

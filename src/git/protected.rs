@@ -12,6 +12,7 @@ use super::merge::{self, Scratch};
 use super::program::{self, Git};
 use super::quoted_path;
 use crate::model::digest::Oid;
+use crate::model::entry::Product;
 use crate::model::protected::{ChangeKind, ProtectedChange};
 
 /// The mode of a submodule.
@@ -42,6 +43,16 @@ pub struct Consumed {
     pub patch: Vec<u8>,
     /// The positions of consumed patches that its item consumed, directly or not.
     pub includes: BTreeSet<usize>,
+}
+
+impl Consumed {
+    /// Reads patches, each with the positions of those that it includes.
+    pub fn read<E>(
+        patches: Vec<(Product, BTreeSet<usize>)>,
+        read: impl Fn(Product) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<Self>, E> {
+        patches.into_iter().map(|(patch, includes)| Ok(Self { patch: read(patch)?, includes })).collect()
+    }
 }
 
 /// The reference state of the protected files of an attempt.

@@ -76,9 +76,9 @@ pub struct ItemState {
     pub clearable: bool,
     /// The key that approved these changes; not in `state.json`.
     pub approved_by: Option<String>,
-    /// The items whose patches belong to the reference state of the latest attempt, in the order in
-    /// which they apply; not in `state.json`.
-    pub reference: Vec<ItemIndex>,
+    /// The patches that belong to the reference state of the latest attempt, by item; not in
+    /// `state.json`.
+    pub reference: BTreeMap<ItemIndex, Product>,
     /// The worker's summary, from the entry; not in `state.json`.
     pub summary: Option<String>,
     /// The key that decided, for an approval; not in `state.json`.
@@ -120,7 +120,7 @@ impl ItemState {
             protected: Vec::new(),
             clearable: false,
             approved_by: None,
-            reference: Vec::new(),
+            reference: BTreeMap::new(),
             summary: None,
             decided_by: None,
             reused: None,

@@ -254,7 +254,7 @@ impl RunState {
         state.reason = None;
         state.inputs.clone_from(inputs);
         state.touched = true;
-        self.items[at].reference = self.reference_items(at, inputs);
+        self.items[at].reference = self.reference_patches(at, inputs);
         Ok(())
     }
 

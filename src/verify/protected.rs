@@ -8,13 +8,12 @@ use serde::Serialize;
 
 use super::Case;
 use super::codes::Code;
-use super::content;
 use super::findings::{Findings, counted};
 use super::objects::Objects;
 use super::tree::Slot;
 use crate::git::merge::Scratch;
 use crate::git::protected::{Consumed, Protection};
-use crate::git::store::Store;
+use crate::git::verified_stream;
 use crate::model::bounds;
 use crate::model::causes::in_words;
 use crate::model::entry::{Event, ItemReconciled, Outcome, Product};
@@ -138,13 +137,10 @@ impl<'c> ProtectedFiles<'c> {
         });
         let Some(scratch) = scratch.as_ref() else { return Ok(false) };
         let at = state.graph.position(&e.item).ok_or("the item is unknown")?;
-        let items = &state.items[at].reference;
-        let mut consumed = Vec::new();
-        for on in items {
-            let patch = state.items[*on].products.get(&ProductKey::Patch).ok_or("a consumed patch is missing")?;
-            let Some(patch) = read(store, *patch) else { return Ok(false) };
-            consumed.push(Consumed { patch, includes: state.included_among(*on, items) });
-        }
+        // The row `content` reports a missing or wrong patch.
+        let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
+        let patches = state.in_order(&state.items[at].reference);
+        let Ok(consumed) = Consumed::read(patches, read) else { return Ok(false) };
         let protection = Protection::new(scratch, &manifest.protect);
         let reference = protection.reference(&consumed).map_err(|error| in_words(&error))?;
         if Some(protection.tree(&reference).map_err(|error| in_words(&error))?) != e.reference {
@@ -153,7 +149,7 @@ impl<'c> ProtectedFiles<'c> {
         let product = match e.products.get(&ProductKey::Patch) {
             None => scratch.base(),
             Some(patch) => {
-                let Some(patch) = read(store, *patch) else { return Ok(false) };
+                let Ok(patch) = read(*patch) else { return Ok(false) };
                 scratch.patched(patch).map_err(|error| in_words(&error))?
             }
         };
@@ -181,11 +177,4 @@ impl<'c> ProtectedFiles<'c> {
             }
         }
     }
-}
-
-/// Returns the bytes of a patch, or `None` if they are missing or wrong, which the row `content`
-/// reports.
-fn read(store: &Store, patch: Product) -> Option<Vec<u8>> {
-    let (digest, _) = content::hash(store, &Objects::new(store), patch.oid).ok()?;
-    (digest == patch.sha256).then(|| store.read_blob(patch.oid).ok()).flatten()
 }

@@ -174,13 +174,9 @@ fn protect(store: &Store, run: &VerifiedRun, at: ItemIndex, recorded: &Manifest)
     if recorded.protect.is_empty() {
         return Ok(None);
     }
-    let items = &run.state.items[at].reference;
-    let mut consumed = Vec::new();
-    for on in items {
-        let patch = run.state.items[*on].products.get(&ProductKey::Patch).ok_or("a consumed patch is missing")?;
-        let patch = verified_stream::read(store, patch.oid, &[patch.sha256]).map_err(|error| in_words(&error))?;
-        consumed.push(Consumed { patch, includes: run.state.included_among(*on, items) });
-    }
+    let patches = run.state.in_order(&run.state.items[at].reference);
+    let read = |patch: Product| verified_stream::read(store, patch.oid, &[patch.sha256]);
+    let consumed = Consumed::read(patches, read).map_err(|error| in_words(&error))?;
     let (pathspecs, effect) = (recorded.protect.clone(), OnProtectedChange::default());
     Ok(Some(Protect { pathspecs, consumed, effect }))
 }

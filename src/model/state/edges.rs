@@ -73,27 +73,30 @@ impl RunState {
         producers.collect()
     }
 
-    /// Returns the items whose patches form the reference state of an item's protected files: those
-    /// that it consumes or continues and that are done and green now, in the order of the graph.
-    pub fn reference_items(&self, at: ItemIndex, inputs: &BTreeMap<FilePath, InputRef>) -> Vec<ItemIndex> {
+    /// Returns the patches that form the reference state of an item's protected files: those of
+    /// items that it consumes or continues and that are done and green now.
+    pub fn reference_patches(
+        &self,
+        at: ItemIndex,
+        inputs: &BTreeMap<FilePath, InputRef>,
+    ) -> BTreeMap<ItemIndex, Product> {
         let continued = self.graph.item(at).continues.as_ref().and_then(|id| self.graph.position(id));
-        let consumed: BTreeSet<ItemIndex> = self.producers_of_patches(inputs).into_iter().chain(continued).collect();
-        let is_green = |at: &ItemIndex| {
-            let item = &self.items[*at];
-            item.phase == Phase::Done && !item.red && item.products.contains_key(&ProductKey::Patch)
+        let green_patch = |at: ItemIndex| {
+            let item = Some(&self.items[at]).filter(|item| item.phase == Phase::Done && !item.red)?;
+            Some((at, *item.products.get(&ProductKey::Patch)?))
         };
-        let green: Vec<ItemIndex> = consumed.into_iter().filter(is_green).collect();
-        // Sorting takes time in proportion to the whole plan, so it is left out for one patch.
-        if green.len() < 2 {
-            return green;
-        }
-        self.graph.order().into_iter().filter(|at| green.contains(at)).collect()
+        self.producers_of_patches(inputs).into_iter().chain(continued).filter_map(green_patch).collect()
     }
 
-    /// Returns the positions in `items` of those whose patches an item consumed, directly or not.
-    pub fn included_among(&self, at: ItemIndex, items: &[ItemIndex]) -> BTreeSet<usize> {
-        let included = self.built_upon(at);
-        (0..items.len()).filter(|nth| included.contains(&items[*nth])).collect()
+    /// Returns patches in the order of the graph, each with the positions of those among them that
+    /// it includes. Takes time in proportion to the plan.
+    pub fn in_order(&self, patches: &BTreeMap<ItemIndex, Product>) -> Vec<(Product, BTreeSet<usize>)> {
+        let order: Vec<ItemIndex> = self.graph.order().into_iter().filter(|at| patches.contains_key(at)).collect();
+        let with_included = |at: &ItemIndex| {
+            let included = self.built_upon(*at);
+            (patches[at], (0..order.len()).filter(|nth| included.contains(&order[*nth])).collect())
+        };
+        order.iter().map(with_included).collect()
     }
 
     /// Makes the items green that are red only because of changes to protected files, if the
