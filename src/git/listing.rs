@@ -38,8 +38,8 @@ impl Entry {
     }
 }
 
-/// Appends an entry in the format of `git update-index -z --index-info`. The mode 0 removes the path;
-/// the object name must still have the length of the repository's.
+/// Appends an entry in the format of `git update-index -z --index-info`. The mode 0 removes the
+/// path; the object name must still have the length of the repository's.
 pub fn push_entry(lines: &mut Vec<u8>, path: &BStr, mode: u32, oid: Oid) {
     lines.extend_from_slice(format!("{mode:o} {oid}\t").as_bytes());
     lines.extend_from_slice(path);
