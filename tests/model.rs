@@ -115,26 +115,7 @@ pub(crate) fn fired(at: usize, attempt: u32) -> Event {
 }
 
 pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
-    Event::ItemReconciled(ItemReconciled {
-        item: name(at),
-        attempt,
-        status,
-        reason: None,
-        exit: None,
-        duration_ms: 0,
-        products: BTreeMap::new(),
-        verify: None,
-        transcript: None,
-        reused: None,
-        blocks: Vec::new(),
-        summary: None,
-        check: None,
-        check_before: None,
-        claims: None,
-        reference: None,
-        protected: Vec::new(),
-        protected_allowed: false,
-    })
+    Event::ItemReconciled(ItemReconciled::new(name(at), attempt, status))
 }
 
 pub(crate) fn ended(at: usize, attempt: u32, reason: Again, not_before: Option<Moment>) -> ItemEnded {

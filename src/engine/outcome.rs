@@ -1,10 +1,9 @@
 //! Turns the end of an attempt into entries. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::model::entry::{Again, Event, ItemEnded, ItemReconciled, Outcome};
 use crate::model::item_index::ItemIndex;
-use crate::model::name::ItemId;
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
 use crate::run::NewEntry;
@@ -64,7 +63,7 @@ impl Batch {
                     reference: finished.reference.filter(|_| done),
                     protected: if done { finished.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.protected_allowed,
-                    ..reconciled(&finished.item, finished.attempt, status)
+                    ..ItemReconciled::new(finished.item.clone(), finished.attempt, status)
                 }));
                 if !done {
                     self.cascade(state, at);
@@ -82,7 +81,7 @@ impl Batch {
             verify: found.verify,
             reused: Some(found.reused),
             blocks: found.blocks,
-            ..reconciled(&job.item, job.attempt, Outcome::Done)
+            ..ItemReconciled::new(job.item.clone(), job.attempt, Outcome::Done)
         });
         self.entries.push(NewEntry::Reused(event, found.evidence));
     }
@@ -92,7 +91,7 @@ impl Batch {
     pub(super) fn failed(&mut self, state: &RunState, at: ItemIndex, attempt: u32, reason: String) {
         self.push(Event::ItemReconciled(ItemReconciled {
             reason: Some(reason),
-            ..reconciled(&state.graph.item(at).id, attempt, Outcome::Failed)
+            ..ItemReconciled::new(state.graph.item(at).id.clone(), attempt, Outcome::Failed)
         }));
         self.cascade(state, at);
     }
@@ -135,30 +134,6 @@ impl Batch {
 
     fn push(&mut self, event: Event) {
         self.entries.push(NewEntry::Plain(event));
-    }
-}
-
-/// Returns the end of an attempt with nothing but its status.
-fn reconciled(item: &ItemId, attempt: u32, status: Outcome) -> ItemReconciled {
-    ItemReconciled {
-        item: item.clone(),
-        attempt,
-        status,
-        reason: None,
-        exit: None,
-        duration_ms: 0,
-        products: BTreeMap::new(),
-        verify: None,
-        check: None,
-        check_before: None,
-        transcript: None,
-        reused: None,
-        blocks: Vec::new(),
-        summary: None,
-        claims: None,
-        reference: None,
-        protected: Vec::new(),
-        protected_allowed: false,
     }
 }
 

@@ -12,16 +12,14 @@ use super::bounds;
 pub use super::decision::{Decision, ItemDecided, LogDecided};
 use super::digest::Digest;
 pub use super::document::{DocumentWritten, LogWritten};
-pub use super::event::{
-    Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Product, RunEnded, RunSealed,
-};
+pub use super::event::{Again, Event, InputRef, ItemDropped, ItemEnded, ItemFired, Product, RunEnded, RunSealed};
 pub use super::extension::{Cause, RunConcluded, RunExtended};
 use super::format::{self, VERSION};
 use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::log_name::is_fingerprint;
 use super::name::{RunId, ThreadId};
-pub use super::outcome::{CheckRun, Claims, Exit, Outcome, Transcript, Verified, VerifiedBy};
+pub use super::outcome::{CheckRun, Claims, Exit, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{

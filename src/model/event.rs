@@ -13,11 +13,9 @@ use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
-use super::outcome::{CheckRun, Claims, Exit, Outcome, Transcript, Verified};
+use super::outcome::{Exit, ItemReconciled, Outcome, Transcript};
 use super::pipeline::BlockEnded;
-use super::plan::{ProductKey, Selector, Source};
-use super::protected::ProtectedChange;
-use super::reused::Reused;
+use super::plan::{Selector, Source};
 use super::role::RunAdmitted;
 use super::submitted::RunSubmitted;
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
@@ -105,61 +103,6 @@ pub struct InputRef {
     /// The digest of the bytes.
     #[serde(rename = "ref")]
     pub digest: Digest,
-}
-
-/// The fields of `item.reconciled`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ItemReconciled {
-    /// The item.
-    pub item: ItemId,
-    /// The attempt; 0 if nothing was dispatched.
-    pub attempt: u32,
-    /// The result.
-    pub status: Outcome,
-    /// The reason of a failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The exit of the process, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
-    /// Milliseconds from dispatch to the end of capture.
-    pub duration_ms: u64,
-    /// The products; empty unless done.
-    pub products: BTreeMap<ProductKey, Product>,
-    /// The result of the check, by the verify command or the item itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verify: Option<Verified>,
-    /// The run of the check after the work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<CheckRun>,
-    /// The run of the check before the work, which had to fail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check_before: Option<CheckRun>,
-    /// The captured output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transcript: Option<Transcript>,
-    /// The source of reused products, if nothing was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reused: Option<Reused>,
-    /// The results of the pipeline's blocks; empty without a pipeline.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blocks: Vec<BlockEnded>,
-    /// The worker's summary: a claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    /// The worker's claims about itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claims: Option<Claims>,
-    /// The tree of the base with the reference state of the protected files, if there are any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<Oid>,
-    /// The changes of the patch to protected files, sorted by path.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub protected: Vec<ProtectedChange>,
-    /// True if the settings allow these changes, so that they do not make the item red.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub protected_allowed: bool,
 }
 
 /// A product: the SHA-256 and git object name of its bytes, and their number.
@@ -322,6 +265,14 @@ impl Event {
     /// Returns true if the event belongs to the chain of a run.
     pub fn is_of_run(&self) -> bool {
         ["run.", "item.", "document."].iter().any(|beginning| self.kind().starts_with(beginning))
+    }
+
+    /// Returns the end of an item, if this event is that.
+    pub fn end_of(&self, item: &ItemId) -> Option<&ItemReconciled> {
+        match self {
+            Event::ItemReconciled(e) if e.item == *item => Some(e),
+            _ => None,
+        }
     }
 
     /// Returns the fingerprint of the log's key, for an event of a log.

@@ -224,10 +224,10 @@ pub fn check_path(item: &ItemId, attempt: u32, before: bool) -> String {
     format!("{}.{name}", transcript_path(item, attempt))
 }
 
-/// Returns the name of the private file with a check's withheld output.
-pub fn withheld_check(run: &RunId, item: &ItemId, attempt: u32, before: bool) -> String {
+/// Returns the name of the private file with a check's withheld output, in the folder of its run.
+pub fn withheld_check(item: &ItemId, attempt: u32, before: bool) -> String {
     let name = if before { "check-before" } else { "check" };
-    format!("{}+{}+{attempt}+{name}", run.encoded(), item.encoded())
+    format!("{}+{attempt}+{name}", item.encoded())
 }
 
 /// Returns the output for a change to a submodule: `submodules/<path>.patch`.

@@ -1,8 +1,16 @@
-//! The exit, check and transcript of a command.
+//! The end of an item: the exit, check and transcript of its command, and its products.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digest;
+use super::digest::{Digest, Oid};
+use super::event::Product;
+use super::name::ItemId;
+use super::pipeline::BlockEnded;
+use super::plan::ProductKey;
+use super::protected::ProtectedChange;
+use super::reused::Reused;
 
 /// The final status of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,4 +108,90 @@ pub struct Transcript {
     pub sha256: Digest,
     /// Its size in bytes.
     pub size: u64,
+}
+
+/// The fields of `item.reconciled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemReconciled {
+    /// The item.
+    pub item: ItemId,
+    /// The attempt; 0 if nothing was dispatched.
+    pub attempt: u32,
+    /// The result.
+    pub status: Outcome,
+    /// The reason of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The exit of the process, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// Milliseconds from dispatch to the end of capture.
+    pub duration_ms: u64,
+    /// The products; empty unless done.
+    pub products: BTreeMap<ProductKey, Product>,
+    /// The result of the check, by the verify command or the item itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verified>,
+    /// The run of the check after the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckRun>,
+    /// The run of the check before the work, which had to fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_before: Option<CheckRun>,
+    /// The captured output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Transcript>,
+    /// The source of reused products, if nothing was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<Reused>,
+    /// The results of the pipeline's blocks; empty without a pipeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockEnded>,
+    /// The worker's summary: a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The worker's claims about itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
+    /// The tree of the base with the reference state of the protected files, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Oid>,
+    /// The changes of the patch to protected files, sorted by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<ProtectedChange>,
+    /// True if the settings allow these changes, so that they do not make the item red.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected_allowed: bool,
+}
+
+impl ItemReconciled {
+    /// Returns an end with nothing but its status.
+    pub fn new(item: ItemId, attempt: u32, status: Outcome) -> Self {
+        Self {
+            item,
+            attempt,
+            status,
+            reason: None,
+            exit: None,
+            duration_ms: 0,
+            products: BTreeMap::new(),
+            verify: None,
+            check: None,
+            check_before: None,
+            transcript: None,
+            reused: None,
+            blocks: Vec::new(),
+            summary: None,
+            claims: None,
+            reference: None,
+            protected: Vec::new(),
+            protected_allowed: false,
+        }
+    }
+
+    /// Returns the run of the check, before or after the work.
+    pub fn check(&self, before: bool) -> Option<&CheckRun> {
+        if before { self.check_before.as_ref() } else { self.check.as_ref() }
+    }
 }

@@ -92,15 +92,10 @@ impl<'t> PieceName<'t> {
 /// Returns the output of a check with held-out files, which is kept in this clone alone, or `None`
 /// if there is none here.
 pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) -> Option<Vec<u8>> {
-    let mut ends = view.links.iter().rev().filter_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if e.item == *item => Some(e),
-        _ => None,
-    });
-    let end = ends.next()?;
-    let check = if before { &end.check_before } else { &end.check };
-    let output = check.as_ref().filter(|check| check.held_out.is_some())?.output;
-    let name = format::withheld_check(&view.run, item, end.attempt, before);
-    let path = private_files::path(store, private_files::CHECKS, &name);
+    let end = view.links.iter().rev().find_map(|link| link.entry.event.end_of(item))?;
+    let output = end.check(before).filter(|check| check.held_out.is_some())?.output;
+    let name = format::withheld_check(item, end.attempt, before);
+    let path = private_files::path(store, &private_files::checks_of(&view.run), &name);
     let bytes = private_files::read(&path, output.size).ok()?;
     (Digest::of(&bytes) == output.sha256).then_some(bytes)
 }
@@ -108,13 +103,9 @@ pub fn withheld_output(store: &Store, view: &View, item: &ItemId, before: bool) 
 /// Returns the output of the check of a done item, after or before the work. Returns `None` if it
 /// is empty.
 fn check_output(store: &Store, run: &VerifiedRun, item: &ItemId, before: bool) -> Result<Option<Blob>, Error> {
-    let mut ends = run.links.iter().rev().filter_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if e.item == *item => Some(e),
-        _ => None,
-    });
-    let end = ends.next().ok_or_else(|| Error::NotEnded(item.clone()))?;
-    let check = if before { &end.check_before } else { &end.check };
-    let check = check.as_ref().ok_or_else(|| Error::NoCheck(item.clone()))?;
+    let end = run.links.iter().rev().find_map(|link| link.entry.event.end_of(item));
+    let end = end.ok_or_else(|| Error::NotEnded(item.clone()))?;
+    let check = end.check(before).ok_or_else(|| Error::NoCheck(item.clone()))?;
     beside(store, run, item, check.output, &format::check_path(item, end.attempt, before))
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::ledger::chain;
 use crate::model::decision::{About, LogDecided};
-use crate::model::entry::{Event, Role};
+use crate::model::entry::Role;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{ItemId, RunId};
@@ -195,10 +195,8 @@ impl Repository {
 
 /// Returns whether the check of an item passed, or `None` if it has none.
 fn checked(view: &View, item: &ItemId) -> Option<bool> {
-    view.links.iter().rev().find_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if e.item == *item => Some(e.verify.map(|verify| verify.passed)),
-        _ => None,
-    })?
+    let end = view.links.iter().rev().find_map(|link| link.entry.event.end_of(item))?;
+    end.verify.map(|verify| verify.passed)
 }
 
 #[cfg(test)]

@@ -30,10 +30,8 @@ pub(super) struct Continued {
 impl Continued {
     /// Returns the last attempt that completed an item.
     pub(super) fn done(&self, item: &ItemId) -> Option<(&ItemFired, &ItemReconciled)> {
-        let end = self.entries.iter().rev().find_map(|entry| match &entry.event {
-            Event::ItemReconciled(e) if e.item == *item && e.status == Outcome::Done => Some(e),
-            _ => None,
-        })?;
+        let mut ends = self.entries.iter().rev().filter_map(|entry| entry.event.end_of(item));
+        let end = ends.find(|e| e.status == Outcome::Done)?;
         let fired = self.entries.iter().find_map(|entry| match &entry.event {
             Event::ItemFired(e) if e.item == *item && e.attempt == end.attempt => Some(e),
             _ => None,

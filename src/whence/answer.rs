@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, Outcome, Verified};
+use crate::model::entry::{Outcome, Verified};
 use crate::model::format;
 use crate::model::manifest::Manifest;
 use crate::model::name::{ItemId, RunId};
@@ -259,10 +259,8 @@ impl ItemShown {
 
 impl Made {
     fn of(run: &VerifiedRun, id: &ItemId, judge: &Judge<'_>) -> Result<Option<Self>, Error> {
-        let ended = run.links.iter().rev().find_map(|link| match &link.entry.event {
-            Event::ItemReconciled(e) if e.item == *id && e.status == Outcome::Done => Some((&link.entry, e)),
-            _ => None,
-        });
+        let mut ends = run.links.iter().rev().filter_map(|link| Some((&link.entry, link.entry.event.end_of(id)?)));
+        let ended = ends.find(|(_, e)| e.status == Outcome::Done);
         let (Some((entry, ended)), Some(at)) = (ended, run.state.graph.position(id)) else { return Ok(None) };
         let item = run.state.graph.item(at);
         let blob = run.file(judge.store, &run.state.layout().manifest(id))?;

@@ -285,24 +285,10 @@ impl<'a> Teller<'a> {
             edits.push((path, Edit::Blob(product.oid)));
         }
         let event = ItemReconciled {
-            item: id,
-            attempt: self.state.items[at].attempts,
-            status,
             reason: reason.map(str::to_owned),
-            exit: None,
             duration_ms: 12,
             products,
-            verify: None,
-            transcript: None,
-            reused: None,
-            blocks: Vec::new(),
-            summary: None,
-            check: None,
-            check_before: None,
-            claims: None,
-            reference: None,
-            protected: Vec::new(),
-            protected_allowed: false,
+            ..ItemReconciled::new(id, self.state.items[at].attempts, status)
         };
         self.add(Event::ItemReconciled(event), edits);
     }

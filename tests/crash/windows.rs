@@ -47,26 +47,7 @@ fn what_was_written_and_not_published_has_not_happened() {
     let ended = RunEnded { reason: "because".into() };
     let events = [
         Event::ItemFired(ItemFired { item: named("a"), attempt: 1, manifest: Digest::of(b""), input_refs: [].into() }),
-        Event::ItemReconciled(ItemReconciled {
-            item: named("a"),
-            attempt: 1,
-            status: Outcome::Done,
-            reason: None,
-            exit: None,
-            duration_ms: 0,
-            products: [].into(),
-            verify: None,
-            transcript: None,
-            reused: None,
-            blocks: Vec::new(),
-            summary: None,
-            check: None,
-            check_before: None,
-            claims: None,
-            reference: None,
-            protected: Vec::new(),
-            protected_allowed: false,
-        }),
+        Event::ItemReconciled(ItemReconciled::new(named("a"), 1, Outcome::Done)),
         Event::ItemRequeued(ItemEnded {
             item: named("a"),
             attempt: 1,

@@ -236,26 +236,7 @@ fn what_people_decide_cannot_be_dispatched_and_what_is_dispatched_not_decided() 
     let bob = key(lab.path(), 2);
     let mut teller = begun(&lab, &bob, Role::Approve);
     teller.add(
-        Event::ItemReconciled(git_handoff::model::entry::ItemReconciled {
-            item: item("sign-off"),
-            attempt: 0,
-            status: Outcome::Done,
-            reason: None,
-            exit: None,
-            duration_ms: 0,
-            products: BTreeMap::new(),
-            verify: None,
-            transcript: None,
-            reused: None,
-            blocks: Vec::new(),
-            summary: None,
-            check: None,
-            check_before: None,
-            claims: None,
-            reference: None,
-            protected: Vec::new(),
-            protected_allowed: false,
-        }),
+        Event::ItemReconciled(git_handoff::model::entry::ItemReconciled::new(item("sign-off"), 0, Outcome::Done)),
         Vec::new(),
     );
     teller.seal();

@@ -80,24 +80,9 @@ pub(crate) fn going_on<'a>(lab: &'a Lab, first: &Told, bend: impl FnOnce(&mut St
         (layout.product(&id(story.item), &made), Edit::Blob(oid)),
     ];
     let event = ItemReconciled {
-        item: id(story.item),
-        attempt: 1,
-        status: Outcome::Done,
-        reason: None,
-        exit: None,
-        duration_ms: 0,
         products: BTreeMap::from([(made, product)]),
-        verify: None,
-        transcript: None,
         reused: Some(story.reused),
-        blocks: Vec::new(),
-        summary: None,
-        check: None,
-        check_before: None,
-        claims: None,
-        reference: None,
-        protected: Vec::new(),
-        protected_allowed: false,
+        ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
     teller.add(Event::ItemReconciled(event), edits);
     let left = if story.item == "make" { "other" } else { "make" };

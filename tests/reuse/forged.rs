@@ -120,24 +120,10 @@ fn story(lab: &Lab, run: RunId, bend: impl FnOnce(&mut Story)) -> Teller<'_> {
         story.products.iter().map(|(key, product)| (layout.product(&id(story.item), key), Edit::Blob(product.oid))),
     );
     let event = ItemReconciled {
-        item: id(story.item),
-        attempt: 1,
-        status: Outcome::Done,
-        reason: None,
-        exit: None,
-        duration_ms: 0,
         products: story.products,
         verify: story.verify,
-        transcript: None,
         reused: Some(story.reused),
-        blocks: Vec::new(),
-        summary: None,
-        check: None,
-        check_before: None,
-        claims: None,
-        reference: None,
-        protected: Vec::new(),
-        protected_allowed: false,
+        ..ItemReconciled::new(id(story.item), 1, Outcome::Done)
     };
     teller.add(Event::ItemReconciled(event), edits);
     teller
