@@ -3,6 +3,7 @@
 
 mod ready;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -111,9 +112,15 @@ pub struct Recheck<'r> {
 impl Repository {
     /// Prepares to repeat the recorded check of an item, or of all done items of a run.
     pub fn recheck(&self, run: VerifiedRun, item: Option<ItemIndex>) -> Result<Recheck<'_>, Error> {
+        // The last end of an item counts.
+        let ends = run.links.iter().filter_map(|link| match &link.entry.event {
+            Event::ItemReconciled(e) if e.status == Outcome::Done => Some((run.state.graph.position(&e.item)?, e)),
+            _ => None,
+        });
+        let ends: BTreeMap<ItemIndex, &ItemReconciled> = ends.collect();
         let mut recorded = Vec::new();
-        for at in run.state.items.indices().filter(|at| item.is_none_or(|item| item == *at)) {
-            recorded.extend(recorded_check(self, &run, at)?);
+        for (at, end) in ends.into_iter().filter(|(at, _)| item.is_none_or(|item| item == *at)) {
+            recorded.extend(recorded_check(self, &run, at, end)?);
         }
         if recorded.is_empty() {
             return Err(match item {
@@ -131,21 +138,22 @@ impl Repository {
     }
 }
 
-/// Returns the recorded check of a done item, or `None` if it has none.
-fn recorded_check(repository: &Repository, run: &VerifiedRun, at: ItemIndex) -> Result<Option<Recorded>, Error> {
-    let id = &run.state.graph.item(at).id;
-    let done = |event: &Event| match event {
-        Event::ItemReconciled(e) if e.item == *id && e.status == Outcome::Done => Some(e.clone()),
-        _ => None,
-    };
-    let ended: Option<ItemReconciled> = run.links.iter().rev().find_map(|link| done(&link.entry.event));
-    let Some(ended) = ended.filter(|_| run.state.items[at].phase == Phase::Done) else { return Ok(None) };
-    let store = &repository.store;
+/// Returns the recorded check of an item that ended as done, or `None` if it has none.
+fn recorded_check(
+    repository: &Repository,
+    run: &VerifiedRun,
+    at: ItemIndex,
+    end: &ItemReconciled,
+) -> Result<Option<Recorded>, Error> {
+    if run.state.items[at].phase != Phase::Done {
+        return Ok(None);
+    }
+    let (id, store) = (&run.state.graph.item(at).id, &repository.store);
     let Some(blob) = run.file(store, &run.state.layout().manifest(id))? else { return Ok(None) };
     let bytes = blob.read(store).map_err(|error| Error::Read(id.clone(), Box::new(error)))?;
     let manifest = Manifest::parse(&bytes).map_err(|error| Error::Manifest(id.clone(), error))?;
     // A worker's own verdict says nothing about the command, which has passed then.
-    let failed = ended.verify == Some(Verified { passed: false, by: VerifiedBy::Command });
+    let failed = end.verify == Some(Verified { passed: false, by: VerifiedBy::Command });
     Ok(manifest.verify.is_some().then_some(Recorded { at, manifest, passed: !failed }))
 }
 
@@ -230,13 +238,12 @@ fn compare(
     transcript: impl FnOnce() -> Option<String>,
 ) -> (Verdict, String) {
     let now = failed.unwrap_or("the check passed");
+    let recorded = if passed { "passed" } else { "failed" };
     if passed == failed.is_none() {
-        let recorded = if passed { "passed" } else { "failed" };
         return (Verdict::Same, format!("{now}; recorded: {recorded}"));
     }
     let quoted = |output: &str| if output.is_empty() { "none".to_owned() } else { output.to_owned() };
     let before = transcript().map_or_else(|| "its transcript is not here".to_owned(), |before| quoted(&before));
-    let recorded = if passed { "passed" } else { "failed" };
     let now_output = quoted(output);
     let detail = format!("{now}; recorded: {recorded}; output now: {now_output}; recorded output: {before}");
     (Verdict::Different, detail)
