@@ -2,9 +2,22 @@
 
 use std::sync::Once;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch::{Receiver, channel};
 
+use super::Failure;
 use super::output::leave;
+
+/// Returns a runtime with one thread beside the caller's, and the channel of [`watch`].
+pub(super) fn runtime() -> Result<(Runtime, Receiver<bool>), Failure> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::io("the runtime could not be started", &e))?;
+    let interrupt = runtime.block_on(async { watch() });
+    Ok((runtime, interrupt))
+}
 
 /// Returns a channel that becomes true at the first Ctrl-C or termination signal. If signals cannot
 /// be handled, it never does, and they have their default effect.

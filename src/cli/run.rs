@@ -117,12 +117,7 @@ pub(crate) fn drive(
     output: &mut Output,
 ) -> Result<Ending, Failure> {
     // The driver waits for the disk on this thread; attempts continue on the other.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::io("the runtime could not be started", &e))?;
-    let interrupt = runtime.block_on(async { interrupt::watch() });
+    let (runtime, interrupt) = interrupt::runtime()?;
     let mut named = BTreeSet::new();
     let runs: Vec<&RunId> = runs.iter().filter(|run| named.insert(*run)).collect();
     let Opened { drivable, mut endings, watched, is_timed } = open_runs(&runs, options, repository, output);

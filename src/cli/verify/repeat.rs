@@ -112,12 +112,7 @@ fn recheck(
         output.note("nothing was run");
         return Ok(Ending::Refused);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::io("the runtime could not be started", &e))?;
-    let interrupt = runtime.block_on(async { interrupt::watch() });
+    let (runtime, interrupt) = interrupt::runtime()?;
     let Some(rechecked) = runtime.block_on(recheck.run(interrupt))? else {
         output.note("interrupted; no worktree is left behind");
         return Ok(Ending::Interrupted);
