@@ -15,6 +15,8 @@ use ed25519_dalek::{Signature, VerifyingKey};
 use signature::Signer as _;
 use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 
+use crate::model::digest::hex;
+
 /// The SSHSIG namespace in which git signs commits.
 pub const NAMESPACE: &str = "git";
 
@@ -204,7 +206,7 @@ pub fn nonce() -> String {
     use ssh_key::rand_core::RngCore as _;
     let mut bytes = [0; 16];
     ssh_key::rand_core::OsRng.fill_bytes(&mut bytes);
-    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    hex(&bytes)
 }
 
 /// Returns `SHA256:<base64>` of a public key.

@@ -168,7 +168,8 @@ impl<'de> Deserialize<'de> for Oid {
 #[error("{0:?} is not a git object name")]
 pub struct BadOid(String);
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns bytes as lower-case hex digits.
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
 }

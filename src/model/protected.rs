@@ -89,12 +89,17 @@ pub fn in_words(changes: &[ProtectedChange]) -> String {
 
 /// Returns true for a pathspec that excludes files, which would remove another's protection.
 pub fn excludes(pathspec: &str) -> bool {
-    let magic = pathspec.strip_prefix(":(").and_then(|rest| rest.split_once(')')).map(|(magic, _)| magic);
     let short = pathspec.strip_prefix(':').filter(|rest| !rest.starts_with('('));
-    magic.is_some_and(|magic| magic.split(',').any(|word| word.trim() == "exclude"))
+    magic_words(pathspec).any(|word| word == "exclude")
         || short.is_some_and(|rest| {
             rest.chars().take_while(|c| c.is_ascii_punctuation() && *c != ':').any(|c| matches!(c, '!' | '^'))
         })
+}
+
+/// Returns the words of a pathspec's long magic, such as `glob` in `:(glob)**/x`.
+fn magic_words(pathspec: &str) -> impl Iterator<Item = &str> {
+    let magic = pathspec.strip_prefix(":(").and_then(|rest| rest.split_once(')')).map(|(magic, _)| magic);
+    magic.into_iter().flat_map(|magic| magic.split(',')).map(str::trim)
 }
 
 /// Returns why a pathspec cannot protect files, or `None` if it can.
@@ -102,13 +107,12 @@ pub fn excludes(pathspec: &str) -> bool {
 /// git reads the rest as `git ls-files -- <pathspec>` does. Attributes are refused, because a
 /// worker can change them.
 pub fn pathspec_fault(pathspec: &str) -> Option<&'static str> {
-    let magic = pathspec.strip_prefix(":(").and_then(|rest| rest.split_once(')')).map(|(magic, _)| magic);
     let path = pathspec.rsplit_once(')').map_or(pathspec, |(_, path)| path);
     if pathspec.is_empty() {
         Some("is empty")
     } else if pathspec.contains('\0') {
         Some("contains a NUL character")
-    } else if magic.is_some_and(|magic| magic.split(',').any(|word| word.trim().starts_with("attr"))) {
+    } else if magic_words(pathspec).any(|word| word.starts_with("attr")) {
         Some("selects by attributes, which a worker can change")
     } else if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         Some("leads out of the repository; name a path from its top")

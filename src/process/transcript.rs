@@ -99,9 +99,7 @@ impl TranscriptWriter {
     /// Starts to write the redacted output to a second transcript as well, or to that alone if
     /// `diverts` is true.
     pub fn split(&mut self, limit: u64, diverts: bool) -> Result<(), Error> {
-        let mut copy = Self::create(&self.dir, &[], limit)?;
-        copy.followed = None;
-        self.copy = Some(Box::new(copy));
+        self.copy = Some(Box::new(Self::create(&self.dir, &[], limit)?));
         self.diverts = diverts;
         Ok(())
     }

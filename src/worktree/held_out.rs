@@ -1,7 +1,6 @@
 //! Held-out files: a folder that is laid over the worktree for the check, and that no worker sees.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::{BStr, BString};
 use serde_json::json;
 
-use crate::model::digest::{Digest, HashingReader};
+use crate::model::digest::{Digest, HashingReader, hex};
 use crate::model::format;
 use crate::worktree::protect::tree::Tree;
 
@@ -100,13 +99,6 @@ fn digest(folder: &Path, paths: &[PathBuf]) -> Result<Digest, Error> {
         list.push(json!({ "path": hex(path.as_os_str().as_bytes()), "kind": kind, "sha256": content }));
     }
     Ok(format::digest_of(&json!(list)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
 }
 
 /// Why held-out files cannot be used.

@@ -17,7 +17,7 @@ use super::Error;
 use super::part::Part;
 use crate::git::program::{self, Git};
 use crate::model::credential::gate::Secret;
-use crate::model::digest::{Digest, Hasher};
+use crate::model::digest::{Digest, Hasher, hex};
 use crate::sandbox::folder::Folder;
 use crate::worktree::workspace::{Workspace, annex};
 
@@ -231,10 +231,7 @@ impl Hash {
                 let (digest, size): (Digest, u64) = hasher.finish();
                 (digest.hex() == wanted, size)
             }
-            Self::Md5(wanted, hasher, size) => {
-                let hex = hasher.finalize().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
-                (hex == wanted, size)
-            }
+            Self::Md5(wanted, hasher, size) => (hex(&hasher.finalize()) == wanted, size),
         }
     }
 }

@@ -47,6 +47,12 @@ impl Tree {
         Ok(Some(here))
     }
 
+    /// Returns the folder of a path, which must exist, and the last component.
+    fn parent<'p>(&self, path: &'p BStr) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let (parent, name) = split(path);
+        Ok((self.folder(parent)?.ok_or(io::ErrorKind::NotFound)?, name))
+    }
+
     /// Returns the entry at a path, or `None` if there is none or a component is not a folder.
     pub(super) fn find(&self, path: &BStr) -> io::Result<Option<Found>> {
         let (parent, name) = split(path);
@@ -82,18 +88,13 @@ impl Tree {
 
     /// Moves the entry at a path to a path in another tree, whose parent must exist.
     pub(super) fn rename(&self, path: &BStr, to: &Self, new: &BStr) -> io::Result<()> {
-        let (parent, name) = split(path);
-        let (new_parent, new_name) = split(new);
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let (parent, new_parent) =
-            (self.folder(parent)?.ok_or_else(missing)?, to.folder(new_parent)?.ok_or_else(missing)?);
+        let ((parent, name), (new_parent, new_name)) = (self.parent(path)?, to.parent(new)?);
         Ok(rustix::fs::renameat(&parent, name, &new_parent, new_name)?)
     }
 
     /// Creates the folder at a path, whose parent must exist.
     pub(super) fn make(&self, path: &BStr) -> io::Result<()> {
-        let (parent, name) = split(path);
-        let parent = self.folder(parent)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777))?)
     }
 
@@ -108,23 +109,20 @@ impl Tree {
     }
 
     fn open_file(&self, path: &BStr, flags: OFlags, mode: u32) -> io::Result<std::fs::File> {
-        let (parent, name) = split(path);
-        let parent = self.folder(parent)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let (parent, name) = self.parent(path)?;
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(mode))?.into())
     }
 
     /// Returns the target of the link at a path.
     pub(super) fn link(&self, path: &BStr) -> io::Result<Vec<u8>> {
-        let (parent, name) = split(path);
-        let parent = self.folder(parent)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::readlinkat(&parent, name, Vec::new())?.into_bytes())
     }
 
     /// Creates a link at a path.
     pub(in crate::worktree) fn make_link(&self, path: &BStr, target: &OsStr) -> io::Result<()> {
-        let (parent, name) = split(path);
-        let parent = self.folder(parent)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::symlinkat(target, &parent, name)?)
     }
 
