@@ -96,6 +96,24 @@ fn what_a_check_with_held_out_files_prints_is_no_object() {
 }
 
 #[test]
+fn the_output_of_a_check_with_held_out_files_goes_with_its_run_whatever_the_names() {
+    if !has_bubblewrap("the output of held-out checks") {
+        return;
+    }
+    let ground = ground();
+    ground.config("handoff.sandbox", "auto");
+    ground.env.write("hidden/check.sh", "echo THE-HIDDEN-CASE; grep -q fixed app.txt\n");
+    ground.config("handoff.executor.command.heldOut", ground.path("hidden").to_str().unwrap());
+    let (run, id) = ("r".repeat(128), "ä".repeat(33));
+    ground.drive(&run, &[item(&id, "echo fixed >app.txt")]).ends(0);
+    assert_eq!(ground.env.handoff(["show", &format!("{run}/{id}"), "--check"]).success(), "THE-HIDDEN-CASE\n");
+    let checks = ground.path("repo/.git/handoff/checks");
+    assert_eq!(std::fs::read_dir(&checks).unwrap().count(), 1);
+    ground.env.handoff(["delete", &run, "--yes"]).success();
+    assert_eq!(std::fs::read_dir(&checks).unwrap().count(), 0);
+}
+
+#[test]
 fn held_out_files_are_not_salvaged() {
     if !has_bubblewrap("salvage beside held-out files") {
         return;

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::folder::entries;
 use super::store::Store;
+use crate::model::name::RunId;
 
 /// The last verified entry of each run.
 pub const VERIFIED: &str = "verified";
@@ -19,14 +20,28 @@ pub const REMOTES: &str = "remotes";
 /// The runs deleted in this clone, with time and key.
 pub const DELETED: &str = "deleted";
 
-/// The outputs of checks with held-out files.
-pub const CHECKS: &str = "checks";
+/// The outputs of checks with held-out files, in a folder for each run.
+const CHECKS: &str = "checks";
+
 /// The prefix of incomplete files. No encoded name starts with it.
 const UNFINISHED: &str = ".tmp";
 
 /// Returns the path for a name, which is encoded as one segment. The file may not exist.
 pub fn path(store: &Store, folder: &str, name: &str) -> PathBuf {
     below(store, folder).join(name)
+}
+
+/// Returns the folder for the outputs of a run's checks with held-out files.
+pub fn checks_of(run: &RunId) -> String {
+    format!("{CHECKS}/{}", run.encoded())
+}
+
+/// Removes a folder with its files, if it exists.
+pub fn remove_folder(store: &Store, folder: &str) -> io::Result<()> {
+    match fs::remove_dir_all(below(store, folder)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Reads at most `limit` bytes of a file.
@@ -60,8 +75,9 @@ pub fn all(store: &Store, folder: &str) -> Vec<PathBuf> {
 
 /// Returns incomplete files: those being written now and those of killed processes.
 pub fn unfinished(store: &Store) -> Vec<PathBuf> {
-    let in_one = |folder| entries(&below(store, folder), |name| name.starts_with(UNFINISHED));
-    [VERIFIED, REMOTES, DELETED].into_iter().flat_map(in_one).collect()
+    let checks = entries(&below(store, CHECKS), |_| true);
+    let folders = [VERIFIED, REMOTES, DELETED].map(|folder| below(store, folder)).into_iter().chain(checks);
+    folders.flat_map(|folder| entries(&folder, |name| name.starts_with(UNFINISHED))).collect()
 }
 
 fn below(store: &Store, folder: &str) -> PathBuf {

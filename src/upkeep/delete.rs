@@ -184,6 +184,7 @@ impl Repository {
         replaced::forget_run(&writer, run, base.filter(|_| !is_shared))?;
         refs::delete_all(store, &found.tips)?;
         forget(&private_files::path(store, private_files::VERIFIED, &run.encoded())).map_err(Error::Mark)?;
+        private_files::remove_folder(store, &private_files::checks_of(run)).map_err(Error::Mark)?;
         run_lock::forget(&common, run);
         Ok(())
     }

@@ -227,7 +227,7 @@ fn what_killed_processes_left_in_the_repository_is_named_and_goes_when_it_is_old
     place.git(&["pack-refs", "--all"]);
     let locks = ["packed-refs.lock", "packed-refs.new", "refs/heads/main.lock", "refs/handoff/remotes/o/runs/x.lock"];
     let files = ["objects/pack/tmp_pack_x", "objects/.tmpAbC", "objects/ab/tmp_obj_x", "objects/pack/.tmp-handoff-y"];
-    let marks = ["handoff/verified/.tmpAbC", "handoff/remotes/.tmpAbC"];
+    let marks = ["handoff/verified/.tmpAbC", "handoff/remotes/.tmpAbC", "handoff/checks/r/.tmpAbC"];
     let git = place.root().join(".git");
     let mut paths: Vec<PathBuf> = locks.iter().chain(&files).chain(&marks).map(|name| git.join(name)).collect();
     for path in &paths {

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::time::Instant;
 
 use super::step::{Commands, Line, judge};
-use super::{CheckedFresh, Finished, Job, Verdict, furnish, protect};
+use super::{CheckedFresh, Finished, Job, StoredTranscript, Verdict, furnish, protect, store_transcript};
 use crate::git::{private_files, store};
 use crate::model::credential;
 use crate::model::digest::{Digest, Oid};
@@ -94,10 +94,10 @@ impl Commands<'_> {
         self.transcript.flush()?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let copy = self.transcript.take_copy().ok_or_else(|| Verdict::failed("the check has no output file"))?;
-        let (output, oid) = if withheld {
-            (keep_privately(self.host, self.job, copy, self.is_before)?, None)
+        let StoredTranscript { transcript: output, oid } = if withheld {
+            StoredTranscript { transcript: keep_privately(self.host, self.job, copy, self.is_before)?, oid: None }
         } else {
-            store_output(self.host, copy, kept)?
+            store_transcript(self.host, copy, kept)?
         };
         let exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         let held_out = self.job.check.digest();
@@ -201,26 +201,7 @@ fn keep_privately(host: &Host, job: &Job, writer: TranscriptWriter, before: bool
     let (output, mut file) = writer.finish()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    let name = format::withheld_check(&job.run, &job.item, job.attempt, before);
-    private_files::put(&host.store, private_files::CHECKS, &name, &bytes)?;
+    let name = format::withheld_check(&job.item, job.attempt, before);
+    private_files::put(&host.store, &private_files::checks_of(&job.run), &name, &bytes)?;
     Ok(output)
-}
-
-/// Stores the output of a check.
-fn store_output(
-    host: &Host,
-    writer: TranscriptWriter,
-    kept: &mut store::KeepGuard,
-) -> Result<(Transcript, Option<Oid>), Verdict> {
-    let (output, mut file) = writer.finish()?;
-    if output.size == 0 {
-        return Ok((output, None));
-    }
-    let mut batch = host.store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut file)?;
-    if (sha256, size) != (output.sha256, output.size) {
-        return Err(Verdict::failed("the output of the check was changed while it was stored"));
-    }
-    kept.join(batch.keep()?);
-    Ok((output, Some(oid)))
 }
