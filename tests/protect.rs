@@ -114,7 +114,7 @@ fn ground(sandbox: &str) -> Ground {
 }
 
 fn ground_of_format(format: &str, sandbox: &str) -> Ground {
-    let ground = Ground::of_format(format, Environment::empty());
+    let ground = Ground::with_options(Environment::empty(), &["--object-format", format]);
     ground.config("handoff.sandbox", sandbox);
     for pathspec in ["tests", "conftest.sh", "**/conftest.sh", "package.json", "Makefile", ".cargo", ".github"] {
         ground.env.git(["config", "--add", "handoff.protect", pathspec]).success();

@@ -66,7 +66,7 @@ fn on_a_small_disk(size: &str) -> Option<(Mount, Ground)> {
     let env = Environment::empty();
     let mount = Mount::tmpfs(size, &env.repo())?;
     let ground = Ground { env };
-    ground.make();
+    ground.make(&[]);
     Some((mount, ground))
 }
 

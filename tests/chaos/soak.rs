@@ -95,7 +95,7 @@ impl Soak {
             eprintln!("ulimit -u stands, but the system does not hold root to it");
         }
         let ground = Ground { env };
-        ground.make();
+        ground.make(&[]);
         let soak = Self { ground, disk, other_clock, ledger: Mutex::default() };
         for folder in ["said", "plans", "states", "offers"] {
             fs::create_dir(soak.path(folder)).unwrap();

@@ -43,21 +43,20 @@ impl Ground {
 
     /// Makes one in whose environment nothing is done yet.
     pub(crate) fn of(env: Environment) -> Self {
-        Self::of_format("sha1", env)
+        Self::with_options(env, &[])
     }
 
-    /// Makes one with an object format: `sha1` or `sha256`.
-    pub(crate) fn of_format(format: &str, env: Environment) -> Self {
+    /// Makes one with options of `git init`.
+    pub(crate) fn with_options(env: Environment, options: &[&str]) -> Self {
         fs::create_dir(env.repo()).unwrap();
         let ground = Self { env };
-        ground.env.git(["init", "--quiet", "--object-format", format]).success();
-        ground.make();
+        ground.make(options);
         ground
     }
 
     /// Makes the repository in the folder `repo`, which may be a mount.
-    pub(crate) fn make(&self) {
-        self.env.git(["init", "--quiet"]).success();
+    pub(crate) fn make(&self, options: &[&str]) {
+        self.env.git([&["init", "--quiet"], options].concat()).success();
         self.env.write("repo/a.txt", "one\ntwo\n");
         self.env.write("repo/dir/b.txt", "b\n");
         self.env.git(["add", "--all"]).success();

@@ -14,7 +14,7 @@ pub(super) fn shared(items: &[Value], init: &[&str]) -> Ground {
     std::fs::create_dir(env.repo()).unwrap();
     let ground = Ground { env };
     ground.env.git([&["init", "--quiet"][..], init].concat()).success();
-    ground.make();
+    ground.make(&[]);
     let bob = person(&ground.env, "bob");
     ground.env.git_in(".", [&["init", "--quiet", "--bare"][..], init, &["hub"]].concat()).success();
     ground.env.git(["remote", "add", "origin", "../hub"]).success();
