@@ -60,6 +60,7 @@ mod people;
 mod pipeline;
 mod protect;
 mod race;
+mod record;
 mod red;
 mod reuse;
 mod secrets;

@@ -226,6 +226,11 @@ fn merge_one(
     part: &Part,
     tree: Oid,
 ) -> Result<Result<Oid, Vec<String>>, Error> {
+    if view.state.graph.item(at).is_claimed() {
+        // A commit contains everything of the one before, but for what it changed of it.
+        let before = together(scratch, parts, &view.state.given(at))?.unwrap_or(scratch.base());
+        return Ok(scratch.merge(before, tree, part.result)?);
+    }
     let paths = match scratch.merge(scratch.base(), tree, part.result)? {
         Ok(merged) => return Ok(Ok(merged)),
         Err(paths) => paths,

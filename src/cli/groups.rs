@@ -6,7 +6,10 @@ use super::Arguments;
 
 /// Each command belongs to one group, in this order.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Plan, run, look", &["plan", "validate", "submit", "run", "runs", "status", "watch", "log", "show", "cat"]),
+    (
+        "Plan, run, look",
+        &["plan", "validate", "submit", "run", "record", "runs", "status", "watch", "log", "show", "cat"],
+    ),
     ("Prove", &["verify", "whence", "lineage", "prove", "export", "check"]),
     ("Take what was made", &["apply"]),
     ("Steer", &["cancel", "retry", "close", "abandon", "adopt-run", "extend", "coordinate", "doc"]),

@@ -67,7 +67,11 @@ fn about(entry: &Entry, state: &RunState) -> Cell {
         Event::RunConcluded(e) => Some(e.outcome.as_str()),
         event => event.shown_status(),
     };
-    let red = if matches!(event, Event::ItemReconciled(e) if e.is_red()) { ", red" } else { "" };
+    let red = match event {
+        Event::ItemReconciled(e) if e.is_red() => ", red",
+        Event::ItemReconciled(e) if e.grade.is_some() => ", claimed",
+        _ => "",
+    };
     let red = if is_empty(event, state) { format!("{red}, {NOTHING}") } else { red.to_owned() };
     let cell = match stands.and_then(|word| Some((subject.strip_suffix(word)?, word))) {
         Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),

@@ -42,6 +42,7 @@ mod pipeline;
 mod plan;
 mod prove;
 mod push;
+mod record;
 mod resume;
 mod rollback;
 mod run;
@@ -92,6 +93,7 @@ enum Command {
     Validate(validate::Arguments),
     Submit(submit::Arguments),
     Run(run::Arguments),
+    Record(record::Arguments),
     Runs(runs::Arguments),
     Status(status::Arguments),
     Watch(watch::Arguments),
@@ -147,7 +149,7 @@ impl Command {
     /// Returns true if the command handles signals itself, as drivers do.
     fn hears_signals(&self) -> bool {
         match self {
-            Self::Run(_) | Self::Submit(_) => true,
+            Self::Run(_) | Self::Record(_) | Self::Submit(_) => true,
             Self::Verify(arguments) => arguments.runs_commands(),
             _ => false,
         }
@@ -307,6 +309,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Validate(arguments) => validate::run(&arguments, repository, output),
         Command::Submit(arguments) => submit::run(&arguments, repository, output),
         Command::Run(arguments) => run::run(&arguments, repository, output),
+        Command::Record(arguments) => record::run(&arguments, repository, output),
         Command::Runs(arguments) => runs::run(&arguments, repository, output),
         Command::Status(arguments) => status::run(&arguments, repository, output),
         Command::Watch(arguments) => watch::run(&arguments, repository, output),

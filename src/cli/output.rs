@@ -9,6 +9,7 @@ use git_handoff::git::temporary;
 use git_handoff::model::credential;
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::printable::{self, Color, Painted};
+use git_handoff::process::live::Echo;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -153,6 +154,12 @@ impl Output {
     /// Returns true if the user can be asked for a password.
     pub(crate) fn can_ask() -> bool {
         io::stderr().is_terminal()
+    }
+
+    /// Returns a function that prints bytes unchanged on standard error. It ignores errors, so that
+    /// a command goes on if nobody reads.
+    pub(crate) fn echo() -> Echo {
+        Box::new(|bytes| drop(io::stderr().lock().write_all(bytes)))
     }
 
     /// Prints a message on standard error.

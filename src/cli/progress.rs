@@ -99,6 +99,18 @@ impl Display {
         display
     }
 
+    /// Starts without live rows, for a command whose own output fills the terminal.
+    pub(crate) fn plain(state: &RunState, color: bool) -> Self {
+        Self {
+            terminal: None,
+            lives: None,
+            named: String::new(),
+            color,
+            outcomes: Outcomes { total: state.items.len() as u64, ..Outcomes::default() },
+            ended: HashMap::new(),
+        }
+    }
+
     /// Returns the attempts without a row on the terminal, whose silence must be reported.
     pub(crate) fn unseen(&self) -> Option<Watched> {
         let lives = self.lives.clone().filter(|_| self.terminal.is_none())?;
@@ -297,6 +309,7 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             let took = table::duration(e.duration_ms);
             match (&e.reused, &e.reason) {
                 (Some(reused), _) => line("✓", &e.item, format!("reused from {reused}{products}")),
+                (None, _) if e.grade.is_some() => line("✓", &e.item, format!("claimed{products}")),
                 (None, reason) if e.is_red() => {
                     let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                     line("!", &e.item, format!("done in {took}{products}, red{why}"))

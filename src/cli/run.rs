@@ -74,8 +74,12 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             Err(problems) => return Ok(validate::report(output, Err(&problems))),
         }
     }
-    let options =
-        DriveOptions { close: arguments.close, reuse: arguments.reuse, jobs: arguments.jobs.map(usize::from) };
+    let options = DriveOptions {
+        close: arguments.close,
+        reuse: arguments.reuse,
+        jobs: arguments.jobs.map(usize::from),
+        ..DriveOptions::default()
+    };
     if !arguments.runs.is_empty() {
         return drive(&runs, options, repository, output);
     }

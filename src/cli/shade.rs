@@ -11,7 +11,7 @@ pub(crate) const SAID: Option<Color> = Some(Color::Red);
 /// Returns the colour of a status word, or `None` for other words.
 pub(crate) fn of(word: &str) -> Option<Color> {
     match word {
-        "done" | status::REUSED | status::EMPTY | status::REUSED_EMPTY => Some(Color::Green),
+        "done" | status::REUSED | status::EMPTY | status::REUSED_EMPTY | status::CLAIMED => Some(Color::Green),
         "red" | "failed" | "timed out" | "unreadable" | status::RED | status::RED_AND_EMPTY => Some(Color::Red),
         "pending" | "ready" | "running" | "interrupted" | status::AWAITED => Some(Color::Yellow),
         "skipped" | "cancelled" | "superseded" => Some(Color::Dim),

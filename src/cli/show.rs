@@ -1,5 +1,6 @@
 //! `git handoff show`
 
+use git_handoff::model::confinement::NONE;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::entry::{Claims, Event, Exit, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
@@ -113,6 +114,7 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
             }
         }
         event if event.is_red() => status::RED,
+        Event::ItemReconciled(e) if e.grade.is_some() => "claimed",
         Event::ItemReconciled(_) => "done",
         other => other.kind().rsplit('.').next().unwrap_or_default(),
     };
@@ -169,6 +171,10 @@ impl Shown<'_> {
         let (word, shade) = status::shaded(self.record.view, self.record.at);
         output.line(Painted::from("status     ").painted(word, shade.filter(|_| output.color)).words(&reason));
         let mut lines = vec![format!("attempts   {}", state.attempts), format!("executor   {}", item.executor)];
+        if item.is_claimed() {
+            lines.push("grade      claimed: the commit was made before, and nothing of that is recorded".to_owned());
+        }
+        lines.extend(item.goal().map(|goal| format!("goal       {}", printable::line(goal))));
         if let Some(summary) = self.record.steps.iter().rev().find_map(|step| step.summary) {
             let mut said = summary.lines().map(str::trim_end);
             lines.push(format!("summary    {}", said.next().unwrap_or_default()));
@@ -246,7 +252,8 @@ impl Shown<'_> {
         rows.extend(manifest.verify.as_deref().map(|argv| row("verify", words(argv))));
         rows.push(row("timeout", format!("{}s", manifest.timeout)));
         let sockets = if manifest.sockets.is_some() { "; the user's sockets were reachable" } else { "" };
-        rows.push(row("sandbox", format!("{}{sockets}", manifest.sandbox)));
+        let said = if manifest.sandbox == NONE { ", not confined" } else { sockets };
+        rows.push(row("sandbox", format!("{}{said}", manifest.sandbox)));
         rows.extend(manifest.tags.map(|digest| row("tags", digest.to_string())));
         rows.extend(manifest.branches.map(|digest| row("branches", digest.to_string())));
         rows.push(row("env", manifest.env.join(" ")));

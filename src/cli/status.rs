@@ -32,6 +32,9 @@ pub(crate) const RED_AND_EMPTY: &str = "done, red, nothing handed over";
 /// The status text of an item that another run had done without products.
 pub(crate) const REUSED_EMPTY: &str = "done, reused, nothing handed over";
 
+/// The status text of an item that takes a commit that was made before.
+pub(crate) const CLAIMED: &str = "done, claimed";
+
 /// The status text of an item that waits for a decision.
 pub(crate) const AWAITED: &str = "awaits approval";
 
@@ -234,6 +237,7 @@ pub(crate) fn word(view: &View, at: ItemIndex) -> &'static str {
                 REUSED
             }
         }
+        "done" if view.state.graph.item(at).is_claimed() => CLAIMED,
         "done" if is_empty => EMPTY,
         "ready" if view.state.waits_for_people(at) => AWAITED,
         status => status,

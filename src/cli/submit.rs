@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 /// Prints the run's id.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let admit = people::admitted(&arguments.admit, repository)?;
-    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), admit };
+    let wanted = Wanted { queue: arguments.queue.clone(), base: arguments.base.clone(), admit, ..Wanted::default() };
     let submission = match submit(&arguments.plan, arguments.id.as_deref(), &wanted, repository)? {
         Ok(submission) => submission,
         Err(problems) => return Ok(validate::report(output, Err(&problems))),

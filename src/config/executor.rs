@@ -9,7 +9,7 @@ use super::entry::{Given, Key};
 use super::secret_env::{SecretEnv, SecretSource};
 use crate::model::confinement::{Asked, Home, Network};
 use crate::model::limits::Limits;
-use crate::model::plan::{APPROVAL, BUILT_IN, COMMAND, DISPATCH};
+use crate::model::plan::{APPROVAL, BUILT_IN, CLAIMED, COMMAND, DISPATCH};
 use crate::model::problem::nearest;
 use crate::model::protected::{OnProtectedChange, VerifyIn};
 
@@ -162,6 +162,7 @@ impl Config {
     pub fn settings_of(&self, executor: &str) -> Option<Executor> {
         match self.executors.get(executor) {
             Some(settings) => Some(settings.clone()),
+            None if executor == CLAIMED => Some(Executor { sandbox: Some(Asked::None), ..Executor::default() }),
             None => (executor == COMMAND).then(Executor::default),
         }
     }
@@ -240,6 +241,9 @@ pub(super) fn refusal(key: &Key<'_>) -> Option<&'static str> {
     let is_command = key.field.eq_ignore_ascii_case("command");
     match name {
         APPROVAL => Some("people decide about an item of the built-in executor `approval`, and nothing runs"),
+        CLAIMED => {
+            Some("an item of the built-in executor `claimed` takes a commit that was made before, and nothing runs")
+        }
         COMMAND if is_command => {
             Some("an item of the built-in executor `command` says in `inputs.command` what it runs")
         }

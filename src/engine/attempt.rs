@@ -3,6 +3,7 @@
 mod blocks;
 mod check;
 mod furnish;
+mod origin;
 mod protect;
 pub(super) mod repeat;
 mod result_file;
@@ -34,7 +35,7 @@ use crate::process::attendant::Attendant;
 use crate::process::live::Lives;
 use crate::process::transcript::{Stream, TranscriptWriter};
 use crate::sandbox::Confinement;
-use crate::worktree::capture::Captured;
+use crate::worktree::capture::{self, Captured};
 use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
@@ -44,6 +45,7 @@ use crate::worktree::workspace::{Refs, Workspace};
 pub(super) use check::{CheckSettings, StoredCheck};
 use furnish::furnish;
 pub(super) use furnish::task;
+pub(super) use origin::Origin;
 pub(super) use protect::Protect;
 pub(super) use step::OWN_VARIABLES;
 use step::{Commands, Line, judge};
@@ -73,6 +75,7 @@ pub(super) struct Job {
     /// The registered schemas, for outputs and documents.
     pub(super) schemas: Arc<Schemas>,
     pub(super) command: Resolved,
+    pub(super) origin: Origin,
     /// The blob and the digest of the pipeline that replaces setup, command and verify.
     pub(super) pipeline: Option<(Oid, Digest)>,
     pub(super) env: BTreeMap<String, OsString>,
@@ -292,11 +295,18 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
     let job = commands.job;
     commands.expect_red(finished).await?;
     let setup = job.command.setup.as_ref().map(|setup| ("setup ", Line::plain(setup)));
+    if let Origin::Commit(commit) = job.origin {
+        let captured = capture::capture_commit(workspace, &job.host(commands.host), commit);
+        finished.captured = Some(captured.map_err(|error| products::capture_failed(&error))?);
+        return Ok(());
+    }
+    let before = job.before_work(commands.host)?;
     for (name, line) in setup.into_iter().chain([("", Line::item(job))]) {
         let ended = commands.run(workspace, line).await;
         finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
         judge(name, &ended, job.command.timeout)?;
     }
+    job.carry_over(commands.host, workspace, &before)?;
     result_file::read(workspace, finished)?;
     verify::verify(workspace, commands, finished).await
 }

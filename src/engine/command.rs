@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::config::{Config, Executor, OnVerifyFail};
 use crate::model::catalog::default_subagent;
 use crate::model::item_index::ItemIndex;
-use crate::model::plan::{COMMAND, DISPATCH, ENV, Item};
+use crate::model::name::FilePath;
+use crate::model::plan::{CHECK, COMMAND, COMMIT, DIRECTORY, DISPATCH, ENV, HERE, Item, NO_STDIN, STDIN};
 use crate::model::state::RunState;
 use crate::sandbox::TOOLS;
 
@@ -30,6 +31,10 @@ pub struct Resolved {
     pub argv: Vec<String>,
     /// The variables that the plan sets, for this command alone.
     pub env: BTreeMap<String, OsString>,
+    /// The folder of the worktree that the command starts in, or `None` for the top.
+    pub directory: Option<FilePath>,
+    /// Whether the command reads the task on standard input.
+    pub reads_task: bool,
     /// Runs before the command.
     pub setup: Option<Vec<String>>,
     /// Runs after the command.
@@ -58,6 +63,10 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, String> {
     let argv = match &settings.command {
         Some(line) => shell(line),
         None if item.executor == COMMAND => inline(item).ok_or("`inputs.command` is missing")?,
+        None if item.is_claimed() => {
+            let commit = item.inputs.get(COMMIT).and_then(Value::as_str).ok_or("`inputs.commit` is missing")?;
+            ["git", "show", commit].map(str::to_owned).to_vec()
+        }
         None => {
             let name = subagent.as_deref().unwrap_or(&item.executor);
             return Err(format!("{name:?} is registered here without a command"));
@@ -67,12 +76,20 @@ pub fn resolve(item: &Item, config: &Config) -> Result<Resolved, String> {
         subagent,
         argv,
         env: own_environment(item, &settings),
+        directory: own_text(item, DIRECTORY).and_then(|path| FilePath::parse(path).ok()),
+        reads_task: own_text(item, STDIN) != Some(NO_STDIN),
         setup: settings.setup.as_deref().map(shell),
-        verify: settings.verify.as_deref().map(shell),
+        // A plan adds a check where the settings have none.
+        verify: settings.verify.as_deref().or_else(|| own_text(item, CHECK)).map(shell),
         on_verify_fail: settings.on_verify_fail.unwrap_or_default(),
         timeout: item.timeout.or(settings.timeout).unwrap_or(TIMEOUT),
         settings,
     })
+}
+
+/// Returns true if an item works in the user's own work tree.
+pub(super) fn works_here(item: &Item) -> bool {
+    item.executor == COMMAND && item.inputs.get(HERE).and_then(Value::as_bool) == Some(true)
 }
 
 /// Returns the subagent that an item names, or the default one.
@@ -127,6 +144,11 @@ pub fn environment(ambient: &BTreeMap<String, OsString>, settings: &Executor) ->
         ambient.iter().filter(|(name, value)| passed(name, value)).map(|(n, v)| (n.clone(), v.clone())).collect();
     env.extend(settings.env.iter().map(|(name, value)| (name.clone(), value.into())));
     env
+}
+
+/// Returns a text in the inputs of an item of the executor `command`.
+fn own_text<'i>(item: &'i Item, key: &str) -> Option<&'i str> {
+    item.inputs.get(key).filter(|_| item.executor == COMMAND)?.as_str()
 }
 
 /// Returns the variables in `inputs.env` of an item of the executor `command`, except those that

@@ -25,6 +25,7 @@ use crate::worktree::filters::{Filters, Inside};
 use crate::worktree::host::Host;
 use crate::worktree::workspace;
 
+use super::operations::Manner;
 use super::programs::Programs;
 use super::secrets::Secrets;
 use super::{command, mise};
@@ -69,6 +70,8 @@ pub(crate) struct Machine {
     pub(crate) close: bool,
     /// How many items to run at once, instead of as many as the queue says.
     pub(crate) jobs: Option<usize>,
+    /// How the work of items may be done.
+    pub(crate) manner: Manner,
     /// Items of other runs to reuse, or `None` to reuse none.
     pub(crate) reusable: Option<Reusable>,
     pub(crate) home: Option<PathBuf>,
@@ -104,6 +107,7 @@ impl Machine {
             programs: Arc::new(Programs::new(repository)),
             close,
             jobs: None,
+            manner: Manner::default(),
             lives: Arc::default(),
             reusable: None,
             supervisor: program,

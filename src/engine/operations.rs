@@ -34,6 +34,18 @@ use super::{command, drive};
 /// The prefix of actors that are agents.
 const AGENT: &str = "agent:";
 
+/// How the work of items may be done, besides by commands in worktrees of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// In no other way.
+    #[default]
+    Worktrees,
+    /// By commands in the user's own work tree.
+    Here,
+    /// By commits that were made before.
+    Commits,
+}
+
 /// Options for driving a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DriveOptions {
@@ -43,6 +55,8 @@ pub struct DriveOptions {
     pub reuse: bool,
     /// Run at most this many items at once, instead of as many as the queue says.
     pub jobs: Option<usize>,
+    /// How the work may be done.
+    pub manner: Manner,
 }
 
 /// A run that is ready to be driven, for the caller to inspect first.
@@ -104,7 +118,7 @@ impl Repository {
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
         let mut machine = Machine::new(self, wanted.close)?;
-        machine.jobs = wanted.jobs;
+        (machine.jobs, machine.manner) = (wanted.jobs, wanted.manner);
         if wanted.reuse {
             machine.reusable = Some(self.reusable(run)?);
         }

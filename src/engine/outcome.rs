@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::entry::{Again, Event, ItemEnded, ItemReconciled, Outcome};
+use crate::model::entry::{Again, Event, Grade, ItemEnded, ItemReconciled, Outcome};
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Phase, RunState};
 use crate::model::time::Moment;
@@ -60,6 +60,7 @@ impl Batch {
                     blocks: finished.blocks.clone(),
                     summary: finished.summary.clone(),
                     claims: finished.claims.clone(),
+                    grade: (done && state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
                     reference: finished.reference.filter(|_| done),
                     protected: if done { finished.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.protected_allowed,

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::config::OnVerifyFail;
 use crate::git::protected::Consumed;
 use crate::git::verified_stream;
@@ -16,7 +18,7 @@ use crate::model::entry::{InputRef, ItemFired, Product};
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::{self, Manifest};
 use crate::model::name::FilePath;
-use crate::model::plan::{Item, PIPELINE, ProductKey};
+use crate::model::plan::{CLAIMED, COMMIT, Item, PIPELINE, ProductKey};
 use crate::model::registered::Registered;
 use crate::model::schema::Schema;
 use crate::model::{bounds, format};
@@ -26,9 +28,11 @@ use crate::model::protected::VerifyIn;
 use crate::sandbox::Confinement;
 use crate::worktree::held_out::HeldOut;
 
-use super::attempt::{self, CheckSettings, Job, Protect};
+use super::attempt::{self, CheckSettings, Job, Origin, Protect};
 use super::command::Resolved;
 use super::machine::Machine;
+use super::operations::Manner;
+use super::programs::Executed;
 use super::{command, needs};
 
 /// Prepares the dispatch of an item, or returns the reason why the item fails.
@@ -41,6 +45,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         // The verdict of a gate is its result, so a retry would not help.
         resolved.on_verify_fail = OnVerifyFail::Keep;
     }
+    let origin = origin(machine, item)?;
     let promised = promised(item, &machine.shapes)?;
     let pipeline = pipeline(run, item)?;
     if pipeline.is_some() {
@@ -50,7 +55,10 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     let env = command::environment(&machine.ambient, &resolved.settings);
     let confinement = machine.confine(&resolved.settings).map_err(|e| e.to_string())?;
     let refs = machine.host.refs().map_err(|e| in_words(&e))?;
-    let executed = machine.programs.identify(&resolved, &env, confinement.as_ref());
+    let executed = match origin {
+        Origin::Commit(_) => Executed::default(),
+        _ => machine.programs.identify(&resolved, &env, confinement.as_ref()),
+    };
     let protect = protect(run, machine, at, &resolved, &inputs.refs)?;
     let check = check(machine, &resolved, confinement.as_ref(), pipeline.is_some())?;
     let job = Job {
@@ -74,6 +82,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         protect,
         check,
         command: resolved,
+        origin,
         pipeline,
         supervisor: machine.supervisor.clone(),
         confinement: confinement.map(Arc::new),
@@ -93,6 +102,25 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
     Ok((fired, manifest, job))
 }
 
+/// Returns where the work of an item is done, or why it cannot be done now.
+fn origin(machine: &Machine, item: &Item) -> Result<Origin, String> {
+    if item.is_claimed() {
+        let commit = item.inputs.get(COMMIT).and_then(Value::as_str).and_then(|commit| commit.parse().ok());
+        let commit = commit.ok_or("`inputs.commit` is no commit")?;
+        return match machine.manner {
+            Manner::Commits => Ok(Origin::Commit(commit)),
+            _ => Err("only `git handoff record --adopt` takes commits that were made before".to_owned()),
+        };
+    }
+    if !command::works_here(item) {
+        return Ok(Origin::Worktree);
+    }
+    match (machine.manner, machine.host.store.work_dir()) {
+        (Manner::Here, Some(top)) => Ok(Origin::Here(top)),
+        _ => Err("it works in the work tree of the one who records it: `git handoff record --here`".to_owned()),
+    }
+}
+
 /// Returns the protected files of an attempt with the consumed patches of their reference state, or
 /// `None` if nothing is protected.
 fn protect(
@@ -105,7 +133,8 @@ fn protect(
     let state = &run.state;
     let pathspecs = state.graph.item(at).protect.iter().chain(&command.settings.protect).chain(&machine.config.protect);
     let pathspecs: BTreeSet<&String> = pathspecs.collect();
-    if pathspecs.is_empty() {
+    // A commit that was made before is taken as it is.
+    if pathspecs.is_empty() || state.graph.item(at).is_claimed() {
         return Ok(None);
     }
     let patches = state.in_order(&state.reference_patches(at, inputs));
@@ -192,7 +221,7 @@ fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<File
         env: env.into_iter().collect(),
         secret_env: command.settings.secret_env.iter().map(|secret| secret.name.clone()).collect(),
         timeout: command.timeout,
-        sandbox: confinement.map_or_else(|| NONE.to_owned(), |by| by.layers().to_string()),
+        sandbox: confinement.map_or_else(|| unconfined(item), |by| by.layers().to_string()),
         network: confinement.map(Confinement::network),
         sockets: confinement.and_then(Confinement::sockets),
         tags: machine.host.give_refs.then(|| job.refs.tags()),
@@ -200,6 +229,11 @@ fn manifest(machine: &Machine, item: &Item, job: &Job, input_refs: BTreeMap<File
         tool: format::TOOL.into(),
     };
     redacted(manifest, command.settings.command.is_some())
+}
+
+/// Returns the name of the confinement of an item that nothing confined.
+fn unconfined(item: &Item) -> String {
+    if item.is_claimed() { CLAIMED.to_owned() } else { NONE.to_owned() }
 }
 
 /// Removes credentials from the configured command lines, and records the digest of the original

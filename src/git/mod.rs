@@ -45,6 +45,7 @@ pub mod save;
 pub mod scratch_repo;
 #[cfg(feature = "full")]
 pub mod secret_scan;
+pub mod snapshot;
 pub mod store;
 mod symlink_path;
 pub mod temporary;

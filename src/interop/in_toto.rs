@@ -70,6 +70,9 @@ fn statement(view: &View, done: &Done<'_>, key: &ProductKey, product: &Product) 
         byproducts[1]["annotations"]["red"] = true.into();
         byproducts[1]["annotations"]["verify"] = json!(end.verify);
     }
+    if let Some(grade) = end.grade {
+        byproducts[1]["annotations"]["grade"] = json!(grade);
+    }
     if !end.protected.is_empty() {
         byproducts[1]["annotations"]["protected"] = json!(end.protected);
     }

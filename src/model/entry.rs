@@ -19,7 +19,7 @@ use super::json;
 pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::log_name::is_fingerprint;
 use super::name::{RunId, ThreadId};
-pub use super::outcome::{CheckRun, Claims, Exit, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
+pub use super::outcome::{CheckRun, Claims, Exit, Grade, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
 pub use super::role::{Role, RunAdmitted};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{

@@ -53,6 +53,8 @@ pub enum Illegal {
     AdmittedAfterEnd,
     #[error("item {0:?} was taken from another run, and yet it is not done, or a process of it ended")]
     RanAndReused(ItemId),
+    #[error("item {0:?} is done, and its grade is not that of its executor")]
+    WrongGrade(ItemId),
     #[error("item {0:?} failed and yet has products")]
     ProductsOfFailed(ItemId),
     #[error("item {0:?} does not hand over the document {1:?} as the plan says")]

@@ -100,6 +100,14 @@ impl Claims {
     }
 }
 
+/// How far the record of an end reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// The products are those of a commit that was made before; nothing of its making is recorded.
+    Claimed,
+}
+
 /// The digest and size of a transcript; its bytes may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +128,9 @@ pub struct ItemReconciled {
     pub attempt: u32,
     /// The result.
     pub status: Outcome,
+    /// Set if less than the whole work is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
     /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -172,6 +183,7 @@ impl ItemReconciled {
             item,
             attempt,
             status,
+            grade: None,
             reason: None,
             exit: None,
             duration_ms: 0,

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::entry::{Event, ItemReconciled, Outcome};
+use super::entry::{Event, Grade, ItemReconciled, Outcome};
 use super::item_state::Phase;
 use super::name::ItemId;
 
@@ -48,6 +48,9 @@ pub struct Outcomes {
     /// Done, including red, without products although they could have some.
     #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
+    /// Done by a commit that was made before; counted in `done` as well.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub claimed: u64,
     /// Outcomes recorded by rules and still valid: the run is then not good.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
@@ -133,6 +136,9 @@ impl fmt::Display for Outcomes {
         write!(f, "{} of {} done", self.done, self.total)?;
         self.others().try_for_each(|(count, what)| write!(f, ", {count} {what}"))?;
         self.by_rules().try_for_each(|words| write!(f, ", {words}"))?;
+        if self.claimed > 0 {
+            write!(f, ", {} claimed", self.claimed)?;
+        }
         self.empty_handed().map_or(Ok(()), |words| write!(f, ", {words}"))
     }
 }
@@ -162,6 +168,14 @@ impl ItemReconciled {
 }
 
 impl Event {
+    /// Returns the grade of an end, if less than the whole work is recorded.
+    pub fn grade(&self) -> Option<Grade> {
+        match self {
+            Self::ItemReconciled(e) => e.grade,
+            _ => None,
+        }
+    }
+
     /// Returns true if it ends an item as red.
     pub fn is_red(&self) -> bool {
         match self {

@@ -21,6 +21,21 @@ pub const PIPELINE: &str = "pipeline";
 /// The input key with environment variables, for the executor `command`.
 pub const ENV: &str = "env";
 
+/// The input key with the command line that checks an item of the executor `command`.
+pub const CHECK: &str = "check";
+
+/// The input key that says what an item of the executor `command` reads on standard input.
+pub const STDIN: &str = "stdin";
+
+/// The value of [`STDIN`] for an empty standard input instead of the task.
+pub const NO_STDIN: &str = "none";
+
+/// The input key with the folder of the worktree that an item of the executor `command` starts in.
+pub const DIRECTORY: &str = "directory";
+
+/// The input key with the goal of an item, for readers.
+pub const GOAL: &str = "goal";
+
 /// The fields of a plan: `name: type = "name in JSON", presence, reader [, as written form];`.
 ///
 /// These tables generate the data types and their written form (here), and the set of known fields
@@ -154,6 +169,16 @@ pub const APPROVAL: &str = "approval";
 /// The built-in executors.
 pub const BUILT_IN: [&str; 3] = [COMMAND, DISPATCH, APPROVAL];
 
+/// The executor of commits that were made before: nothing runs, their changes are taken. No plan
+/// that a person submits may name it.
+pub const CLAIMED: &str = "claimed";
+
+/// The input key with the commit of an item of the executor `claimed`.
+pub const COMMIT: &str = "commit";
+
+/// The input key that makes an item of the executor `command` work in the user's own work tree.
+pub const HERE: &str = "here";
+
 /// The input key with the approvers' keys.
 pub const APPROVERS: &str = "approvers";
 
@@ -161,6 +186,16 @@ impl Item {
     /// Returns true for an approval.
     pub fn is_for_people(&self) -> bool {
         self.executor == APPROVAL
+    }
+
+    /// Returns its goal, if the inputs give one.
+    pub fn goal(&self) -> Option<&str> {
+        self.inputs.get(GOAL).and_then(Value::as_str)
+    }
+
+    /// Returns true for a commit that was made before.
+    pub fn is_claimed(&self) -> bool {
+        self.executor == CLAIMED
     }
 
     /// Returns the pathspecs of protected files, or `None` if there are none.

@@ -38,7 +38,9 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Invocation {
     /// The program, looked up in the `PATH` of `env`, and its arguments.
     pub argv: Vec<String>,
-    /// The working directory.
+    /// The worktree, which it may write to.
+    pub tree: PathBuf,
+    /// The working directory, which is the worktree or a folder in it.
     pub cwd: PathBuf,
     /// The attempt's folder, which survivors are recognised by.
     pub attempt_dir: PathBuf,
@@ -65,7 +67,7 @@ pub struct Invocation {
 pub struct Confined {
     /// The confinement that its executor's commands share.
     pub by: Arc<Confinement>,
-    /// Writable paths besides the working directory.
+    /// Writable paths besides the worktree.
     pub writable: Vec<PathBuf>,
     /// Additional readable paths.
     pub readable: Vec<PathBuf>,
@@ -73,7 +75,7 @@ pub struct Confined {
     pub linked: Vec<PathBuf>,
     /// The attempt's folders for `/tmp` and for writes to caches.
     pub scratch: Option<(PathBuf, PathBuf)>,
-    /// True to permit writes only to these paths and the working directory, whatever its executor
+    /// True to permit writes only to these paths and the worktree, whatever its executor
     /// permits.
     pub frozen: bool,
 }
@@ -247,7 +249,7 @@ impl Invocation {
             let scratch = scratch.as_ref().map(|(tmp, caches)| Scratch { tmp, caches });
             let frozen = *frozen;
             let own =
-                Own { tree: &self.cwd, writable: &writable, readable: &readable, linked: &linked, scratch, frozen };
+                Own { tree: &self.tree, writable: &writable, readable: &readable, linked: &linked, scratch, frozen };
             by.instructions(&own, self.limits.memory)
         });
         let folders = self.folders.iter().map(Word::from).collect();

@@ -1,7 +1,7 @@
 //! The latest output line of each running attempt, for display. Not recorded.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::model::ansi;
@@ -14,13 +14,21 @@ const LONGEST: usize = 400;
 /// The most bytes of a line to read, control sequences included.
 const RAW: usize = 4_000;
 
+/// Receives the output of attempts, in whole lines and without secrets.
+pub type Echo = Box<dyn Fn(&[u8]) + Send + Sync>;
+
 /// The running attempts of a run.
-#[derive(Debug, Default)]
-pub struct Lives(Mutex<BTreeMap<ItemId, Arc<Live>>>);
+#[derive(Default)]
+pub struct Lives {
+    running: Mutex<BTreeMap<ItemId, Arc<Live>>>,
+    echo: OnceLock<Arc<Echo>>,
+}
 
 /// The latest line of one attempt, with its time.
-#[derive(Debug)]
-pub struct Live(Mutex<Said>);
+pub struct Live {
+    said: Mutex<Said>,
+    echo: Option<Arc<Echo>>,
+}
 
 #[derive(Debug)]
 struct Said {
@@ -29,52 +37,62 @@ struct Said {
 }
 
 impl Lives {
+    /// Sends the output of attempts that begin from now on to `echo` as well. Only the first call
+    /// counts.
+    pub fn echo_to(&self, echo: Echo) {
+        self.echo.get_or_init(|| Arc::new(echo));
+    }
+
     /// Registers an attempt of an item and replaces an earlier one.
     pub fn begin(&self, item: &ItemId) -> Arc<Live> {
-        let live = Arc::new(Live(Mutex::new(Said { last: String::new(), at: Instant::now() })));
-        locked(&self.0).insert(item.clone(), Arc::clone(&live));
+        let said = Mutex::new(Said { last: String::new(), at: Instant::now() });
+        let live = Arc::new(Live { said, echo: self.echo.get().cloned() });
+        locked(&self.running).insert(item.clone(), Arc::clone(&live));
         live
     }
 
     /// Removes an item.
     pub fn end(&self, item: &ItemId) {
-        locked(&self.0).remove(item);
+        locked(&self.running).remove(item);
     }
 
     /// Returns the running attempt of an item.
     pub fn of(&self, item: &ItemId) -> Option<Arc<Live>> {
-        locked(&self.0).get(item).cloned()
+        locked(&self.running).get(item).cloned()
     }
 
     /// Returns how long each item has been silent.
     pub fn silent(&self) -> Vec<(ItemId, Duration)> {
-        locked(&self.0).iter().map(|(item, live)| (item.clone(), live.silent())).collect()
+        locked(&self.running).iter().map(|(item, live)| (item.clone(), live.silent())).collect()
     }
 }
 
 impl Live {
     /// Records activity that may not be shown yet.
     pub fn stir(&self) {
-        locked(&self.0).at = Instant::now();
+        locked(&self.said).at = Instant::now();
     }
 
     /// Records output without secrets.
     pub fn say(&self, bytes: &[u8]) {
+        if let Some(echo) = &self.echo {
+            echo(bytes);
+        }
         // A progress bar overwrites its line after each carriage return.
         let lines = bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
         let shown = lines.map(|line| ansi::without(&String::from_utf8_lossy(&line[..line.len().min(RAW)])));
         let Some(line) = shown.map(|line| line.trim().to_owned()).find(|line| !line.is_empty()) else { return };
-        locked(&self.0).last = printable::beginning(&line, LONGEST);
+        locked(&self.said).last = printable::beginning(&line, LONGEST);
     }
 
     /// Returns the latest line; empty if there is none.
     pub fn last(&self) -> String {
-        locked(&self.0).last.clone()
+        locked(&self.said).last.clone()
     }
 
     /// Returns how long it has been silent.
     pub fn silent(&self) -> Duration {
-        locked(&self.0).at.elapsed()
+        locked(&self.said).at.elapsed()
     }
 }
 

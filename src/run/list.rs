@@ -9,11 +9,13 @@ use crate::git::store::Store;
 use crate::git::{archives, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
+use crate::model::entry::Grade;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::plan::ProductKey;
 use crate::model::protected::ProtectedChange;
+use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
@@ -125,6 +127,9 @@ pub struct ItemStatus {
     pub id: ItemId,
     /// `pending`, `ready`, or the status in the state.
     pub status: &'static str,
+    /// `claimed` if it takes a commit that was made before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Grade>,
     /// The number of attempts that were begun.
     pub attempts: u32,
     pub depends_on: Vec<ItemId>,
@@ -365,6 +370,7 @@ impl ItemStatus {
             ended_at: times.ended_at,
             duration_ms: times.duration_ms,
             decided_by: state.decided_by.clone(),
+            grade: (state.phase == Phase::Done && view.state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
             reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),
             reason: state.reason.clone(),
             summary: state.summary.clone(),

@@ -95,7 +95,11 @@ fn done<'v>(store: &Store, view: &'v View) -> Vec<(&'v ItemReconciled, Manifest)
     let (Some(tree), true) = (view.head.tree, view.state.sealed) else { return Vec::new() };
     let layout = view.state.layout();
     let ended = view.links.iter().filter_map(|link| match &link.entry.event {
-        Event::ItemReconciled(e) if e.status == Outcome::Done && !e.is_red() && e.reused.is_none() => Some(e),
+        Event::ItemReconciled(e)
+            if e.status == Outcome::Done && !e.is_red() && e.reused.is_none() && e.grade.is_none() =>
+        {
+            Some(e)
+        }
         _ => None,
     });
     let counts = ended.filter(|e| {

@@ -14,7 +14,7 @@ use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{
-    Cause, Claims, Event, Exit, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
+    Cause, Claims, Event, Exit, Grade, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
 };
 use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
@@ -123,6 +123,9 @@ pub struct Step<'a> {
     pub attempt: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     red: bool,
+    /// `claimed` if the products are those of a commit that was made before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grade: Option<Grade>,
     /// False if it ends the item as done without products, although it could have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     handed_over: Option<bool>,
@@ -158,6 +161,7 @@ impl<'a> Step<'a> {
             kind: entry.event.kind(),
             attempt,
             red: entry.event.is_red(),
+            grade: entry.event.grade(),
             handed_over: has_no_products(link, state).then_some(false),
             protected: &[],
             reason: None,

@@ -16,7 +16,7 @@ use crate::model::format;
 use crate::model::json::{self, JsonPath};
 use crate::model::name::RunId;
 use crate::model::place::Place;
-use crate::model::plan::Plan;
+use crate::model::plan::{CLAIMED, Plan};
 use crate::model::role::Role;
 use crate::plan;
 use crate::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
@@ -36,6 +36,8 @@ pub struct Wanted {
     pub queue: Option<String>,
     /// The revision of the base.
     pub base: Option<String>,
+    /// Whether items may take commits that were made before.
+    pub claimed: bool,
     /// The keys that can append, with their roles. Our own key gets all roles unless it is listed.
     pub admit: BTreeMap<String, BTreeSet<Role>>,
 }
@@ -176,7 +178,8 @@ impl Repository {
         let reserved = resolve_base(&self.store, &wanted.revision(parsed.as_ref()))
             .and_then(|commit| submit::reserved_in_base(&self.store, commit, folders))
             .unwrap_or_default();
-        let catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
+        let mut catalog = self.catalog(queue, reserved).map_err(|error| Problems::from(unreadable(&error)))?;
+        catalog.executors.extend(wanted.claimed.then(|| CLAIMED.to_owned()));
         Ok((validate(bytes, &catalog)?, catalog))
     }
 

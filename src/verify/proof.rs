@@ -146,13 +146,14 @@ impl<'p> Revealed<'p> {
 
     fn outcome(&self) -> Option<Outcomes> {
         let ends = self.shown.iter().flatten().find_map(|shown| match &shown.entry.event {
-            Event::ItemReconciled(end) => Some((end.status, end.is_red())),
-            Event::ItemDecided(end) => Some((end.status, end.is_red())),
+            Event::ItemReconciled(end) => Some((end.status, end.is_red(), end.grade)),
+            Event::ItemDecided(end) => Some((end.status, end.is_red(), None)),
             _ => None,
         });
-        let (status, red) = ends.filter(|_| self.proof.item.is_some())?;
+        let (status, red, grade) = ends.filter(|_| self.proof.item.is_some())?;
         let mut outcome = Outcomes::default();
         outcome.add(if status == Outcome::Done { Phase::Done } else { Phase::Failed }, red);
+        outcome.claimed = u64::from(grade.is_some());
         Some(outcome)
     }
 

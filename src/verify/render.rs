@@ -9,6 +9,7 @@ mod upstream;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::model::confinement::NONE;
 use crate::model::pipeline::BlockStatus;
 use crate::model::printable::{Color, Painted, cut, line};
 
@@ -185,8 +186,11 @@ impl Report {
         parts.extend(self.base.map(|base| format!("base {}", base.0.to_hex_with_len(7))));
         parts.extend(self.actor.as_ref().map(|actor| format!("by {}", cut(actor.clone()))));
         if !self.sandbox.is_empty() {
-            let kinds: Vec<_> = self.sandbox.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
-            parts.push(format!("sandbox {}", kinds.join(", ")));
+            let kind = |(kind, count): (&String, &u64)| {
+                let said = if kind == NONE { " (not confined)" } else { "" };
+                format!("{kind}: {count}{said}")
+            };
+            parts.push(format!("sandbox {}", self.sandbox.iter().map(kind).collect::<Vec<_>>().join(", ")));
         }
         if self.pinned_clock {
             parts.push("clock pinned".to_owned());

@@ -33,6 +33,7 @@ use crate::git::incoming;
 use crate::git::program;
 use crate::git::store::{self, Batch, KeepGuard};
 use crate::model::credential::gate::Secret;
+use crate::model::digest::Oid;
 use crate::model::entry::Product;
 use crate::model::name::FilePath;
 use crate::model::pipeline::What;
@@ -71,6 +72,16 @@ pub fn capture(workspace: &Workspace, host: &Host) -> Result<Captured, Error> {
     let outputs = outputs::capture(workspace, host, &mut batch)?;
     let captured = Captured { outputs, large: large_of(host), ..changes.store(&mut batch)? };
     Ok(Captured { kept: batch.keep().map_err(Error::Store)?, ..captured })
+}
+
+/// Captures the difference between the base and a commit that was made before, without submodules,
+/// as the patch.
+pub fn capture_commit(workspace: &Workspace, host: &Host, commit: Oid) -> Result<Captured, Error> {
+    let mut file = patch::between(host, &workspace.dir, workspace.base, commit)?;
+    let is_empty = file.metadata().map_err(Error::at(&workspace.dir))?.len() == 0;
+    let mut batch = host.store.batch();
+    let patch = if is_empty { None } else { Some(store(&mut batch, &mut file)?) };
+    Ok(Captured { patch, kept: batch.keep().map_err(Error::Store)?, ..Captured::default() })
 }
 
 /// Captures only the patch, with changes to submodules, or only the outputs, like [`capture`]. Can

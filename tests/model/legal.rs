@@ -120,6 +120,7 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
         Err(Illegal::LockHeld(..)) => "lock",
         Err(Illegal::SkippedForNothing(_)) => "for-nothing",
         Err(Illegal::RanAndReused(_)) => "reused",
+        Err(Illegal::WrongGrade(_)) => "grade",
         Err(Illegal::ProductsOfFailed(_)) => "products",
         Err(Illegal::AfterEnd(_) | Illegal::WrittenAfterEnd(_)) => "ended",
         Err(Illegal::DocumentOfItem(..)) => "document",

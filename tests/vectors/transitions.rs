@@ -2,7 +2,7 @@
 
 use git_handoff::model::decision::About;
 use git_handoff::model::entry::{
-    Again, Cause, Decision, Event, Exit, ItemDecided, Outcome, Role, RunAdmitted, RunConcluded,
+    Again, Cause, Decision, Event, Exit, Grade, ItemDecided, Outcome, Role, RunAdmitted, RunConcluded,
 };
 use git_handoff::model::plan::Item;
 
@@ -59,6 +59,22 @@ pub(super) const VECTORS: &[Vector] = &[
         e.exit = Some(Exit { code: Some(1), signal: None });
         lab.finish(run);
     }),
+    Vector::new("illegal-grade", "an item that a command did, recorded as a commit that was made before", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        rest(&mut run);
+        let Event::ItemReconciled(e) = &mut run.drafts[4].event else { panic!() };
+        e.grade = Some(Grade::Claimed);
+        lab.finish(run);
+    }),
+    Vector::new(
+        "illegal-claim-without-its-grade",
+        "a commit that was made before, recorded as a command's work",
+        |lab| {
+            let mut run = Teller::submit(lab, &PLAN.replacen(r#""executor":"command""#, r#""executor":"claimed""#, 1));
+            rest(&mut run);
+            lab.finish(run);
+        },
+    ),
     Vector::new("illegal-reason", "an `item.requeued` with the reason of an `item.retried`", |lab| {
         let mut run = Teller::submit(lab, PLAN);
         run.fire("edit-a");

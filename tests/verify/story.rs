@@ -48,7 +48,7 @@ fn an_honest_run_is_intact() {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
     let last = text.lines().last().unwrap();
-    assert!(last.ends_with("  by human:ada  sandbox none: 2  clock pinned"), "{last}");
+    assert!(last.ends_with("  by human:ada  sandbox none: 2 (not confined)  clock pinned"), "{last}");
     let json = report.to_json();
     assert_eq!(json["checks"]["root"]["ok"], true);
     assert_eq!(json["failure"], serde_json::Value::Null);

@@ -19,6 +19,7 @@ use crate::common;
 pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
     Invocation {
         argv: ["sh", "-c", script].map(String::from).to_vec(),
+        tree: dir.to_owned(),
         cwd: dir.to_owned(),
         attempt_dir: dir.to_owned(),
         env: BTreeMap::from([

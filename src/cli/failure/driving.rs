@@ -1,6 +1,7 @@
 //! Failures of driving runs.
 
-use git_handoff::engine::{drive, operations, recheck, run_lock};
+use git_handoff::engine::{drive, operations, recheck, record, run_lock};
+use git_handoff::git::snapshot;
 use git_handoff::model::hints;
 use git_handoff::sandbox::Refused;
 use git_handoff::worktree::workspace;
@@ -34,6 +35,32 @@ impl From<operations::Error> for Failure {
             operations::Error::Target(inner) => inner.into(),
             operations::Error::Log(inner) => inner.into(),
             operations::Error::Repository(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<record::Error> for Failure {
+    fn from(error: record::Error) -> Self {
+        match error {
+            record::Error::Taken(ref run) => Self::of("run-exists", &error).hint(hints::show(run)),
+            record::Error::Executor { ref near, .. } => {
+                Self::of("unknown-executor", &error).did_you_mean(near.as_deref(), hints::register_subagent())
+            }
+            record::Error::Dirty { .. } => Self::of("dirty", &error).hint(hints::record_dirty()),
+            record::Error::Directory(_) | record::Error::Clock => Self::of("usage", &error),
+            record::Error::Read(..) => Self::of("io", &error),
+            record::Error::Snapshot(snapshot::Error::Unborn) => Self::of("unborn", &error).hint(hints::first_commit()),
+            record::Error::Snapshot(snapshot::Error::Git(_) | snapshot::Error::WorkTree(_)) => Self::of("git", &error),
+            record::Error::Snapshot(snapshot::Error::Folder(_)) => Self::of("io", &error),
+            record::Error::Snapshot(snapshot::Error::Store(inner)) => inner.into(),
+            record::Error::Snapshot(_) => Self::of("bad-range", &error).hint(hints::adopt_range()),
+            record::Error::Secret(inner) => inner.into(),
+            record::Error::WorkTree(_) => Self::of("git", &error),
+            record::Error::Submit(inner) => inner.into(),
+            record::Error::Target(inner) => inner.into(),
+            record::Error::Refs(inner) => inner.into(),
+            record::Error::Log(inner) => inner.into(),
+            record::Error::Repository(inner) => inner.into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use tokio::sync::watch;
 use super::{Job, Verdict};
 use crate::engine::mise;
 use crate::model::entry::Exit;
+use crate::model::name::FilePath;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
 use crate::process::transcript::TranscriptWriter;
@@ -28,17 +30,21 @@ pub(super) struct Line<'a> {
     stdin: Stdin,
     /// Variables besides those of the attempt.
     env: Option<&'a BTreeMap<String, OsString>>,
+    /// The folder to start in, below the top.
+    directory: Option<&'a FilePath>,
+    /// The top, unless that is the attempt's worktree.
+    top: Option<&'a Path>,
 }
 
 impl<'a> Line<'a> {
     /// Returns a command without input.
     pub(super) fn plain(argv: &'a [String]) -> Self {
-        Self { argv, stdin: Stdin::Null, env: None }
+        Self { argv, stdin: Stdin::Null, env: None, directory: None, top: None }
     }
 
     /// Returns a command that reads the task.
     pub(super) fn reading(argv: &'a [String], job: &Job) -> Self {
-        Self { argv, stdin: Stdin::Bytes(job.task.clone()), env: None }
+        Self { stdin: Stdin::Bytes(job.task.clone()), ..Self::plain(argv) }
     }
 
     /// Returns the command.
@@ -48,7 +54,9 @@ impl<'a> Line<'a> {
 
     /// Returns the item's own command. The plan's variables are for it alone, not for its check.
     pub(super) fn item(job: &'a Job) -> Self {
-        Self { env: Some(&job.command.env), ..Self::reading(&job.command.argv, job) }
+        let command = &job.command;
+        let line = if command.reads_task { Self::reading(&command.argv, job) } else { Self::plain(&command.argv) };
+        Self { env: Some(&command.env), directory: command.directory.as_ref(), top: job.origin.here(), ..line }
     }
 }
 
@@ -96,6 +104,7 @@ impl<'a> Commands<'a> {
         line: Line<'_>,
     ) -> Result<Ended, agent::Error> {
         let job = self.job;
+        let top = line.top.map_or_else(|| workspace.tree(), Path::to_owned);
         let writable = vec![workspace.private()];
         let (readable, linked) = (vec![workspace.task()], workspace.linked().to_vec());
         let confined = |by: &Arc<Confinement>| {
@@ -105,7 +114,8 @@ impl<'a> Commands<'a> {
         };
         let invocation = Invocation {
             argv: line.argv.to_vec(),
-            cwd: workspace.tree(),
+            tree: workspace.tree(),
+            cwd: line.directory.map_or_else(|| top.clone(), |below| top.join(below.as_str())),
             attempt_dir: workspace.dir.clone(),
             env: environment(workspace, job, line.env),
             stdin: line.stdin,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{Config, Executor};
-use crate::engine::attempt::{self, CheckSettings, Job, Protect};
+use crate::engine::attempt::{self, CheckSettings, Job, Origin, Protect};
 use crate::engine::command::{self, Resolved};
 use crate::engine::machine::Machine;
 use crate::git::protected::Consumed;
@@ -85,12 +85,16 @@ impl Ready {
                 subagent: recorded.subagent.clone(),
                 argv: recorded.argv.clone(),
                 env: BTreeMap::new(),
+                // Only the setup and the check run.
+                directory: None,
+                reads_task: true,
                 setup: recorded.setup.clone(),
                 verify: recorded.verify.clone(),
                 on_verify_fail: crate::config::OnVerifyFail::default(),
                 timeout: recorded.timeout,
                 settings,
             },
+            origin: Origin::Worktree,
             pipeline: None,
             supervisor: machine.supervisor.clone(),
             confinement: confinement.map(Arc::new),

@@ -10,6 +10,11 @@ hints! {
     fetch_base(base) => "git fetch origin {base}   # in a shallow clone: git fetch --unshallow";
     first_commit() => "git commit --allow-empty -m 'Start'";
     branch() => "say which branch: --branch NAME";
+    apply_recorded(run) => "git handoff apply {run}   # into the index and the work tree; as a commit: --commit";
+    apply_red(run) => "git handoff show {run}/record   # to take it all the same: git handoff apply {run} --allow-red";
+    record_dirty() => "git stash --include-untracked   # or seal the changes as the base: --dirty";
+    adopt_range() => "git handoff record --adopt FIRST..LAST   # the commits after FIRST, up to LAST";
+    record_again(run) => "git handoff record --as {run} -- COMMAND   # or seal it as it is: git handoff abandon {run}";
     one_item(run) => "git handoff apply {run}/ITEM --commit -m MESSAGE   # one item after the other";
     three_way(what) => "git handoff apply {what} --commit --3way   # to resolve the conflicts in the work tree";
     no_verify() => "git handoff apply RUN   # into the index alone, to commit it by yourself; or without hooks: --no-verify";

@@ -16,6 +16,8 @@ impl RunState {
                 outcomes.superseded += 1;
             } else {
                 outcomes.add(item.phase, self.is_red(at));
+                let is_claimed = item.phase == Phase::Done && self.graph.item(at).is_claimed();
+                outcomes.claimed += u64::from(is_claimed);
                 outcomes.handed_over_nothing += u64::from(self.handed_over_nothing(at));
             }
         }

@@ -1,7 +1,7 @@
 //! Validates attempts against the plan.
 
 use super::RunState;
-use crate::model::entry::{Exit, ItemReconciled, Outcome};
+use crate::model::entry::{Exit, Grade, ItemReconciled, Outcome};
 use crate::model::illegal::Illegal;
 use crate::model::item_index::ItemIndex;
 
@@ -22,6 +22,10 @@ impl RunState {
     /// Validates that a done item made every declared product, and that its process succeeded.
     pub(super) fn expect_kept(&self, at: ItemIndex, e: &ItemReconciled) -> Result<(), Illegal> {
         self.expect_one_end(at, e.exit.as_ref())?;
+        let is_claimed = e.status == Outcome::Done && self.graph.item(at).is_claimed();
+        if e.grade != is_claimed.then_some(Grade::Claimed) {
+            return Err(Illegal::WrongGrade(e.item.clone()));
+        }
         if e.status != Outcome::Done {
             return Ok(());
         }

@@ -11,8 +11,9 @@ use crate::model::causes::in_words;
 use crate::model::hints;
 use crate::model::json::JsonPath;
 use crate::model::log_name::is_fingerprint;
+use crate::model::name::FilePath;
 use crate::model::pipeline::Unusable;
-use crate::model::plan::{APPROVAL, APPROVERS, ENV, PIPELINE};
+use crate::model::plan::{APPROVAL, APPROVERS, CHECK, DIRECTORY, ENV, HERE, NO_STDIN, PIPELINE, STDIN};
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
 use crate::model::read::{Fields, wrong_type};
@@ -175,6 +176,7 @@ fn check_inputs(executor: Option<&str>, inputs: &Fields<'_>, catalog: &Catalog, 
             problems.push(wrong_type(&inputs.at("command"), wanted, command));
         }
         check_variables(inputs, problems);
+        check_surroundings(inputs, problems);
     }
 }
 
@@ -209,6 +211,24 @@ fn check_variables(inputs: &Fields<'_>, problems: &mut Problems) {
         } else if value.as_str().is_none_or(|value| value.contains('\0')) {
             problems.push(wrong_type(&at.key(name), "a string without NUL", value));
         }
+    }
+}
+
+/// Validates the check, the standard input and the folder of an item's command.
+fn check_surroundings(inputs: &Fields<'_>, problems: &mut Problems) {
+    let is_line = |value: &Value| value.is_string() && is_command(value);
+    if let Some(check) = inputs.get(CHECK).filter(|check| !is_line(check)) {
+        problems.push(wrong_type(&inputs.at(CHECK), "a string for `sh -c`, not empty and without NUL", check));
+    }
+    if let Some(stdin) = inputs.get(STDIN).filter(|stdin| stdin.as_str() != Some(NO_STDIN)) {
+        problems.push(wrong_type(&inputs.at(STDIN), "`none`, or absent for the task", stdin));
+    }
+    if let Some(here) = inputs.get(HERE).filter(|here| here.as_bool() != Some(true)) {
+        problems.push(wrong_type(&inputs.at(HERE), "`true`, or absent for a worktree of its own", here));
+    }
+    let is_path = |value: &Value| value.as_str().is_some_and(|path| FilePath::parse(path).is_ok());
+    if let Some(directory) = inputs.get(DIRECTORY).filter(|directory| !is_path(directory)) {
+        problems.push(wrong_type(&inputs.at(DIRECTORY), "a relative path below the worktree", directory));
     }
 }
 

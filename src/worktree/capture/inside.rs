@@ -146,6 +146,7 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
     }
     Invocation {
         argv: words.into_iter().chain(take).collect(),
+        tree: dir.to_owned(),
         cwd: dir.to_owned(),
         attempt_dir: part.workspace.dir.clone(),
         env: environment(part, inside, dir),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use gix::bstr::BString;
 
@@ -9,7 +10,7 @@ use super::part::Part;
 use super::tree::{Scratch, ignored};
 use super::walk::{Walked, shown};
 use super::{Error, changed, repositories};
-use crate::git::program;
+use crate::git::program::{self, Git};
 use crate::model::credential::patch::PatchScan;
 use crate::model::digest::Oid;
 use crate::worktree::host::Host;
@@ -30,8 +31,31 @@ pub(super) fn capture(part: &Part<'_>, walked: &Walked) -> Result<Change, Error>
     check(part.host, walked, &scratch)?;
     let left_out = repositories::left_out(walked, &scratch)?;
     let tree = changed::write(part, walked, &scratch)?;
-    let patch = if tree == part.tree { None } else { Some(write(part.host, &scratch, part.tree, tree)?) };
+    let path = scratch.file("patch");
+    let difference = Difference { git: &|| scratch.git(), options: &[], from: part.tree, to: tree };
+    let write = || {
+        let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
+        difference.write(part.host, file, &path)
+    };
+    let patch = if tree == part.tree { None } else { Some(write()?) };
     Ok(Change { patch, left_out })
+}
+
+/// Returns the difference between two commits of the repository, without submodules, in a private
+/// file. Refuses secrets.
+pub(super) fn between(host: &Host, dir: &Path, from: Oid, to: Oid) -> Result<File, Error> {
+    let file = tempfile::tempfile_in(dir).map_err(Error::at(dir))?;
+    let options = &["-r", "--ignore-submodules=all"];
+    Difference { git: &|| host.store.git(), options, from, to }.write(host, file, dir)
+}
+
+/// Two trees to compare.
+struct Difference<'a> {
+    git: &'a dyn Fn() -> Git,
+    /// Options besides the usual ones.
+    options: &'a [&'a str],
+    from: Oid,
+    to: Oid,
 }
 
 /// Refuses files that git would silently drop, fail on, or descend into.
@@ -65,49 +89,53 @@ fn check(host: &Host, walked: &Walked, scratch: &Scratch) -> Result<(), Error> {
     Ok(())
 }
 
-fn write(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<File, Error> {
-    let path = scratch.file("patch");
-    let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(Error::at(&path))?;
-    let mut out = io::BufWriter::new(file);
-    let (mut bytes, limit) = (0, host.max_product);
-    let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
-    let options = ["-p", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
-    let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
-    let streamed = diff.stream(&mut |chunk| {
-        bytes += chunk.len() as u64;
-        if bytes > limit {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        if secret.is_ok() {
-            secret = scan.push(chunk);
-        }
-        out.write_all(chunk)
-    });
-    if bytes > limit {
-        return Err(Error::refused(format!("the patch is larger than {limit} bytes, the most that is taken")));
+impl Difference<'_> {
+    /// Returns a call that prints the difference.
+    fn call(&self, form: &[&str]) -> Git {
+        let plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
+        let call = (self.git)().arg("diff-tree").args(["-p"]).args(form).args(plain).args(self.options);
+        call.args([self.from.to_string(), self.to.to_string()])
     }
-    streamed.map_err(Error::git)?;
-    secret?;
-    let packed = scan.packed;
-    scan.finish()?;
-    if packed {
-        look_into(host, scratch, base, tree)?;
-    }
-    out.into_inner().map_err(|e| Error::Io(path, e.into_error()))
-}
 
-/// Scans the bytes of compressed binary hunks.
-fn look_into(host: &Host, scratch: &Scratch, base: Oid, tree: Oid) -> Result<(), Error> {
-    let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
-    let options = ["-p", "--text", "-U0", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
-    let diff = scratch.git().arg("diff-tree").args(options).arg(base.to_string()).arg(tree.to_string());
-    let streamed = diff.stream(&mut |chunk| {
-        if secret.is_ok() {
-            secret = scan.push(chunk);
+    /// Writes the patch into a file at `path`.
+    fn write(&self, host: &Host, file: File, path: &Path) -> Result<File, Error> {
+        let mut out = io::BufWriter::new(file);
+        let (mut bytes, limit) = (0, host.max_product);
+        let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
+        let streamed = self.call(&["--binary", "--full-index"]).stream(&mut |chunk| {
+            bytes += chunk.len() as u64;
+            if bytes > limit {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            if secret.is_ok() {
+                secret = scan.push(chunk);
+            }
+            out.write_all(chunk)
+        });
+        if bytes > limit {
+            return Err(Error::refused(format!("the patch is larger than {limit} bytes, the most that is taken")));
         }
-        Ok(())
-    });
-    secret?;
-    streamed.map_err(Error::git)?;
-    Ok(scan.finish()?)
+        streamed.map_err(Error::git)?;
+        secret?;
+        let packed = scan.packed;
+        scan.finish()?;
+        if packed {
+            self.look_into(host)?;
+        }
+        out.into_inner().map_err(|e| Error::Io(path.to_owned(), e.into_error()))
+    }
+
+    /// Scans the bytes of compressed binary hunks.
+    fn look_into(&self, host: &Host) -> Result<(), Error> {
+        let (mut scan, mut secret) = (PatchScan::new(&host.gate), Ok(()));
+        let streamed = self.call(&["--text", "-U0"]).stream(&mut |chunk| {
+            if secret.is_ok() {
+                secret = scan.push(chunk);
+            }
+            Ok(())
+        });
+        secret?;
+        streamed.map_err(Error::git)?;
+        Ok(scan.finish()?)
+    }
 }

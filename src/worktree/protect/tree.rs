@@ -69,6 +69,11 @@ impl Tree {
         }
     }
 
+    /// Returns true if a folder is at the path.
+    pub(in crate::worktree) fn is_folder(&self, path: &BStr) -> io::Result<bool> {
+        Ok(self.folder(path)?.is_some())
+    }
+
     /// Removes the entry at a path, a folder with everything in it. Succeeds if there is none.
     pub(in crate::worktree) fn remove(&self, path: &BStr) -> io::Result<()> {
         let (parent, name) = split(path);
@@ -93,7 +98,7 @@ impl Tree {
     }
 
     /// Creates the folder at a path, whose parent must exist.
-    pub(super) fn make(&self, path: &BStr) -> io::Result<()> {
+    pub(in crate::worktree) fn make(&self, path: &BStr) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777))?)
     }

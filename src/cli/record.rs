@@ -1,0 +1,194 @@
+//! `git handoff record`
+
+use git_handoff::anchor::verification::VerifyRequest;
+use git_handoff::engine::operations::{DriveOptions, Driven, Manner};
+use git_handoff::engine::record::{Begun, Here, ITEM, Recording};
+use git_handoff::model::credential;
+use git_handoff::model::entry::{Event, Exit, ItemReconciled};
+use git_handoff::model::hints;
+use git_handoff::model::name::RunId;
+use git_handoff::repository::Repository;
+use git_handoff::run::View;
+use git_handoff::run::list::ItemStatus;
+use git_handoff::verify::Report;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::progress::Display;
+use super::{Ending, Failure, Output, interrupt, validate};
+
+/// Run a command in a worktree of its own, and seal what it changed as a run
+///
+/// The run has one item, `record`: the command starts from HEAD, in the same folder as you, and its
+/// changes and its files under `outputs/` become the products. Its output appears as it comes, on
+/// standard error; the proof follows on standard output. Your work tree stays as it is: `apply`
+/// takes the changes. The command's standard input is empty.
+///
+/// An agent that is known here (claude, codex, gemini, aider, opencode, qwen, copilot, mini) gets
+/// its login and its key.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "git handoff record [OPTIONS] -- <COMMAND>...\n       git handoff record [OPTIONS] --adopt <RANGE>"
+)]
+pub(crate) struct Arguments {
+    /// The id of the run [default: record-DATE-NUMBER]
+    #[arg(long = "as", value_name = "RUN", value_parser = RunId::parse)]
+    run: Option<RunId>,
+    /// Run this shell command afterwards; if it fails, the result is red
+    #[arg(long, value_name = "COMMAND", conflicts_with = "adopt")]
+    check: Option<String>,
+    /// Record the goal of the work
+    #[arg(short = 'm', long = "message", value_name = "GOAL")]
+    goal: Option<String>,
+    /// Use the settings of this known agent, subagent or executor [default: those of the program]
+    #[arg(long, value_name = "NAME", conflicts_with = "adopt")]
+    executor: Option<String>,
+    /// Run in the present work tree, confined by nothing, and take what changes there
+    #[arg(long, conflicts_with = "adopt")]
+    here: bool,
+    /// With --here, allow changes before the command: they become part of the base
+    #[arg(long, requires = "here")]
+    dirty: bool,
+    /// Take the commits of a range that were made before, one item for each, along first parents;
+    /// they are recorded as claimed
+    #[arg(long, value_name = "RANGE", conflicts_with = "command")]
+    adopt: Option<String>,
+    /// The command and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "adopt")]
+    command: Vec<String>,
+}
+
+/// The answer of `record --json`.
+#[derive(Serialize)]
+struct Recorded<'a> {
+    schema: &'static str,
+    run: &'a RunId,
+    interrupted: bool,
+    /// How the command ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<Exit>,
+    /// How the check ended, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<Exit>,
+    /// The items, as in `status`.
+    items: Vec<ItemStatus>,
+    /// The report of `verify`, unless it was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verify: Option<Value>,
+}
+
+/// Records a command, or commits.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let (named, goal) = (arguments.run.as_ref(), arguments.goal.as_deref());
+    let begun = match &arguments.adopt {
+        Some(range) => repository.record_commits(named, range, goal)?,
+        None => repository.record(named, &arguments.recording())?,
+    };
+    let begun = match begun {
+        Ok(begun) => begun,
+        Err(problems) => return Ok(validate::report(output, Err(&problems))),
+    };
+    begun.submission.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
+    let driven = drive(&begun, output)?;
+    finish(&driven, begun.manner, repository, output)
+}
+
+impl Arguments {
+    fn recording(&self) -> Recording {
+        let here = if self.dirty { Here::Dirty } else { Here::Clean };
+        Recording {
+            command: self.command.clone(),
+            check: self.check.clone(),
+            goal: self.goal.clone(),
+            executor: self.executor.clone(),
+            here: self.here.then_some(here),
+        }
+    }
+}
+
+/// Drives the run, and shows the output of the command as it comes.
+fn drive(begun: &Begun, output: &mut Output) -> Result<Driven, Failure> {
+    let Begun { repository, submission, manner } = begun;
+    let (runtime, interrupt) = interrupt::runtime()?;
+    let options = DriveOptions { close: true, manner: *manner, ..DriveOptions::default() };
+    let drivable = repository.drivable(&submission.run, options)?;
+    if *manner == Manner::Worktrees {
+        let missing = drivable.unenforced();
+        let warning = missing.map(|missing| format!("the command is confined by less than there could be: {missing}"));
+        warning.iter().for_each(|warning| output.warn(warning));
+        drivable.remarks().iter().for_each(|remark| output.note(remark));
+    }
+    drivable.lives().echo_to(Output::echo());
+    let mut display = Display::plain(drivable.state(), output.stderr_color);
+    Ok(runtime.block_on(drivable.drive(interrupt, &mut |progress| display.tell(&progress)))?)
+}
+
+/// Prints the proof and the next command.
+fn finish(driven: &Driven, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let view = &driven.view;
+    let run = &view.run;
+    let report = if driven.interrupted { None } else { Some(verified(run, repository, output)?) };
+    if output.json {
+        let ended = ended(view);
+        output.value(&Recorded {
+            schema: "git-handoff.record/1",
+            run,
+            interrupted: driven.interrupted,
+            exit: ended.and_then(|ended| ended.exit),
+            check: ended.and_then(|ended| ended.check.as_ref()?.exit),
+            items: ItemStatus::all(view),
+            verify: report.as_ref().map(Report::to_json),
+        });
+    } else if let Some(report) = &report {
+        output.painted(&report.painted(output.color));
+    }
+    let Some(report) = report else { return interrupted(run, manner, repository, output) };
+    if !report.intact {
+        return Ok(Ending::CheckFailed);
+    }
+    let is_green = view.state.outcomes().is_green();
+    advise(view, manner, is_green, output);
+    Ok(if is_green { Ending::Done } else { Ending::NotAllDone })
+}
+
+/// Verifies the recorded run.
+fn verified(run: &RunId, repository: &Repository, output: &mut Output) -> Result<Report, Failure> {
+    let with = repository.verification(VerifyRequest::default(), &mut |text| output.warn(text))?;
+    let runs = with.named(&[run.to_string()])?;
+    let first = runs.reports().next().transpose()?;
+    first.ok_or_else(Failure::bug)
+}
+
+/// Says how to go on. Work in the user's own work tree cannot be continued, so its run is sealed.
+fn interrupted(run: &RunId, manner: Manner, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    if manner == Manner::Here {
+        repository.abandon(run.as_str(), "interrupted")?;
+        output.note("interrupted; what the command changed is in your work tree");
+    } else {
+        output.note("interrupted; the run stays open");
+        output.hint(&hints::record_again(run));
+    }
+    Ok(Ending::Interrupted)
+}
+
+/// Returns the end of the only item, if it ended.
+fn ended(view: &View) -> Option<&ItemReconciled> {
+    let mut ends = view.links.iter().filter_map(|link| match &link.entry.event {
+        Event::ItemReconciled(ended) => Some(ended),
+        _ => None,
+    });
+    ends.next().filter(|_| ends.next().is_none())
+}
+
+/// Prints the next command.
+fn advise(view: &View, manner: Manner, is_green: bool, output: &mut Output) {
+    let run = &view.run;
+    let has_products = view.state.items.iter().any(|item| !item.products.is_empty());
+    match (manner, is_green, has_products) {
+        (Manner::Commits | Manner::Here, true, _) => output.hint(&hints::show(run)),
+        (_, true, true) => output.hint(&hints::apply_recorded(run)),
+        (_, true, false) => output.note("the command changed nothing"),
+        (_, false, true) => output.hint(&hints::apply_red(run)),
+        (_, false, false) => output.hint(&hints::cat(format_args!("{run}/{ITEM}:transcript"))),
+    }
+}

@@ -1,0 +1,221 @@
+//! Records work without a plan file: one command, or commits that were made before.
+
+mod plan;
+mod settings;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::git::{refs, snapshot, work_tree};
+use crate::ledger::log;
+use crate::model::credential::gate::Secret;
+use crate::model::format;
+use crate::model::name::{FilePath, RunId};
+use crate::plan::validate::Problems;
+use crate::repository::{self, Repository};
+use crate::run::submission::{self, Submission, Wanted};
+use crate::run::submit;
+use crate::run::target::{self, Target};
+
+use super::operations::Manner;
+pub use plan::ITEM;
+
+/// The start of the id of a run that nobody named.
+const PREFIX: &str = "record-";
+
+/// The most changed files that an error names.
+const NAMED: usize = 3;
+
+/// A command to record.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The command line that checks the result.
+    pub check: Option<String>,
+    /// The goal, for readers.
+    pub goal: Option<String>,
+    /// The preset, subagent or executor whose settings apply, or `None` for that of the program.
+    pub executor: Option<String>,
+    /// Whether it runs in the user's own work tree, or `None` for a worktree of its own.
+    pub here: Option<Here>,
+}
+
+/// How a command runs in the user's own work tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Here {
+    /// It must have no changes before.
+    Clean,
+    /// Its state before, with all changes, is the base.
+    Dirty,
+}
+
+/// A submitted recording.
+pub struct Begun {
+    /// The repository with the settings that apply to the command. Drive the run from it.
+    pub repository: Repository,
+    /// The submitted run.
+    pub submission: Submission,
+    /// How to drive it.
+    pub manner: Manner,
+}
+
+/// A run to submit under some id.
+struct Draft<'a> {
+    plan: &'a dyn Fn(&RunId) -> serde_json::Value,
+    wanted: Wanted,
+}
+
+impl Repository {
+    /// Submits a run of one item for a command. Problems of the plan are a result, not an error.
+    ///
+    /// An unfinished run of the same name and command is continued; any other is an error.
+    pub fn record(&self, run: Option<&RunId>, recording: &Recording) -> Result<Result<Begun, Problems>, Error> {
+        let mut repository = Self::open(self.environment.clone())?;
+        repository.config = Arc::new(settings::settings_for(self, recording)?);
+        let directory = self.directory()?;
+        let base = recording.here.map(|here| self.base_here(here)).transpose()?;
+        let plan = |run: &RunId| plan::of_command(run, recording, directory.as_ref());
+        let draft = Draft { plan: &plan, wanted: Wanted { base, ..Wanted::default() } };
+        let submitted = repository.submit_recording(run, &draft)?;
+        let manner = if recording.here.is_some() { Manner::Here } else { Manner::Worktrees };
+        Ok(submitted.map(|submission| Begun { repository, submission, manner }))
+    }
+
+    /// Submits a run with one item for each commit of a range, along first parents. Problems of the
+    /// plan are a result, not an error.
+    pub fn record_commits(
+        &self,
+        run: Option<&RunId>,
+        range: &str,
+        goal: Option<&str>,
+    ) -> Result<Result<Begun, Problems>, Error> {
+        let (base, claims) = snapshot::first_parents(&self.store, range, self.config.max_items)?;
+        let items = plan::of_claims(&self.store, base, &claims, goal)?;
+        let plan = |run: &RunId| plan::of_items(run, &items);
+        let wanted = Wanted { base: Some(base.to_string()), claimed: true, ..Wanted::default() };
+        let submitted = self.submit_recording(run, &Draft { plan: &plan, wanted })?;
+        let repository = Self::open(self.environment.clone())?;
+        Ok(submitted.map(|submission| Begun { repository, submission, manner: Manner::Commits }))
+    }
+
+    /// Submits it under its name, or under the first id of today that is free.
+    fn submit_recording(&self, run: Option<&RunId>, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, Error> {
+        if let Some(run) = run {
+            return self.submit_named(run, draft);
+        }
+        let date = self.environment.clock.now().to_string();
+        let stem = format!("{PREFIX}{}-", date.split('T').next().unwrap_or_default());
+        let taken = refs::list_with_archived(&self.store, format::RUN_REFS)?;
+        let numbers = taken.iter().filter_map(|(name, _)| {
+            let run = RunId::decode(name.strip_prefix(format::RUN_REFS)?)?;
+            run.as_str().strip_prefix(&stem)?.parse::<u64>().ok()
+        });
+        let mut next = numbers.max().unwrap_or(0);
+        loop {
+            next = next.saturating_add(1);
+            let run = RunId::parse(&format!("{stem}{next}")).map_err(|_| Error::Clock)?;
+            match self.submit_named(&run, draft) {
+                // Another process was faster, or a deleted run had the id.
+                Ok(Ok(submission)) if !submission.created => {}
+                Err(Error::Taken(_) | Error::Submit(submission::Error::Submit(submit::Error::Used(_)))) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn submit_named(&self, run: &RunId, draft: &Draft<'_>) -> Result<Result<Submission, Problems>, Error> {
+        let bytes = serde_json::to_vec(&(draft.plan)(run)).expect("a JSON object serialises");
+        let submitted = self.submit(&bytes, PathBuf::new(), &draft.wanted).map_err(|error| match error {
+            submission::Error::Submit(submit::Error::Different(run)) => Error::Taken(run),
+            error => Error::Submit(error),
+        })?;
+        match submitted {
+            Ok(submission) if !submission.created && Target::own(run.clone()).view(&self.store)?.state.sealed => {
+                Err(Error::Taken(run.clone()))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Returns the folder of the work tree that the caller is in, or `None` at the top or outside.
+    fn directory(&self) -> Result<Option<FilePath>, Error> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let Some(top) = self.store.work_dir().map(|top| real(&top)) else { return Ok(None) };
+        let here = real(&self.environment.directory);
+        let Ok(below) = here.strip_prefix(&top) else { return Ok(None) };
+        if below.as_os_str().is_empty() || here.starts_with(real(&self.store.git_dir())) {
+            return Ok(None);
+        }
+        let path = below.to_str().and_then(|below| FilePath::parse(below).ok());
+        path.map(Some).ok_or_else(|| Error::Directory(below.to_owned()))
+    }
+
+    /// Returns the base of a command in the user's own work tree: `HEAD`, or a commit of its state.
+    fn base_here(&self, here: Here) -> Result<String, Error> {
+        let beside = [self.config.inputs.as_str(), self.config.outputs.as_str()];
+        let (head, _) = work_tree::head(&self.store)?.ok_or_else(unborn)?;
+        let changed = snapshot::changed(&self.store, head, &beside)?;
+        if changed.is_empty() {
+            return Ok(head.to_string());
+        }
+        if here == Here::Clean {
+            let named: Vec<String> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+            return Err(Error::Dirty { named: named.join(", "), more: changed.len() - named.len() });
+        }
+        // What is sealed is shared.
+        let (gate, top) = (self.gate(), snapshot::root(&self.store)?);
+        for path in &changed {
+            let place = top.join(path);
+            if place.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+                let read = |error| Error::Read(place.clone(), error);
+                let mut file = std::fs::File::open(&place).map_err(read)?;
+                gate.check_reader(&path.display().to_string(), &mut file).map_err(read)??;
+            }
+        }
+        Ok(snapshot::commit(&self.store, &beside)?.to_string())
+    }
+}
+
+fn unborn() -> Error {
+    Error::Submit(submission::Error::Submit(submit::Error::Unborn))
+}
+
+/// Formats how many more there are.
+fn and_more(more: usize) -> String {
+    if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
+/// Failures to record work.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the run {0:?} exists already, and it is not the same work unfinished")]
+    Taken(RunId),
+    #[error("{name:?} is no known agent, and neither a subagent nor an executor is registered here under that name")]
+    Executor { name: String, near: Option<String> },
+    #[error("the work tree has changes before the command runs: {named}{}", and_more(*.more))]
+    Dirty { named: String, more: usize },
+    #[error("the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree")]
+    Directory(PathBuf),
+    #[error("the clock shows no valid date, so the run needs a name: --as NAME")]
+    Clock,
+    #[error("{} could not be read", .0.display())]
+    Read(PathBuf, #[source] std::io::Error),
+    #[error(transparent)]
+    Snapshot(#[from] snapshot::Error),
+    #[error(transparent)]
+    Secret(#[from] Secret),
+    #[error(transparent)]
+    WorkTree(#[from] work_tree::Error),
+    #[error(transparent)]
+    Submit(#[from] submission::Error),
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    #[error(transparent)]
+    Refs(#[from] refs::Error),
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    #[error(transparent)]
+    Repository(#[from] repository::Error),
+}

@@ -1,0 +1,72 @@
+//! The settings of a recorded command.
+
+use std::path::PathBuf;
+
+use super::{Error, Recording};
+use crate::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
+use crate::model::confinement::Asked;
+use crate::model::plan::COMMAND;
+use crate::model::problem::nearest;
+use crate::repository::Repository;
+
+/// Returns the configuration with the settings of the command in the place of those of the executor
+/// `command`: these, those of the subagent or executor with the preset's name, and what the preset
+/// needs of the machine.
+pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Result<Config, Error> {
+    let mut config = (*repository.config).clone();
+    let program = recording.command.first().map(String::as_str).unwrap_or_default();
+    let preset = match &recording.executor {
+        Some(name) => PRESETS.get_key_value(name).map(|(name, preset)| (name.as_str(), preset)),
+        None => Preset::of_program(program),
+    };
+    let name = recording.executor.as_deref().or(preset.map(|(name, _)| name));
+    let own = name.and_then(|name| config.subagent(name).or_else(|| config.executors.get(name).cloned()));
+    if let (Some(name), None, None) = (&recording.executor, preset, &own) {
+        return Err(unknown(&config, name));
+    }
+    let around = config.settings_of(COMMAND).unwrap_or_default();
+    let mut settings = own.map_or_else(|| around.clone(), |own| own.over(&around));
+    settings.command = None;
+    if let Some((name, preset)) = preset {
+        grant(repository, &mut settings, name, preset);
+    }
+    // The user names these files, as in a configured line.
+    let named = recording.command.iter().map(PathBuf::from);
+    settings.readable.extend(named.filter(|path| path.is_absolute() && path.exists()));
+    if recording.check.is_some() {
+        // The plan has it.
+        settings.verify = None;
+    }
+    if recording.here.is_some() {
+        settings.sandbox = Some(Asked::None);
+    }
+    // A failed check must not cost the work.
+    settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
+    config.executors.insert(COMMAND.to_owned(), settings);
+    Ok(config)
+}
+
+/// Adds what an agent needs of the machine: variables, its keys as secrets, and its paths.
+fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) {
+    for (variable, value) in &preset.env {
+        settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
+    }
+    settings.pass_env.extend(preset.pass.iter().cloned());
+    for key in &preset.keys {
+        let is_named = settings.secret_env.iter().any(|secret| secret.name == *key);
+        if !is_named && repository.environment.variable(key).is_some() {
+            let (name, key) = (key.clone(), format!("the known agent {name}"));
+            settings.secret_env.push(SecretEnv { name, source: SecretSource::Environment, key });
+        }
+    }
+    settings.readable.extend(preset.readable.iter().cloned());
+    let is_there = |path: &&PathBuf| repository.environment.expand(path).exists();
+    settings.writable.extend(preset.writable.iter().filter(is_there).cloned());
+}
+
+fn unknown(config: &Config, name: &str) -> Error {
+    let registered = config.registered_subagents().chain(config.registered_executors());
+    let known: Vec<&str> = registered.map(String::as_str).chain(PRESETS.keys().map(String::as_str)).collect();
+    let near = nearest(name, known.iter().copied()).map(str::to_owned);
+    Error::Executor { name: name.to_owned(), near }
+}
