@@ -21,6 +21,7 @@ pub mod pipeline;
 mod prepare;
 mod products;
 pub(crate) mod programs;
+mod report;
 mod secrets;
 mod shell_line;
 mod slots;

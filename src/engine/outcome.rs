@@ -34,6 +34,7 @@ impl Batch {
             duration_ms: Some(finished.duration_ms),
             transcript,
             not_before,
+            claims: finished.claims.clone(),
             blocks: finished.blocks.clone(),
         };
         match &finished.verdict {
@@ -60,6 +61,7 @@ impl Batch {
                     blocks: finished.blocks.clone(),
                     summary: finished.summary.clone(),
                     claims: finished.claims.clone(),
+                    excluded: if done { finished.excluded.clone() } else { Vec::new() },
                     reference: finished.reference.filter(|_| done),
                     protected: if done { finished.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.protected_allowed,

@@ -73,6 +73,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         limits: machine.limits(&resolved.settings),
         protect,
         check,
+        preset: attempt::known_agent::preset(&resolved),
         command: resolved,
         pipeline,
         supervisor: machine.supervisor.clone(),

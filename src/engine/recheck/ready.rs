@@ -91,6 +91,7 @@ impl Ready {
                 timeout: recorded.timeout,
                 settings,
             },
+            preset: None,
             pipeline: None,
             supervisor: machine.supervisor.clone(),
             confinement: confinement.map(Arc::new),
