@@ -128,6 +128,7 @@ pub(crate) fn ended(at: usize, attempt: u32, reason: Again, not_before: Option<M
         duration_ms: None,
         transcript: None,
         not_before,
+        claims: None,
         blocks: Vec::new(),
     }
 }

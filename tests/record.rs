@@ -125,7 +125,7 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     // Both views say that nothing confined it.
     assert!(ground.env.handoff(["verify", "here"]).success().contains("sandbox none: 1 (not confined)\n"));
     assert!(ground.env.handoff(["show", "here/record"]).success().contains("  sandbox   none, not confined\n"));
-    // What was changed before belongs to the base.
+    // Earlier changes belong to the base.
     record(&ground, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
     let patch = ground.env.handoff(["cat", "dirty/record:patch"]).success();
     assert!(patch.contains("\n four\n+five\n"), "{patch}");

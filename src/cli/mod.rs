@@ -53,6 +53,7 @@ mod status;
 mod steer;
 mod submit;
 mod thread;
+mod usage;
 mod validate;
 mod verify;
 mod watch;

@@ -157,7 +157,7 @@ impl Output {
     }
 
     /// Returns a function that prints bytes unchanged on standard error. It ignores errors, so that
-    /// a command goes on if nobody reads.
+    /// a command continues if standard error is closed.
     pub(crate) fn echo() -> Echo {
         Box::new(|bytes| drop(io::stderr().lock().write_all(bytes)))
     }

@@ -18,7 +18,7 @@ use git_handoff::run::show::{Record, RunShown, Step, seal};
 use git_handoff::run::{Target, View, piece, revisions, target};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, cat, gate, progress, shade, status};
+use super::{Ending, Failure, Output, cat, gate, progress, shade, status, usage};
 
 /// Show a run, or everything recorded about an item
 #[derive(clap::Args)]
@@ -208,6 +208,9 @@ impl Shown<'_> {
             vec![Cell::from(format!("  {}", change.path)), Cell::from(change.change.as_str())]
         };
         section("protected", &state.protected.iter().map(protected).collect::<Vec<_>>(), output);
+        let excluded = self.record.steps.iter().rev().flat_map(|step| step.excluded);
+        let excluded: Vec<_> = excluded.map(|path| vec![Cell::from(format!("  {path}"))]).collect();
+        section("left behind by the agent, not in the patch", &excluded, output);
         section("blocks", &self.record.steps.iter().flat_map(block_rows).collect::<Vec<_>>(), output);
         self.hints().iter().for_each(|hint| output.hint(hint));
     }
@@ -283,9 +286,12 @@ impl Shown<'_> {
 
 /// Returns what the worker says about itself.
 fn claim_lines(claims: &Claims) -> Vec<String> {
-    let line = |name: &str, text: &String| format!("{name:<9}  {}, as the worker says", printable::line(text));
+    let line = |name: &str, text: &str| format!("{name:<9}  {}, as the worker says", printable::line(text));
     let model = claims.model.as_ref().map(|text| line("model", text));
-    model.into_iter().chain(claims.session.as_ref().map(|text| line("session", text))).collect()
+    let session = claims.session.as_ref().map(|text| line("session", text));
+    let usage = claims.usage.as_ref().map(|used| line("usage", &usage::in_words(used)));
+    let denied = claims.permission_denials.map(|denied| line("denied", &usage::denied(denied)));
+    [model, session, usage, denied].into_iter().flatten().collect()
 }
 
 /// Returns a file by path, digest and size.

@@ -12,7 +12,7 @@ use git_handoff::run::times::between;
 use git_handoff::run::{Target, View};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, shade};
+use super::{Ending, Failure, Output, shade, usage};
 
 /// The status text of a done item whose check failed.
 pub(crate) const RED: &str = "done, red";
@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     /// Show only waiting items with their reasons, and the failed or red items that block them
     #[arg(long)]
     blocked: bool,
+    /// Show the tokens and prices that the workers report, and their sums
+    #[arg(long, conflicts_with = "blocked")]
+    usage: bool,
 }
 
 /// Prints the table of items.
@@ -56,8 +59,15 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if arguments.blocked {
         status = status.blocked();
     }
+    if arguments.usage {
+        status = status.with_usage(&view);
+    }
     if output.json {
         output.value(&status);
+        return Ok(Ending::Done);
+    }
+    if arguments.usage {
+        usage::print(&status, output);
         return Ok(Ending::Done);
     }
     if arguments.blocked {

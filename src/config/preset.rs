@@ -29,7 +29,7 @@ pub struct Preset {
     /// Additional writable paths.
     #[serde(default)]
     pub writable: Vec<PathBuf>,
-    /// Lines of a `.gitignore` for what it leaves in a worktree.
+    /// Paths that it leaves in a worktree, from its top, with `*` for any part of a name.
     #[serde(default)]
     pub exclude: Vec<String>,
     /// The form in which it prints what it used.
@@ -50,8 +50,10 @@ pub enum UsageForm {
     Claude,
     /// Codex's `--json`.
     Codex,
-    /// Gemini CLI's `--output-format json`.
+    /// Gemini CLI's `--output-format stream-json` and `json`.
     Gemini,
+    /// Qwen Code's `--output-format json` and `stream-json`.
+    Qwen,
 }
 
 /// The known agents by name, which is also the name of the program.

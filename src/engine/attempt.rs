@@ -3,11 +3,13 @@
 mod blocks;
 mod check;
 mod furnish;
+pub(super) mod known_agent;
 mod origin;
 mod protect;
 pub(super) mod repeat;
 mod result_file;
 mod step;
+mod stored_transcript;
 mod verdict;
 mod verify;
 
@@ -18,11 +20,12 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
+use crate::config::Preset;
 use crate::engine::pipeline;
 use crate::git::store;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Claims, Exit, Product, Transcript, Verified};
+use crate::model::entry::{Claims, Exit, Product, Verified};
 use crate::model::item_index::ItemIndex;
 use crate::model::limits::Limits;
 use crate::model::name::{FilePath, ItemId, RunId};
@@ -49,6 +52,8 @@ pub(super) use origin::Origin;
 pub(super) use protect::Protect;
 pub(super) use step::OWN_VARIABLES;
 use step::{Commands, Line, judge};
+pub(super) use stored_transcript::StoredTranscript;
+use stored_transcript::store_transcript;
 pub(super) use verdict::Verdict;
 
 use super::command::Resolved;
@@ -76,6 +81,8 @@ pub(super) struct Job {
     pub(super) schemas: Arc<Schemas>,
     pub(super) command: Resolved,
     pub(super) origin: Origin,
+    /// The description of the agent that the command starts, if it is a known one.
+    pub(super) preset: Option<&'static Preset>,
     /// The blob and the digest of the pipeline that replaces setup, command and verify.
     pub(super) pipeline: Option<(Oid, Digest)>,
     pub(super) env: BTreeMap<String, OsString>,
@@ -105,7 +112,8 @@ impl Job {
             supervisor: self.supervisor.clone(),
             limits: self.limits,
         });
-        host.guarding(&self.secret_values()).filtering(Filters::of(inside))
+        let exclude = self.preset.map(|preset| preset.exclude.clone()).unwrap_or_default();
+        host.guarding(&self.secret_values()).filtering(Filters::of(inside)).excluding(exclude)
     }
 
     /// Returns true if the worker is kept apart from those of all other attempts.
@@ -116,12 +124,6 @@ impl Job {
     fn has_own_home(&self) -> bool {
         self.confinement.as_ref().is_some_and(|by| by.has_own_home())
     }
-}
-
-/// A transcript in the object database.
-pub(super) struct StoredTranscript {
-    pub(super) transcript: Transcript,
-    pub(super) oid: Option<Oid>,
 }
 
 /// A patch, or none if nothing changed, that was checked in a fresh worktree.
@@ -157,6 +159,10 @@ pub(super) struct Finished {
     pub(super) summary: Option<String>,
     /// The worker's claims about itself.
     pub(super) claims: Option<Claims>,
+    /// Those of them that a known agent printed.
+    pub(super) reported: Option<Claims>,
+    /// Paths that its agent left behind and the patch omits.
+    pub(super) excluded: Vec<String>,
     /// The results of its pipeline's blocks.
     pub(super) blocks: Vec<BlockEnded>,
     /// The products that the pipeline captured, which replace a capture at the end.
@@ -195,6 +201,8 @@ impl Finished {
             check_before: None,
             summary: None,
             claims: None,
+            reported: None,
+            excluded: Vec::new(),
             blocks: Vec::new(),
             captured: None,
             transcript: None,
@@ -294,18 +302,20 @@ fn prepare(host: &Host, job: &Job) -> Result<Prepared, Verdict> {
 async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut Finished) -> Result<(), Verdict> {
     let job = commands.job;
     commands.expect_red(finished).await?;
-    let setup = job.command.setup.as_ref().map(|setup| ("setup ", Line::plain(setup)));
     if let Origin::Commit(commit) = job.origin {
         let captured = capture::capture_commit(workspace, &job.host(commands.host), commit);
         finished.captured = Some(captured.map_err(|error| products::capture_failed(&error))?);
         return Ok(());
     }
     let before = job.before_work(commands.host)?;
-    for (name, line) in setup.into_iter().chain([("", Line::item(job))]) {
-        let ended = commands.run(workspace, line).await;
+    if let Some(setup) = &job.command.setup {
+        let ended = commands.run(workspace, Line::plain(setup)).await;
         finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
-        judge(name, &ended, job.command.timeout)?;
+        judge("setup ", &ended, job.command.timeout)?;
     }
+    let (ended, judged) = commands.run_item(workspace, "", finished).await;
+    finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
+    judged?;
     job.carry_over(commands.host, workspace, &before)?;
     result_file::read(workspace, finished)?;
     verify::verify(workspace, commands, finished).await
@@ -327,8 +337,9 @@ fn wind_up(
     if matches!(finished.verdict, Verdict::Done) {
         match products::take(&workspace, host, job, finished.captured.take()) {
             Ok(taken) => {
-                finished.notes.extend(taken.note(&job.item));
+                finished.notes.extend(taken.notes(job));
                 finished.products = taken.products;
+                finished.excluded = taken.excluded;
                 finished.kept.join(taken.kept);
                 if finished.is_patch_changed() {
                     finished.verdict = Verdict::failed("the patch changed while it was checked");
@@ -377,25 +388,6 @@ pub(super) fn remove(workspace: Workspace) -> Option<String> {
     let dir = workspace.dir.clone();
     let error = workspace.remove().err()?;
     Some(format!("{} could not be removed: {}", dir.display(), in_words(&error)))
-}
-
-/// Stores the transcript from its open file, because a worker could replace a file by name.
-fn store_transcript(
-    host: &Host,
-    transcript: TranscriptWriter,
-    kept: &mut store::KeepGuard,
-) -> Result<StoredTranscript, Verdict> {
-    let (transcript, mut file) = transcript.finish()?;
-    if transcript.size == 0 {
-        return Ok(StoredTranscript { transcript, oid: None });
-    }
-    let mut batch = host.store.batch();
-    let (oid, sha256, size) = batch.write_file(&mut file)?;
-    if (sha256, size) != (transcript.sha256, transcript.size) {
-        return Err(Verdict::failed("the transcript was changed while it was kept"));
-    }
-    kept.join(batch.keep()?);
-    Ok(StoredTranscript { transcript, oid: Some(oid) })
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

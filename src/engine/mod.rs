@@ -22,6 +22,7 @@ mod prepare;
 mod products;
 pub(crate) mod programs;
 pub mod record;
+mod report;
 mod secrets;
 mod shell_line;
 mod slots;

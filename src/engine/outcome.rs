@@ -34,6 +34,7 @@ impl Batch {
             duration_ms: Some(finished.duration_ms),
             transcript,
             not_before,
+            claims: finished.claims.clone(),
             blocks: finished.blocks.clone(),
         };
         match &finished.verdict {
@@ -61,6 +62,7 @@ impl Batch {
                     summary: finished.summary.clone(),
                     claims: finished.claims.clone(),
                     grade: (done && state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
+                    excluded: if done { finished.excluded.clone() } else { Vec::new() },
                     reference: finished.reference.filter(|_| done),
                     protected: if done { finished.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.protected_allowed,

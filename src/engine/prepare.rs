@@ -81,6 +81,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         limits: machine.limits(&resolved.settings),
         protect,
         check,
+        preset: attempt::known_agent::preset(&resolved),
         command: resolved,
         origin,
         pipeline,

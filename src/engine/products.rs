@@ -7,7 +7,7 @@ use crate::git::store::KeepGuard;
 use crate::model::causes::in_words;
 use crate::model::entry::Product;
 use crate::model::format;
-use crate::model::name::{FilePath, ItemId, clashes};
+use crate::model::name::{FilePath, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
@@ -17,7 +17,7 @@ use crate::worktree::workspace::Workspace;
 
 use super::attempt::{Job, Verdict};
 
-/// The most repositories that a note names.
+/// The most paths that a note names.
 const MOST_NAMED: usize = 10;
 
 pub(super) struct Taken {
@@ -26,16 +26,23 @@ pub(super) struct Taken {
     pub(super) kept: KeepGuard,
     /// Repositories in the worktree that no product includes.
     pub(super) left_out: Vec<String>,
+    /// Paths that the agent left behind and the patch omits.
+    pub(super) excluded: Vec<String>,
 }
 
 impl Taken {
-    /// Returns a note about repositories that no product includes, or `None` if there are none.
-    pub(super) fn note(&self, item: &ItemId) -> Option<String> {
-        let (named, more) = self.left_out.split_at(self.left_out.len().min(MOST_NAMED));
-        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let named = named.join(", ");
-        (!named.is_empty())
-            .then(|| format!("{item}: left out of the patch, as git repositories of their own: {named}{more}"))
+    /// Returns notes about paths that no product includes.
+    pub(super) fn notes(&self, job: &Job) -> Vec<String> {
+        let agent = job.preset.map_or("the agent", |preset| &preset.title);
+        let left = format!("as files that {agent} leaves behind");
+        let note = |paths: &[String], what: &str| {
+            let (named, more) = paths.split_at(paths.len().min(MOST_NAMED));
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            let named = named.join(", ");
+            (!named.is_empty()).then(|| format!("{}: left out of the patch, {what}: {named}{more}", job.item))
+        };
+        let repositories = note(&self.left_out, "as git repositories of their own");
+        repositories.into_iter().chain(note(&self.excluded, &left)).collect()
     }
 }
 
@@ -65,7 +72,7 @@ pub(super) fn take(
     }
     expect_promised(host, job, &products)?;
     large::take_over(workspace, &captured.large).map_err(|error| capture_failed(&error))?;
-    Ok(Taken { products, kept: captured.kept, left_out: captured.left_out })
+    Ok(Taken { products, kept: captured.kept, left_out: captured.left_out, excluded: captured.excluded })
 }
 
 /// Rejects an output at a path that is reserved for the changes to a submodule.

@@ -20,7 +20,7 @@ use crate::run::target::{self, Target};
 use super::operations::Manner;
 pub use plan::ITEM;
 
-/// The start of the id of a run that nobody named.
+/// The start of the id of a run without a given name.
 const PREFIX: &str = "record-";
 
 /// The most changed files that an error names.
@@ -163,7 +163,7 @@ impl Repository {
             let named: Vec<String> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
             return Err(Error::Dirty { named: named.join(", "), more: changed.len() - named.len() });
         }
-        // What is sealed is shared.
+        // Sealed files can be pushed.
         let (gate, top) = (self.gate(), snapshot::root(&self.store)?);
         for path in &changed {
             let place = top.join(path);

@@ -117,7 +117,7 @@ impl Finished {
         };
         let claims = self.claims.iter_mut().flat_map(Claims::texts);
         let texts = reason.into_iter().chain(&mut self.red).chain(&mut self.summary).chain(claims);
-        for text in texts.chain(&mut self.notes) {
+        for text in texts.chain(&mut self.notes).chain(&mut self.excluded) {
             let (mut redactor, mut clean) = (Redactor::new(values), Vec::new());
             redactor.push(text.as_bytes(), &mut clean);
             redactor.finish(&mut clean);

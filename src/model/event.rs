@@ -13,7 +13,7 @@ use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::name::{FilePath, ItemId};
-use super::outcome::{Exit, ItemReconciled, Outcome, Transcript};
+use super::outcome::{Claims, Exit, ItemReconciled, Outcome, Transcript};
 use super::pipeline::BlockEnded;
 use super::plan::{Selector, Source};
 use super::role::RunAdmitted;
@@ -142,6 +142,9 @@ pub struct ItemEnded {
     /// The results of the pipeline's blocks; empty without a pipeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlockEnded>,
+    /// The worker's claims about itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,

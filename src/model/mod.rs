@@ -62,3 +62,4 @@ pub mod state;
 pub mod submitted;
 pub mod thread;
 pub mod time;
+pub mod usage;

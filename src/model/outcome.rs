@@ -11,6 +11,7 @@ use super::pipeline::BlockEnded;
 use super::plan::ProductKey;
 use super::protected::ProtectedChange;
 use super::reused::Reused;
+use super::usage::Usage;
 
 /// The final status of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,9 +82,9 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The worker's claims about itself, from its result file. Nothing verifies them.
+/// The worker's claims about itself, from its result file and its output. Nothing verifies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Claims {
     /// The model that it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +92,12 @@ pub struct Claims {
     /// The id of its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The tokens and the price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// How many of its actions were denied for lack of a permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_denials: Option<u64>,
 }
 
 impl Claims {
@@ -168,6 +175,9 @@ pub struct ItemReconciled {
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Oid>,
+    /// Paths that its agent left behind and the patch omits, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
     /// The changes of the patch to protected files, sorted by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<ProtectedChange>,
@@ -197,6 +207,7 @@ impl ItemReconciled {
             summary: None,
             claims: None,
             reference: None,
+            excluded: Vec::new(),
             protected: Vec::new(),
             protected_allowed: false,
         }

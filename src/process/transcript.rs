@@ -1,7 +1,8 @@
 //! Writes the transcript of one attempt: the redacted output of its commands, in order of arrival.
 
 use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Read, Seek as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub struct TranscriptWriter {
     streams: [Redactor; 2],
     hasher: Hasher,
     room: u64,
+    written: u64,
     dropped: u64,
     /// The end of the redacted output since [`TranscriptWriter::follow`], also beyond the limit.
     followed: Option<Vec<u8>>,
@@ -58,6 +60,7 @@ impl TranscriptWriter {
             streams: [redactor.clone(), redactor],
             hasher: Hasher::default(),
             room: limit.saturating_sub(MARKER),
+            written: 0,
             dropped: 0,
             followed: None,
             live: None,
@@ -121,6 +124,22 @@ impl TranscriptWriter {
         self.followed.take().unwrap_or_default()
     }
 
+    /// Returns the number of bytes so far. Call this between commands.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Returns true if bytes beyond the limit were dropped.
+    pub fn is_cut(&self) -> bool {
+        self.dropped > 0
+    }
+
+    /// Returns a reader of the bytes from a position on.
+    pub fn read_from(&self, at: u64) -> Result<impl Read + use<>, Error> {
+        let file = self.file.try_clone().map_err(|e| Error(self.dir.clone(), e))?;
+        Ok(Written { file, at })
+    }
+
     /// Completes the transcript. Returns its digest and size, and the file positioned at its start.
     pub fn finish(mut self) -> Result<(Transcript, File), Error> {
         self.flush()?;
@@ -155,8 +174,23 @@ impl TranscriptWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.written += bytes.len() as u64;
         self.hasher.update(bytes);
         self.file.write_all(bytes).map_err(|e| Error(self.dir.clone(), e))
+    }
+}
+
+/// The bytes of a transcript from a position on.
+struct Written {
+    file: File,
+    at: u64,
+}
+
+impl Read for Written {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::repository::Repository;
 
 use super::target::{self, Target, own_runs, unarchived_runs};
 use super::times::Times;
+use super::usage::{Attempts, ItemUsage, RunUsage};
 use super::view::View;
 
 /// The runs of a repository, as `runs --json` prints them.
@@ -94,6 +95,9 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Driver>,
     pub outcome: Outcomes,
+    /// The sum of the items' use, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<RunUsage>,
     /// In the order of the plan. Items that rules created follow their cause.
     pub items: Vec<ItemStatus>,
 }
@@ -180,6 +184,9 @@ pub struct ItemStatus {
     /// The worker's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The tokens and the price that its worker reported, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ItemUsage>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
@@ -317,6 +324,7 @@ impl Status {
             author: view.links.first().map(|link| link.entry.actor.clone()),
             driver: None,
             outcome: view.state.outcomes(),
+            usage: None,
             items: ItemStatus::all(view),
         }
     }
@@ -336,16 +344,16 @@ impl Status {
 impl ItemStatus {
     /// Returns the status of all items of a run, in their listed order.
     pub fn all(view: &View) -> Vec<Self> {
-        let times = Times::of(view);
-        view.state.listed().into_iter().map(|at| Self::with(view, at, times[at])).collect()
+        let (times, attempts) = (Times::of(view), Attempts::of(view));
+        view.state.listed().into_iter().map(|at| Self::with(view, at, times[at], &attempts[at])).collect()
     }
 
     /// Returns the status of one item.
     pub fn of(view: &View, at: ItemIndex) -> Self {
-        Self::with(view, at, Times::of(view)[at])
+        Self::with(view, at, Times::of(view)[at], &Attempts::of(view)[at])
     }
 
-    fn with(view: &View, at: ItemIndex, times: Times) -> Self {
+    fn with(view: &View, at: ItemIndex, times: Times, attempts: &Attempts) -> Self {
         let state = &view.state.items[at];
         let id = |on: ItemIndex| view.state.graph.item(on).id.clone();
         let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
@@ -374,6 +382,7 @@ impl ItemStatus {
             reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),
             reason: state.reason.clone(),
             summary: state.summary.clone(),
+            usage: attempts.usage().filter(|usage| !usage.is_unknown()),
         };
         for (key, product) in &state.products {
             match key {

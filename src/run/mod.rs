@@ -23,6 +23,7 @@ pub mod submission;
 pub mod submit;
 pub mod target;
 pub mod times;
+pub mod usage;
 pub mod waiting;
 
 mod new_entry;

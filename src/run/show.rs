@@ -139,6 +139,9 @@ pub struct Step<'a> {
     pub transcript: Option<Transcript>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [BlockEnded],
+    /// Paths that its agent left behind and the patch omits.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub excluded: &'a [String],
     /// The worker's own summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<&'a str>,
@@ -169,6 +172,7 @@ impl<'a> Step<'a> {
             duration_ms: None,
             transcript: None,
             blocks: &[],
+            excluded: &[],
             summary: None,
             claims: None,
             hash: *hash,
@@ -182,6 +186,7 @@ impl<'a> Step<'a> {
                 transcript: e.transcript,
                 blocks: &e.blocks,
                 protected: &e.protected,
+                excluded: &e.excluded,
                 summary: e.summary.as_deref(),
                 claims: e.claims.as_ref(),
                 ..plain
@@ -192,6 +197,7 @@ impl<'a> Step<'a> {
                 duration_ms: e.duration_ms,
                 transcript: e.transcript,
                 blocks: &e.blocks,
+                claims: e.claims.as_ref(),
                 ..plain
             },
             Event::ItemDecided(e) => {

@@ -251,6 +251,7 @@ pub(crate) fn requeued(state: &RunState, at: ItemIndex, reason: Again) -> ItemEn
         duration_ms: None,
         transcript: None,
         not_before: None,
+        claims: None,
         blocks: Vec::new(),
     }
 }

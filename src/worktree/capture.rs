@@ -5,6 +5,7 @@
 //! no `.git` in the worktree is ever read.
 
 mod changed;
+mod excluded;
 pub(super) mod filtered;
 mod inside;
 pub mod large;
@@ -24,6 +25,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+pub use excluded::MOST_EXCLUDED;
 use gix::bstr::BString;
 use large::Large;
 use part::Part;
@@ -52,6 +54,9 @@ pub struct Captured {
     pub outputs: BTreeMap<FilePath, Product>,
     /// Descriptions of repositories in the worktree that no patch can carry.
     pub left_out: Vec<String>,
+    /// Untracked paths that the patch omits because the host excludes them, sorted; at most
+    /// [`MOST_EXCLUDED`]. A folder ends with a slash.
+    pub excluded: Vec<String>,
     /// The objects for git-lfs, to be stored once the rest is accepted.
     pub large: Vec<Large>,
     /// Keeps their bytes until a ref reaches them.
@@ -126,6 +131,8 @@ struct Changes {
     submodules: BTreeMap<FilePath, File>,
     /// The repositories that the patches omit.
     left_out: Vec<BString>,
+    /// The excluded paths.
+    excluded: Vec<String>,
 }
 
 impl Changes {
@@ -135,19 +142,20 @@ impl Changes {
         let submodules = self.submodules.into_iter().map(|(name, mut file)| Ok((name, store(batch, &mut file)?)));
         let submodules = submodules.collect::<Result<_, Error>>()?;
         let left_out = self.left_out.iter().map(|path| walk::shown(path)).collect();
-        Ok(Captured { patch, submodules, left_out, ..Captured::default() })
+        Ok(Captured { patch, submodules, left_out, excluded: self.excluded, ..Captured::default() })
     }
 }
 
 /// Captures the differences of the worktree from its base.
 fn changes(workspace: &Workspace, host: &Host) -> Result<Changes, Error> {
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
-    let walked = walk::walk(workspace, host, &base)?;
+    let mut walked = walk::walk(workspace, host, &base)?;
+    let excluded = std::mem::take(&mut walked.excluded).in_words();
     let (submodules, mut left_out) = submodules::capture(workspace, host, &base)?;
     let part = Part::of(workspace, host, &base);
     let taken = if walked.changed { patch::capture(&part, &walked)? } else { Change::default() };
     left_out.extend(taken.left_out);
-    Ok(Changes { patch: taken.patch, submodules, left_out })
+    Ok(Changes { patch: taken.patch, submodules, left_out, excluded })
 }
 
 /// Writes a file into the batch.

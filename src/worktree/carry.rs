@@ -22,7 +22,7 @@ const MOST: usize = 100_000;
 /// The files below the folder for outputs of the user's work tree, before the work.
 pub struct OutputsBefore(BTreeMap<PathBuf, State>);
 
-/// What changes when a file is written: device, inode, size, and the two times.
+/// The state of a file, which a write changes: device, inode, size, and the two times.
 type State = (u64, u64, u64, i128, i128);
 
 impl OutputsBefore {

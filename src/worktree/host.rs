@@ -85,6 +85,9 @@ pub struct Host {
     pub user: Option<(String, String)>,
     /// The scan of workers' files for secrets.
     pub gate: Gate,
+    /// Untracked paths that no patch takes, from the top of the worktree, with `*` for any part of
+    /// a name.
+    pub exclude: Vec<String>,
     bases: Arc<Mutex<BTreeMap<Oid, Arc<Base>>>>,
     /// True to reuse worktrees.
     pub(super) reuse: bool,
@@ -122,6 +125,7 @@ impl Host {
             stop: Cancellation::never(),
             user: None,
             gate: Gate::default(),
+            exclude: Vec::new(),
             bases: Arc::default(),
             reuse: false,
             chosen: None,
@@ -146,6 +150,12 @@ impl Host {
     #[must_use]
     pub fn filtering(&self, filters: Filters) -> Self {
         Self { filters, ..self.clone() }
+    }
+
+    /// Sets the untracked paths that no patch takes.
+    #[must_use]
+    pub fn excluding(self, exclude: Vec<String>) -> Self {
+        Self { exclude, ..self }
     }
 
     /// Sets the refs for worktrees.

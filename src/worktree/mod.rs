@@ -2,9 +2,9 @@
 //!
 //! [`workspace`] creates the worktree, [`inputs`] writes the consumed products into it, [`capture`]
 //! takes the products, and [`salvage`] saves the work of an attempt without products. [`product`]
-//! writes recorded products into a fresh worktree, and [`carry`] the work of the user's own work tree. [`filters`] decides where the repository's
-//! filters run. Everything that a worker wrote is hostile: no git command and no library call ever
-//! discovers a repository through the worktree.
+//! writes recorded products into a fresh worktree, and [`carry`] the work of the user's own work
+//! tree. [`filters`] decides where the repository's filters run. Everything that a worker wrote is
+//! hostile: no git command and no library call ever discovers a repository through the worktree.
 
 pub mod capture;
 pub mod carry;

@@ -66,7 +66,8 @@ pub fn salvage(workspace: &Workspace, host: &Host) -> Result<Option<Salvaged>, E
         // The worktree is incomplete, so nothing ran here.
         return Ok(None);
     }
-    let host = &host.taking();
+    // git sees every file here, so the walk must as well.
+    let host = &host.taking().excluding(Vec::new());
     let base = host.base(workspace.base).map_err(Error::Workspace)?;
     let walked = match walk::walk(workspace, host, &base) {
         // Nothing is left.

@@ -8,7 +8,8 @@ streaming. Every conversation that offers tools does the same work, with whateve
 working directory, reads inputs/note, edits src/greet.js, writes outputs/report.md and runs a command. The report holds the
 token that stands in inputs/note, so it shows that the agent could read the file. The state of a conversation is the number of
 tool results in it. A conversation without tools is answered with edit blocks if it asks for such, else with one sentence.
-A request without a key is refused, as the real services do.
+A request without a key is refused, as the real services do. A key that names a status, such as key-answered-with-401, gets it.
+Each answer counts 1000 tokens of input, 400 of them from a cache, and 50 of output.
 """
 import json
 import re
@@ -36,6 +37,12 @@ EMPTY = {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}
 # The command by which mini-swe-agent knows the end.
 LAST = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 DONE = "The greeting is Dutch now."
+INPUT, CACHED, OUTPUT = 1000, 400, 50
+KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
+# The types of errors by status, as Anthropic and OpenAI name them, and as Google does.
+ERRORS = {400: ("invalid_request_error", "INVALID_ARGUMENT"), 401: ("authentication_error", "UNAUTHENTICATED"),
+          403: ("permission_error", "PERMISSION_DENIED"), 429: ("rate_limit_error", "RESOURCE_EXHAUSTED"),
+          529: ("overloaded_error", "UNAVAILABLE")}
 
 
 def work(text):
@@ -99,7 +106,8 @@ class Anthropic:
     def whole(self, body, said, call):
         content = [{"type": "tool_use", "id": fresh("toolu"), "name": call[0], "input": call[1]}] if call else [{"type": "text", "text": said}]
         return {"id": fresh("msg"), "type": "message", "role": "assistant", "model": body["model"], "content": content,
-                "stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 5}}
+                "stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None,
+                "usage": {"input_tokens": INPUT - CACHED, "cache_read_input_tokens": CACHED, "cache_creation_input_tokens": 0, "output_tokens": OUTPUT}}
 
     def events(self, whole):
         block = whole["content"][0]
@@ -137,8 +145,8 @@ class Responses:
             item = {"type": kind, "id": fresh("fc"), "call_id": fresh("call"), "name": call[0], **given}
             space = next((space for tool, space in self.listed(body) if tool.get("name") == call[0]), None)
             item.update({"namespace": space} if space else {})
-        usage = {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
-                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 15}
+        usage = {"input_tokens": INPUT, "input_tokens_details": {"cached_tokens": CACHED}, "output_tokens": OUTPUT,
+                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": INPUT + OUTPUT}
         return {"id": fresh("resp"), "object": "response", "created_at": int(time.time()), "status": "completed", "model": body["model"],
                 "output": [{**item, "status": "completed"}], "usage": usage, "error": None, "tools": [], "tool_choice": "auto"}
 
@@ -163,7 +171,8 @@ class Chat:
             message["tool_calls"] = [{"index": 0, "id": fresh("call"), "type": "function", "function": function}]
         return {"id": fresh("chatcmpl"), "object": "chat.completion", "created": int(time.time()), "model": body["model"],
                 "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop"}],
-                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}
+                "usage": {"prompt_tokens": INPUT, "prompt_tokens_details": {"cached_tokens": CACHED}, "completion_tokens": OUTPUT,
+                          "total_tokens": INPUT + OUTPUT}}
 
     def events(self, whole):
         choice = whole["choices"][0]
@@ -180,10 +189,20 @@ class Gemini:
     def results(self, body):
         return sum("functionResponse" in part for content in body.get("contents") or [] for part in content.get("parts") or [])
 
+    def filled(self, body):
+        """An answer in the form that the request demands, as Gemini CLI does to choose a model; None if it demands none."""
+        wanted = body.get("generationConfig", {})
+        schema = wanted.get("responseJsonSchema") or wanted.get("responseSchema")
+        if not schema:
+            return None
+        kinds = {name: str(value.get("type", "string")).lower() for name, value in schema.get("properties", {}).items()}
+        return json.dumps({name: EMPTY.get(kind, "as asked") for name, kind in kinds.items()})
+
     def whole(self, body, said, call):
-        part = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": said}
+        part = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": self.filled(body) or said}
         return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}], "modelVersion": "stub",
-                "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}}
+                "usageMetadata": {"promptTokenCount": INPUT, "cachedContentTokenCount": CACHED, "candidatesTokenCount": OUTPUT,
+                                  "totalTokenCount": INPUT + OUTPUT}}
 
     def events(self, whole):
         yield None, whole
@@ -221,11 +240,13 @@ class Stub(BaseHTTPRequestHandler):
             with self.lock, open(self.log, "a") as out:
                 out.write(json.dumps({"path": self.path, "agent": self.headers.get("user-agent"), "body": body}) + "\n")
         if "count_tokens" in path or "countTokens" in path:
-            return self.answer(200, {"input_tokens": 10, "totalTokens": 10})
+            return self.answer(200, {"input_tokens": INPUT, "totalTokens": INPUT})
         if dialect is None:
             return self.answer(404, {"error": {"type": "not_found_error", "message": path}})
-        if not any(name in self.headers for name in ("authorization", "x-api-key", "x-goog-api-key")) and "key=" not in self.path:
-            return self.answer(401, {"type": "error", "error": {"type": "authentication_error", "message": "no key was sent"}})
+        keys = " ".join(self.headers.get(name, "") for name in KEY_HEADERS) + self.path
+        named = re.search(r"answered-with-(\d+)", keys)
+        if named or not any(name in self.headers for name in KEY_HEADERS) and "key=" not in self.path:
+            return self.refuse(int(named[1]) if named else 401, path)
         tools, done = dialect.tools(body), dialect.results(body)
         steps = [step for step in (call(step, tools) for step in work(text)) if step]
         said = DONE if steps or "SEARCH" not in text else blocks(text)
@@ -242,6 +263,14 @@ class Stub(BaseHTTPRequestHandler):
         if isinstance(dialect, Chat):
             self.wfile.write(b"data: [DONE]\n\n")
         self.close_connection = True
+
+    def refuse(self, status, path):
+        """Answers with an error in the words of the API."""
+        ours, googles = ERRORS[status]
+        message = f"the stand-in answers with {status}"
+        if "enerateContent" in path:
+            return self.answer(status, {"error": {"code": status, "message": message, "status": googles}})
+        self.answer(status, {"type": "error", "error": {"type": ours, "code": ours, "message": message}})
 
     def answer(self, status, value):
         data = json.dumps(value).encode()

@@ -311,6 +311,7 @@ impl<'a> Teller<'a> {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            claims: None,
             blocks: Vec::new(),
         };
         let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };

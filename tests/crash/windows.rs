@@ -57,6 +57,7 @@ fn what_was_written_and_not_published_has_not_happened() {
             duration_ms: None,
             transcript: None,
             not_before: None,
+            claims: None,
             blocks: Vec::new(),
         }),
         Event::ItemCancelled(dropped("a")),

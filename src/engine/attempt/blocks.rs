@@ -88,13 +88,20 @@ impl Blocks<'_> {
     /// Runs the setup and the command of the item's executor.
     async fn agent(&mut self, workspace: &Workspace, at: usize, ended: &mut BlockEnded) -> Result<(), Verdict> {
         let job = self.commands.job;
-        let setup = job.command.setup.as_ref().map(|setup| ("agent): setup ", Line::plain(setup)));
-        for (name, line) in setup.into_iter().chain([("agent) ", Line::item(job))]) {
-            let result = self.commands.run(workspace, line).await;
+        if let Some(setup) = &job.command.setup {
+            let result = self.commands.run(workspace, Line::plain(setup)).await;
             record_end(ended, &result);
             self.finished.exit = ended.exit;
-            judge(&format!("blocks[{at}] ({name}"), &result, job.command.timeout)?;
+            judge(&format!("blocks[{at}] (agent): setup "), &result, job.command.timeout)?;
         }
+        let step = format!("blocks[{at}] (agent) ");
+        let (result, judged) = self.commands.run_item(workspace, &step, self.finished).await;
+        record_end(ended, &result);
+        if judged.is_err() && ended.status == BlockStatus::Done {
+            ended.status = BlockStatus::Failed;
+        }
+        self.finished.exit = ended.exit;
+        judged?;
         result_file::read(workspace, self.finished)
     }
 
@@ -154,7 +161,7 @@ impl Blocks<'_> {
         match what {
             What::Patch => {
                 (self.captured.patch, self.captured.submodules) = (captured.patch, captured.submodules);
-                self.captured.left_out = captured.left_out;
+                (self.captured.left_out, self.captured.excluded) = (captured.left_out, captured.excluded);
             }
             What::Outputs => self.captured.outputs = captured.outputs,
         }

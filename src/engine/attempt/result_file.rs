@@ -24,8 +24,9 @@ struct Check {
     passed: bool,
 }
 
-/// Records the worker's summary, its claims about itself and its own verdict. An invalid file fails
-/// the attempt, so that `"passed": "false"` counts neither as a pass nor as silence.
+/// Records the worker's summary, its claims about itself and its own verdict. The claims are over
+/// those that a known agent printed. An invalid file fails the attempt, so that `"passed": "false"`
+/// counts neither as a pass nor as silence.
 ///
 /// If a worker runs more than once, a failure that it reported stands, because its products may
 /// have been captured before it changed its mind. The last summary and the last claims count.
@@ -37,7 +38,12 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
     let result: ResultFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
     let text = |given: Option<String>| given.map(|text| shorten(&text)).filter(|text| !text.is_empty());
     finished.summary = text(result.summary);
-    let claims = Claims { model: text(result.model), session: text(result.session) };
+    let reported = finished.reported.clone().unwrap_or_default();
+    let claims = Claims {
+        model: text(result.model).or(reported.model),
+        session: text(result.session).or(reported.session),
+        ..reported
+    };
     finished.claims = (claims != Claims::default()).then_some(claims);
     if !finished.reports_failure() {
         finished.verify = result.verify.map(|verify| Verified { passed: verify.passed, by: VerifiedBy::Itself });
@@ -49,7 +55,7 @@ pub(super) fn read(workspace: &Workspace, finished: &mut Finished) -> Result<(),
 }
 
 /// Returns a text without credentials, cut to its maximum length.
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let text = credential::without(text.trim());
     match text.char_indices().nth(MAX_TEXT) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -39,11 +39,8 @@ impl<'a> Search<'a> {
     /// Returns the program of a command. Of a configured line for the shell, that is the first word
     /// if it names a program, otherwise the shell.
     pub(super) fn program(&self, argv: &[String], is_line_configured: bool) -> Option<PathBuf> {
-        let line = match argv {
-            [_, flag, line] if is_line_configured && flag == "-c" => Some(line),
-            _ => None,
-        };
-        let named = line.and_then(|line| first_word(line)).and_then(|word| self.named(word));
+        let word = line_of(argv, is_line_configured).and_then(first_word);
+        let named = word.and_then(|word| self.named(word));
         named.or_else(|| self.find(argv.first()?))
     }
 
@@ -92,6 +89,21 @@ impl<'a> Search<'a> {
         let is_shown = |path: &PathBuf| sees(path) && path.parent().is_some_and(sees);
         Some(path).filter(|path| path.is_absolute() && is_file(path) && is_shown(path))
     }
+}
+
+/// Returns the configured line that a command gives to the shell.
+fn line_of(argv: &[String], is_line_configured: bool) -> Option<&str> {
+    match argv {
+        [_, flag, line] if is_line_configured && flag == "-c" => Some(line),
+        _ => None,
+    }
+}
+
+/// Returns the name or path by which a command starts its program: the first word of a configured
+/// line for the shell if that names a program, otherwise the first argument.
+pub(in crate::engine) fn name_of(argv: &[String], is_line_configured: bool) -> Option<&str> {
+    let word = line_of(argv, is_line_configured).and_then(first_word);
+    word.or_else(|| argv.first().map(String::as_str))
 }
 
 /// Returns the first word of a shell line, behind `exec`, if it is a name or path without syntax.

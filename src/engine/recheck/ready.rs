@@ -95,6 +95,7 @@ impl Ready {
                 settings,
             },
             origin: Origin::Worktree,
+            preset: None,
             pipeline: None,
             supervisor: machine.supervisor.clone(),
             confinement: confinement.map(Arc::new),

@@ -17,6 +17,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use gix::objs::compute_stream_hash;
 use rustix::fs::OFlags;
 
+use super::excluded;
 use super::part::Part;
 use super::repositories::is_repository;
 use super::traps::{is_attributes, is_folder, is_strange, traps};
@@ -62,6 +63,7 @@ pub(crate) fn walk(workspace: &Workspace, host: &Host, base: &Base) -> Result<Wa
     let ours = [b".git", host.inputs.as_bytes(), host.outputs.as_bytes()];
     let walker = Walker {
         written: Some((written.unix_seconds(), i64::from(written.nanoseconds()))),
+        exclude: &host.exclude,
         ours: ours.into_iter().chain(base.extras.paths().map(|path| path.as_bytes())).collect(),
         ..Walker::new(&index, &tree, host)
     };
@@ -101,6 +103,8 @@ struct Walker<'a> {
     /// The most bytes of a product.
     limit: u64,
     tree: &'a Path,
+    /// The untracked paths that the patch omits.
+    exclude: &'a [String],
     /// The paths to skip.
     ours: BTreeSet<&'a [u8]>,
     /// The folders to visit.
@@ -121,6 +125,7 @@ impl<'a> Walker<'a> {
             recorded: None,
             limit: host.max_product,
             tree,
+            exclude: &[],
             ours: BTreeSet::new(),
             folders: Vec::new(),
             visited: BTreeSet::new(),
@@ -226,6 +231,10 @@ impl<'a> Walker<'a> {
         }
         if tracked.is_none() {
             self.room.take(relative.len())?;
+            if excluded::matches(self.exclude, &relative) && !(kind.is_dir() && self.has_tracked(&relative)) {
+                self.found.excluded.add(relative, kind.is_dir());
+                return Ok(());
+            }
         }
         if kind.is_dir() {
             self.folders.push(relative);

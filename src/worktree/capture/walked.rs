@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gix::bstr::{BString, ByteSlice as _};
 use gix::index::State;
 
+use super::excluded::Excluded;
 use super::traps::Traps;
 use super::walk::below;
 
@@ -32,6 +33,8 @@ pub(crate) struct Walked {
     pub(crate) sizes: Vec<(u64, BString)>,
     /// Tracked files that no longer exist as files.
     pub(crate) gone: Vec<BString>,
+    /// Excluded paths.
+    pub(crate) excluded: Excluded,
     pub(super) index: Option<Arc<State>>,
 }
 

@@ -1,0 +1,152 @@
+//! Judges the end of a known agent by what it printed.
+
+use std::io::{Cursor, Read as _};
+
+use super::result_file::shorten;
+use super::step::{Commands, Line, judge};
+use super::{Finished, Job, Verdict, blocking};
+use crate::config::Preset;
+use crate::engine::command::Resolved;
+use crate::engine::programs;
+use crate::engine::report::{Report, joined};
+use crate::model::entry::Claims;
+use crate::model::said::last_lines;
+use crate::process::agent::{self, Ended};
+use crate::worktree::workspace::Workspace;
+
+/// Returns the preset of the agent that a command starts, by the name of its program.
+///
+/// It only describes the agent. A plan can name any program, so the preset grants it nothing.
+pub(in crate::engine) fn preset(command: &Resolved) -> Option<&'static Preset> {
+    let name = programs::name_of(&command.argv, command.settings.command.is_some())?;
+    Preset::of_program(name).map(|(_, preset)| preset)
+}
+
+impl Commands<'_> {
+    /// Runs the item's own command and judges its end. `step` begins the reason of a failure.
+    ///
+    /// A known agent that reports an error fails, whatever its exit, and its claims are recorded.
+    pub(super) async fn run_item(
+        &mut self,
+        workspace: &Workspace,
+        step: &str,
+        finished: &mut Finished,
+    ) -> (Result<Ended, agent::Error>, Result<(), Verdict>) {
+        let job = self.job;
+        let from = self.transcript.written();
+        self.transcript.follow();
+        let ended = self.run(workspace, Line::item(job)).await;
+        let end = self.transcript.followed();
+        let judged = judge(step, &ended, job.command.timeout);
+        let Some(preset) = job.preset else { return (ended, judged) };
+        let report = match self.report(preset, from, &end).await {
+            Ok(report) => report,
+            Err(verdict) => return (ended, judged.and(Err(verdict))),
+        };
+        record_claims(job, finished, report.claims());
+        (ended, verdict(preset, step, report.error.as_deref(), &end, judged))
+    }
+
+    /// Reads what the agent printed about itself since a position of the transcript. `end` is the
+    /// end of that, which a transcript beyond its limit lacks.
+    async fn report(&self, preset: &Preset, from: u64, end: &[u8]) -> Result<Report, Verdict> {
+        let Some(form) = preset.usage else { return Ok(Report::default()) };
+        let lost = if self.transcript.is_cut() { end.to_vec() } else { Vec::new() };
+        let output = self.transcript.read_from(from)?.chain(Cursor::new(lost));
+        Ok(blocking(move || Report::read(form, output)).await?)
+    }
+}
+
+/// Adds the claims of one command, and notes the actions that it was denied.
+fn record_claims(job: &Job, finished: &mut Finished, claims: Option<Claims>) {
+    let Some(mut claims) = claims else { return };
+    claims.texts().for_each(|text| *text = shorten(text));
+    if let Some(denied) = claims.permission_denials {
+        let actions = if denied == 1 { "action" } else { "actions" };
+        finished.notes.push(format!("{}: the agent was denied {denied} {actions} for lack of a permission", job.item));
+    }
+    finished.reported = joined(finished.reported.take(), Some(claims));
+    finished.claims.clone_from(&finished.reported);
+}
+
+/// Returns the verdict on an agent that reports an error or whose command failed.
+fn verdict(
+    preset: &Preset,
+    step: &str,
+    error: Option<&str>,
+    end: &[u8],
+    judged: Result<(), Verdict>,
+) -> Result<(), Verdict> {
+    let before = match (judged, error) {
+        (Ok(()), None) => return Ok(()),
+        (Ok(()), Some(_)) => step.to_owned(),
+        (Err(Verdict::Failed { reason, hopeless: false }), _) => format!("{reason}: "),
+        (Err(other), _) => return Err(other),
+    };
+    let end = String::from_utf8_lossy(end);
+    if let Some(text) =
+        error.and_then(|error| lasting(preset, error)).unwrap_or_else(|| lasting(preset, &end).flatten())
+    {
+        let why = format!("{before}the agent reports {text:?}, which another try will not change");
+        return Err(Verdict::hopeless(why));
+    }
+    match error {
+        Some(error) => {
+            Err(Verdict::failed(format!("{before}the agent reports an error: {}", last_lines(error.as_bytes()))))
+        }
+        None => Err(Verdict::failed(before.trim_end_matches(": "))),
+    }
+}
+
+/// Returns the text of a lasting failure if the last known text is one, or `Some(None)` if the last
+/// known text is of a failure that may pass.
+fn lasting<'p>(preset: &'p Preset, output: &str) -> Option<Option<&'p str>> {
+    let last = |texts: &'p [String]| {
+        let found = texts.iter().filter_map(|text| Some((output.rfind(text.as_str())?, text.len(), text.as_str())));
+        found.max()
+    };
+    match (last(&preset.never), last(&preset.later)) {
+        (None, None) => None,
+        (never, later) if never > later => Some(never.map(|(.., text)| text)),
+        _ => Some(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claude() -> &'static Preset {
+        Preset::of_program("/usr/bin/claude").unwrap().1
+    }
+
+    fn reason(error: Option<&str>, end: &str, judged: Result<(), Verdict>) -> (String, bool) {
+        match verdict(claude(), "", error, end.as_bytes(), judged) {
+            Err(Verdict::Failed { reason, hopeless }) => (reason, hopeless),
+            _ => (String::new(), false),
+        }
+    }
+
+    #[test]
+    fn the_last_known_text_decides_whether_to_try_again() {
+        let failed = || Err(Verdict::failed("exited with 1"));
+        let never = "exited with 1: the agent reports \"API Error: 401\", which another try will not change";
+        assert_eq!(reason(None, "x\nAPI Error: 401 {}\n", failed()), (never.to_owned(), true));
+        assert_eq!(reason(None, "API Error: 429\nAPI Error: 401\n", failed()), (never.to_owned(), true));
+        assert_eq!(reason(None, "API Error: 401\nAPI Error: 429\n", failed()), ("exited with 1".to_owned(), false));
+        assert_eq!(reason(None, "Segmentation fault\n", failed()), ("exited with 1".to_owned(), false));
+        let later = "exited with 1: the agent reports an error: API Error: 529";
+        assert_eq!(reason(Some("API Error: 529"), "API Error: 400", failed()), (later.to_owned(), false));
+    }
+
+    #[test]
+    fn a_reported_error_fails_an_agent_that_exits_with_0() {
+        let why = "the agent reports an error: error_max_turns";
+        assert_eq!(reason(Some("error_max_turns"), "", Ok(())), (why.to_owned(), false));
+        let never = "the agent reports \"API Error: 400\", which another try will not change";
+        assert_eq!(reason(Some("API Error: 400 no"), "", Ok(())), (never.to_owned(), true));
+        assert!(verdict(claude(), "", None, b"API Error: 401", Ok(())).is_ok());
+        let interrupted = verdict(claude(), "", Some("API Error: 401"), b"", Err(Verdict::Interrupted));
+        assert!(matches!(interrupted, Err(Verdict::Interrupted)));
+    }
+}

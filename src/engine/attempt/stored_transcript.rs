@@ -1,0 +1,33 @@
+//! Stores the transcript of an attempt.
+
+use super::Verdict;
+use crate::git::store;
+use crate::model::digest::Oid;
+use crate::model::entry::Transcript;
+use crate::process::transcript::TranscriptWriter;
+use crate::worktree::host::Host;
+
+/// A transcript in the object database.
+pub(in crate::engine) struct StoredTranscript {
+    pub(in crate::engine) transcript: Transcript,
+    pub(in crate::engine) oid: Option<Oid>,
+}
+
+/// Stores the transcript from its open file, because a worker could replace a file by name.
+pub(super) fn store_transcript(
+    host: &Host,
+    transcript: TranscriptWriter,
+    kept: &mut store::KeepGuard,
+) -> Result<StoredTranscript, Verdict> {
+    let (transcript, mut file) = transcript.finish()?;
+    if transcript.size == 0 {
+        return Ok(StoredTranscript { transcript, oid: None });
+    }
+    let mut batch = host.store.batch();
+    let (oid, sha256, size) = batch.write_file(&mut file)?;
+    if (sha256, size) != (transcript.sha256, transcript.size) {
+        return Err(Verdict::failed("the transcript was changed while it was kept"));
+    }
+    kept.join(batch.keep()?);
+    Ok(StoredTranscript { transcript, oid: Some(oid) })
+}
