@@ -123,7 +123,7 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     assert_eq!(ground.item("here", "record").outputs, ["now".to_owned()].into());
     assert_eq!(fs::read_to_string(ground.path("repo/a.txt")).unwrap(), "one\ntwo\nfour\n");
     // Both views say that nothing confined it.
-    assert!(ground.env.handoff(["verify", "here"]).success().contains("sandbox none: 1 (not confined)\n"));
+    assert!(ground.env.handoff(["verify", "here"]).success().contains("sandbox none: 1 (not confined)  "));
     assert!(ground.env.handoff(["show", "here/record"]).success().contains("  sandbox   none, not confined\n"));
     // Earlier changes belong to the base.
     record(&ground, &["--here", "--dirty", "--as", "dirty"], "echo five >>a.txt").success();
