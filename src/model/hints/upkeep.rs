@@ -5,6 +5,10 @@ use std::fmt;
 use super::{Hint, Parts, quoted};
 
 hints! {
+    configure() => "git handoff init";
+    configure_yes() => "git handoff init --yes --agent NAME --check COMMAND";
+    share_with() => "git handoff init --share=REMOTE";
+    write_plan() => "git handoff plan new";
     clean(run) => "git handoff clean --force {run}";
     recheck_yes(what) => "git handoff verify --recheck {what} --yes   # runs these commands";
     delete_yes(run) => "git handoff delete --yes {run}";
