@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     }
     let changed = table::many(answer.added.len() + answer.removed.len(), "line");
     output.note(&format!("changed {changed} in {}", answer.file));
-    output.hint(&hints::write_plan());
+    output.hint(&answers.agent.map_or_else(hints::write_plan, hints::record_agent));
     Ok(Ending::Done)
 }
 
