@@ -9,6 +9,8 @@ mod everyday;
 mod example;
 mod field;
 #[cfg(target_os = "linux")]
+mod init;
+#[cfg(target_os = "linux")]
 mod paging;
 mod printing;
 mod refusals;

@@ -16,6 +16,7 @@ mod people;
 mod piece;
 mod pipeline;
 mod refusal;
+mod setup;
 mod share;
 mod target;
 mod thread;

@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Share", &["push", "fetch", "bundle", "anchor"]),
     (
         "Set up and keep in order",
-        &["key", "pipeline", "mcp", "doctor", "clean", "delete", "archive", "unarchive", "completions", "help"],
+        &["init", "key", "pipeline", "mcp", "doctor", "clean", "delete", "archive", "unarchive", "completions", "help"],
     ),
 ];
 

@@ -31,6 +31,7 @@ mod export;
 mod extend;
 mod fetch;
 mod fork;
+mod init;
 mod key;
 mod lineage;
 mod log;
@@ -133,6 +134,7 @@ enum Command {
     Pipeline(pipeline::Arguments),
     Mcp(mcp::Arguments),
     Prove(prove::Arguments),
+    Init(init::Arguments),
     Key(key::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
@@ -353,6 +355,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         | Command::Completions(_)
         | Command::Complete(_) => Err(Failure::bug()),
         Command::Prove(arguments) => prove::run(&arguments, repository, output),
+        Command::Init(arguments) => init::run(&arguments, repository, output),
         Command::Key(arguments) => key::run(&arguments, repository, output),
         Command::Export(arguments) => export::run(&arguments, repository, output),
         Command::Doctor(arguments) => doctor::run(&arguments, repository, output),

@@ -167,6 +167,11 @@ impl Output {
         self.say(None, &broken(text, 0));
     }
 
+    /// Prints a line of a file on standard error, whole however wide the terminal is.
+    pub(crate) fn unwrapped_note(&mut self, text: &str) {
+        self.say(None, text);
+    }
+
     /// Prints a warning.
     pub(crate) fn warn(&mut self, text: &str) {
         self.say(Some(("warning:", Color::Yellow)), &broken(text, "warning: ".len()));

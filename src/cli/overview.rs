@@ -6,6 +6,7 @@ use git_handoff::model::outcomes::NOTHING;
 use git_handoff::repository::Repository;
 use git_handoff::run::list::RunSummary;
 use git_handoff::run::overview::Overview;
+use git_handoff::upkeep::setup;
 
 use super::status::AWAITED;
 use super::table::{self, Cell};
@@ -25,7 +26,7 @@ pub(crate) fn run(repository: &Repository, output: &mut Output) -> Result<Ending
     section("open", &rows(&overview.open), output);
     section("not all done and green", &rows(&overview.not_green), output);
     output.line(&rest(&overview));
-    output.hint(&underway.map_or_else(|| next(&overview), |_| hints::resolve()));
+    output.hint(&underway.map_or_else(|| next(&overview, repository), |_| hints::resolve()));
     Ok(Ending::Done)
 }
 
@@ -61,7 +62,7 @@ fn section(title: &str, rows: &[Vec<Cell>], output: &mut Output) {
 }
 
 /// Returns the next command: first what only the user can do.
-fn next(overview: &Overview) -> Hint {
+fn next(overview: &Overview, repository: &Repository) -> Hint {
     if !overview.waiting.is_empty() {
         return hints::awaiting();
     }
@@ -77,6 +78,7 @@ fn next(overview: &Overview) -> Hint {
         (None, None, None) if overview.green > 0 => hints::verify_all(),
         (None, None, None) if overview.archived > 0 => hints::archived_runs(),
         (None, None, None) if overview.fetched > 0 => hints::fetched_runs(),
+        (None, None, None) if setup::is_unconfigured(&repository.config) => hints::configure(),
         (None, None, None) => hints::first_plan(),
     }
 }

@@ -8,3 +8,4 @@ pub mod doctor;
 pub mod operations;
 pub mod protection;
 mod replaced;
+pub mod setup;

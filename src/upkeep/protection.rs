@@ -41,6 +41,12 @@ pub fn suggest(store: &Store, config: &Config) -> Option<Suggestion> {
     if checked.is_empty() {
         return None;
     }
+    let pathspecs = known_files(store);
+    (!pathspecs.is_empty()).then_some(Suggestion { checked, pathspecs })
+}
+
+/// Returns the known pathspecs, each of which selects a committed file that those before it do not.
+pub(super) fn known_files(store: &Store) -> Vec<&'static str> {
     let mut covered = BTreeSet::new();
     let mut pathspecs = Vec::new();
     for pathspec in PROTECTABLE.iter().flat_map(|(_, pathspecs)| *pathspecs) {
@@ -50,7 +56,7 @@ pub fn suggest(store: &Store, config: &Config) -> Option<Suggestion> {
             pathspecs.push(*pathspec);
         }
     }
-    (!pathspecs.is_empty()).then_some(Suggestion { checked, pathspecs })
+    pathspecs
 }
 
 /// Returns the executors and subagents whose check rests on files that no setting protects.
@@ -71,7 +77,7 @@ fn unprotected_checks(config: &Config) -> Vec<String> {
 }
 
 /// Returns the files of `HEAD` and the index that a pathspec selects, or none without a commit.
-fn committed(store: &Store, pathspec: &str) -> Vec<Vec<u8>> {
+pub(super) fn committed(store: &Store, pathspec: &str) -> Vec<Vec<u8>> {
     let mut git = store.git();
     if let Some(work_dir) = store.work_dir() {
         git = git.work_tree(&work_dir);

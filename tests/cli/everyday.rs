@@ -15,7 +15,7 @@ fn alone_it_says_where_things_stand_and_what_is_next() {
     assert_output!(ground.env.handoff(NOTHING), @r"
     there are no runs here yet
     ------- stderr -------
-    hint: git handoff submit PLAN --run
+    hint: git handoff init
     ");
     ground.drive("good", &[item("a", "true")]).ends(0);
     ground.drive("bad", &[item("a", "exit 1"), after("b", &["a"], "true")]).ends(4);

@@ -5,6 +5,11 @@ use std::fmt;
 use super::{Hint, Parts, quoted};
 
 hints! {
+    configure() => "git handoff init";
+    configure_yes() => "git handoff init --yes --agent NAME --check COMMAND";
+    share_with() => "git handoff init --share=REMOTE";
+    record_agent(agent) => "git handoff record -- {agent} ARGUMENTS   # or write a plan: git handoff plan new";
+    write_plan() => "git handoff plan new";
     clean(run) => "git handoff clean --force {run}";
     recheck_yes(what) => "git handoff verify --recheck {what} --yes   # runs these commands";
     delete_yes(run) => "git handoff delete --yes {run}";

@@ -1,0 +1,291 @@
+//! Sets a repository up: the lines of its configuration for an agent, its check, protected files
+//! and shared runs.
+//!
+//! All changes are composed before the first one is written.
+
+mod changes;
+mod guess;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use crate::config::{Config, Executor, PRESETS, Preset};
+use crate::git::remote::{self, Remotes};
+use crate::git::{program, store::Store};
+use crate::model::format::{REFS, fetched_refs};
+use crate::model::plan::COMMAND;
+use crate::model::problem::nearest;
+use crate::model::protected::pathspec_fault;
+use crate::repository::{Environment, Repository};
+
+use super::protection::{committed, known_files};
+use changes::Composer;
+pub use changes::{Setup, SetupAnswer, WriteError};
+
+/// The answers to the questions of `git handoff init`. `None` leaves the settings as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// A known agent. Without one, the check is that of the executor `command`.
+    pub agent: Option<String>,
+    /// The command line that checks the work; an empty one removes the check.
+    pub check: Option<String>,
+    /// All pathspecs of protected files.
+    pub protect: Option<Vec<String>>,
+    /// Whether, and from where, `git fetch` fetches runs.
+    pub share: Option<Share>,
+}
+
+/// Whether, and from where, `git fetch` fetches runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// From no remote.
+    No,
+    /// From the default remote.
+    Default,
+    /// From this remote.
+    From(String),
+}
+
+/// The answers that suggest themselves.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The known agents whose programs are on `PATH`.
+    pub agents: Vec<&'static str>,
+    /// The agent that is registered already, else the first on `PATH`.
+    pub agent: Option<String>,
+    /// The pathspecs that are protected already, else those of known files.
+    pub protect: Vec<String>,
+    /// The remotes.
+    pub remotes: Vec<String>,
+    /// The remote that git uses by default, if it exists.
+    pub remote: Option<String>,
+    /// The first remote from which `git fetch` fetches runs already.
+    pub shared: Option<String>,
+}
+
+impl Repository {
+    /// Returns the answers that suggest themselves here.
+    pub fn offer_setup(&self) -> Result<Offer, Error> {
+        let local = Composer::read(&self.store)?;
+        let agents: Vec<&str> =
+            PRESETS.keys().map(String::as_str).filter(|name| is_on_path(&self.environment, name)).collect();
+        let registered = self.config.registered_subagents().find(|name| PRESETS.contains_key(*name)).cloned();
+        let protected: Vec<String> = local.values("handoff.protect").map(str::to_owned).collect();
+        let protect = match (protected.is_empty(), self.config.protect.is_empty()) {
+            (true, true) => known_files(&self.store).into_iter().map(str::to_owned).collect(),
+            _ => protected,
+        };
+        let remotes = Remotes::read(&self.store)?;
+        let names: Vec<String> = remotes.names().into_iter().map(str::to_owned).collect();
+        let is_shared = |name: &&String| local.values(&format!("remote.{name}.fetch")).any(|it| it == refspec(name));
+        Ok(Offer {
+            agent: registered.or_else(|| agents.first().map(|name| (*name).to_owned())),
+            agents,
+            protect,
+            shared: names.iter().find(is_shared).cloned(),
+            remote: default_remote(&remotes),
+            remotes: names,
+        })
+    }
+
+    /// Returns the check that is configured for the agent, else a guess.
+    pub fn offer_check(&self, agent: Option<&str>) -> Option<String> {
+        let config = &self.config;
+        let settings = match agent {
+            Some(name) => config.subagents.get(name),
+            None => config.executors.get(COMMAND),
+        };
+        let configured = settings.and_then(|settings| settings.verify.clone());
+        configured.or_else(|| guess::check(&self.store).map(str::to_owned))
+    }
+
+    /// Composes the changes for some answers. Nothing is written.
+    pub fn compose_setup(&self, answers: &Answers) -> Result<Setup, Error> {
+        let mut composer = Composer::read(&self.store)?;
+        if let Some(name) = &answers.agent {
+            self.compose_agent(name, preset(name)?, &mut composer);
+        }
+        let worker = match &answers.agent {
+            Some(name) => format!("handoff.subagent.{name}"),
+            None => format!("handoff.executor.{COMMAND}"),
+        };
+        if let Some(check) = &answers.check {
+            composer.set(&format!("{worker}.verify"), Some(check.as_str()).filter(|line| !line.trim().is_empty()));
+        }
+        if let Some(pathspecs) = &answers.protect {
+            self.compose_protection(pathspecs, &mut composer)?;
+        }
+        if let Some(share) = &answers.share {
+            self.compose_sharing(share, &mut composer)?;
+        }
+        if let Some(name) = &answers.agent {
+            // Last: until then nothing is registered, so that no agent runs without its check if
+            // this program is killed.
+            composer.set(&format!("{worker}.command"), Some(&preset(name)?.command));
+        }
+        Ok(composer.finish(&worker))
+    }
+
+    /// Adds what the agent needs. Lines that a person wrote for the same variable or path stay.
+    fn compose_agent(&self, name: &str, preset: &Preset, composer: &mut Composer) {
+        let environment = &self.environment;
+        let key = |field: &str| format!("handoff.subagent.{name}.{field}");
+        let known = self.config.subagents.get(name).cloned().unwrap_or_default();
+        for (variable, value) in &preset.env {
+            if !known.env.contains_key(variable) {
+                composer.add(&key("env"), &format!("{variable}={value}"));
+            }
+        }
+        let pass = preset.pass.iter().filter(|variable| !known.pass_env.contains(variable));
+        composer.add_words(&key("passEnv"), pass);
+        // An attempt fails if a secret is missing, so only those that are set are named.
+        let is_named = |variable: &str| known.secret_env.iter().any(|secret| secret.name == variable);
+        let set = preset.keys.iter().filter(|variable| environment.variable(variable).is_some());
+        composer.add_words(&key("secretEnv"), set.filter(|variable| !is_named(variable)));
+        // An attempt also fails if a path is missing.
+        for (field, paths) in [("readable", &preset.readable), ("writable", &preset.writable)] {
+            let there = paths.iter().filter(|path| environment.expand(path).exists());
+            for path in there.filter(|path| !known.readable.contains(path) && !known.writable.contains(path)) {
+                composer.add(&key(field), &path.to_string_lossy());
+            }
+        }
+        self.warn_of_agent(name, preset, &known, composer);
+    }
+
+    /// Warns of what an agent lacks on this machine.
+    fn warn_of_agent(&self, name: &str, preset: &Preset, known: &Executor, composer: &mut Composer) {
+        let (environment, title) = (&self.environment, &preset.title);
+        if !is_on_path(environment, name) {
+            composer.warn(format!("{name} is not on PATH: install {title} before you run it"));
+        }
+        let is_set = |variable: &String| environment.variable(variable).is_some();
+        let mut paths = preset.readable.iter().chain(&preset.writable);
+        let has_login = paths.any(|path| environment.expand(path).exists());
+        if !preset.keys.iter().any(is_set) && !has_login && known.secret_env.is_empty() {
+            composer.warn(format!(
+                "{title} has neither a key nor a login here: set {} or log in, and run `git handoff init` again",
+                preset.keys.join(" or ")
+            ));
+        }
+        for secret in known.secret_env.iter().filter(|secret| secret.is_from_environment(&secret.name)) {
+            if !is_set(&secret.name) {
+                composer.warn(format!("`{}` names {}, which is not set: attempts fail", secret.key, secret.name));
+            }
+        }
+    }
+
+    fn compose_protection(&self, pathspecs: &[String], composer: &mut Composer) -> Result<(), Error> {
+        for pathspec in pathspecs {
+            if let Some(fault) = pathspec_fault(pathspec) {
+                return Err(Error::Pathspec(pathspec.clone(), fault));
+            }
+        }
+        // Without a commit or a work tree, no pathspec selects anything.
+        if !committed(&self.store, ".").is_empty() {
+            for pathspec in pathspecs.iter().filter(|pathspec| committed(&self.store, pathspec).is_empty()) {
+                composer
+                    .warn(format!("the pathspec {pathspec:?} selects no committed file, so it protects nothing yet"));
+            }
+        }
+        composer.list("handoff.protect", pathspecs);
+        Ok(())
+    }
+
+    /// Adds or removes the refspec with which a plain `git fetch` brings runs.
+    ///
+    /// No refspec for `git push` is written: it would replace what a plain `git push` pushes, and
+    /// tell the remote of all runs.
+    fn compose_sharing(&self, share: &Share, composer: &mut Composer) -> Result<(), Error> {
+        let remotes = Remotes::read(&self.store)?;
+        let remote = match share {
+            Share::No => {
+                for name in remotes.names() {
+                    composer.remove(&format!("remote.{name}.fetch"), &refspec(name));
+                }
+                return Ok(());
+            }
+            Share::Default => default_remote(&remotes).ok_or_else(|| Error::no_remote(&remotes))?,
+            Share::From(name) if remotes.names().contains(&name.as_str()) => name.clone(),
+            Share::From(name) => return Err(Error::UnknownRemote(name.clone())),
+        };
+        composer.add(&format!("remote.{remote}.fetch"), &refspec(&remote));
+        if prunes(&self.store, &remote)? {
+            // Otherwise `git fetch` deletes the runs that the remote shows no more.
+            composer.set(&format!("remote.{remote}.prune"), Some("false"));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the preset of an agent.
+fn preset(name: &str) -> Result<&'static Preset, Error> {
+    PRESETS.get(name).ok_or_else(|| {
+        let known = || PRESETS.keys().map(String::as_str);
+        let nearest = nearest(&name.to_ascii_lowercase(), known()).map(str::to_owned);
+        Error::UnknownAgent { name: name.to_owned(), nearest, known: known().collect::<Vec<_>>().join(", ") }
+    })
+}
+
+/// Returns true if no agent, executor, check or protected file is configured.
+pub fn is_unconfigured(config: &Config) -> bool {
+    config.subagents.is_empty() && config.executors.is_empty() && config.protect.is_empty()
+}
+
+/// Returns the refspec that `docs/how-to/read-runs-with-plain-git.md` names. It forces nothing.
+fn refspec(remote: &str) -> String {
+    format!("{REFS}*:{}*", fetched_refs(remote))
+}
+
+/// Returns the remote that git uses by default, if it is configured.
+fn default_remote(remotes: &Remotes) -> Option<String> {
+    let default = remotes.default(false);
+    remotes.names().contains(&default.as_str()).then_some(default)
+}
+
+/// Returns true if a plain `git fetch` from the remote prunes.
+fn prunes(store: &Store, remote: &str) -> Result<bool, program::Error> {
+    for key in [&format!("remote.{remote}.prune"), "fetch.prune"] {
+        match store.git().args(["config", "--type=bool", "--get", key]).line() {
+            Err(program::Error::Failed { code: Some(1), .. }) => {}
+            answer => return Ok(answer? == "true"),
+        }
+    }
+    Ok(false)
+}
+
+/// Returns true if a folder of `PATH` has an executable file of this name.
+fn is_on_path(environment: &Environment, program: &str) -> bool {
+    let is_program = |metadata: std::fs::Metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+    let path = environment.path.as_deref().unwrap_or_default().as_bytes();
+    let mut folders = path.split(|byte| *byte == b':').filter(|folder| !folder.is_empty());
+    folders.any(|folder| Path::new(OsStr::from_bytes(folder)).join(program).metadata().is_ok_and(is_program))
+}
+
+/// An error while composing a setup; nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the agent {name:?} is unknown; known agents: {known}")]
+    UnknownAgent { name: String, nearest: Option<String>, known: String },
+    #[error("the pathspec {0:?} {1}")]
+    Pathspec(String, &'static str),
+    #[error("cannot share runs: the repository has no remote")]
+    NoRemote,
+    #[error("cannot share runs: no remote is the default one; name one of them: {0}")]
+    NoDefaultRemote(String),
+    #[error("cannot share runs: the repository has no remote {0:?}")]
+    UnknownRemote(String),
+    #[error("the remotes cannot be read")]
+    Remotes(#[from] remote::Error),
+    #[error("the repository's configuration cannot be read")]
+    Config(#[from] program::Error),
+}
+
+impl Error {
+    fn no_remote(remotes: &Remotes) -> Self {
+        let names = remotes.names();
+        if names.is_empty() { Self::NoRemote } else { Self::NoDefaultRemote(names.join(", ")) }
+    }
+}
