@@ -317,7 +317,7 @@ fn without_features_there_is_the_verifier_and_what_it_imports() {
     let alone = |path: &str| -> Vec<String> {
         let declaring = sources.iter().find(|source| source.path == path).expect("there is such a file");
         let lines: Vec<&str> = declaring.text.lines().collect();
-        let alone = lines.windows(2).filter(|two| two[0] != "#[cfg(feature = \"full\")]");
+        let alone = lines.windows(2).filter(|two| two[0] != "#[cfg(feature = \"core\")]");
         alone.filter_map(|two| Some(two[1].strip_prefix("pub mod ")?.strip_suffix(';')?.to_owned())).collect()
     };
     let parts = |room: String| match room.as_str() {
