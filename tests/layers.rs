@@ -130,6 +130,9 @@ const DEAR: [&str; 14] = [
     "x509-cert",
 ];
 
+/// Crates that the program of the examples must not depend on, because they take long to build.
+const SLOW: [&str; 7] = ["cms", "jsonschema", "ring", "rmcp", "rusty-s3", "ureq", "x509-cert"];
+
 /// The most lines of a source file before its tests.
 const MAX_LINES: usize = 400;
 
@@ -329,7 +332,7 @@ fn without_features_there_is_the_verifier_and_what_it_imports() {
 }
 
 #[test]
-fn the_verifier_takes_no_dear_crate_along() {
+fn smaller_builds_take_no_dear_crate_along() {
     let named = |features: &[&str]| -> BTreeSet<String> {
         let tree = ["tree", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--locked", "--offline"];
         let run =
@@ -344,6 +347,11 @@ fn the_verifier_takes_no_dear_crate_along() {
     for dear in DEAR {
         assert!(all.contains(dear), "the program does without {dear}; so does this list");
         assert!(!verifier.contains(dear), "the verifier takes {dear} along");
+    }
+    let program = named(&["--no-default-features", "--features", "cli"]);
+    for slow in SLOW {
+        assert!(all.contains(slow), "the program does without {slow}; so does this list");
+        assert!(!program.contains(slow), "the program of the examples takes {slow} along");
     }
 }
 
