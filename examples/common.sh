@@ -1,14 +1,18 @@
 # shellcheck shell=sh
 # Sourced by the run.sh of the examples: finds the program and makes a throw-away repository.
 
+# The features of the program that the example needs. The others take most of the time of a build:
+# `mcp`, `anchors` (over HTTP) and `schemas`.
+features=cli
+
 # Puts the directory of git-handoff first in PATH, so that git finds it as `git handoff`. Builds
-# it unless HANDOFF_BIN names it.
+# it, hardly optimised, unless HANDOFF_BIN names it.
 find_program() {
 	program=${HANDOFF_BIN:-}
 	if [ -z "$program" ]; then
 		root=$(cd "$examples/.." && pwd)
-		(cd "$root" && cargo build --locked)
-		program=${CARGO_TARGET_DIR:-$root/target}/debug/git-handoff
+		(cd "$root" && cargo build --locked --profile quick --no-default-features --features "$features")
+		program=${CARGO_TARGET_DIR:-$root/target}/quick/git-handoff
 	fi
 	PATH=$(cd "$(dirname "$program")" && pwd):$PATH
 	export PATH

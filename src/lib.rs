@@ -52,66 +52,68 @@
 //!
 //! Without default features the crate is the verifier and what it depends on: [`verify`],
 //! [`model`], [`plan`], [`git`], and the Merkle tree and signatures of [`ledger`]. `full` adds the
-//! rest of the library, and `cli`, the default, the program `git-handoff`.
+//! rest of the library: `core`, `anchors` (over HTTP) and `schemas` (JSON Schema). `cli` adds the
+//! program `git-handoff` to `core`, and `mcp` its command of that name. The default is all of them.
+//! Without `anchors` or `schemas`, what needs them returns an error that names the feature.
 #![cfg_attr(
-    not(feature = "full"),
+    not(feature = "core"),
     expect(rustdoc::broken_intra_doc_links, reason = "the tour leads through rooms that are not there then")
 )]
 
 pub mod model;
 
-#[cfg_attr(not(feature = "full"), expect(dead_code, unused_imports, reason = "`validate` asks for more than `verify`"))]
+#[cfg_attr(not(feature = "core"), expect(dead_code, unused_imports, reason = "`validate` asks for more than `verify`"))]
 pub mod plan;
 
 pub mod git;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod clock;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod config;
 
 pub mod ledger;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod repository;
 
 pub mod verify;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod run;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod sandbox;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod process;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod worktree;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod engine;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod packet;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod thread;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod share;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod anchor;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod interop;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod apply;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod whence;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod upkeep;

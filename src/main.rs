@@ -1,6 +1,10 @@
 //! The `git-handoff` command.
 
 mod cli;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(not(feature = "mcp"))]
+#[path = "mcp/left_out.rs"]
 mod mcp;
 
 fn main() -> std::process::ExitCode {

@@ -130,6 +130,9 @@ const DEAR: [&str; 14] = [
     "x509-cert",
 ];
 
+/// Crates that the program of the examples must not depend on, because they take long to build.
+const SLOW: [&str; 7] = ["cms", "jsonschema", "ring", "rmcp", "rusty-s3", "ureq", "x509-cert"];
+
 /// The most lines of a source file before its tests.
 const MAX_LINES: usize = 400;
 
@@ -317,7 +320,7 @@ fn without_features_there_is_the_verifier_and_what_it_imports() {
     let alone = |path: &str| -> Vec<String> {
         let declaring = sources.iter().find(|source| source.path == path).expect("there is such a file");
         let lines: Vec<&str> = declaring.text.lines().collect();
-        let alone = lines.windows(2).filter(|two| two[0] != "#[cfg(feature = \"full\")]");
+        let alone = lines.windows(2).filter(|two| two[0] != "#[cfg(feature = \"core\")]");
         alone.filter_map(|two| Some(two[1].strip_prefix("pub mod ")?.strip_suffix(';')?.to_owned())).collect()
     };
     let parts = |room: String| match room.as_str() {
@@ -329,7 +332,7 @@ fn without_features_there_is_the_verifier_and_what_it_imports() {
 }
 
 #[test]
-fn the_verifier_takes_no_dear_crate_along() {
+fn smaller_builds_take_no_dear_crate_along() {
     let named = |features: &[&str]| -> BTreeSet<String> {
         let tree = ["tree", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--locked", "--offline"];
         let run =
@@ -344,6 +347,11 @@ fn the_verifier_takes_no_dear_crate_along() {
     for dear in DEAR {
         assert!(all.contains(dear), "the program does without {dear}; so does this list");
         assert!(!verifier.contains(dear), "the verifier takes {dear} along");
+    }
+    let program = named(&["--no-default-features", "--features", "cli"]);
+    for slow in SLOW {
+        assert!(all.contains(slow), "the program does without {slow}; so does this list");
+        assert!(!program.contains(slow), "the program of the examples takes {slow} along");
     }
 }
 

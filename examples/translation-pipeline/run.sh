@@ -6,6 +6,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../common.sh"
+features=cli,schemas
 enter_repository "$here"
 run=refs/handoff/runs/article-1
 

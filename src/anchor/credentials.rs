@@ -6,14 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusty_s3::Credentials;
 
-/// The environment variables about AWS.
-#[derive(Clone, Default)]
-pub struct Environment {
-    /// Variables beginning with `AWS_`.
-    pub variables: BTreeMap<String, String>,
-    /// The home directory.
-    pub home: Option<PathBuf>,
-}
+use super::Environment;
 
 impl Environment {
     pub(super) fn get(&self, name: &str) -> Option<&str> {

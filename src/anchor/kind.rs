@@ -12,13 +12,24 @@ use crate::repository::Repository;
 use crate::verify::{Answer, Guarantee, Question, Seal, ThreadQuestion, ThreadWord};
 
 use super::git::GitPlace;
+#[cfg(feature = "anchors")]
 use super::rfc3161::Authority;
+#[cfg(feature = "anchors")]
 use super::s3::S3Place;
 use super::settings::{SettingError, Settings};
 use super::{Error, Means};
 
 /// All kinds.
-const KINDS: &[Known] = &[Known::new::<GitPlace>(), Known::new::<S3Place>(), Known::new::<Authority>()];
+const KINDS: &[Known] = &[
+    Known::new::<GitPlace>(),
+    #[cfg(feature = "anchors")]
+    Known::new::<S3Place>(),
+    #[cfg(feature = "anchors")]
+    Known::new::<Authority>(),
+];
+
+/// The kinds that need the feature `anchors`.
+const OVER_HTTP: [&str; 2] = ["s3", "rfc3161"];
 
 /// A place outside the repository. Requests have limits of time and size, and `verify` judges the
 /// answers.
@@ -97,6 +108,11 @@ impl Known {
     /// Returns the kind with this name.
     pub(super) fn find(word: &str) -> Option<&'static Self> {
         KINDS.iter().find(|known| known.word() == word)
+    }
+
+    /// Returns true if a build with all features has the kind, and this one lacks it.
+    pub(super) fn is_left_out(word: &str) -> bool {
+        OVER_HTTP.contains(&word) && Self::find(word).is_none()
     }
 
     /// Returns the name.

@@ -5,20 +5,25 @@
 //! size. Its answers are untrusted until compared, and not stored.
 
 pub mod answers;
+#[cfg(feature = "anchors")]
 mod credentials;
 pub mod gate;
 mod git;
 pub mod held;
+#[cfg(feature = "anchors")]
 mod http;
 mod kind;
 pub mod operations;
+#[cfg(feature = "anchors")]
 mod rfc3161;
+#[cfg(feature = "anchors")]
 mod s3;
 mod settings;
 pub mod threads;
 pub mod verification;
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,13 +40,16 @@ use crate::repository::Repository;
 use crate::share::push;
 use crate::verify::{self, Answer, Guarantee, Question, ThreadQuestion, ThreadWitness, Witness};
 
-pub use credentials::{Environment, Error as CredentialsError};
-pub use http::Error as HttpError;
 use kind::{AnchorKind, Word};
 pub use kind::{Evidence, Holdings, Published, Sealing, ThreadTip, Unsure};
-pub use rfc3161::{StampsError, TokenError};
-pub use s3::{SKEWED as S3_SKEWED, WireError as S3Error};
 pub use settings::{SettingError, read};
+#[cfg(feature = "anchors")]
+pub use {
+    credentials::Error as CredentialsError,
+    http::Error as HttpError,
+    rfc3161::{StampsError, TokenError},
+    s3::{SKEWED as S3_SKEWED, WireError as S3Error},
+};
 
 /// The default time limit of a request.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,6 +88,15 @@ pub struct Means {
     pub environment: Environment,
     /// The writer of logs, for publishing.
     pub writer: Option<Writer>,
+}
+
+/// The environment variables about AWS.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// Variables beginning with `AWS_`.
+    pub variables: BTreeMap<String, String>,
+    /// The home directory.
+    pub home: Option<PathBuf>,
 }
 
 impl Means {
@@ -251,6 +268,7 @@ pub enum Error {
     NoToken,
     #[error("the CA certificates in {} could not be read", .0.display())]
     Ca(PathBuf, #[source] std::io::Error),
+    #[cfg(feature = "anchors")]
     #[error(transparent)]
     Token(#[from] TokenError),
     #[error("it answers with status {0}: {1}")]
@@ -261,12 +279,16 @@ pub enum Error {
     Refused(u32),
     #[error("its time stamp answers another request")]
     Nonce,
+    #[cfg(feature = "anchors")]
     #[error(transparent)]
     Stamps(#[from] StampsError),
+    #[cfg(feature = "anchors")]
     #[error(transparent)]
     Http(#[from] HttpError),
+    #[cfg(feature = "anchors")]
     #[error(transparent)]
     S3(#[from] s3::WireError),
+    #[cfg(feature = "anchors")]
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
     #[error(transparent)]
@@ -282,10 +304,10 @@ pub enum Error {
 impl Error {
     /// Returns true if the place is unreachable, regardless of the run.
     fn is_for_all(&self) -> bool {
-        let unreachable = |error: &HttpError| matches!(error, HttpError::Late(_) | HttpError::Unreachable(_));
         match self {
-            Self::Remote(_) | Self::Scratch(_) | Self::Credentials(_) => true,
-            Self::S3(s3::WireError::Http(error)) => unreachable(error),
+            Self::Remote(_) | Self::Scratch(_) => true,
+            #[cfg(feature = "anchors")]
+            Self::Credentials(_) | Self::S3(S3Error::Http(HttpError::Late(_) | HttpError::Unreachable(_))) => true,
             _ => false,
         }
     }

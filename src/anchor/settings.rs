@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::model::left_out::LeftOut;
 use crate::verify::{Guarantee, LOCAL};
 
 use super::kind::Known;
@@ -39,6 +40,9 @@ pub fn read(name: &str, settings: &BTreeMap<String, String>) -> Result<Anchor, S
             _ => return Err(settings.bad("timeout", "is not between 1 and 600 seconds")),
         },
     };
+    if Known::is_left_out(word) {
+        return Err(SettingError::LeftOut { name: name.to_owned(), kind: word.to_owned(), source: LeftOut("anchors") });
+    }
     let kind = Known::find(word).ok_or_else(|| settings.bad("type", "is no kind of anchor"))?;
     let place = (kind.read)(&mut settings)?;
     match settings.values.keys().next() {
@@ -84,13 +88,15 @@ pub enum SettingError {
     Missing { name: String, key: String },
     #[error("the setting `handoff.anchor.{name}.{key}` {why}")]
     Value { name: String, key: String, why: &'static str },
+    #[error("the anchor {name:?} of type {kind:?} cannot be used")]
+    LeftOut { name: String, kind: String, source: LeftOut },
 }
 
 impl SettingError {
     /// Returns the key of the setting.
     pub fn key(&self) -> Option<String> {
         match self {
-            Self::Name(_) => None,
+            Self::Name(_) | Self::LeftOut { .. } => None,
             Self::Missing { name, key } | Self::Value { name, key, .. } => Some(format!("handoff.anchor.{name}.{key}")),
         }
     }

@@ -10,6 +10,7 @@ mod document;
 mod driving;
 mod evidence;
 mod ground;
+mod left_out;
 mod lock;
 mod packet;
 mod people;

@@ -35,6 +35,7 @@ mod init;
 mod key;
 mod lineage;
 mod log;
+mod mcp;
 mod offer;
 mod overview;
 mod packet;
@@ -69,8 +70,6 @@ pub(crate) use output::Output;
 
 use git_handoff::git::temporary;
 use git_handoff::repository::Repository;
-
-use crate::mcp;
 
 /// Hand work from one agent, person or machine to the next, with proof
 ///
@@ -209,6 +208,7 @@ pub(crate) enum Ending {
 
 impl Ending {
     /// Returns a channel that becomes true at the first termination signal, such as Ctrl-C.
+    #[cfg(feature = "mcp")]
     pub(crate) fn requested() -> tokio::sync::watch::Receiver<bool> {
         interrupt::watch()
     }

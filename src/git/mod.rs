@@ -43,7 +43,7 @@ pub mod restore_worktree;
 pub mod retry;
 pub mod save;
 pub mod scratch_repo;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod secret_scan;
 pub mod snapshot;
 pub mod store;

@@ -1,12 +1,12 @@
 //! The chain of entries behind runs, threads and logs, with its signatures and Merkle tree.
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod archive;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod chain;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod log;
 pub mod merkle;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod prove;
 pub mod sign;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::Failure;
 
 /// The program names in commands of hints.
-const PROGRAMS: [&str; 8] = ["apt-get", "aws", "chmod", "git", "git-handoff", "mkdir", "rm", "ssh-add"];
+const PROGRAMS: [&str; 9] = ["apt-get", "aws", "cargo", "chmod", "git", "git-handoff", "mkdir", "rm", "ssh-add"];
 
 /// The hint about an unknown key.
 const ASK_WHOSE: &str = "ask the operator whose key it is; the operator can add it to the file of handoff.signers";

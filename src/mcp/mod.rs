@@ -45,22 +45,8 @@ const OTHER_THREADS: usize = 16;
 /// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Serve the tools of agents to a client of the Model Context Protocol
-///
-/// Speaks the protocol on standard input and output. Clients start it from their configuration, in
-/// the repository's directory. Agents can submit and watch runs, put and read documents, save,
-/// offer and adopt checkpoints, verify, and check packets. They cannot do what operators do. The
-/// server ends with its standard input. It acts under the name of --actor [default:
-/// `$HANDOFF_ACTOR`, then agent:mcp].
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Adopt as this agent
-    #[arg(long, value_name = "AGENT")]
-    me: Option<String>,
-}
-
-/// Serves until standard input ends.
-pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
+/// Serves until standard input ends. Adopts as the agent `me` if given.
+pub(crate) fn run(me: Option<String>, environment: Environment, output: &mut Output) -> Result<Ending, Failure> {
     let environment = environment.with_actor(ACTOR);
     // Reports a bad directory at the start, not at the first call.
     let repository = Repository::open(environment.clone())?;
@@ -68,7 +54,7 @@ pub(crate) fn run(arguments: Arguments, environment: Environment, output: &mut O
     repository.config.warnings.iter().for_each(|warning| output.warn(warning));
     let ending = ending::Ending::new();
     let watches = Arc::new(Watches::new(environment.clone(), repository.store.clone()));
-    let server = Server::new(Session { environment, me: arguments.me, watches, ending: ending.clone() });
+    let server = Server::new(Session { environment, me, watches, ending: ending.clone() });
     let mut signals = Ending::requested();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -128,6 +128,7 @@ hints! {
     status_blocked(run) => "git handoff status --blocked {run}";
     run_all() => "git handoff run";
     first_plan() => "git handoff submit PLAN --run";
+    build_whole() => "cargo install --locked --profile dist --path .   # in a clone of git-handoff: with all features";
     allow_executor(name) => "git config --add handoff.mcp.executors {name}";
     allow_remote(name) => "git config --add handoff.mcp.remotes {name}";
     explain_or_close(run) => "git handoff coordinate --explain {run}   # or seal it as it is: git handoff close {run}";

@@ -126,7 +126,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problems> {
 }
 
 /// Parses a document for schema validation: integers may have 64 bits.
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub(crate) fn parse_all(bytes: &[u8]) -> Result<Value, Problems> {
     let mut problems = Problems::default();
     match read_within(bytes, most_weight(bytes.len()), u64::MAX, &mut problems) {

@@ -1,6 +1,6 @@
 //! Plain data: names, plans, entries, states. No I/O.
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod ansi;
 pub mod archive;
 pub mod bounds;
@@ -8,7 +8,7 @@ pub mod catalog;
 pub mod causes;
 pub mod confinement;
 pub mod continued;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod credential;
 pub mod decision;
 pub mod descriptor;
@@ -27,6 +27,8 @@ pub mod item_index;
 pub mod item_state;
 pub mod json;
 pub mod judge;
+#[cfg(feature = "core")]
+pub mod left_out;
 pub mod limits;
 pub mod log_event;
 pub mod log_name;
@@ -46,7 +48,7 @@ pub mod problem;
 pub mod problems;
 pub mod program;
 pub mod proof;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod protectable;
 pub mod protected;
 pub mod quote;
@@ -55,7 +57,7 @@ pub mod registered;
 pub mod reused;
 pub mod role;
 pub mod rule;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod said;
 pub mod schema;
 pub mod state;

@@ -3,17 +3,17 @@
 //! Parsed by hand from JSON values, so that one pass finds every problem. The parsed parts are kept
 //! as a draft, so that validation can continue.
 
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod schemas;
 pub mod start;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub mod validate;
 
 mod draft;
 mod literals;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub(crate) mod near;
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub(crate) mod pattern;
 mod read;
 mod rule;

@@ -3,26 +3,24 @@
 //! Schemas are trusted, values are not. So values have limits of size and depth, patterns match in
 //! linear time, and references cannot leave the schema.
 
-use jsonschema::paths::Location;
-use jsonschema::{PatternOptions, ValidationError, Validator};
+#[cfg(feature = "schemas")]
+mod compiled;
+#[cfg(not(feature = "schemas"))]
+#[path = "schemas/left_out.rs"]
+mod compiled;
+
 use serde_json::Value;
 
-use crate::model::json;
+use crate::model::json::{self, JsonPath};
+use crate::model::left_out::LeftOut;
 use crate::model::printable::beginning;
-use crate::model::problems::MAX_PROBLEMS;
 use crate::model::registered::{Registered, Unreadable};
 use crate::model::schema::Schema;
 
+pub(super) use compiled::Compiled;
+
 /// The maximum size of a document to validate, in bytes; it is held in memory.
 pub const MAX_CHECKED: u64 = 16 << 20;
-
-/// The maximum nesting depth of a value.
-///
-/// A schema that refers to itself twice doubles the work at each level.
-const MAX_DEPTH: usize = 32;
-
-/// The maximum size of a value for which all errors are listed; above it, only the first.
-const MAX_COUNTED: usize = 256 << 10;
 
 /// The maximum length of an error and of its path, in bytes.
 const MAX_TEXT: usize = 512;
@@ -52,18 +50,30 @@ pub fn check(schemas: &Schemas, schema: &Schema, bytes: &[u8]) -> Result<(), Unf
     // Errors after the first are counted, not shown.
     let more = refusal.more.map(|more| more + refusal.wrong.len().saturating_sub(1));
     let first = refusal.wrong.into_iter().next().unwrap_or_default();
-    let place = beginning(first.at.as_str(), MAX_TEXT);
+    let place = beginning(&first.place, MAX_TEXT);
     Err(Unfit::Refused { schema: schema.clone(), place, why: format!("{}{}", first.why, and_more(more)) })
 }
 
 fn compiled(schemas: &Schemas, schema: &Schema) -> Result<Compiled, Unfit> {
     let text = schemas.get(schema).ok_or_else(|| Unfit::Unknown(schema.clone()))?;
     let text = text.map_err(|why| Unfit::Unreadable(schema.clone(), why))?;
-    Compiled::new(text).map_err(|why| Unfit::BadSchema(schema.clone(), why))
+    Compiled::new(text).map_err(|unusable| match unusable {
+        Unusable::Invalid(why) => Unfit::BadSchema(schema.clone(), why),
+        Unusable::LeftOut(why) => Unfit::LeftOut(schema.clone(), why),
+    })
 }
 
-/// A compiled schema.
-pub(super) struct Compiled(Validator);
+/// The reason why a schema cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+#[expect(dead_code, reason = "a build makes only one of the two")]
+pub(super) enum Unusable {
+    /// It is no valid schema.
+    #[error("is not valid: {0}")]
+    Invalid(String),
+    /// This build compiles no schemas.
+    #[error("cannot be used: {0}")]
+    LeftOut(LeftOut),
+}
 
 /// The reason why a schema rejects a value.
 pub(super) struct Refusal {
@@ -76,50 +86,31 @@ pub(super) struct Refusal {
 /// An error in a value.
 #[derive(Default)]
 pub(super) struct Wrong {
-    /// The place.
-    pub(super) at: Location,
+    /// The place, as a JSON Pointer.
+    pub(super) place: String,
+    /// The steps of the place.
+    pub(super) steps: Vec<Step>,
     /// The error, without quoting the value.
     pub(super) why: String,
 }
 
-impl Compiled {
-    /// Compiles a schema, or returns the reason why it is invalid.
-    pub(super) fn new(schema: &Value) -> Result<Self, String> {
-        // Later drafts make `format` optional; here it is always asserted.
-        let options = jsonschema::options().should_validate_formats(true);
-        let built = options.with_pattern_options(PatternOptions::regex()).build(schema);
-        built.map(Self).map_err(|error| masked(&error))
-    }
-
-    /// Returns the reason why the schema rejects a value of this JSON size, or `None` if it accepts
-    /// it.
-    pub(super) fn refusal(&self, value: &Value, size: usize) -> Option<Refusal> {
-        if is_deeper(value, MAX_DEPTH) {
-            let why = format!("it nests arrays and objects more than {MAX_DEPTH} deep, the most that is checked");
-            return Some(Refusal { wrong: vec![Wrong { at: Location::new(), why }], more: Some(0) });
-        }
-        let wrong = |error: &ValidationError<'_>| Wrong { at: error.instance_path().clone(), why: masked(error) };
-        let first = self.0.validate(value).err()?;
-        if size > MAX_COUNTED {
-            return Some(Refusal { wrong: vec![wrong(&first)], more: None });
-        }
-        let mut errors = self.0.iter_errors(value);
-        let wrong: Vec<Wrong> = errors.by_ref().take(MAX_PROBLEMS).map(|error| wrong(&error)).collect();
-        Some(Refusal { wrong, more: Some(errors.count()) })
-    }
+/// A step from a value to one of its parts.
+#[cfg_attr(not(feature = "schemas"), expect(dead_code, reason = "only the crate `jsonschema` makes them"))]
+pub(super) enum Step {
+    /// A member of an object.
+    Key(String),
+    /// An element of an array.
+    Index(usize),
 }
 
-fn is_deeper(value: &Value, most: usize) -> bool {
-    let Some(most) = most.checked_sub(1) else { return value.is_array() || value.is_object() };
-    match value {
-        Value::Array(list) => list.iter().any(|value| is_deeper(value, most)),
-        Value::Object(map) => map.values().any(|value| is_deeper(value, most)),
-        _ => false,
+impl Wrong {
+    /// Returns the path of the place in the value at a path.
+    pub(super) fn below(&self, path: JsonPath) -> JsonPath {
+        self.steps.iter().fold(path, |path, step| match step {
+            Step::Key(key) => path.key(key),
+            Step::Index(index) => path.index(*index),
+        })
     }
-}
-
-fn masked(error: &ValidationError<'_>) -> String {
-    beginning(&error.masked().to_string(), MAX_TEXT)
 }
 
 /// The reason why a document does not match its schema.
@@ -132,6 +123,8 @@ pub enum Unfit {
     Unreadable(Schema, Unreadable),
     #[error("the schema {0} is not valid: {1}")]
     BadSchema(Schema, String),
+    #[error("the schema {0} cannot be used: {1}")]
+    LeftOut(Schema, LeftOut),
     #[error("it is larger than {MAX_CHECKED} bytes, the most that is checked against a schema, {0}")]
     TooLarge(Schema),
     #[error("it is not {0}: {1}")]

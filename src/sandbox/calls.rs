@@ -163,8 +163,9 @@ const LAYOUT: u64 = 35;
 /// A lease, which blocks other openers of a file and needs only read access.
 const LEASE: u64 = 1024;
 
-/// Inserts input into a terminal, and the old way to do so on a console.
-const TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
+/// Inserts input into a terminal, and the old way to do so on a console: TIOCSTI, TIOCLINUX. The
+/// types of these constants in `libc` differ between C libraries.
+const TERMINAL: [u64; 2] = [0x5412, 0x541C];
 
 /// The ioctl types of file systems on which worktrees are reused: generic ones and those of ext4,
 /// XFS, btrfs and F2FS. Some of them change a file's blocks without its times, by which changes are

@@ -8,7 +8,7 @@ use git_handoff::plan::schemas::Unfit;
 use git_handoff::run::documents;
 use git_handoff::run::revisions::Error;
 
-use super::Failure;
+use super::{Failure, left_out};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -31,6 +31,7 @@ impl From<Error> for Failure {
                 Unfit::Unreadable(_, why) => {
                     Self { code: "schema-unreadable", ..failure }.hint(hints::set_file(&why.place.key))
                 }
+                Unfit::LeftOut(..) => Self { code: left_out::CODE, ..failure }.hint(hints::build_whole()),
                 _ => Self { code: "not-as-declared", ..failure },
             },
             Error::Changed { .. } => Self { code: "lost-race", exit: 5, ..failure },

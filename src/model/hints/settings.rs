@@ -20,7 +20,7 @@ pub fn rename_setting(key: &str, origin: Option<&Path>, nearest: Option<&str>) -
 }
 
 /// Workers can edit the files of their check: protect those that exist.
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub fn protect(pathspecs: &[&str]) -> Hint {
     let line = match pathspecs {
         [one] => format!("git config --add handoff.protect {}", quoted(one)),
@@ -37,7 +37,7 @@ pub fn protect(pathspecs: &[&str]) -> Hint {
 }
 
 /// A secret was found. A declared secret cannot be allowed.
-#[cfg(feature = "full")]
+#[cfg(feature = "core")]
 pub fn allow_secret(secret: &crate::model::credential::gate::Secret) -> Hint {
     if secret.shape == crate::model::credential::gate::GIVEN || secret.line.is_none() {
         let line = "take it out; a secret reaches a worker by handoff.subagent.NAME.secretEnv";

@@ -103,6 +103,8 @@ impl<'d> DocumentSchemas<'d> {
             if matches!(unfit, Unfit::Unknown(_)) {
                 let problem = problem(Code::UnknownShape).hint(hints::register_schema_in_plan(schema));
                 problems.push_near(problem, &schema.to_string(), self.known.iter().map(String::as_str));
+            } else if matches!(unfit, Unfit::LeftOut(..)) {
+                problems.push(problem(Code::InputsSchema).hint(hints::build_whole()));
             } else {
                 problems.push(problem(Code::InputsSchema));
             }

@@ -4,13 +4,14 @@ use super::{Finding, Patient};
 use crate::config::Unregistered;
 use crate::model::hints;
 use crate::model::registered::RegisteredBy;
-use crate::plan::schemas;
+use crate::plan::schemas::{self, Unfit};
 
 pub(super) fn examine(patient: &Patient) -> Vec<Finding> {
     let Patient { schemas, shapes, pipelines, .. } = patient;
     let bad_schema = |schema| {
-        let why = schemas::usable(schemas, schema).err()?;
-        Some(finding("schema-unusable", why.to_string(), schemas.place(schema)?))
+        let unfit = schemas::usable(schemas, schema).err()?;
+        let found = finding("schema-unusable", unfit.to_string(), schemas.place(schema)?);
+        Some(if matches!(unfit, Unfit::LeftOut(..)) { found.hint(hints::build_whole()) } else { found })
     };
     let bad_shape = |shape: &String| {
         let why = shapes.get(shape)?.err()?;

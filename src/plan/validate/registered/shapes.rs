@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use jsonschema::paths::LocationSegment;
 use serde_json::Value;
 
 use crate::model::catalog::Catalog;
-use crate::model::json::JsonPath;
+use crate::model::hints;
 use crate::model::problem::{Code, Problem};
 use crate::model::problems::Problems;
-use crate::plan::schemas::{Compiled, Wrong};
-use crate::plan::{DraftItem, ItemPath};
+use crate::plan::DraftItem;
+use crate::plan::schemas::{Compiled, Unusable};
 
 /// The schemas of shapes, compiled on first use.
 #[derive(Default)]
-pub(super) struct ShapeSchemas<'c>(BTreeMap<&'c str, Result<Compiled, String>>);
+pub(super) struct ShapeSchemas<'c>(BTreeMap<&'c str, Result<Compiled, Unusable>>);
 
 impl<'c> ShapeSchemas<'c> {
     /// Reports the problems of an item's inputs.
@@ -22,27 +21,22 @@ impl<'c> ShapeSchemas<'c> {
         let schema = catalog.shape(Some(shape)).and_then(|shape| shape.input_schema.as_ref());
         let Some((schema, inputs)) = schema.zip(item.inputs.clone().map(Value::Object)) else { return };
         match self.0.entry(shape).or_insert_with(|| Compiled::new(schema)) {
-            Err(why) => {
-                let message = format!("the schema of the shape {shape:?} is not valid: {why}");
-                problems.push(Problem::new(Code::InputsSchema, &item.path.key("subagentShape"), message));
+            Err(unusable) => {
+                let message = format!("the schema of the shape {shape:?} {unusable}");
+                let problem = Problem::new(Code::InputsSchema, &item.path.key("subagentShape"), message);
+                let is_left_out = matches!(unusable, Unusable::LeftOut(_));
+                problems.push(if is_left_out { problem.hint(hints::build_whole()) } else { problem });
             }
             Ok(compiled) => {
                 let Some(refusal) = compiled.refusal(&inputs, inputs.to_string().len()) else { return };
                 for wrong in refusal.wrong {
                     problems.push_with(|| {
                         let message = format!("the shape {shape:?} refuses it: {}", wrong.why);
-                        Problem::new(Code::InputsSchema, &path(&item.path, &wrong), message)
+                        Problem::new(Code::InputsSchema, &wrong.below(item.path.key("inputs")), message)
                     });
                 }
                 problems.count_more(refusal.more.unwrap_or(0));
             }
         }
     }
-}
-
-fn path(item: &ItemPath, wrong: &Wrong) -> JsonPath {
-    wrong.at.iter().fold(item.key("inputs"), |path, step| match step {
-        LocationSegment::Property(key) => path.key(&key),
-        LocationSegment::Index(index) => path.index(index),
-    })
 }
