@@ -12,6 +12,9 @@ use serde::Deserialize;
 pub struct Preset {
     /// Its name for people.
     pub title: String,
+    /// A remark for the page about agents.
+    #[serde(default)]
+    pub note: String,
     /// The line that registers it as a subagent.
     pub command: String,
     /// Variables with a key or a token.
@@ -52,6 +55,8 @@ pub enum UsageForm {
     Codex,
     /// Gemini CLI's `--output-format stream-json` and `json`.
     Gemini,
+    /// aider's lines for people.
+    Aider,
     /// Qwen Code's `--output-format json` and `stream-json`.
     Qwen,
 }

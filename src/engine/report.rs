@@ -3,6 +3,7 @@
 //! The output is the worker's, so nothing in it is trusted: unknown lines and values of a wrong
 //! type count as silence, and no line can take much memory.
 
+mod aider;
 mod claude;
 mod codex;
 mod gemini;
@@ -45,11 +46,16 @@ impl Report {
     /// Reads the output of a command.
     pub(super) fn read(form: UsageForm, output: impl Read) -> io::Result<Self> {
         let mut report = Self::default();
+        if form == UsageForm::Aider {
+            each_line(output, |line| aider::read(&mut report, &String::from_utf8_lossy(line)))?;
+            return Ok(report);
+        }
         each_value(output, |value| match form {
             UsageForm::Claude => claude::read(&mut report, value, claude::Input::WithoutCache),
             UsageForm::Qwen => claude::read(&mut report, value, claude::Input::WithCache),
             UsageForm::Codex => codex::read(&mut report, value),
             UsageForm::Gemini => gemini::read(&mut report, value),
+            UsageForm::Aider => {}
         })?;
         Ok(report)
     }
@@ -127,10 +133,8 @@ fn text_of<'v>(object: &'v Value, name: &str) -> Option<&'v str> {
 /// Calls a function with each JSON object that a line holds, or that stands between a line `{` and
 /// a line `}`.
 fn each_value(output: impl Read, mut each: impl FnMut(&Value)) -> io::Result<()> {
-    let mut output = BufReader::new(output);
-    let (mut line, mut block) = (Vec::new(), None::<Vec<u8>>);
-    while next_line(&mut output, &mut line)? {
-        let text = line.trim_ascii_end();
+    let mut block = None::<Vec<u8>>;
+    each_line(output, |text| {
         if let Some(lines) = block.as_mut().filter(|lines| lines.len() + text.len() < LONGEST) {
             lines.extend_from_slice(text);
             lines.push(b'\n');
@@ -144,6 +148,14 @@ fn each_value(output: impl Read, mut each: impl FnMut(&Value)) -> io::Result<()>
             [b'{', ..] => serde_json::from_slice(text).iter().for_each(&mut each),
             _ => {}
         }
+    })
+}
+
+/// Calls a function with each line, without white space at its end.
+fn each_line(output: impl Read, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    let (mut output, mut line) = (BufReader::new(output), Vec::new());
+    while next_line(&mut output, &mut line)? {
+        each(line.trim_ascii_end());
     }
     Ok(())
 }

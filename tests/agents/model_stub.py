@@ -229,6 +229,8 @@ class Stub(BaseHTTPRequestHandler):
         self.answer(200, {})
 
     def do_GET(self):
+        if self.headers.get("upgrade"):  # Codex asks for a WebSocket first, and takes this for a no
+            return self.answer(426, {"error": {"type": "upgrade_required", "message": "there are no WebSockets here"}})
         known = self.path.split("?")[0].endswith("/models")
         self.answer(200 if known else 404, {"object": "list", "data": [{"id": "stub", "object": "model"}], "models": []})
 
@@ -268,6 +270,8 @@ class Stub(BaseHTTPRequestHandler):
         """Answers with an error in the words of the API."""
         ours, googles = ERRORS[status]
         message = f"the stand-in answers with {status}"
+        if status == 401:
+            message = "invalid x-api-key" if path.endswith("/messages") else "Incorrect API key provided"
         if "enerateContent" in path:
             return self.answer(status, {"error": {"code": status, "message": message, "status": googles}})
         self.answer(status, {"type": "error", "error": {"type": ours, "code": ours, "message": message}})

@@ -1,14 +1,158 @@
-//! The configurations of docs/how-to/configure-an-agent.md, as they stand there, with a script in
-//! the place of each program.
+//! The page docs/how-to/configure-an-agent.md: written from the data about agents, and its
+//! configurations as they stand there, with a script in the place of each program.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use git_handoff::config::{PRESETS, Preset, UsageForm};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::common::Environment;
+
+/// The versions of an agent's package.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Versions {
+    package: String,
+    version: String,
+    /// The version that worked in all ways.
+    passed: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn page() -> PathBuf {
+    root().join("docs/how-to/configure-an-agent.md")
+}
+
+/// Returns the presets in order of their titles.
+fn presets() -> Vec<(&'static str, &'static Preset)> {
+    let mut presets: Vec<_> = PRESETS.iter().map(|(name, preset)| (name.as_str(), preset)).collect();
+    presets.sort_by_key(|(_, preset)| preset.title.to_lowercase());
+    presets
+}
+
+/// Returns a line of git's configuration, in quotes if git needs them.
+fn setting(key: &str, value: &str) -> String {
+    if value.contains(['"', '\\', '#', ';']) {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("\t{key} = \"{value}\"\n")
+    } else {
+        format!("\t{key} = {value}\n")
+    }
+}
+
+/// Returns the settings of an agent that runs with a key.
+fn block(name: &str, preset: &Preset) -> String {
+    let mut block = format!("[handoff \"subagent.{name}\"]\n") + &setting("command", &preset.command);
+    preset.env.iter().for_each(|(variable, value)| block += &setting("env", &format!("{variable}={value}")));
+    if !preset.pass.is_empty() {
+        block += &setting("passEnv", &preset.pass.join(" "));
+    }
+    block + &setting("secretEnv", &preset.keys[0])
+}
+
+/// Returns names as a sentence has them.
+fn listed(names: &[String], word: &str) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} {word} {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Returns the lines about what an agent needs, leaves and reports.
+fn facts(preset: &Preset) -> String {
+    let mut facts = String::new();
+    let mut add = |fact: String| {
+        let mut line = "-".to_owned();
+        for word in fact.split(' ') {
+            if line.chars().count() + 1 + word.chars().count() > 100 {
+                facts += &(std::mem::replace(&mut line, " ".to_owned()) + "\n");
+            }
+            line = format!("{line} {word}");
+        }
+        facts += &(line + "\n");
+    };
+    let lines = |field: &str, paths: &[PathBuf]| {
+        paths.iter().map(|path| format!("{field} = {}", path.display())).collect::<Vec<_>>()
+    };
+    let login = [lines("readable", &preset.readable), lines("writable", &preset.writable)].concat();
+    add(format!("Login: {}", listed(&login, "and")));
+    if preset.keys.len() > 1 {
+        add(format!("Other keys: {}", listed(&preset.keys[1..], "or")));
+    }
+    if !preset.exclude.is_empty() {
+        add(format!("Left out of the patch: {}", listed(&preset.exclude, "and")));
+    }
+    if let Some(form) = preset.usage {
+        let what = match form {
+            UsageForm::Claude => "model, session, tokens, price and errors",
+            UsageForm::Codex => "session, tokens and errors",
+            UsageForm::Gemini | UsageForm::Qwen => "model, session, tokens and errors",
+            UsageForm::Aider => "model, tokens, price and errors",
+        };
+        add(format!("Recorded from its report: {what}"));
+    }
+    if !preset.never.is_empty() {
+        add(format!("Not tried again after {}", listed(&preset.never, "or")));
+    }
+    facts
+}
+
+/// Returns the sections about agents.
+fn sections() -> String {
+    let mut text = String::new();
+    for (name, preset) in presets() {
+        let block = block(name, preset);
+        let (title, note) = (&preset.title, preset.note.trim());
+        let note = if note.is_empty() { String::new() } else { format!("{note}\n\n") };
+        let _ = writeln!(text, "## {title}\n\n{note}```ini\n{block}```\n\n{}", facts(preset));
+    }
+    text
+}
+
+/// Returns the table of versions.
+fn versions() -> String {
+    let data = fs::read_to_string(root().join("tests/agents/versions.toml")).expect("the versions are there");
+    let versions: BTreeMap<String, Versions> = basic_toml::from_str(&data).expect("the versions are a table");
+    assert!(versions.keys().eq(PRESETS.keys()), "each agent has its versions, and no other has");
+    let mut table = "| agent | package | version that passed |\n|---|---|---|\n".to_owned();
+    for (name, preset) in presets() {
+        let Versions { package, version, passed } = &versions[name];
+        let is_number = |text: &str| text.split('.').all(|part| part.parse::<u64>().is_ok());
+        assert!(is_number(version) && is_number(passed), "{name} has versions");
+        let (registry, package) = package.split_once(':').expect("a package has a registry");
+        let _ = writeln!(table, "| {} | {registry}: `{package}` | {passed} |", preset.title);
+    }
+    table
+}
+
+/// Replaces the lines between two marks.
+fn replaced(page: &str, mark: &str, text: &str) -> String {
+    let begin = page.find(&format!("<!-- {mark}:")).expect("the page has the mark");
+    let begin = begin + page[begin..].find('\n').expect("the mark ends its line") + 1;
+    let end = page.find(&format!("<!-- /{mark} -->")).expect("the page has the end mark");
+    format!("{}\n{}\n{}", &page[..begin], text.trim_end().to_owned() + "\n", &page[end..])
+}
+
+#[test]
+fn the_page_is_written_from_the_data() {
+    let found = fs::read_to_string(page()).expect("the page is there");
+    let expected = replaced(&replaced(&found, "agents", &sections()), "versions", &versions());
+    if std::env::var_os("HANDOFF_UPDATE_DOCS").is_some() {
+        fs::write(page(), &expected).expect("the page can be written");
+    } else {
+        assert_eq!(found, expected, "HANDOFF_UPDATE_DOCS=1 cargo test --test it docs::agents writes the page");
+    }
+}
 
 /// The work of every stand-in: it edits the file that the task names, writes a report, and prints a
 /// summary.
@@ -24,15 +168,18 @@ const LAST: &str = r#"for last in "$@"; do :; done; task=$last"#;
 
 /// The programs: the options they insist on, and how they take their task.
 const PROGRAMS: &[(&str, &str, &str)] = &[
-    ("claude", "-p --permission-mode bypassPermissions Do", "test \"$IS_SANDBOX\" = 1; task=$(cat)"),
-    ("codex", "exec --dangerously-bypass-approvals-and-sandbox Do", "task=$(cat)"),
-    ("gemini", "--skip-trust --approval-mode yolo -p Do", "task=$(cat)"),
+    (
+        "claude",
+        "-p --output-format stream-json --verbose --permission-mode bypassPermissions Do",
+        "test \"$IS_SANDBOX\" = 1; task=$(cat); mkdir .claude; echo {} >.claude/settings.local.json",
+    ),
+    ("codex", "exec --json --dangerously-bypass-approvals-and-sandbox Do", "task=$(cat)"),
+    ("gemini", "--skip-trust --approval-mode yolo --output-format stream-json -p Do", "task=$(cat)"),
     (
         "aider",
-        "--yes-always --no-auto-commits --no-gitignore",
+        "--yes-always --no-git",
         r#"for last in "$@"; do :; done
 test "$last" = "$HANDOFF_TASK"
-git check-ignore outputs/report.txt && exit 65
 case "$*" in *' --read inputs/note '*) ;; *) exit 66 ;; esac
 mkdir .aider.tags.cache.v4
 : >.aider.tags.cache.v4/cache.db
@@ -41,7 +188,7 @@ task=$(cat "$last")"#,
     ),
     ("opencode", "run Do", LAST),
     ("copilot", "--allow-all-tools --no-color -p Do", LAST),
-    ("qwen", "--yolo -p Do", "task=$(cat)"),
+    ("qwen", "--yolo --output-format stream-json -p Do", "task=$(cat)"),
     ("mini", "--yolo --exit-immediately --output", LAST),
     ("script", "", "task=$(cat); test \"$LOG_LEVEL\" = debug"),
 ];
@@ -49,8 +196,7 @@ task=$(cat "$last")"#,
 #[test]
 fn every_configuration_of_the_page_runs() {
     let env = Environment::example("handoff-dag");
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/configure-an-agent.md"))
-        .expect("the page is there");
+    let page = fs::read_to_string(page()).expect("the page is there");
     let settings: String = page.split("```ini\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     env.write("home/agents.config", &settings);
     env.git(["config", "include.path", "../../home/agents.config"]).success();

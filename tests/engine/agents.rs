@@ -185,7 +185,8 @@ fn a_lasting_failure_is_not_tried_again() {
         |id: &str| (shown(&ground, &format!("r/{id}"))["attempts"].as_u64().unwrap(), ground.item("r", id).reason);
     assert_eq!(ended("a"), (1, lasting("API Error: 400")));
     assert_eq!(ended("b"), (1, lasting("401 Unauthorized")));
-    assert_eq!(ended("c"), (2, "exited with 1".to_owned()));
+    let later = "exited with 1: the agent reports an error: litellm.RateLimitError: slow down";
+    assert_eq!(ended("c"), (2, later.to_owned()));
     assert_eq!(ended("d"), (2, "exited with 1".to_owned()));
 }
 
@@ -199,15 +200,17 @@ fn an_agent_that_reports_an_error_fails_although_it_exits_with_0() {
         ("codex", &prints(CODEX_401)),
         ("qwen", &prints(include_str!("../fixtures/agents/qwen-401.jsonl"))),
         ("gemini", &prints(include_str!("../fixtures/agents/gemini-401.jsonl"))),
+        ("aider", &prints(include_str!("../fixtures/agents/aider-401.txt"))),
     ]);
     ground.config("handoff.subagent.claude.verify", "true");
-    let items = ["claude", "codex", "qwen", "gemini"].map(|name| agent(name, name));
+    let items = ["claude", "codex", "qwen", "gemini", "aider"].map(|name| agent(name, name));
     ground.drive("r", &items).ends(4);
     for (id, attempts, why) in [
         ("claude", 2, "the agent reports an error: The greeting is Dutch now."),
         ("codex", 1, "the agent reports \"401 Unauthorized\", which another try will not change"),
         ("qwen", 1, "the agent reports \"API Error: 401\", which another try will not change"),
         ("gemini", 1, "the agent reports \"UNAUTHENTICATED\", which another try will not change"),
+        ("aider", 1, "the agent reports \"AuthenticationError\", which another try will not change"),
     ] {
         let shown = shown(&ground, &format!("r/{id}"));
         assert_eq!((&shown["status"], &shown["attempts"]), (&json!("failed"), &json!(attempts)), "{id}");

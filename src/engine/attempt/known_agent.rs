@@ -34,7 +34,9 @@ impl Commands<'_> {
     ) -> (Result<Ended, agent::Error>, Result<(), Verdict>) {
         let job = self.job;
         let from = self.transcript.written();
-        self.transcript.follow();
+        if job.preset.is_some() {
+            self.transcript.follow();
+        }
         let ended = self.run(workspace, Line::item(job)).await;
         let end = self.transcript.followed();
         let judged = judge(step, &ended, job.command.timeout);

@@ -60,6 +60,21 @@ fn qwen_code_counts_the_cache_as_input() {
 }
 
 #[test]
+fn aider_prints_rounded_numbers() {
+    let claims = read(UsageForm::Aider, include_str!("../../../tests/fixtures/agents/aider.txt")).claims().unwrap();
+    let used = Usage { cached_tokens: None, ..usage(2300, 58, 0, Some("0.0079")) };
+    assert_eq!((claims.model.as_deref(), claims.usage), (Some("anthropic/claude-sonnet-4-5"), Some(used)));
+    let line = |tokens: &str| format!("Tokens: {tokens}. Cost: $0.01 message, $0.02 session.\n");
+    let output = line("12k sent, 1.2k cache write, 3k cache hit, 200 received") + &line("1.0k sent, 5 received");
+    let claims = read(UsageForm::Aider, &output).claims().unwrap();
+    assert_eq!(claims.usage, Some(usage(13000, 205, 3000, Some("0.02"))));
+    for output in ["Tokens: -1k sent, k received.", "Tokens: 1.5.5k sent, 9e9 received. Cost: $-1 session.", "Tokens:"]
+    {
+        assert_eq!(read(UsageForm::Aider, output).claims(), None, "{output}");
+    }
+}
+
+#[test]
 fn agents_report_the_errors_of_their_service() {
     for (form, output, error) in [
         (
@@ -74,6 +89,11 @@ fn agents_report_the_errors_of_their_service() {
         ),
         (UsageForm::Codex, include_str!("../../../tests/fixtures/agents/codex-400.jsonl"), "invalid_request_error"),
         (UsageForm::Gemini, include_str!("../../../tests/fixtures/agents/gemini-401.jsonl"), "UNAUTHENTICATED"),
+        (
+            UsageForm::Aider,
+            include_str!("../../../tests/fixtures/agents/aider-401.txt"),
+            "litellm.AuthenticationError: AnthropicException",
+        ),
         (
             UsageForm::Qwen,
             include_str!("../../../tests/fixtures/agents/qwen-401.jsonl"),
