@@ -47,7 +47,7 @@ pub fn work_tree(host: &Host, workspace: &Workspace, top: &Path, before: &Output
         tree.remove(bytes(path)).map_err(Error::at(path))?;
     }
     for path in there {
-        if is_there(path).is_some_and(|kind| is_carried(&kind)) {
+        if is_there(path).is_some_and(is_carried) {
             put(&top.join(path), path, &tree)?;
         }
     }
@@ -90,7 +90,7 @@ fn outputs(folder: &Path) -> Result<Vec<(PathBuf, State)>, Error> {
             let path = below.join(entry.file_name());
             if meta.is_dir() {
                 folders.push(path);
-            } else if is_carried(&meta.file_type()) {
+            } else if is_carried(meta.file_type()) {
                 found.push((path, state(&meta)));
             }
             if found.len() + folders.len() > MOST {
@@ -101,7 +101,7 @@ fn outputs(folder: &Path) -> Result<Vec<(PathBuf, State)>, Error> {
     Ok(found)
 }
 
-fn is_carried(kind: &FileType) -> bool {
+fn is_carried(kind: FileType) -> bool {
     kind.is_file() || kind.is_symlink()
 }
 

@@ -4,7 +4,7 @@ use super::pages;
 use crate::common::Environment;
 
 /// The signs that end a command within a line.
-const ENDS: &[&str] = &[" #", " |", " >", " <", ")", "&&", ";", "`"];
+const ENDS: &[&str] = &[" #", " -- ", " |", " >", " <", ")", "&&", ";", "`"];
 
 #[test]
 fn the_program_accepts_every_command_of_shell_blocks() {

@@ -10,8 +10,8 @@ const README_LINES: usize = 150;
 /// The most lines that a page outside of the reference may have.
 const PAGE_LINES: usize = 400;
 
-/// The most lines that a how-to page may have besides those that a test writes from data: it answers
-/// one question.
+/// The most lines that a how-to page may have besides those that a test writes from data: it
+/// answers one question.
 const HOW_TO_LINES: usize = 150;
 
 /// The most characters of a line of prose, link targets aside.
@@ -35,7 +35,8 @@ fn pages_are_short_enough_to_be_read() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the number of lines between marks such as `<!-- x: written from y -->` and `<!-- /x -->`.
+/// Returns the number of lines between marks such as `<!-- x: written from y -->` and `<!-- /x
+/// -->`.
 fn generated(page: &str) -> usize {
     let mut is_inside = false;
     let lines = page.lines().filter(|line| {

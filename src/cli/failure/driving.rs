@@ -48,14 +48,15 @@ impl From<record::Error> for Failure {
             }
             record::Error::Dirty { .. } => Self::of("dirty", &error).hint(hints::record_dirty()),
             record::Error::Directory(_) | record::Error::Clock => Self::of("usage", &error),
-            record::Error::Read(..) => Self::of("io", &error),
+            record::Error::Read(..) | record::Error::Snapshot(snapshot::Error::Folder(_)) => Self::of("io", &error),
+            record::Error::WorkTree(_)
+            | record::Error::Snapshot(snapshot::Error::Git(_) | snapshot::Error::WorkTree(_)) => {
+                Self::of("git", &error)
+            }
             record::Error::Snapshot(snapshot::Error::Unborn) => Self::of("unborn", &error).hint(hints::first_commit()),
-            record::Error::Snapshot(snapshot::Error::Git(_) | snapshot::Error::WorkTree(_)) => Self::of("git", &error),
-            record::Error::Snapshot(snapshot::Error::Folder(_)) => Self::of("io", &error),
             record::Error::Snapshot(snapshot::Error::Store(inner)) => inner.into(),
             record::Error::Snapshot(_) => Self::of("bad-range", &error).hint(hints::adopt_range()),
             record::Error::Secret(inner) => inner.into(),
-            record::Error::WorkTree(_) => Self::of("git", &error),
             record::Error::Submit(inner) => inner.into(),
             record::Error::Target(inner) => inner.into(),
             record::Error::Refs(inner) => inner.into(),

@@ -1,4 +1,5 @@
-//! aider's lines for people: it has no other form, and ends with 0 if its service refuses a request.
+//! aider's lines for people: it has no other form, and ends with 0 if its service refuses a
+//! request.
 
 use super::{Report, Session, count};
 use crate::model::usage::{Dollars, Usage};
