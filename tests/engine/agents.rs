@@ -238,3 +238,18 @@ fn use_survives_a_transcript_beyond_its_limit() {
     ground.drive("r", &[agent("a", "claude")]).ends(0);
     assert_eq!(end(&ground, "r", "a")["claims"]["usage"]["costUsd"], "0.03115");
 }
+
+#[test]
+fn the_sessions_of_a_pipelines_blocks_add_up() {
+    let script = format!("date +%N >>outputs/times\n{}", prints(CLAUDE));
+    let ground = ground(&[("claude", &script)]);
+    let blocks = json!([{ "kind": "agent" }, { "kind": "agent" }, { "kind": "capture", "what": "outputs" }]);
+    ground.env.write("spec.json", &json!({ "schemaVersion": 1, "id": "dev.twice", "blocks": blocks }).to_string());
+    ground.env.handoff(["pipeline", "add", "../spec.json"]).success();
+    let mut item = agent("a", "claude");
+    item["inputs"]["pipeline"] = json!("dev.twice");
+    ground.drive("r", &[item]).ends(0);
+    let usage = json!({ "inputTokens": 14000, "outputTokens": 700, "cachedTokens": 5600, "costUsd": "0.0623" });
+    assert_eq!(end(&ground, "r", "a")["claims"]["usage"], usage);
+    ground.env.handoff(["verify", "r"]).success();
+}

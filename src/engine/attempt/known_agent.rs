@@ -85,33 +85,31 @@ fn verdict(
         (Err(Verdict::Failed { reason, hopeless: false }), _) => format!("{reason}: "),
         (Err(other), _) => return Err(other),
     };
-    let end = String::from_utf8_lossy(end);
-    if let Some(text) =
-        error.and_then(|error| lasting(preset, error)).unwrap_or_else(|| lasting(preset, &end).flatten())
-    {
-        let why = format!("{before}the agent reports {text:?}, which another try will not change");
-        return Err(Verdict::hopeless(why));
+    // The error is the agent's own explanation; the end of the output may hold anything.
+    let explained = error.map_or_else(|| String::from_utf8_lossy(end), Into::into);
+    if let Some(text) = lasting(preset, &explained) {
+        return Err(Verdict::hopeless(format!(
+            "{before}the agent reports {text:?}, which another try will not change"
+        )));
     }
     match error {
         Some(error) => {
-            Err(Verdict::failed(format!("{before}the agent reports an error: {}", last_lines(error.as_bytes()))))
+            let said = last_lines(error.as_bytes());
+            Err(Verdict::failed(format!("{before}the agent reports an error: {said}")))
         }
         None => Err(Verdict::failed(before.trim_end_matches(": "))),
     }
 }
 
-/// Returns the text of a lasting failure if the last known text is one, or `Some(None)` if the last
-/// known text is of a failure that may pass.
-fn lasting<'p>(preset: &'p Preset, output: &str) -> Option<Option<&'p str>> {
+/// Returns the text of a lasting failure, or `None` if there is none or a text of a failure that may
+/// pass comes after it.
+fn lasting<'p>(preset: &'p Preset, output: &str) -> Option<&'p str> {
     let last = |texts: &'p [String]| {
         let found = texts.iter().filter_map(|text| Some((output.rfind(text.as_str())?, text.len(), text.as_str())));
         found.max()
     };
-    match (last(&preset.never), last(&preset.later)) {
-        (None, None) => None,
-        (never, later) if never > later => Some(never.map(|(.., text)| text)),
-        _ => Some(None),
-    }
+    let never = last(&preset.never);
+    if never > last(&preset.later) { never.map(|(.., text)| text) } else { None }
 }
 
 #[cfg(test)]
@@ -139,6 +137,8 @@ mod tests {
         assert_eq!(reason(None, "Segmentation fault\n", failed()), ("exited with 1".to_owned(), false));
         let later = "exited with 1: the agent reports an error: API Error: 529";
         assert_eq!(reason(Some("API Error: 529"), "API Error: 400", failed()), (later.to_owned(), false));
+        let turns = "exited with 1: the agent reports an error: too many turns";
+        assert_eq!(reason(Some("too many turns"), "authentication_error", failed()), (turns.to_owned(), false));
     }
 
     #[test]
