@@ -106,6 +106,7 @@ fn failed(item: &Item, attempt: u32) -> Event {
         exit: Some(Exit { code: Some(1), signal: None }),
         duration_ms: Some(1),
         transcript: None,
+        claims: None,
         not_before: None,
         blocks: Vec::new(),
     })

@@ -103,24 +103,9 @@ impl Recording {
             ("outputs/report".parse().expect("a plain key"), product)
         };
         NewEntry::Plain(Event::ItemReconciled(ItemReconciled {
-            item: item.id.clone(),
-            attempt,
-            status: Outcome::Done,
-            reason: None,
-            exit: None,
             duration_ms: 1,
             products: report.map(product).into_iter().collect(),
-            verify: None,
-            transcript: None,
-            reused: None,
-            blocks: Vec::new(),
-            summary: None,
-            claims: None,
-            check: None,
-            check_before: None,
-            reference: None,
-            protected: Vec::new(),
-            protected_allowed: false,
+            ..ItemReconciled::new(item.id.clone(), attempt, Outcome::Done)
         }))
     }
 }

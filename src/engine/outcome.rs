@@ -34,7 +34,7 @@ impl Batch {
             duration_ms: Some(finished.duration_ms),
             transcript,
             not_before,
-            claims: finished.claims.clone(),
+            claims: finished.claims.clone().map(Box::new),
             blocks: finished.blocks.clone(),
         };
         match &finished.verdict {
@@ -60,7 +60,7 @@ impl Batch {
                     transcript,
                     blocks: finished.blocks.clone(),
                     summary: finished.summary.clone(),
-                    claims: finished.claims.clone(),
+                    claims: finished.claims.clone().map(Box::new),
                     grade: (done && state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
                     excluded: if done { finished.excluded.clone() } else { Vec::new() },
                     reference: finished.reference.filter(|_| done),

@@ -144,7 +144,7 @@ pub struct ItemEnded {
     pub blocks: Vec<BlockEnded>,
     /// The worker's claims about itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claims: Option<Claims>,
+    pub claims: Option<Box<Claims>>,
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,

@@ -171,7 +171,7 @@ pub struct ItemReconciled {
     pub summary: Option<String>,
     /// The worker's claims about itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claims: Option<Claims>,
+    pub claims: Option<Box<Claims>>,
     /// The tree of the base with the reference state of the protected files, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Oid>,

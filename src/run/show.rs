@@ -188,7 +188,7 @@ impl<'a> Step<'a> {
                 protected: &e.protected,
                 excluded: &e.excluded,
                 summary: e.summary.as_deref(),
-                claims: e.claims.as_ref(),
+                claims: e.claims.as_deref(),
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
@@ -197,7 +197,7 @@ impl<'a> Step<'a> {
                 duration_ms: e.duration_ms,
                 transcript: e.transcript,
                 blocks: &e.blocks,
-                claims: e.claims.as_ref(),
+                claims: e.claims.as_deref(),
                 ..plain
             },
             Event::ItemDecided(e) => {

@@ -51,7 +51,7 @@ pub struct RunUsage {
 /// The attempts of an item with their claims. Attempts that reused products are left out, because
 /// nothing was run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attempts(BTreeMap<u32, Option<Claims>>);
+pub(super) struct Attempts(BTreeMap<u32, Option<Box<Claims>>>);
 
 impl Attempts {
     /// Returns the attempts of all items, by position.
@@ -132,16 +132,17 @@ impl Status {
         for item in &mut self.items {
             item.usage = view.state.graph.position(&item.id).and_then(|at| attempts[at].usage());
         }
-        self.usage = Some(RunUsage::sum(self.items.iter().filter_map(|item| item.usage.as_ref())));
+        let known: Vec<&ItemUsage> = self.items.iter().filter_map(|item| item.usage.as_ref()).collect();
+        self.usage = Some(RunUsage::sum(&known));
         self
     }
 }
 
 impl RunUsage {
     /// Sums the use of items.
-    pub fn sum<'u>(items: impl Iterator<Item = &'u ItemUsage> + Clone) -> Self {
-        let sum: Usage = items.clone().map(ItemUsage::total).sum();
-        let count = |is: fn(&ItemUsage) -> bool| items.clone().filter(|usage| is(usage)).count() as u64;
+    pub fn sum(items: &[&ItemUsage]) -> Self {
+        let sum: Usage = items.iter().map(|usage| usage.total()).sum();
+        let count = |is: fn(&ItemUsage) -> bool| items.iter().filter(|usage| is(usage)).count() as u64;
         Self {
             input_tokens: sum.input_tokens.unwrap_or_default(),
             output_tokens: sum.output_tokens.unwrap_or_default(),
