@@ -176,8 +176,8 @@ impl Environment {
         let clock = format!("2026-06-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
         let path = std::env::var_os("PATH").expect("there is a PATH");
         let own = Path::new(program_path()).parent().expect("the program lies in a folder").to_owned();
-        // A test can put programs of its own into the folder `bin`.
-        let first = [own, self.path().join("bin")].into_iter();
+        // A test can put programs of its own into the folder `programs`.
+        let first = [own, self.path().join("programs")].into_iter();
         let path = std::env::join_paths(first.chain(std::env::split_paths(&path))).expect("paths join");
         let mut command = Command::new(program);
         command

@@ -101,8 +101,8 @@ fn verdict(
     }
 }
 
-/// Returns the text of a lasting failure, or `None` if there is none or a text of a failure that may
-/// pass comes after it.
+/// Returns the text of a lasting failure, or `None` if there is none or a text of a failure that
+/// may pass comes after it.
 fn lasting<'p>(preset: &'p Preset, output: &str) -> Option<&'p str> {
     let last = |texts: &'p [String]| {
         let found = texts.iter().filter_map(|text| Some((output.rfind(text.as_str())?, text.len(), text.as_str())));
