@@ -168,11 +168,11 @@ fn commits_from_before_are_claimed_and_never_recorded() {
     let head = ground.env.git(["rev-parse", "HEAD"]).success();
     let last = format!("past/{}", &head[..12]);
     let shown = json(&ground.env.handoff(["show", "--json", &last]).success());
-    assert_eq!((&shown["grade"], &shown["item"]["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
+    assert_eq!((&shown["grade"], &shown["inputs"]["subject"]), (&"claimed".into(), &"Change c.txt".into()));
     assert_output!("record_adopt_snapshot", ground.env.handoff(["verify", "past", "--format", "snapshot"]));
     // The products in their order are the last commit.
     ground.env.handoff(["verify", "past", "--reproduce", "HEAD"]).success();
-    ground.env.handoff(["prove", &format!("{last}:patch"), "-o", "proof.json"]).success();
+    ground.env.write("repo/proof.json", &ground.env.handoff(["prove", &format!("{last}:patch")]).success());
     let proof = json(&ground.env.handoff(["verify", "--json", "--proof", "proof.json"]).success());
     assert_eq!(proof["outcome"]["claimed"], 1);
 }
@@ -199,8 +199,8 @@ fn a_known_agent_gets_its_login_and_its_key() {
     ground.config("handoff.sandbox", "auto");
     ground.env.write("home/.claude/credentials", "login\n");
     ground.env.write("home/.other/credentials", "other\n");
-    let script =
-        "cat ~/.claude/credentials; cat ~/.other/credentials; echo \"key: $ANTHROPIC_API_KEY\"; echo done >>a.txt\n";
+    let script = "cat ~/.claude/credentials; cat ~/.other/credentials; echo \"key: $ANTHROPIC_API_KEY\"; echo done >>a.txt; \
+                  mkdir -p .claude; echo {} >.claude/settings.local.json\n";
     let (claude, wrapper) = (program(&ground, "claude", script), program(&ground, "wrapper", script));
     let said = |run: &str, options: &[&str], program: &str| {
         let mut command = ground.env.command(program_path(), "repo");
@@ -216,4 +216,10 @@ fn a_known_agent_gets_its_login_and_its_key() {
     let other = said("other", &[], &wrapper);
     assert!(!other.contains("login\n") && other.contains("key: \n"), "{other}");
     assert!(said("named", &["--executor", "claude"], &wrapper).contains("login\n"));
+    // Files that the agent leaves behind belong to no patch.
+    let leaves = |run: &str| {
+        let patch = ground.env.handoff(["cat", &format!("{run}/record:patch")]).success();
+        patch.contains(".claude/settings.local.json")
+    };
+    assert_eq!(["known", "other", "named"].map(leaves), [false, true, false]);
 }

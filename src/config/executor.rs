@@ -65,6 +65,8 @@ pub struct Executor {
     /// Command lines from files inside the work tree. The worker is not given access to the files
     /// that these name.
     pub tracked_lines: BTreeSet<String>,
+    /// The known agent that it starts, if the user names one.
+    pub preset: Option<String>,
     /// The keys of its settings, as git lists them, each once.
     pub keys: BTreeSet<String>,
 }
@@ -146,6 +148,7 @@ impl Executor {
             limits: self.limits.or(dispatch.limits),
             tracked_limits: self.tracked_limits.at_most(dispatch.tracked_limits),
             tracked_lines: self.tracked_lines.union(&dispatch.tracked_lines).cloned().collect(),
+            preset: self.preset.clone(),
             keys: self.keys.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::io::{Cursor, Read as _};
 use super::result_file::shorten;
 use super::step::{Commands, Line, judge};
 use super::{Finished, Job, Verdict, blocking};
-use crate::config::Preset;
+use crate::config::{PRESETS, Preset};
 use crate::engine::command::Resolved;
 use crate::engine::programs;
 use crate::engine::report::{Report, joined};
@@ -14,10 +14,14 @@ use crate::model::said::last_lines;
 use crate::process::agent::{self, Ended};
 use crate::worktree::workspace::Workspace;
 
-/// Returns the preset of the agent that a command starts, by the name of its program.
+/// Returns the preset of the agent that a command starts: the one that the user names, or that of
+/// the program.
 ///
 /// It only describes the agent. A plan can name any program, so the preset grants it nothing.
 pub(in crate::engine) fn preset(command: &Resolved) -> Option<&'static Preset> {
+    if let Some(named) = &command.settings.preset {
+        return PRESETS.get(named);
+    }
     let name = programs::name_of(&command.argv, command.settings.command.is_some())?;
     Preset::of_program(name).map(|(_, preset)| preset)
 }

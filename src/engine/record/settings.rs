@@ -51,6 +51,7 @@ fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &
     for (variable, value) in &preset.env {
         settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
     }
+    settings.preset = Some(name.to_owned());
     settings.pass_env.extend(preset.pass.iter().cloned());
     for key in &preset.keys {
         let is_named = settings.secret_env.iter().any(|secret| secret.name == *key);
