@@ -134,6 +134,69 @@ fn the_users_own_work_tree_is_taken_as_it_is_left() {
     ground.env.git(["fsck", "--strict"]).success();
 }
 
+/// Ways to change a work tree so that git, or a link, hides the change; with the paths of the
+/// patch.
+const HIDDEN: &[(&str, &str, &[&str])] = &[
+    ("folder-to-link", "rm -r dir; ln -s ../outside dir", &["dir", "dir/b.txt"]),
+    ("folder-moved", "mv dir real; ln -s real dir", &["dir", "dir/b.txt", "real/b.txt"]),
+    ("file-to-folder", "rm a.txt; mkdir a.txt", &["a.txt"]),
+    ("file-to-folder-with-files", "rm a.txt; mkdir a.txt; echo x >a.txt/x", &["a.txt", "a.txt/x"]),
+    ("file-to-pipe", "rm a.txt; mkfifo a.txt", &["a.txt"]),
+    ("file-to-repository", "rm a.txt; git init -q a.txt", &["a.txt"]),
+    ("assume-unchanged", "git update-index --assume-unchanged a.txt; echo x >>a.txt", &["a.txt"]),
+    ("skip-worktree", "git update-index --skip-worktree a.txt; echo x >>a.txt", &["a.txt"]),
+    ("skip-worktree-deleted", "git update-index --skip-worktree a.txt; rm a.txt", &["a.txt"]),
+    (
+        "same-times",
+        "git config core.checkStat minimal; git config core.trustctime false; touch -d 2020-01-01 a.txt; \
+         git update-index --refresh; printf 'ONE\\ntwo\\n' >a.txt; touch -d 2020-01-01 a.txt",
+        &["a.txt"],
+    ),
+    (
+        "clean-filter",
+        "git config filter.e.clean 'git show HEAD:a.txt'; echo 'a.txt filter=e' >.git/info/attributes; echo x >>a.txt",
+        &["a.txt"],
+    ),
+    ("exclude", "echo new.txt >>.git/info/exclude; echo x >new.txt", &["new.txt"]),
+    ("removed-from-index", "git rm -q --cached a.txt", &[]),
+    ("mode", "chmod +x a.txt", &["a.txt"]),
+];
+
+#[test]
+fn no_change_of_the_users_work_tree_is_hidden() {
+    for (name, script, expected) in HIDDEN {
+        let ground = Ground::new();
+        ground.env.write("outside/b.txt", "SECRET\n");
+        record(&ground, &["--here", "--as", "here"], script).success();
+        let patch = match expected {
+            [] => String::new(),
+            _ => ground.env.handoff(["cat", "here/record:patch"]).success(),
+        };
+        let header = |line: &str| Some(line.strip_prefix("diff --git a/")?.split(" b/").next()?.to_owned());
+        assert_eq!(patch.lines().filter_map(header).collect::<Vec<_>>(), *expected, "{name}\n{patch}");
+        assert!(!patch.contains("SECRET"), "{name}\n{patch}");
+    }
+}
+
+#[test]
+fn what_git_hides_is_a_change_before_the_command() {
+    let ground = Ground::new();
+    ground.env.git(["update-index", "--skip-worktree", "a.txt"]).success();
+    ground.env.write("repo/a.txt", "changed\n");
+    assert_eq!(code(&ground, &["record", "--here", "--", "true"], 1), "dirty");
+    // A sparse checkout leaves files out, and that is no change.
+    let ground = Ground::new();
+    ground.env.git(["sparse-checkout", "set", "--no-cone", "/a.txt"]).success();
+    record(&ground, &["--here", "--as", "here"], "echo three >>a.txt").success();
+    let patch = ground.env.handoff(["cat", "here/record:patch"]).success();
+    assert!(patch.matches("diff --git").count() == 1 && patch.contains("+three"), "{patch}");
+    // A secret is none the less one in the target of a link.
+    let ground = Ground::new();
+    let token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
+    std::os::unix::fs::symlink(format!("https://x:{token}@h/"), ground.path("repo/link")).unwrap();
+    assert_eq!(code(&ground, &["record", "--here", "--dirty", "--", "true"], 1), "secret-found");
+}
+
 #[test]
 fn only_its_recorder_runs_a_command_in_the_users_work_tree() {
     let ground = Ground::new();
@@ -202,6 +265,8 @@ fn a_known_agent_gets_its_login_and_its_key() {
     let script = "cat ~/.claude/credentials; cat ~/.other/credentials; echo \"key: $ANTHROPIC_API_KEY\"; echo done >>a.txt; \
                   mkdir -p .claude; echo {} >.claude/settings.local.json\n";
     let (claude, wrapper) = (program(&ground, "claude", script), program(&ground, "wrapper", script));
+    ground.env.write("repo/tools/claude", &format!("#!/bin/sh\n{script}"));
+    ground.env.shell("repo", "chmod +x tools/claude; git add tools; git commit -qm Tool").success();
     let said = |run: &str, options: &[&str], program: &str| {
         let mut command = ground.env.command(program_path(), "repo");
         command.args(["record", "--as", run]).args(options).args(["--", program]);
@@ -209,6 +274,9 @@ fn a_known_agent_gets_its_login_and_its_key() {
         ground.env.ended(command).success();
         ground.env.handoff(["cat", &format!("{run}/record:transcript")]).success()
     };
+    // A program of the repository gets nothing by its name.
+    let own = said("own", &[], "./tools/claude");
+    assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
     let known = said("known", &[], &claude);
     assert!(known.contains("login\n") && known.contains("key: [redacted"), "{known}");
     assert!(!known.contains("other\n") && !known.contains("0123456789"), "{known}");

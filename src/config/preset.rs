@@ -26,6 +26,9 @@ pub struct Preset {
     /// Variables that are set for it.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Variables that are set for it if something confines it.
+    #[serde(default)]
+    pub confined: BTreeMap<String, String>,
     /// Additional readable paths.
     #[serde(default)]
     pub readable: Vec<PathBuf>,

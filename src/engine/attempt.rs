@@ -307,7 +307,7 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
         finished.captured = Some(captured.map_err(|error| products::capture_failed(&error))?);
         return Ok(());
     }
-    let before = job.before_work(commands.host)?;
+    let before = job.before_work(commands.host, workspace)?;
     if let Some(setup) = &job.command.setup {
         let ended = commands.run(workspace, Line::plain(setup)).await;
         finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
@@ -316,7 +316,7 @@ async fn work(workspace: &Workspace, mut commands: Commands<'_>, finished: &mut 
     let (ended, judged) = commands.run_item(workspace, "", finished).await;
     finished.exit = ended.as_ref().ok().and_then(|ended| ended.exit);
     judged?;
-    job.carry_over(commands.host, workspace, &before)?;
+    finished.notes.extend(job.carry_over(commands.host, workspace, before.as_ref())?);
     result_file::read(workspace, finished)?;
     verify::verify(workspace, commands, finished).await
 }

@@ -191,7 +191,7 @@ fn absolute(environment: &Environment, variable: &str) -> Option<PathBuf> {
 }
 
 /// Returns the folder that a variable names, or its default below the home directory.
-fn user_folder(environment: &Environment, variable: &str, default: &str) -> Option<PathBuf> {
+pub(super) fn user_folder(environment: &Environment, variable: &str, default: &str) -> Option<PathBuf> {
     absolute(environment, variable).or_else(|| Some(absolute(environment, "HOME")?.join(default)))
 }
 

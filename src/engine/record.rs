@@ -3,10 +3,12 @@
 mod plan;
 mod settings;
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::git::{refs, snapshot, work_tree};
+use crate::git::snapshot::{self, IgnoreRules, Snapshot};
+use crate::git::{refs, work_tree};
 use crate::ledger::log;
 use crate::model::credential::gate::Secret;
 use crate::model::format;
@@ -17,6 +19,7 @@ use crate::run::submission::{self, Submission, Wanted};
 use crate::run::submit;
 use crate::run::target::{self, Target};
 
+use super::machine;
 use super::operations::Manner;
 pub use plan::ITEM;
 
@@ -155,7 +158,10 @@ impl Repository {
     fn base_here(&self, here: Here) -> Result<String, Error> {
         let beside = [self.config.inputs.as_str(), self.config.outputs.as_str()];
         let (head, _) = work_tree::head(&self.store)?.ok_or_else(unborn)?;
-        let changed = snapshot::changed(&self.store, head, &beside)?;
+        let usual = machine::user_folder(&self.environment, "XDG_CONFIG_HOME", ".config");
+        let rules = IgnoreRules::read(&self.store, usual.map(|folder| folder.join("git/ignore")))?;
+        let snapshot = Snapshot::new(&self.store, head)?;
+        let changed = snapshot.changed(&rules, &beside)?;
         if changed.is_empty() {
             return Ok(head.to_string());
         }
@@ -164,14 +170,20 @@ impl Repository {
             return Err(Error::Dirty { named: named.join(", "), more: changed.len() - named.len() });
         }
         // Sealed files can be pushed.
-        let (gate, top) = (self.gate(), snapshot::root(&self.store)?);
+        let gate = self.gate();
         for path in &changed {
-            let place = top.join(path);
-            if place.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-                let read = |error| Error::Read(place.clone(), error);
-                let mut file = std::fs::File::open(&place).map_err(read)?;
-                gate.check_reader(&path.display().to_string(), &mut file).map_err(read)??;
-            }
+            let place = snapshot.root().join(path);
+            let read = |error| Error::Read(place.clone(), error);
+            let Ok(meta) = place.symlink_metadata() else { continue };
+            let mut content: Box<dyn Read> = if meta.is_symlink() {
+                let target = std::fs::read_link(&place).map_err(read)?;
+                Box::new(io::Cursor::new(target.into_os_string().into_encoded_bytes()))
+            } else if meta.is_file() {
+                Box::new(std::fs::File::open(&place).map_err(read)?)
+            } else {
+                continue;
+            };
+            gate.check_reader(&path.display().to_string(), &mut content).map_err(read)??;
         }
         Ok(snapshot::commit(&self.store, &beside)?.to_string())
     }

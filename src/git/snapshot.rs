@@ -3,24 +3,100 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use tempfile::{NamedTempFile, TempDir};
+
 use super::merge::bare_commit;
-use super::program;
+use super::program::{self, Git};
 use super::store::{self, Store};
 use super::work_tree::{self, copy_of_index, paths};
 use crate::model::digest::Oid;
 
-/// Returns the paths that differ from a commit: tracked files, in the index or not, and untracked
-/// ones that git does not ignore. Submodules, and everything below the `beside` folders, are left
-/// out.
-pub fn changed(store: &Store, commit: Oid, beside: &[&str]) -> Result<BTreeSet<PathBuf>, Error> {
-    let root = store.work_dir().ok_or(work_tree::Error::Bare)?;
-    let git = || store.git().work_tree(&root).env("GIT_OPTIONAL_LOCKS", "0");
-    let options = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"];
-    let tracked = git().args(options).arg(commit.to_string()).arg("--").run()?;
-    let untracked = git().args(["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
-    let mut changed: BTreeSet<PathBuf> = paths(&tracked).chain(paths(&untracked)).collect();
-    changed.retain(|path| !beside.iter().any(|folder| path.starts_with(folder)));
-    Ok(changed)
+/// The user's work tree, compared with a commit as if nothing was known of its files: flags, times
+/// and sizes of the index, which a command can set, do not count.
+pub struct Snapshot<'s> {
+    store: &'s Store,
+    root: PathBuf,
+    /// Has an index of the commit alone.
+    folder: TempDir,
+}
+
+impl<'s> Snapshot<'s> {
+    /// Prepares the comparison with a commit.
+    pub fn new(store: &'s Store, commit: Oid) -> Result<Self, Error> {
+        let root = store.work_dir().ok_or(work_tree::Error::Bare)?;
+        let snapshot = Self { store, root, folder: tempfile::tempdir().map_err(Error::Folder)? };
+        snapshot.git().args(["read-tree", &commit.to_string()]).run()?;
+        Ok(snapshot)
+    }
+
+    /// Returns the folder of the work tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn git(&self) -> Git {
+        let git = self.store.git().work_tree(&self.root).env("GIT_INDEX_FILE", self.folder.path().join("index"));
+        git.config("core.splitIndex=false").config("core.checkStat=default").config("core.trustctime=true")
+    }
+
+    /// Returns the files and links of the commit.
+    pub fn tracked(&self) -> Result<BTreeSet<PathBuf>, Error> {
+        let listed = self.git().args(["ls-files", "--stage", "-z"]).run()?;
+        let files = listed.split(|byte| *byte == 0).filter(|line| !line.starts_with(b"160000 "));
+        let names = files.filter_map(|line| line.splitn(2, |byte| *byte == b'\t').nth(1));
+        Ok(names.flat_map(paths).collect())
+    }
+
+    /// Returns the files that are not in the commit and that the rules do not ignore. A nested
+    /// repository is one path.
+    pub fn untracked(&self, rules: &IgnoreRules) -> Result<BTreeSet<PathBuf>, Error> {
+        let list = self.git().args(["ls-files", "--others", "-z", "--exclude-per-directory=.gitignore"]);
+        let files = rules.files.iter().map(|file| format!("--exclude-from={}", file.path().display()));
+        Ok(paths(&list.args(files).run()?).collect())
+    }
+
+    /// Returns the paths that differ from the commit, without submodules and everything below the
+    /// `beside` folders.
+    pub fn changed(&self, rules: &IgnoreRules, beside: &[&str]) -> Result<BTreeSet<PathBuf>, Error> {
+        // The index knows nothing of the files yet, and its answer is only whether some differ.
+        self.git().args(["update-index", "-q", "--really-refresh"]).succeeds()?;
+        let list = self.git().args(["diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all"]);
+        let mut changed: BTreeSet<PathBuf> = paths(&list.run()?).collect();
+        changed.extend(self.untracked(rules)?);
+        let absent = self.absent()?;
+        changed.retain(|path| !beside.iter().any(|folder| path.starts_with(folder)) && !absent.contains(path));
+        Ok(changed)
+    }
+
+    /// Returns the files that the user's index leaves out of the work tree, as a sparse checkout
+    /// does, and that are not there.
+    pub fn absent(&self) -> Result<BTreeSet<PathBuf>, Error> {
+        let listed = self.store.git().work_tree(&self.root).args(["ls-files", "-t", "-z"]).run()?;
+        let left_out = listed.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"S "));
+        let is_absent = |path: &PathBuf| std::fs::symlink_metadata(self.root.join(path)).is_err();
+        Ok(left_out.flat_map(paths).filter(is_absent).collect())
+    }
+}
+
+/// The rules besides `.gitignore` files for what git ignores, as they were when this was read.
+pub struct IgnoreRules {
+    files: Vec<NamedTempFile>,
+}
+
+impl IgnoreRules {
+    /// Copies `info/exclude` and the user's own file, which is `usual` if no setting names another.
+    pub fn read(store: &Store, usual: Option<PathBuf>) -> Result<Self, Error> {
+        let own = store.git().args(["config", "--type=path", "--get", "core.excludesFile"]).line();
+        let sources = [Some(store.common_dir().join("info/exclude")), own.ok().map(PathBuf::from).or(usual)];
+        let copy = |from: PathBuf| -> std::io::Result<Option<NamedTempFile>> {
+            let Ok(rules) = std::fs::read(&from) else { return Ok(None) };
+            let mut copy = NamedTempFile::new()?;
+            std::io::Write::write_all(&mut copy, &rules)?;
+            Ok(Some(copy))
+        };
+        let files = sources.into_iter().flatten().filter_map(|from| copy(from).transpose());
+        Ok(Self { files: files.collect::<std::io::Result<_>>().map_err(Error::Folder)? })
+    }
 }
 
 /// Writes a commit of the work tree on top of `HEAD`, without the `beside` folders. Neither the
@@ -89,18 +165,13 @@ pub fn same_tree(store: &Store, one: Oid, other: Oid) -> Result<bool, Error> {
     Ok(store.git().args(fixed).args([one.to_string(), other.to_string()]).succeeds()?)
 }
 
-/// Returns the folder of the work tree.
-pub fn root(store: &Store) -> Result<PathBuf, Error> {
-    Ok(store.work_dir().as_deref().map(Path::to_owned).ok_or(work_tree::Error::Bare)?)
-}
-
 /// Failures to read the work tree or commits of it.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
     #[error("there is no commit here yet")]
     Unborn,
-    #[error("cannot copy the index to a temporary folder")]
+    #[error("cannot write to a temporary folder")]
     Folder(#[source] std::io::Error),
     #[error("cannot read what git log prints")]
     Log,

@@ -133,7 +133,7 @@ impl Repository {
         let environment = &self.environment;
         let key = |field: &str| format!("handoff.subagent.{name}.{field}");
         let known = self.config.subagents.get(name).cloned().unwrap_or_default();
-        for (variable, value) in &preset.env {
+        for (variable, value) in preset.env.iter().chain(&preset.confined) {
             if !known.env.contains_key(variable) {
                 composer.add(&key("env"), &format!("{variable}={value}"));
             }

@@ -64,7 +64,13 @@ impl HeldOut {
 
     /// Copies a file or link to the same path of a worktree, where nothing exists.
     pub(super) fn copy(&self, path: &BStr, to: &Tree) -> io::Result<()> {
-        copy_into(&self.folder.join(OsStr::from_bytes(path)), path, to)
+        let from = self.folder.join(OsStr::from_bytes(path));
+        let meta = fs::symlink_metadata(&from)?;
+        if meta.is_symlink() {
+            return to.make_link(path, fs::read_link(&from)?.as_os_str());
+        }
+        let mode = if meta.permissions().mode() & 0o100 != 0 { 0o777 } else { 0o666 };
+        io::copy(&mut File::open(&from)?, &mut to.create(path, mode)?).map(|_| ())
     }
 
     /// Fails if the files changed since they were read.
@@ -72,16 +78,6 @@ impl HeldOut {
         let now = Self::read(&self.folder)?;
         if now.digest == self.digest { Ok(()) } else { Err(Error::Changed(self.folder.clone())) }
     }
-}
-
-/// Copies a file or link to a path of a worktree, where nothing exists.
-pub(super) fn copy_into(from: &Path, path: &BStr, to: &Tree) -> io::Result<()> {
-    let meta = fs::symlink_metadata(from)?;
-    if meta.is_symlink() {
-        return to.make_link(path, fs::read_link(from)?.as_os_str());
-    }
-    let mode = if meta.permissions().mode() & 0o100 != 0 { 0o777 } else { 0o666 };
-    io::copy(&mut File::open(from)?, &mut to.create(path, mode)?).map(|_| ())
 }
 
 /// Returns the digest of a canonical list: for each path its bytes in hexadecimal, its kind, and

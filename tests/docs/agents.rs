@@ -51,7 +51,11 @@ fn setting(key: &str, value: &str) -> String {
 /// Returns the settings of an agent that runs with a key.
 fn block(name: &str, preset: &Preset) -> String {
     let mut block = format!("[handoff \"subagent.{name}\"]\n") + &setting("command", &preset.command);
-    preset.env.iter().for_each(|(variable, value)| block += &setting("env", &format!("{variable}={value}")));
+    preset
+        .env
+        .iter()
+        .chain(&preset.confined)
+        .for_each(|(variable, value)| block += &setting("env", &format!("{variable}={value}")));
     if !preset.pass.is_empty() {
         block += &setting("passEnv", &preset.pass.join(" "));
     }

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Job, Verdict};
 use crate::model::digest::Oid;
-use crate::worktree::carry::{self, OutputsBefore};
+use crate::worktree::carry::{self, Before};
 use crate::worktree::host::Host;
 use crate::worktree::workspace::Workspace;
+
+/// The most paths that a note names.
+const MOST_NAMED: usize = 10;
 
 /// Where the work of an attempt is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +21,6 @@ pub(in crate::engine) enum Origin {
     /// By a commit that was made before. Nothing runs.
     Commit(Oid),
 }
-
-/// The state before the work, for [`Job::carry_over`].
-pub(super) struct Before(Option<OutputsBefore>);
 
 impl Origin {
     /// Returns the top of the user's work tree, if the command runs there.
@@ -34,18 +34,26 @@ impl Origin {
 
 impl Job {
     /// Reads what [`Job::carry_over`] compares with.
-    pub(super) fn before_work(&self, host: &Host) -> Result<Before, Verdict> {
-        let before = self.origin.here().map(|top| OutputsBefore::read(host, top)).transpose();
-        before.map(Before).map_err(|error| failed(&error))
+    pub(super) fn before_work(&self, host: &Host, workspace: &Workspace) -> Result<Option<Before>, Verdict> {
+        let before = self.origin.here().map(|top| Before::read(host, workspace, top)).transpose();
+        before.map_err(|error| failed(&error))
     }
 
-    /// Gives the worktree the work if that was done elsewhere.
-    pub(super) fn carry_over(&self, host: &Host, workspace: &Workspace, before: &Before) -> Result<(), Verdict> {
-        let carried = match (&self.origin, &before.0) {
-            (Origin::Here(top), Some(before)) => carry::work_tree(host, workspace, top, before),
-            _ => Ok(()),
-        };
-        carried.map_err(|error| failed(&error))
+    /// Gives the worktree the work if that was done in the user's own work tree. Returns a note
+    /// about what is left out.
+    pub(super) fn carry_over(
+        &self,
+        host: &Host,
+        workspace: &Workspace,
+        before: Option<&Before>,
+    ) -> Result<Option<String>, Verdict> {
+        let (Some(top), Some(before)) = (self.origin.here(), before) else { return Ok(None) };
+        let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
+        let named: Vec<_> = left_out.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+        let more = left_out.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let note = || format!("{}: left out of the patch, as no files or links: {}{more}", self.item, named.join(", "));
+        Ok((!named.is_empty()).then(note))
     }
 }
 

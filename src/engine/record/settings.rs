@@ -27,18 +27,20 @@ pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Re
     let around = config.settings_of(COMMAND).unwrap_or_default();
     let mut settings = own.map_or_else(|| around.clone(), |own| own.over(&around));
     settings.command = None;
-    if let Some((name, preset)) = preset {
+    if recording.here.is_some() {
+        settings.sandbox = Some(Asked::None);
+    }
+    // A program of the repository is no known agent by its name alone.
+    let is_own = recording.executor.is_none() && is_in_work_tree(repository, program);
+    if let Some((name, preset)) = preset.filter(|_| !is_own) {
         grant(repository, &mut settings, name, preset);
     }
     // The user names these files, as in a configured line.
     let named = recording.command.iter().map(PathBuf::from);
-    settings.readable.extend(named.filter(|path| path.is_absolute() && path.exists()));
+    settings.readable.extend(named.filter(|path| path.is_absolute() && path.is_file() && !path.starts_with("/proc")));
     if recording.check.is_some() {
         // The plan has it.
         settings.verify = None;
-    }
-    if recording.here.is_some() {
-        settings.sandbox = Some(Asked::None);
     }
     // A failed check must not cost the work.
     settings.on_verify_fail = settings.on_verify_fail.or(Some(OnVerifyFail::Keep));
@@ -48,7 +50,9 @@ pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Re
 
 /// Adds what an agent needs of the machine: variables, its keys as secrets, and its paths.
 fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &Preset) {
-    for (variable, value) in &preset.env {
+    let is_confined = settings.sandbox.unwrap_or(repository.config.sandbox) != Asked::None;
+    let confined = preset.confined.iter().filter(|_| is_confined);
+    for (variable, value) in preset.env.iter().chain(confined) {
         settings.env.entry(variable.clone()).or_insert_with(|| value.clone());
     }
     settings.preset = Some(name.to_owned());
@@ -63,6 +67,14 @@ fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &
     settings.readable.extend(preset.readable.iter().cloned());
     let is_there = |path: &&PathBuf| repository.environment.expand(path).exists();
     settings.writable.extend(preset.writable.iter().filter(is_there).cloned());
+}
+
+/// Returns true if a program is named by a path into the work tree.
+fn is_in_work_tree(repository: &Repository, program: &str) -> bool {
+    let path = repository.environment.directory.join(program);
+    let real = path.canonicalize().unwrap_or(path);
+    let top = repository.store.work_dir().map(|top| top.canonicalize().unwrap_or(top));
+    program.contains('/') && top.is_some_and(|top| real.starts_with(top))
 }
 
 fn unknown(config: &Config, name: &str) -> Error {

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -18,11 +19,11 @@ const DEEPEST: usize = 1000;
 pub(in crate::worktree) struct Tree(OwnedFd);
 
 /// The type and mode of an entry.
-pub(super) struct Found {
-    pub(super) kind: FileType,
+pub(in crate::worktree) struct Found {
+    pub(in crate::worktree) kind: FileType,
     /// The permission bits.
-    pub(super) mode: u32,
-    pub(super) size: u64,
+    pub(in crate::worktree) mode: u32,
+    pub(in crate::worktree) size: u64,
     /// The number of hard links.
     pub(super) links: u64,
 }
@@ -31,6 +32,12 @@ impl Tree {
     /// Opens a folder below another by its name.
     pub(in crate::worktree) fn open(at: BorrowedFd<'_>, name: &str) -> io::Result<Self> {
         removal::open_dir(at, name)?.map(Self).ok_or_else(|| Errno::NOENT.into())
+    }
+
+    /// Opens a folder by its path.
+    pub(in crate::worktree) fn at(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
     /// Opens the folder at a path, or returns `None` if a component is missing or not a folder.
@@ -54,7 +61,7 @@ impl Tree {
     }
 
     /// Returns the entry at a path, or `None` if there is none or a component is not a folder.
-    pub(super) fn find(&self, path: &BStr) -> io::Result<Option<Found>> {
+    pub(in crate::worktree) fn find(&self, path: &BStr) -> io::Result<Option<Found>> {
         let (parent, name) = split(path);
         let Some(parent) = self.folder(parent)? else { return Ok(None) };
         match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -104,7 +111,7 @@ impl Tree {
     }
 
     /// Opens the regular file at a path for reading.
-    pub(super) fn read(&self, path: &BStr) -> io::Result<std::fs::File> {
+    pub(in crate::worktree) fn read(&self, path: &BStr) -> io::Result<std::fs::File> {
         self.open_file(path, OFlags::RDONLY | OFlags::NONBLOCK, 0)
     }
 
@@ -120,7 +127,7 @@ impl Tree {
     }
 
     /// Returns the target of the link at a path.
-    pub(super) fn link(&self, path: &BStr) -> io::Result<Vec<u8>> {
+    pub(in crate::worktree) fn link(&self, path: &BStr) -> io::Result<Vec<u8>> {
         let (parent, name) = self.parent(path)?;
         Ok(rustix::fs::readlinkat(&parent, name, Vec::new())?.into_bytes())
     }
