@@ -9,6 +9,7 @@ use crate::model::entry::Product;
 use crate::model::format;
 use crate::model::name::{FilePath, clashes};
 use crate::model::plan::{ProductKey, ProductKind};
+use crate::model::printable;
 use crate::model::schema::Schema;
 use crate::plan::schemas::{self, MAX_CHECKED, Unfit};
 use crate::worktree::capture::{self, Captured, large};
@@ -18,7 +19,7 @@ use crate::worktree::workspace::Workspace;
 use super::attempt::{Job, Verdict};
 
 /// The most paths that a note names.
-const MOST_NAMED: usize = 10;
+pub(super) const MOST_NAMED: usize = 10;
 
 pub(super) struct Taken {
     pub(super) products: BTreeMap<ProductKey, Product>,
@@ -36,10 +37,8 @@ impl Taken {
         let agent = job.preset.map_or("the agent", |preset| &preset.title);
         let left = format!("as files that {agent} leaves behind");
         let note = |paths: &[String], what: &str| {
-            let (named, more) = paths.split_at(paths.len().min(MOST_NAMED));
-            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            let named = named.join(", ");
-            (!named.is_empty()).then(|| format!("{}: left out of the patch, {what}: {named}{more}", job.item))
+            let named = || printable::first_of(paths, MOST_NAMED);
+            (!paths.is_empty()).then(|| format!("{}: left out of the patch, {what}: {}", job.item, named()))
         };
         let repositories = note(&self.left_out, "as git repositories of their own");
         repositories.into_iter().chain(note(&self.excluded, &left)).collect()

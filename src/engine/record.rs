@@ -13,6 +13,7 @@ use crate::ledger::log;
 use crate::model::credential::gate::Secret;
 use crate::model::format;
 use crate::model::name::{FilePath, RunId};
+use crate::model::printable;
 use crate::plan::validate::Problems;
 use crate::repository::{self, Repository};
 use crate::run::submission::{self, Submission, Wanted};
@@ -143,7 +144,6 @@ impl Repository {
 
     /// Returns the folder of the work tree that the caller is in, or `None` at the top or outside.
     fn directory(&self) -> Result<Option<FilePath>, Error> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let Some(top) = self.store.work_dir().map(|top| real(&top)) else { return Ok(None) };
         let here = real(&self.environment.directory);
         let Ok(below) = here.strip_prefix(&top) else { return Ok(None) };
@@ -166,8 +166,8 @@ impl Repository {
             return Ok(head.to_string());
         }
         if here == Here::Clean {
-            let named: Vec<String> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
-            return Err(Error::Dirty { named: named.join(", "), more: changed.len() - named.len() });
+            let named: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+            return Err(Error::Dirty(printable::first_of(&named, NAMED)));
         }
         // Sealed files can be pushed.
         let gate = self.gate();
@@ -189,13 +189,13 @@ impl Repository {
     }
 }
 
-fn unborn() -> Error {
-    Error::Submit(submission::Error::Submit(submit::Error::Unborn))
+/// Resolves a path, or returns it as it is if that fails.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Formats how many more there are.
-fn and_more(more: usize) -> String {
-    if more > 0 { format!(" and {more} more") } else { String::new() }
+fn unborn() -> Error {
+    Error::Submit(submission::Error::Submit(submit::Error::Unborn))
 }
 
 /// Failures to record work.
@@ -206,8 +206,8 @@ pub enum Error {
     Taken(RunId),
     #[error("{name:?} is no known agent, and neither a subagent nor an executor is registered here under that name")]
     Executor { name: String, near: Option<String> },
-    #[error("the work tree has changes before the command runs: {named}{}", and_more(*.more))]
-    Dirty { named: String, more: usize },
+    #[error("the work tree has changes before the command runs: {0}")]
+    Dirty(String),
     #[error("the folder {0:?} has a name that a plan cannot hold: start from the top of the work tree")]
     Directory(PathBuf),
     #[error("the clock shows no valid date, so the run needs a name: --as NAME")]

@@ -17,6 +17,7 @@ use crate::model::json::{self, JsonPath};
 use crate::model::name::RunId;
 use crate::model::place::Place;
 use crate::model::plan::{CLAIMED, Plan};
+use crate::model::printable;
 use crate::model::role::Role;
 use crate::plan;
 use crate::plan::validate::{Code, Problem, Problems, ValidPlan, validate};
@@ -275,10 +276,10 @@ fn not_in(store: &Store, base: Oid) -> Result<Option<String>, work_tree::Error> 
         return Ok(None);
     }
     let changed = work_tree::uncommitted(store)?;
-    let names: Vec<_> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
-    let more = if changed.len() > NAMED { format!(" and {} more", changed.len() - NAMED) } else { String::new() };
-    Ok((!changed.is_empty())
-        .then(|| format!("not committed, so that no item sees it: the change to {}{more}", names.join(", "))))
+    let names: Vec<_> = changed.iter().map(|path| path.display().to_string()).collect();
+    Ok((!changed.is_empty()).then(|| {
+        format!("not committed, so that no item sees it: the change to {}", printable::first_of(&names, NAMED))
+    }))
 }
 
 /// Turns an unreadable registration into a problem of the plan.

@@ -46,7 +46,7 @@ impl From<record::Error> for Failure {
             record::Error::Executor { ref near, .. } => {
                 Self::of("unknown-executor", &error).did_you_mean(near.as_deref(), hints::register_subagent())
             }
-            record::Error::Dirty { .. } => Self::of("dirty", &error).hint(hints::record_dirty()),
+            record::Error::Dirty(_) => Self::of("dirty", &error).hint(hints::record_dirty()),
             record::Error::Directory(_) | record::Error::Clock => Self::of("usage", &error),
             record::Error::Read(..) | record::Error::Snapshot(snapshot::Error::Folder(_)) => Self::of("io", &error),
             record::Error::WorkTree(_)

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{Job, Verdict};
+use crate::engine::products::MOST_NAMED;
 use crate::model::digest::Oid;
+use crate::model::printable;
 use crate::worktree::carry::{self, Before};
 use crate::worktree::host::Host;
 use crate::worktree::workspace::Workspace;
-
-/// The most paths that a note names.
-const MOST_NAMED: usize = 10;
 
 /// Where the work of an attempt is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +48,10 @@ impl Job {
     ) -> Result<Option<String>, Verdict> {
         let (Some(top), Some(before)) = (self.origin.here(), before) else { return Ok(None) };
         let left_out = carry::work_tree(host, workspace, top, before).map_err(|error| failed(&error))?;
-        let named: Vec<_> = left_out.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
-        let more = left_out.len() - named.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let note = || format!("{}: left out of the patch, as no files or links: {}{more}", self.item, named.join(", "));
-        Ok((!named.is_empty()).then(note))
+        let names: Vec<_> = left_out.iter().map(|path| path.display().to_string()).collect();
+        let named = || printable::first_of(&names, MOST_NAMED);
+        let note = || format!("{}: left out of the patch, as no files or links: {}", self.item, named());
+        Ok((!names.is_empty()).then(note))
     }
 }
 
