@@ -277,6 +277,12 @@ fn a_known_agent_gets_its_login_and_its_key() {
     // A program of the repository gets nothing by its name.
     let own = said("own", &[], "./tools/claude");
     assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
+    // Neither by the settings of an agent of that name.
+    ground.config("handoff.subagent.claude.secretEnv", "ANTHROPIC_API_KEY");
+    ground.config("handoff.subagent.claude.readable", "~/.claude");
+    let own = said("registered", &[], "./tools/claude");
+    assert!(!own.contains("login\n") && own.contains("key: \n"), "{own}");
+    ground.env.git(["config", "--remove-section", "handoff.subagent.claude"]).success();
     let known = said("known", &[], &claude);
     assert!(known.contains("login\n") && known.contains("key: [redacted"), "{known}");
     assert!(!known.contains("other\n") && !known.contains("0123456789"), "{known}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Error, Recording};
+use super::{Error, Recording, real};
 use crate::config::{Config, Executor, OnVerifyFail, PRESETS, Preset, SecretEnv, SecretSource};
 use crate::model::confinement::Asked;
 use crate::model::plan::COMMAND;
@@ -17,6 +17,8 @@ pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Re
     let program = recording.command.first().map(String::as_str).unwrap_or_default();
     let preset = match &recording.executor {
         Some(name) => PRESETS.get_key_value(name).map(|(name, preset)| (name.as_str(), preset)),
+        // A program of the repository is no known agent by its name alone.
+        None if is_in_work_tree(repository, program) => None,
         None => Preset::of_program(program),
     };
     let name = recording.executor.as_deref().or(preset.map(|(name, _)| name));
@@ -30,9 +32,7 @@ pub(super) fn settings_for(repository: &Repository, recording: &Recording) -> Re
     if recording.here.is_some() {
         settings.sandbox = Some(Asked::None);
     }
-    // A program of the repository is no known agent by its name alone.
-    let is_own = recording.executor.is_none() && is_in_work_tree(repository, program);
-    if let Some((name, preset)) = preset.filter(|_| !is_own) {
+    if let Some((name, preset)) = preset {
         grant(repository, &mut settings, name, preset);
     }
     // The user names these files, as in a configured line.
@@ -71,10 +71,8 @@ fn grant(repository: &Repository, settings: &mut Executor, name: &str, preset: &
 
 /// Returns true if a program is named by a path into the work tree.
 fn is_in_work_tree(repository: &Repository, program: &str) -> bool {
-    let path = repository.environment.directory.join(program);
-    let real = path.canonicalize().unwrap_or(path);
-    let top = repository.store.work_dir().map(|top| top.canonicalize().unwrap_or(top));
-    program.contains('/') && top.is_some_and(|top| real.starts_with(top))
+    let path = real(&repository.environment.directory.join(program));
+    program.contains('/') && repository.store.work_dir().is_some_and(|top| path.starts_with(real(&top)))
 }
 
 fn unknown(config: &Config, name: &str) -> Error {
