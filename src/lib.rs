@@ -18,6 +18,8 @@
 //! A run can grow. [`run::coordinate`] evaluates its rules against its documents, and adds the
 //! items that they create, each exactly once.
 //!
+//! [`graph`] lays out the items of a run or a plan as a picture of boxes and edges.
+//!
 //! [`ledger`] appends entries to the chain: objects first, then one compare-and-swap of one ref.
 //! [`ledger::merkle`] computes the root that seals the run, and [`ledger::log`] records in the
 //! repository's own log that the run was submitted and sealed.
@@ -81,6 +83,9 @@ pub mod verify;
 
 #[cfg(feature = "core")]
 pub mod run;
+
+#[cfg(feature = "core")]
+pub mod graph;
 
 #[cfg(feature = "core")]
 pub mod sandbox;

@@ -28,6 +28,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // The front door: everything that is done with runs, threads and documents starts from it.
     ("repository", &["clock", "config", "git", "ledger", "model", "plan", "verify"]),
     ("run", &["git", "ledger", "model", "plan", "repository", "verify"]),
+    // Pictures of runs and plans: pure.
+    ("graph", &["model", "plan", "run"]),
     // The parts of an attempt know nothing of chains.
     ("sandbox", &["model"]),
     ("process", &["model", "sandbox"]),

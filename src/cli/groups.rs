@@ -8,7 +8,7 @@ use super::Arguments;
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Plan, run, look",
-        &["plan", "validate", "submit", "run", "record", "runs", "status", "watch", "log", "show", "cat"],
+        &["plan", "validate", "submit", "run", "record", "runs", "status", "graph", "watch", "log", "show", "cat"],
     ),
     ("Prove", &["verify", "whence", "lineage", "prove", "export", "check"]),
     ("Take what was made", &["apply"]),

@@ -31,6 +31,7 @@ mod export;
 mod extend;
 mod fetch;
 mod fork;
+mod graph;
 mod init;
 mod key;
 mod lineage;
@@ -97,6 +98,7 @@ enum Command {
     Record(record::Arguments),
     Runs(runs::Arguments),
     Status(status::Arguments),
+    Graph(graph::Arguments),
     Watch(watch::Arguments),
     Log(log::Arguments),
     Show(show::Arguments),
@@ -161,9 +163,13 @@ impl Command {
     /// bytes.
     fn is_read_in_pages(&self) -> bool {
         match self {
-            Self::Runs(_) | Self::Status(_) | Self::Show(_) | Self::Whence(_) | Self::Lineage(_) | Self::Waiting(_) => {
-                true
-            }
+            Self::Runs(_)
+            | Self::Status(_)
+            | Self::Graph(_)
+            | Self::Show(_)
+            | Self::Whence(_)
+            | Self::Lineage(_)
+            | Self::Waiting(_) => true,
             // A question must not hide behind a pager.
             Self::Verify(arguments) => !arguments.runs_commands(),
             Self::Log(arguments) => arguments.is_read_in_pages(),
@@ -315,6 +321,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Record(arguments) => record::run(&arguments, repository, output),
         Command::Runs(arguments) => runs::run(&arguments, repository, output),
         Command::Status(arguments) => status::run(&arguments, repository, output),
+        Command::Graph(arguments) => graph::run(&arguments, repository, output),
         Command::Watch(arguments) => watch::run(&arguments, repository, output),
         Command::Log(arguments) => log::run(&arguments, repository, output),
         Command::Show(arguments) => show::run(&arguments, repository, output),

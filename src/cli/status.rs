@@ -162,17 +162,22 @@ pub(crate) fn print_table(view: &View, output: &mut Output) {
     output.line(total);
 }
 
-/// Formats an item: mark, name, status, attempts and notes.
-fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
-    let state = &view.state.items[at];
-    let mark = match view.state.status(at) {
-        "done" if state.red => "!",
+/// Returns the mark of an item's status.
+pub(crate) fn mark(view: &View, at: ItemIndex) -> &'static str {
+    match view.state.status(at) {
+        "done" if view.state.items[at].red => "!",
         "done" => "✓",
         "failed" => "✗",
         "running" => "▶",
         "skipped" | "cancelled" => "─",
         _ => "·",
-    };
+    }
+}
+
+/// Formats an item: mark, name, status, attempts and notes.
+fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
+    let state = &view.state.items[at];
+    let mark = mark(view, at);
     let counted = |count: u32, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let mut attempts = counted(state.attempts, "attempt", "attempts");
     if state.crashes > 0 {
@@ -200,7 +205,7 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
 }
 
 /// Formats the run.
-fn total(view: &View) -> Cell {
+pub(crate) fn total(view: &View) -> Cell {
     let outcomes = view.state.outcomes();
     let awaiting = view.state.waiting_for_people().count() as u64;
     let line = came_out(format!("{}: ", view.run).into(), &outcomes, awaiting);

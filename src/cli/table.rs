@@ -45,6 +45,20 @@ impl Cell {
         self.0.iter().map(|(words, _)| console::measure_text_width(words)).sum()
     }
 
+    /// Adds spaces up to a width.
+    #[must_use]
+    pub(crate) fn padded(self, width: usize) -> Self {
+        let missing = width.saturating_sub(self.width());
+        self.and(" ".repeat(missing), None)
+    }
+
+    /// Adds the words of another cell.
+    #[must_use]
+    pub(crate) fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// Removes trailing spaces.
     fn trimmed(mut self) -> Self {
         while let Some((words, _)) = self.0.last_mut() {
@@ -73,6 +87,27 @@ impl From<&str> for Cell {
     fn from(words: &str) -> Self {
         Self::from(words.to_owned())
     }
+}
+
+/// Returns the printable form of a cell, cut to a width with `…`.
+pub(crate) fn clip(cell: &Cell, width: usize) -> Cell {
+    let cell = cell.printable();
+    if cell.width() <= width {
+        return cell;
+    }
+    let (mut clipped, mut left) = (Cell::default(), width);
+    for (words, color) in cell.0 {
+        let wide = console::measure_text_width(&words);
+        // The mark of the cut needs a column of its own if something follows.
+        if wide < left {
+            clipped = clipped.and(words, color);
+            left -= wide;
+            continue;
+        }
+        let words = format!("{words}…");
+        return clipped.and(console::truncate_str(&words, left, "…"), color);
+    }
+    clipped
 }
 
 /// Formats rows with columns two spaces apart. The last column is not padded.

@@ -1,0 +1,242 @@
+//! `git handoff graph`
+
+use std::path::Path;
+
+use git_handoff::graph::text::plain;
+use git_handoff::graph::tree::{self, Needs, Row};
+use git_handoff::graph::{BOXES, Drawing, Node, Outline, Picture, Standing, count_statuses, dot, mermaid, worst};
+use git_handoff::model::item_index::ItemIndex;
+use git_handoff::model::name::RunId;
+use git_handoff::model::printable::{Color, Painted};
+use git_handoff::repository::Repository;
+use git_handoff::run::submission::Wanted;
+use git_handoff::run::{Target, View};
+
+use super::table::{self, Cell};
+use super::{Ending, Failure, Output, shade, status, validate};
+
+/// The width of a line if the output does not go to a terminal.
+const COLUMNS: usize = 80;
+
+/// The maximum width of the lines before a mark; deeper rows show their depth instead.
+const DEEPEST: usize = 24;
+
+/// The maximum width of the column of statuses.
+const STATUS: usize = 25;
+
+/// The width that is left for the dependencies, if any are named.
+const NEEDS: usize = 18;
+
+/// Show the items of a run or a plan as a graph of what needs what
+///
+/// A row stands below what it needs: in the same column, or as a branch. Further needs are named.
+/// With many items, similar ones share a row.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run, or the file of a plan, or - for a plan on standard input
+    #[arg(value_name = "RUN|PLAN")]
+    what: String,
+    /// Print a graph for Graphviz
+    #[arg(long, conflicts_with_all = ["mermaid", "json"])]
+    dot: bool,
+    /// Print a Mermaid flowchart, as Markdown on many hosts shows it
+    #[arg(long, conflicts_with = "json")]
+    mermaid: bool,
+}
+
+/// The run or the plan to draw.
+struct Subject {
+    id: RunId,
+    /// The run, or `None` for a plan.
+    view: Option<View>,
+    outline: Outline,
+}
+
+/// Prints the graph.
+pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let subject = match Target::look_up(&repository.store, &arguments.what)? {
+        Some(target) => {
+            let view = target.view(&repository.store)?;
+            Subject { id: view.run.clone(), outline: Outline::of_run(&view), view: Some(view) }
+        }
+        None if is_plan(&arguments.what) => match read_plan(Path::new(&arguments.what), repository, output)? {
+            Some(subject) => subject,
+            None => return Ok(Ending::Refused),
+        },
+        None => {
+            return Err(Target::find(&repository.store, &arguments.what).err().map_or_else(Failure::bug, Failure::from));
+        }
+    };
+    let state = subject.view.as_ref().map(|view| &view.state);
+    if arguments.mermaid {
+        output.text(&mermaid::write(&subject.outline, state));
+        return Ok(Ending::Done);
+    }
+    let picture = Picture::new(&subject.outline, BOXES);
+    if output.json {
+        output.value(&match state {
+            Some(state) => Drawing::of_run(&subject.id, state, &subject.outline, &picture),
+            None => Drawing::of_plan(&subject.id, &subject.outline, &picture),
+        });
+    } else if arguments.dot {
+        output.text(&dot::write(subject.id.as_str(), &subject.outline, &picture, state));
+    } else {
+        print(&subject, &picture, output);
+    }
+    Ok(Ending::Done)
+}
+
+/// Returns true if an argument that names no run is meant as the file of a plan.
+fn is_plan(what: &str) -> bool {
+    what == "-" || Path::new(what).extension().is_some_and(|end| end == "json") || Path::new(what).is_file()
+}
+
+/// Reads a plan, or prints its problems and returns `None`.
+fn read_plan(path: &Path, repository: &Repository, output: &mut Output) -> Result<Option<Subject>, Failure> {
+    let bytes = validate::read_plan(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    match repository.validate(&bytes, Some(folder), &Wanted::default()) {
+        Ok(valid) => {
+            let (id, outline) = (valid.plan().id.clone(), Outline::of_plan(&valid));
+            Ok(Some(Subject { id, view: None, outline }))
+        }
+        Err(problems) => {
+            validate::report(output, Err(&problems));
+            Ok(None)
+        }
+    }
+}
+
+/// Prints one line for the run, and one for each box.
+fn print(subject: &Subject, picture: &Picture, output: &mut Output) {
+    let width = output.width().unwrap_or(COLUMNS);
+    let head = match &subject.view {
+        Some(view) => status::total(view),
+        None => format!("{}: {}", subject.id, table::many(subject.outline.items.len(), "item")).into(),
+    };
+    output.line(table::clip(&head, width).painted(output.color));
+    let names: Vec<String> = picture.boxes.iter().map(|node| name(subject, node)).collect();
+    let lines: Vec<Line> = tree::rows(picture).iter().map(|row| Line::new(subject, picture, &names, row)).collect();
+    let columns = Columns::fitting(&lines, width);
+    lines.iter().for_each(|line| output.line(columns.arrange(line, &names, output.color)));
+}
+
+fn name(subject: &Subject, node: &Node) -> String {
+    match &node.group {
+        Some(group) => format!("{} ({})", plain(group), node.members.len()),
+        None => plain(subject.outline.items[node.members[0]].id.as_str()),
+    }
+}
+
+/// A row in parts.
+struct Line {
+    lines: String,
+    mark: &'static str,
+    name: String,
+    status: String,
+    color: Option<Color>,
+    needs: Needs,
+}
+
+impl Line {
+    fn new(subject: &Subject, picture: &Picture, names: &[String], row: &Row) -> Self {
+        let node = &picture.boxes[row.node];
+        let depth = row.lines.chars().count();
+        let lines = if depth > DEEPEST { format!("[{}] ", depth / 2) } else { row.lines.clone() };
+        let (mark, status, color) = match &subject.view {
+            Some(view) => standing(view, node, &subject.outline),
+            None => ("·", String::new(), None),
+        };
+        Self { lines, mark, name: names[row.node].clone(), status, color, needs: row.needs.clone() }
+    }
+
+    fn needs_words(&self, names: &[String], width: usize) -> String {
+        match &self.needs {
+            Needs::Shown => String::new(),
+            Needs::Branches(count) => format!("needs all {count} above"),
+            Needs::Boxes(boxes) => {
+                let named: Vec<&str> = boxes.iter().map(|at| names[*at].as_str()).collect();
+                fit("needs ", &named, width)
+            }
+        }
+    }
+
+    /// Returns the width of lines, mark and name.
+    fn width(&self) -> usize {
+        console::measure_text_width(&self.lines) + 2 + console::measure_text_width(&self.name)
+    }
+}
+
+/// Returns the mark of a box, its status in words, and the colour of both.
+fn standing(view: &View, node: &Node, outline: &Outline) -> (&'static str, String, Option<Color>) {
+    let Some(at) = worst(&view.state, &node.members) else { return ("·", String::new(), None) };
+    let (word, color) = status::shaded(view, at);
+    if node.group.is_none() {
+        return (status::mark(view, at), word.to_owned(), color);
+    }
+    let counts: Vec<String> =
+        count_statuses(&view.state, &node.members).into_iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let bad = |at: &&ItemIndex| matches!(Standing::of(&view.state, **at), Standing::Failed | Standing::Red);
+    let bad: Vec<String> = node.members.iter().filter(bad).map(|at| plain(outline.items[*at].id.as_str())).collect();
+    let bad: Vec<&str> = bad.iter().map(String::as_str).collect();
+    let mut words = counts.join(", ");
+    if !bad.is_empty() {
+        words = fit(&format!("{words}: "), &bad, COLUMNS / 2);
+    }
+    (status::mark(view, at), words, shade::of(word))
+}
+
+/// Lists as many names as fit, and how many more there are.
+fn fit(start: &str, names: &[&str], width: usize) -> String {
+    let whole = format!("{start}{}", names.join(", "));
+    if console::measure_text_width(&whole) <= width {
+        return whole;
+    }
+    for count in (1..names.len()).rev() {
+        let part = format!("{start}{} and {} more", names[..count].join(", "), names.len() - count);
+        if console::measure_text_width(&part) <= width {
+            return part;
+        }
+    }
+    let (first, more) = match names.len() {
+        0 | 1 => return whole,
+        count => (names[0], format!(" and {} more", count - 1)),
+    };
+    let room = width.saturating_sub(console::measure_text_width(start) + more.len());
+    format!("{start}{}{more}", console::truncate_str(first, room, "…"))
+}
+
+/// The widths of the columns.
+struct Columns {
+    whole: usize,
+    name: usize,
+    status: usize,
+}
+
+impl Columns {
+    fn fitting(lines: &[Line], whole: usize) -> Self {
+        let most = |width: fn(&Line) -> usize| lines.iter().map(width).max().unwrap_or(0);
+        let status = most(|line| console::measure_text_width(&line.status)).min(STATUS);
+        let needs = if lines.iter().any(|line| line.needs != Needs::Shown) { NEEDS } else { 0 };
+        let name = most(Line::width).min(whole.saturating_sub(status + needs + 4)).max(whole / 4);
+        Self { whole, name, status }
+    }
+
+    /// Formats a row, at most as wide as the whole.
+    fn arrange(&self, line: &Line, names: &[String], color: bool) -> Painted {
+        let mark = Cell::default().and(line.lines.as_str(), None).and(line.mark, line.color);
+        let mut cell = table::clip(&mark.and(format!(" {}", line.name), None), self.name);
+        let column = if self.status > 0 { self.name + self.status + 4 } else { self.name + 2 };
+        let needs = line.needs_words(names, self.whole.saturating_sub(column));
+        if !line.status.is_empty() {
+            // A long status may use the place of the dependencies if there are none.
+            let room = if needs.is_empty() { self.whole.saturating_sub(self.name + 2) } else { self.status };
+            let shown = table::clip(&Cell::default().and(line.status.as_str(), line.color), room);
+            cell = cell.padded(self.name + 2).join(shown);
+        }
+        if !needs.is_empty() {
+            cell = cell.padded(column).and(needs, None);
+        }
+        table::clip(&cell, self.whole).painted(color)
+    }
+}

@@ -1,0 +1,89 @@
+//! The status of boxes.
+
+use std::collections::BTreeMap;
+
+use crate::model::item_index::ItemIndex;
+use crate::model::state::{Phase, RunState};
+
+/// The status of an item in a picture, from the best to the one that needs most attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Done and green.
+    Done,
+    /// Skipped, cancelled or superseded.
+    Dropped,
+    /// Not dispatched yet.
+    Waiting,
+    /// Running.
+    Running,
+    /// Done although its check failed.
+    Red,
+    /// Failed.
+    Failed,
+}
+
+impl Standing {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Done, Self::Dropped, Self::Waiting, Self::Running, Self::Red, Self::Failed];
+
+    /// Returns the status of an item.
+    #[must_use]
+    pub fn of(state: &RunState, at: ItemIndex) -> Self {
+        match state.items[at].phase {
+            _ if state.is_superseded(at) => Self::Dropped,
+            Phase::Done if state.items[at].red => Self::Red,
+            Phase::Done => Self::Done,
+            Phase::Failed => Self::Failed,
+            Phase::Running => Self::Running,
+            Phase::Waiting => Self::Waiting,
+            Phase::Skipped | Phase::Cancelled => Self::Dropped,
+        }
+    }
+
+    /// Returns the status as a word, which is also its class in diagrams.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Dropped => "dropped",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Red => "red",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Returns the colours of its box in diagrams: of the area and of the border.
+    pub(super) fn colors(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Done => ("#d8f3dc", "#2d6a4f"),
+            Self::Dropped => ("#f1f3f5", "#adb5bd"),
+            Self::Waiting => ("#ffffff", "#868e96"),
+            Self::Running => ("#fff3bf", "#e67700"),
+            Self::Red => ("#ffe8cc", "#d9480f"),
+            Self::Failed => ("#ffe3e3", "#c92a2a"),
+        }
+    }
+}
+
+/// Returns the item of a box that needs most attention, the first one of several.
+#[must_use]
+pub fn worst(state: &RunState, members: &[ItemIndex]) -> Option<ItemIndex> {
+    let worst = members.iter().map(|at| Standing::of(state, *at)).max()?;
+    members.iter().copied().find(|at| Standing::of(state, *at) == worst)
+}
+
+/// Counts items by status, in the words of `runs --json`: red and superseded items apart.
+#[must_use]
+pub fn count_statuses(state: &RunState, members: &[ItemIndex]) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for at in members {
+        let word = match (state.is_superseded(*at), state.items[*at].red) {
+            (true, _) => "superseded",
+            (false, true) => "red",
+            (false, false) => state.status(*at),
+        };
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
+}
