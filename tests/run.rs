@@ -6,3 +6,4 @@ mod missing;
 mod nothing;
 mod patterns;
 mod told;
+mod trace_event;

@@ -1,5 +1,6 @@
 //! `git handoff log`
 
+use clap::ValueEnum;
 use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Entry, Event, Outcome};
 use git_handoff::model::outcomes::NOTHING;
@@ -9,6 +10,7 @@ use git_handoff::repository::Repository;
 use git_handoff::run::Target;
 use git_handoff::run::follow::Follower;
 use git_handoff::run::log_entry::entry_shown;
+use git_handoff::run::trace_event;
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade};
@@ -21,18 +23,39 @@ pub(crate) struct Arguments {
     /// Wait for further entries and print them, until the run is finished
     #[arg(short, long)]
     follow: bool,
+    /// The format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One line for each entry
+    Text,
+    /// One JSON object in Chrome's trace event format, for Perfetto or speedscope
+    TraceEvent,
 }
 
 impl Arguments {
     /// Returns true if the whole output is available at once.
     pub(crate) fn is_read_in_pages(&self) -> bool {
-        !self.follow
+        !self.follow && self.format == Format::Text
     }
 }
 
-/// Prints one line for each entry.
+/// Prints one line for each entry, or a trace.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let is_trace = arguments.format == Format::TraceEvent;
+    if is_trace && (arguments.follow || output.json) {
+        let option = if output.json { "--json" } else { "--follow" };
+        return Err(Failure::usage(format!("{option} cannot be used with --format trace-event")));
+    }
     let target = Target::find(&repository.store, &arguments.run)?;
+    if is_trace {
+        let view = target.view(&repository.store)?;
+        output.value(&trace_event::trace(&repository.store, &view, repository.environment.clock.now())?);
+        return Ok(Ending::Done);
+    }
     let (mut following, mut view) = Follower::begin(&repository.store, target)?;
     print(&view.links, &view.state, output);
     while arguments.follow

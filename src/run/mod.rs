@@ -23,6 +23,7 @@ pub mod submission;
 pub mod submit;
 pub mod target;
 pub mod times;
+pub mod trace_event;
 pub mod usage;
 pub mod waiting;
 

@@ -1,0 +1,192 @@
+//! Traces of runs, for viewers that were made for programs.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::report::error_code;
+
+/// Returns the events of a run's trace, after what must be true of every trace.
+#[track_caller]
+fn trace(ground: &Ground, run: &str) -> Vec<Value> {
+    let printed = ground.env.handoff(["log", run, "--format", "trace-event"]).success();
+    let trace: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&trace["displayTimeUnit"], &trace["otherData"]["run"]), (&json!("ms"), &json!(run)));
+    let events = trace["traceEvents"].as_array().unwrap().clone();
+    let row = |event: &Value| (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+    let named: BTreeSet<_> =
+        of(&events, "M", "").iter().filter(|e| e["name"] == "thread_name").map(|e| row(e)).collect();
+    let mut rows: BTreeMap<(u64, u64), Vec<(i64, i64)>> = BTreeMap::new();
+    for event in events.iter().filter(|event| event["ph"] != "M") {
+        assert!(named.contains(&row(event)) && event["ts"].as_i64().unwrap() >= 0, "{event}");
+        if event["ph"] == "X" {
+            let (from, length) = (event["ts"].as_i64().unwrap(), event["dur"].as_i64().unwrap());
+            assert!(length >= 0, "{event}");
+            rows.entry(row(event)).or_default().push((from, from + length));
+        }
+    }
+    for (row, mut spans) in rows {
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "the events of {row:?} overlap: {spans:?}");
+    }
+    let fired = ground.entries(run).iter().filter(|entry| entry["kind"] == "item.fired").count();
+    assert_eq!(of(&events, "X", "attempt").len(), fired, "each attempt has one event");
+    // Each flow leads from within one attempt to the beginning of another.
+    let (starts, ends) = (of(&events, "s", "needs"), of(&events, "f", "needs"));
+    assert_eq!(starts.len(), ends.len());
+    for (start, end) in starts.iter().zip(&ends) {
+        assert_eq!((&start["id"], &start["name"], &end["bp"]), (&end["id"], &end["name"], &json!("e")));
+        assert!(start["ts"].as_i64() <= end["ts"].as_i64(), "{start} {end}");
+    }
+    events
+}
+
+/// Returns the events of a kind; a category of `""` is every one.
+fn of<'e>(events: &'e [Value], ph: &str, category: &str) -> Vec<&'e Value> {
+    events.iter().filter(|event| event["ph"] == ph && (category.is_empty() || event["cat"] == category)).collect()
+}
+
+fn names<'e>(events: &[&'e Value]) -> Vec<&'e str> {
+    events.iter().map(|event| event["name"].as_str().unwrap()).collect()
+}
+
+/// Drives a run by the real clock, so that attempts take time.
+fn drive(ground: &Ground, run: &str) {
+    let driver = ground.start_with(&["run", run], |command| {
+        command.env_remove("HANDOFF_CLOCK");
+    });
+    let _ = driver.wait();
+}
+
+#[test]
+fn attempts_waits_locks_and_needs_are_events() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "4");
+    let locked = |mut item: Value| {
+        item["resourceLocks"] = json!(["db"]);
+        item
+    };
+    let mut taker = locked(item("taker", "sleep 0.2"));
+    taker["needs"] = json!({ "in": { "from": "maker", "select": { "kind": "output", "path": "x" } } });
+    let mut flaky = item("flaky", "exit 3");
+    flaky["maxAttempts"] = json!(2);
+    let approval = json!({ "id": "asked", "executor": "approval", "depends_on": ["taker"] });
+    let other = locked(after("other", &["maker"], "sleep 0.2"));
+    let never = after("never", &["flaky"], "true");
+    ground.submit("r", &[item("maker", "echo x > outputs/x; sleep 0.2"), taker, other, flaky, approval, never]);
+    drive(&ground, "r");
+    ground.env.handoff(["approve", "r/asked"]).success();
+    let events = trace(&ground, "r");
+
+    let attempts = of(&events, "X", "attempt");
+    let told = |name: &str, number: u64| {
+        attempts.iter().find(|e| e["name"] == name && e["args"]["attempt"] == number).map(|e| &e["args"]).unwrap()
+    };
+    let maker = told("maker", 1);
+    assert_eq!(
+        (&maker["status"], &maker["exit"], &maker["red"]),
+        (&json!("done"), &json!({ "code": 0 }), &json!(false))
+    );
+    assert!(maker["sandbox"].is_string() && maker["actor"] == "human:ada", "{maker}");
+    assert_eq!(
+        (&told("flaky", 1)["status"], &told("flaky", 1)["exit"]),
+        (&json!("failed, retried"), &json!({ "code": 3 }))
+    );
+    assert_eq!((&told("flaky", 2)["status"], &told("flaky", 2)["reason"]), (&json!("failed"), &json!("exited with 3")));
+    assert!(told("flaky", 2)["durationMs"].is_u64());
+    let rows: BTreeSet<_> =
+        attempts.iter().filter(|e| e["ts"] == attempts[0]["ts"]).map(|e| e["tid"].as_u64()).collect();
+    assert!(attempts.len() == 5 && !rows.is_empty(), "{attempts:?}");
+
+    // One of the two holds the lock while the other waits for it.
+    let locks = of(&events, "X", "lock");
+    assert_eq!(locks.len(), 2);
+    assert!(locks.iter().all(|event| event["args"]["lock"] == "db"));
+    let waits = of(&events, "X", "waiting");
+    let (first, second) = (&locks[0]["name"], &locks[1]["name"]);
+    let waited = waits.iter().find(|event| event["name"] == *second).unwrap();
+    assert_eq!(waited["args"], json!({ "attempt": 1, "locks": { "db": first } }));
+    assert_eq!(names(&of(&events, "X", "approval")), ["asked"]);
+
+    let flows: BTreeSet<&str> = names(&of(&events, "s", "needs")).into_iter().collect();
+    assert_eq!(flows, BTreeSet::from(["after", "in"]));
+    assert_eq!(names(&of(&events, "i", "decision")), ["item.decided asked #0: done"]);
+    assert_eq!(names(&of(&events, "i", "item")), ["item.skipped never #0: skipped"]);
+    assert_eq!(names(&of(&events, "i", "run"))[0], "run.submitted r");
+}
+
+#[test]
+fn concurrent_attempts_have_rows_of_their_own() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "3");
+    let items: Vec<Value> = (1..=6).map(|at| item(&format!("i{at}"), "sleep 0.3")).collect();
+    ground.submit("r", &items);
+    drive(&ground, "r");
+    let events = trace(&ground, "r");
+    let attempts = of(&events, "X", "attempt");
+    let rows: BTreeSet<_> = attempts.iter().map(|event| event["tid"].as_u64().unwrap()).collect();
+    assert_eq!(rows, BTreeSet::from([1, 2, 3]), "{attempts:?}");
+}
+
+#[test]
+fn an_open_run_has_a_trace_that_reaches_until_now() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "1");
+    let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
+    ground.submit("r", &[item("long", script), item("next", "true")]);
+    // Nothing has begun.
+    let events = trace(&ground, "r");
+    assert_eq!(names(&of(&events, "X", "waiting")), ["long", "next"]);
+    let driver = ground.start(&["run", "r"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    let events = trace(&ground, "r");
+    ground.env.write("go", "");
+    assert!(driver.wait().0.success());
+    let attempts = of(&events, "X", "attempt");
+    assert_eq!((names(&attempts), &attempts[0]["args"]["status"]), (vec!["long"], &json!("running")));
+    assert!(attempts[0]["args"]["exit"].is_null() && attempts[0]["dur"].as_i64().unwrap() > 0, "{attempts:?}");
+    assert_eq!(names(&of(&events, "X", "waiting")), ["long", "next"]);
+}
+
+#[test]
+fn red_items_documents_and_crashes_are_told() {
+    let ground = Ground::new();
+    ground.config("handoff.executor.red.command", "true");
+    ground.config("handoff.executor.red.verify", "echo FAILED; exit 1");
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    let script = "touch $HOME/../begun; test -e $HOME/../go || sleep 60";
+    ground.submit("r", &[json!({ "id": "red", "executor": "red" }), item("long", script)]);
+    ground.env.write("notes.md", "# Notes\n");
+    ground.env.handoff(["doc", "put", "r", "notes.md", "../notes.md"]).success();
+    let driver = ground.start(&["run", "r"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    assert!(driver.kill());
+    ground.env.write("go", "");
+    ground.env.handoff(["run", "r"]).ends(4);
+    let events = trace(&ground, "r");
+    let attempts = of(&events, "X", "attempt");
+    let told: Vec<_> =
+        attempts.iter().map(|e| (e["name"].as_str().unwrap(), e["args"]["status"].as_str().unwrap())).collect();
+    assert!(told.contains(&("long", "lost to a crash")) && told.contains(&("long", "done")), "{told:?}");
+    assert!(attempts.iter().any(|e| e["name"] == "red" && e["args"]["red"] == true), "{attempts:?}");
+    assert_eq!(names(&of(&events, "i", "document")), ["document.written notes.md #1"]);
+}
+
+#[test]
+fn a_trace_is_one_object_and_cannot_be_followed() {
+    let ground = Ground::new();
+    ground.submit("r", &[item("a \"b\" <c>\u{202e}", "true")]);
+    let output = ground.env.handoff(["log", "r", "--format", "trace-event", "--follow"]).exit(2);
+    assert_eq!(output.stderr, "error: --follow cannot be used with --format trace-event\n");
+    let output = ground.env.handoff(["log", "r", "--format", "trace-event", "--json"]).exit(2);
+    assert_eq!(error_code(&output.stderr), "usage");
+    let output = ground.env.handoff(["log", "s", "--format", "trace-event"]).exit(1);
+    assert!(output.stderr.starts_with("error: there is no run \"s\" here\n"), "{output}");
+    let printed = ground.env.handoff(["log", "r", "--format", "trace-event"]).success();
+    assert!(printed.lines().count() == 1 && !printed.contains('\u{202e}'), "{printed}");
+    assert_eq!(names(&of(&trace(&ground, "r"), "X", "waiting")), ["a \"b\" <c>\u{202e}"]);
+    assert_eq!(ground.env.handoff(["log", "r", "--format", "text"]).stdout, ground.env.handoff(["log", "r"]).stdout);
+}
