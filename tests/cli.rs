@@ -8,6 +8,7 @@ mod day;
 mod everyday;
 mod example;
 mod field;
+mod graph;
 #[cfg(target_os = "linux")]
 mod init;
 #[cfg(target_os = "linux")]

@@ -34,6 +34,7 @@ mod cli;
 mod config;
 mod engine;
 mod git;
+mod graph;
 mod interop;
 mod ledger;
 mod mcp;

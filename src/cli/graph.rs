@@ -37,10 +37,10 @@ pub(crate) struct Arguments {
     #[arg(value_name = "RUN|PLAN")]
     what: String,
     /// Print a graph for Graphviz
-    #[arg(long, conflicts_with_all = ["mermaid", "json"])]
+    #[arg(long, conflicts_with = "mermaid")]
     dot: bool,
     /// Print a Mermaid flowchart, as Markdown on many hosts shows it
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     mermaid: bool,
 }
 
@@ -54,6 +54,9 @@ struct Subject {
 
 /// Prints the graph.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    if output.json && (arguments.dot || arguments.mermaid) {
+        return Err(Failure::usage("--json cannot be used with --dot or --mermaid".to_owned()));
+    }
     let subject = match Target::look_up(&repository.store, &arguments.what)? {
         Some(target) => {
             let view = target.view(&repository.store)?;
@@ -64,7 +67,9 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             None => return Ok(Ending::Refused),
         },
         None => {
-            return Err(Target::find(&repository.store, &arguments.what).err().map_or_else(Failure::bug, Failure::from));
+            return Err(Target::find(&repository.store, &arguments.what)
+                .err()
+                .map_or_else(Failure::bug, Failure::from));
         }
     };
     let state = subject.view.as_ref().map(|view| &view.state);
@@ -142,7 +147,7 @@ impl Line {
     fn new(subject: &Subject, picture: &Picture, names: &[String], row: &Row) -> Self {
         let node = &picture.boxes[row.node];
         let depth = row.lines.chars().count();
-        let lines = if depth > DEEPEST { format!("[{}] ", depth / 2) } else { row.lines.clone() };
+        let lines = if depth > DEEPEST { format!("[{}] ", depth / 3) } else { row.lines.clone() };
         let (mark, status, color) = match &subject.view {
             Some(view) => standing(view, node, &subject.outline),
             None => ("·", String::new(), None),

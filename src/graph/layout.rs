@@ -115,8 +115,8 @@ impl Ratio {
     }
 }
 
-/// Returns where an edge bends: at one of its two heights if it then crosses fewer boxes than a
-/// straight line.
+/// Returns where an edge bends: beside its start or its end, if it then crosses fewer boxes than a
+/// straight line. In a dense picture a long edge still crosses boxes, and is drawn behind them.
 fn bend(nodes: &[Node], rows: &[Vec<usize>], from: usize, to: usize) -> Option<(u32, u32)> {
     let (first, last) = (&nodes[from], &nodes[to]);
     if last.layer - first.layer < 2 {
@@ -124,18 +124,13 @@ fn bend(nodes: &[Node], rows: &[Vec<usize>], from: usize, to: usize) -> Option<(
     }
     let start = (first.x + first.width, first.y + first.height / 2);
     let end = (last.x, last.y + last.height / 2);
-    let late = (end.0 - GAP_X, start.1);
-    let early = (start.0 + GAP_X, end.1);
-    let crossed = |lines: &[((u32, u32), (u32, u32))]| {
-        let between = rows[first.layer + 1..last.layer].iter().flatten();
-        between.filter(|at| lines.iter().any(|(one, other)| crosses(&nodes[**at], *one, *other))).count()
+    let crossed = |bend: &Option<(u32, u32)>| {
+        let middle = bend.unwrap_or(start);
+        let between = rows[first.layer + 1..last.layer].iter().flatten().map(|at| &nodes[*at]);
+        between.filter(|node| crosses(node, start, middle) || crosses(node, middle, end)).count()
     };
-    let ways = [
-        (crossed(&[(start, end)]), None),
-        (crossed(&[(start, late), (late, end)]), Some(late)),
-        (crossed(&[(start, early), (early, end)]), Some(early)),
-    ];
-    ways.into_iter().min_by_key(|(count, _)| *count).and_then(|(_, bend)| bend)
+    let ways = [None, Some((end.0 - GAP_X, start.1)), Some((start.0 + GAP_X, end.1))];
+    ways.into_iter().min_by_key(crossed).flatten()
 }
 
 /// Returns true if a line, drawn from left to right, crosses a box.

@@ -14,9 +14,10 @@ fn is_right_to_left(c: char) -> bool {
 pub fn plain(name: &str) -> String {
     let mut safe = String::with_capacity(name.len());
     for c in printable::written_out(name).chars() {
-        match is_right_to_left(c) {
-            true => safe.extend(c.escape_unicode()),
-            false => safe.push(c),
+        if is_right_to_left(c) {
+            safe.extend(c.escape_unicode());
+        } else {
+            safe.push(c);
         }
     }
     safe
@@ -46,8 +47,5 @@ fn ascii(name: &str) -> String {
 
 /// Cuts ASCII to a number of columns, with `...` at its end.
 fn cut(text: &str, most: usize) -> String {
-    match text.len() <= most {
-        true => text.to_owned(),
-        false => format!("{}...", &text[..most.saturating_sub(3)]),
-    }
+    if text.len() <= most { text.to_owned() } else { format!("{}...", &text[..most.saturating_sub(3)]) }
 }

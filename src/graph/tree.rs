@@ -15,7 +15,7 @@ const DEEP: usize = 8;
 pub struct Row {
     /// The box, by position.
     pub node: usize,
-    /// The lines that lead to it, two columns for each branch.
+    /// The lines that lead to it, three columns for each branch.
     pub lines: String,
     /// What it depends on.
     pub needs: Needs,
@@ -52,6 +52,14 @@ struct Lines {
     own: String,
     below: String,
     depth: usize,
+}
+
+impl Lines {
+    /// Returns the lines of a row that branches off.
+    fn branch(&self, own: &str, below: &str) -> Self {
+        let after = |lines: &str| format!("{}{lines}", self.below);
+        Self { own: after(own), below: after(below), depth: self.depth + 1 }
+    }
 }
 
 /// The tree of immediate dominators. Its root stands for the whole picture.
@@ -122,17 +130,12 @@ impl Tree {
             let continues = children.len() == 1 || joins(&self.needs, &self.parent, child) || deep;
             let lines = match (place == last, continues) {
                 (true, true) => Lines { own: base.clone(), below: base.clone(), depth: lines.depth },
-                (true, false) => self.branched(lines, "└─", "  "),
-                (false, _) => self.branched(lines, "├─", "│ "),
+                (true, false) => lines.branch("└─ ", "   "),
+                (false, _) => lines.branch("├─ ", "│  "),
             };
             (child, lines)
         };
         children.iter().enumerate().map(row).rev().collect()
-    }
-
-    fn branched(&self, above: &Lines, own: &str, below: &str) -> Lines {
-        let depth = above.depth + 1;
-        Lines { own: format!("{}{own}", above.below), below: format!("{}{below}", above.below), depth }
     }
 
     fn shown_needs(&self, at: usize) -> Needs {
@@ -142,10 +145,8 @@ impl Tree {
         let siblings = &self.children[self.parent[at]];
         let mut above: Vec<usize> = siblings.iter().copied().take_while(|sibling| *sibling != at).collect();
         above.sort_unstable();
-        match above == self.needs[at] && above.len() > 2 {
-            true => Needs::Branches(above.len()),
-            false => Needs::Boxes(self.needs[at].clone()),
-        }
+        let is_all = above.len() > 2 && above == self.needs[at];
+        if is_all { Needs::Branches(above.len()) } else { Needs::Boxes(self.needs[at].clone()) }
     }
 }
 

@@ -1,0 +1,176 @@
+//! `graph`: rows for people, and the forms for other programs.
+
+#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::common::assert_output;
+use crate::common::ground::{Ground, after, item, wait_for};
+use crate::common::report::{error_code, find_line};
+
+/// The names of items that mean something to a terminal, to HTML, DOT or Mermaid.
+const HOSTILE: [&str; 6] = [
+    "say \"hi\" <b>&amp; `x` #1;",
+    "ab\u{202e}gpj.exe",
+    "测试一下很长很长很长很长很长很长的名字",
+    "שלום",
+    "end\\",
+    "\\u{202e}",
+];
+
+fn hostile() -> Vec<Value> {
+    let mut items = vec![item(HOSTILE[0], "true")];
+    items.extend(HOSTILE[1..5].iter().map(|name| after(name, &HOSTILE[..1], "true")));
+    items.push(after(HOSTILE[5], &HOSTILE[1..5], "true"));
+    items
+}
+
+fn fan(count: usize, command: impl Fn(usize) -> &'static str) -> Vec<Value> {
+    let names: Vec<String> = (1..=count).map(|at| format!("shard-{at:03}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut items = vec![item("split", "true")];
+    items.extend(names.iter().enumerate().map(|(at, name)| after(name, &["split"], command(at + 1))));
+    items.push(after("join", &names, "true"));
+    items
+}
+
+/// Returns the graph of a plan, after it was seen to be no wider than 80 columns.
+fn graph_of(ground: &Ground, run: &str, items: &[Value]) -> String {
+    let plan = ground.plan(run, items);
+    let shown = ground.env.handoff(["graph", &plan]).success();
+    for line in shown.lines() {
+        assert!(console::measure_text_width(line) <= 80, "{line}");
+    }
+    shown
+}
+
+#[test]
+fn a_plan_is_drawn_without_statuses() {
+    let ground = Ground::new();
+    let chain = [item("fetch", "true"), after("build", &["fetch"], "true"), after("test", &["build"], "true")];
+    assert_output!("graph_chain", graph_of(&ground, "chain", &chain));
+    assert_output!("graph_fan", graph_of(&ground, "fan", &fan(40, |_| "true")));
+    let diamond =
+        [item("a", "true"), after("b", &["a"], "true"), after("c", &["a"], "true"), after("d", &["b", "c"], "true")];
+    assert_output!("graph_diamond", graph_of(&ground, "diamond", &diamond));
+    assert_output!("graph_collapsed", graph_of(&ground, "collapsed", &fan(400, |_| "true")));
+}
+
+#[test]
+fn names_change_neither_the_width_nor_the_form() {
+    let ground = Ground::new();
+    assert_output!("graph_hostile", graph_of(&ground, "hostile", &hostile()));
+    let plan = ground.plan("hostile", &hostile());
+    assert_output!("graph_hostile_dot", ground.env.handoff(["graph", &plan, "--dot"]).success());
+    assert_output!("graph_hostile_mermaid", ground.env.handoff(["graph", &plan, "--mermaid"]).success());
+}
+
+#[test]
+fn a_run_is_drawn_with_statuses_and_colours() {
+    let ground = Ground::new();
+    ground.config("handoff.queue.default.concurrency", "1");
+    ground.config("handoff.executor.red.command", "true");
+    ground.config("handoff.executor.red.verify", "echo FAILED; exit 1");
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    let items = [
+        item("plan", "touch outputs/x"),
+        json!({ "id": "lint", "executor": "red", "depends_on": ["plan"] }),
+        after("unit", &["plan"], "exit 1"),
+        after("report", &["unit"], "true"),
+        after("docs", &["plan"], "touch outputs/x"),
+        after("site", &["docs"], "true"),
+        json!({ "id": "sign-off", "executor": "approval", "depends_on": ["docs"] }),
+        after("package", &["lint", "unit", "site"], "true"),
+        item("alone", "touch outputs/x"),
+        after("publish", &["sign-off", "alone"], "true"),
+    ];
+    ground.drive("r", &items).ends(4);
+    let plain = ground.env.handoff(["graph", "r"]).success();
+    assert_output!("graph_run", plain);
+    assert_output!("graph_run_mermaid", ground.env.handoff(["graph", "r", "--mermaid"]).success());
+    assert_output!("graph_run_dot", ground.env.handoff(["graph", "r", "--dot"]).success());
+    let answer: Value = serde_json::from_str(&ground.env.handoff(["graph", "r", "--json"]).success()).unwrap();
+    assert_eq!((&answer["run"], &answer["plan"]), (&json!("r"), &Value::Null));
+    assert_eq!(answer["boxes"][1]["statuses"], json!({ "red": 1 }));
+    assert_eq!(answer["boxes"][7]["members"], json!(["package"]));
+    assert_eq!(answer["edges"].as_array().unwrap().len(), 11);
+    ground.config("color.ui", "always");
+    let colored = ground.env.handoff(["graph", "r"]).success();
+    assert!(find_line(&colored, "│  ├─ \u{1b}[31m✗\u{1b}[0m unit").contains("\u{1b}[31mfailed\u{1b}[0m"), "{colored}");
+    assert!(colored.contains("\u{1b}[32m✓\u{1b}[0m plan"), "{colored}");
+    let bare =
+        ["0", "2", "31", "32", "33"].iter().fold(colored, |text, code| text.replace(&format!("\u{1b}[{code}m"), ""));
+    assert_eq!(bare, plain, "colours change nothing else");
+}
+
+#[test]
+fn a_running_item_is_seen() {
+    let ground = Ground::new();
+    let script = "touch $HOME/../begun; while ! test -e $HOME/../go; do sleep 0.05; done";
+    ground.submit("live", &[item("long", script), after("next", &["long"], "true")]);
+    let driver = ground.start(&["run", "live"]);
+    wait_for("the worker runs", || ground.path("begun").exists());
+    let shown = ground.env.handoff(["graph", "live"]).success();
+    ground.env.write("go", "");
+    assert!(driver.wait().0.success());
+    assert_output!("graph_running", shown);
+}
+
+#[test]
+fn a_group_counts_its_items_by_status() {
+    let ground = Ground::new();
+    let items = fan(160, |_| "true");
+    ground.submit("many", &items);
+    ground.env.handoff(["cancel", "many/shard-003"]).success();
+    let shown = ground.env.handoff(["graph", "many"]).success();
+    assert_output!("graph_group", shown);
+    let answer: Value = serde_json::from_str(&ground.env.handoff(["graph", "many", "--json"]).success()).unwrap();
+    assert_eq!(answer["boxes"][1]["group"], "shard-#");
+    assert_eq!(answer["boxes"][1]["members"].as_array().unwrap().len(), 160);
+    assert_eq!(answer["boxes"][1]["statuses"], json!({ "pending": 159, "cancelled": 1 }));
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_a_reason() {
+    let ground = Ground::new();
+    ground.submit("release", &[item("a", "true")]);
+    let output = ground.env.handoff(["graph", "relase", "--json"]).exit(1);
+    assert_eq!(error_code(&output.stderr), "unknown-run");
+    let output = ground.env.handoff(["graph", "relase"]).exit(1);
+    assert_eq!(output.stderr, "error: there is no run \"relase\" here\nhint: did you mean \"release\"?\n");
+    let output = ground.env.handoff(["graph", "../none.json"]).exit(1);
+    assert!(output.stderr.starts_with("error: ../none.json could not be read\n"), "{output}");
+    let empty = ground.plan("empty", &[]);
+    let output = ground.env.handoff(["graph", &empty]).exit(1);
+    assert_eq!(output.stdout, "no-items at items (line 1): a plan has at least one item\n");
+    let circle = ground.plan("circle", &[after("a", &["b"], "true"), after("b", &["a"], "true")]);
+    let output = ground.env.handoff(["graph", &circle, "--dot"]).exit(1);
+    assert!(output.stdout.starts_with("cycle at "), "{output}");
+    let output = ground.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
+    assert!(output.stderr.contains("cannot be used with"), "{output}");
+    let output = ground.env.handoff(["graph", "release", "--dot", "--json"]).exit(2);
+    assert_eq!(error_code(&output.stderr), "usage");
+    // A run comes before a file of its name; a path names the file.
+    ground.env.write("repo/release", "no plan");
+    ground.env.handoff(["graph", "release"]).success();
+    assert!(ground.env.handoff(["graph", "./release"]).exit(1).stdout.starts_with("not-json: "));
+}
+
+#[test]
+fn graphviz_reads_what_is_meant_for_it() {
+    let ground = Ground::new();
+    let plan = ground.plan("hostile", &hostile());
+    let written = ground.env.handoff(["graph", &plan, "--dot"]).success();
+    let started = Command::new("dot").arg("-Tplain").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    // Graphviz is not required.
+    let Ok(mut dot) = started else { return };
+    std::io::Write::write_all(&mut dot.stdin.take().unwrap(), written.as_bytes()).unwrap();
+    let output = dot.wait_with_output().unwrap();
+    let plain = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{plain}");
+    let count = |word: &str| plain.lines().filter(|line| line.starts_with(word)).count();
+    assert_eq!((count("node "), count("edge ")), (6, 8), "{plain}");
+    assert!(plain.contains("say \\\"hi\\\" <b>&amp;amp; `x` #1;") || plain.contains("&amp; `x` #1;"), "{plain}");
+}
