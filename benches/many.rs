@@ -1,7 +1,7 @@
 //! Measures what many of a thing cost, against git's own commands on the same in the same run, on
 //! the release build.
 //!
-//! `cargo bench --bench many` measures all; a word behind `--` picks one: `runs`, `files`.
+//! `cargo bench --bench many` measures all; a word behind `--` picks one: `runs`, `files`, `graph`.
 
 mod common;
 
@@ -13,11 +13,17 @@ use std::time::{Duration, Instant};
 
 use common::Recording;
 use git_handoff::git::store::Durability;
+use git_handoff::graph::{BOXES, Keys, Outline, OutlineItem, Picture};
+use git_handoff::model::item_index::{ItemIndex, ItemVec};
+use git_handoff::model::name::ItemId;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_git-handoff");
 
 /// How many runs are shared.
 const RUNS: usize = 5_000;
+
+/// Pictures: the number of items, the dependencies of each 1,000 items, and the most seconds.
+const PICTURES: [(usize, usize, f64); 3] = [(200, 1_614, 0.05), (1_000, 1_614, 0.3), (10_000, 1_614, 3.0)];
 
 /// How many files an item leaves.
 const FILES: usize = 100_000;
@@ -30,6 +36,30 @@ fn main() {
     }
     if wanted("files") {
         files();
+    }
+    if wanted("graph") {
+        graph();
+    }
+}
+
+/// The layout of plans whose items have nothing in common but that each depends on some items before.
+fn graph() {
+    for (count, edges, most) in PICTURES {
+        let indices: Vec<ItemIndex> = ItemVec::from(vec![(); count]).indices().collect();
+        let item = |at: usize| {
+            // The letters of a number, so that no two names have the same beginning.
+            let id: String = at.to_string().bytes().rev().map(|digit| char::from(b'a' + digit - b'0')).collect();
+            let needed = (at + 1) * edges / 1_000 - at * edges / 1_000;
+            let dependencies = (1..=needed).filter_map(|back| Some(indices[at.checked_sub(back * 7)?])).collect();
+            let id = ItemId::parse(&id).expect("letters are a name");
+            OutlineItem { id, dependencies, keys: Keys::default() }
+        };
+        let outline = Outline { items: (0..count).map(item).collect() };
+        let begun = Instant::now();
+        let picture = Picture::new(&outline, BOXES);
+        let took = begun.elapsed().as_secs_f64();
+        let (boxes, lines) = (picture.boxes.len(), picture.edges.len());
+        line(&format!("picture of {count} items: {boxes} boxes, {lines} edges, {took:.3} s (at most {most})"));
     }
 }
 

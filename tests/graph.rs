@@ -50,6 +50,12 @@ fn fan(count: usize) -> Outline {
     outline(&items)
 }
 
+/// Items that each depend on the one before.
+fn chain_of(names: Vec<String>) -> Outline {
+    let after = |(at, name): (usize, String)| (name, at.checked_sub(1).into_iter().collect());
+    outline(&names.into_iter().enumerate().map(after).collect::<Vec<_>>())
+}
+
 /// Holds what must be true of every picture.
 #[track_caller]
 fn hold(outline: &Outline, most: usize) -> Picture {
@@ -242,14 +248,8 @@ fn thousands_of_items_without_a_name_in_common_are_few_boxes() {
     }
     // A chain has more layers than boxes.
     let names: Vec<String> = tangle(1_000).items.iter().map(|item| item.id.to_string()).collect();
-    let chain: Vec<(String, Vec<usize>)> =
-        names.into_iter().enumerate().map(|(at, name)| (name, at.checked_sub(1).into_iter().collect())).collect();
-    let picture = hold(&outline_of(chain), BOXES);
+    let picture = hold(&chain_of(names), BOXES);
     assert_eq!((picture.boxes.len(), picture.boxes[0].label.as_str()), (143, "layers 1 to 7 (7)"));
-}
-
-fn outline_of(items: Vec<(String, Vec<usize>)>) -> Outline {
-    outline(&items)
 }
 
 #[test]

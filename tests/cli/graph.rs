@@ -1,7 +1,5 @@
 //! `graph`: rows for people, and the forms for other programs.
 
-#![expect(clippy::unwrap_used, reason = "what must not be fails the test")]
-
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
