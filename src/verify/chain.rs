@@ -7,7 +7,7 @@ use crate::model::plan::ProductKey;
 
 use super::Case;
 use super::codes::Code;
-use super::findings::{Findings, Verdict, counted};
+use super::findings::{At, Findings, Verdict, counted};
 
 pub(super) fn row(case: &Case<'_>) -> Verdict {
     let mut findings = case.chain.findings.clone();
@@ -18,27 +18,41 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
     let mut sealed = None;
     for (at, link) in case.chain.links.iter().enumerate() {
         let entry = &link.entry;
+        let at_entry = At::entry(entry.seq);
         if entry.about.run() != Some(case.run) {
-            findings
-                .report(Code::OtherRun, format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()));
+            findings.report_at(
+                at_entry,
+                Code::OtherRun,
+                format!("entry {} is of another run, {:?}", entry.seq, entry.about.as_str()),
+            );
         }
         if let Some(seal) = sealed {
-            findings.report(Code::AfterSeal, format!("entry {} follows the seal, entry {seal}", entry.seq));
+            findings.report_at(
+                at_entry,
+                Code::AfterSeal,
+                format!("entry {} follows the seal, entry {seal}", entry.seq),
+            );
         }
         match &entry.event {
             Event::RunSubmitted(_) if at == 0 => {}
             _ if at == 0 && case.chain.cut => {}
             _ if at == 0 => {
-                findings.report(Code::First, format!("the first entry is {}, not run.submitted", entry.event.kind()));
+                findings.report_at(
+                    at_entry,
+                    Code::First,
+                    format!("the first entry is {}, not run.submitted", entry.event.kind()),
+                );
             }
             event if !event.is_of_run() || matches!(event, Event::RunSubmitted(_)) => {
-                findings.report(
+                findings.report_at(
+                    at_entry,
                     Code::Misplaced,
                     format!("entry {} is {}, which has no place here", entry.seq, event.kind()),
                 );
             }
             Event::DocumentWritten(e) if e.said.is_none() && e.author != entry.actor => {
-                findings.report(
+                findings.report_at(
+                    at_entry,
                     Code::Author,
                     format!("entry {}: the author of {} is not the entry's actor", entry.seq, e.name),
                 );
@@ -64,6 +78,10 @@ fn check_names(entry: &Entry, findings: &mut Findings) {
         _ => return,
     };
     for (one, other) in clashes(names.into_iter().map(FilePath::as_str)) {
-        findings.report(Code::Paths, format!("entry {}: {one:?} and {other:?} cannot stand side by side", entry.seq));
+        findings.report_at(
+            At::entry(entry.seq),
+            Code::Paths,
+            format!("entry {}: {one:?} and {other:?} cannot stand side by side", entry.seq),
+        );
     }
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use crate::git::store::Store;
 use crate::model::digest::{Digest, Hasher, Oid};
 use crate::model::entry::{Event, Product};
+use crate::model::name::ItemId;
 
 use super::Case;
 use super::codes::Code;
-use super::findings::{Findings, Verdict, counted};
+use super::findings::{At, Findings, Verdict, counted};
 use super::objects::{Fault, Objects, map_objects};
 use super::tree::Slot;
 
@@ -18,9 +19,19 @@ const STREAM_ABOVE: u64 = 4 << 20;
 /// A blob with the digest that an entry claims.
 struct Claimed {
     label: String,
+    /// The entry that claims it.
+    seq: u64,
+    item: Option<ItemId>,
     oid: Oid,
     sha256: Digest,
     size: Option<u64>,
+}
+
+impl Claimed {
+    fn at(&self) -> At<'_> {
+        let at = At::entry(self.seq);
+        self.item.as_ref().map_or(at, |item| at.of(item))
+    }
 }
 
 pub(super) fn row(case: &Case<'_>) -> Verdict {
@@ -43,12 +54,15 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
         for claimed in claims {
             match &read {
                 Err(Fault::Missing(_)) if case.lazy => missing += 1,
-                Err(fault) => findings.report(Code::ContentUnread, format!("{}: {fault}", claimed.label)),
+                Err(fault) => {
+                    findings.report_at(claimed.at(), Code::ContentUnread, format!("{}: {fault}", claimed.label));
+                }
                 Ok((digest, size))
                     if *digest != claimed.sha256 || claimed.size.is_some_and(|wanted| wanted != *size) =>
                 {
                     let wanted = claimed.sha256.short();
-                    findings.report(
+                    findings.report_at(
+                        claimed.at(),
                         Code::ContentBytes,
                         format!("{} hashes to {}, not to {wanted}", claimed.label, digest.short()),
                     );
@@ -70,18 +84,28 @@ pub(super) fn row(case: &Case<'_>) -> Verdict {
 fn products(case: &Case<'_>) -> Vec<Claimed> {
     let mut products = Vec::new();
     for link in &case.chain.links {
-        let claimed = |label, is: &Product| Claimed { label, oid: is.oid, sha256: is.sha256, size: Some(is.size) };
+        let seq = link.entry.seq;
+        let claimed = |label, item, is: &Product| Claimed {
+            label,
+            seq,
+            item,
+            oid: is.oid,
+            sha256: is.sha256,
+            size: Some(is.size),
+        };
         match &link.entry.event {
             Event::ItemReconciled(e) => {
                 let handed = e.products.iter();
-                products.extend(handed.map(|(key, product)| claimed(format!("{key} of {}", e.item), product)));
+                products.extend(
+                    handed.map(|(key, product)| claimed(format!("{key} of {}", e.item), Some(e.item.clone()), product)),
+                );
             }
             Event::RunSubmitted(e) => {
-                products.extend(e.imports.iter().map(|(name, import)| claimed(name.clone(), &import.product)));
+                products.extend(e.imports.iter().map(|(name, import)| claimed(name.clone(), None, &import.product)));
             }
             Event::DocumentWritten(e) => {
                 let label = format!("revision {} of document {}", e.revision, e.name);
-                products.push(claimed(label, &e.product()));
+                products.push(claimed(label, None, &e.product()));
             }
             _ => {}
         }
@@ -93,7 +117,14 @@ fn products(case: &Case<'_>) -> Vec<Claimed> {
 fn artifacts(case: &Case<'_>) -> Vec<Claimed> {
     let sealed = case.chain.submitted().into_iter().flat_map(|e| &e.artifacts);
     let claimed = sealed.filter_map(|(path, sha256)| match case.chain.sealed.artifacts.get(path)? {
-        Slot::Blob(oid) => Some(Claimed { label: format!("artifact {path}"), oid: *oid, sha256: *sha256, size: None }),
+        Slot::Blob(oid) => Some(Claimed {
+            label: format!("artifact {path}"),
+            seq: 0,
+            item: None,
+            oid: *oid,
+            sha256: *sha256,
+            size: None,
+        }),
         Slot::Nothing | Slot::Unread(_) => None,
     });
     claimed.collect()

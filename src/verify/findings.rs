@@ -1,8 +1,11 @@
 //! The findings of a row, and the verdict that follows from them.
 
-use crate::model::printable::{cut, cut_to};
-
 use std::collections::BTreeSet;
+
+use serde::{Serialize, Serializer};
+
+use crate::model::name::ItemId;
+use crate::model::printable::{cut, cut_to};
 
 use super::objects::Fault;
 use super::{Code, Row, State};
@@ -19,45 +22,105 @@ pub(crate) struct Findings {
     missing: List,
 }
 
+/// One contradiction, or one missing object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The code; `None` for proofs, threads and missing objects.
+    #[serde(serialize_with = "word")]
+    pub code: Option<Code>,
+    /// The number of the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
+    /// The item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemId>,
+    /// The path in the tree of the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A sentence for people.
+    pub text: String,
+}
+
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn word<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok, S::Error> {
+    code.map(Code::word).serialize(serializer)
+}
+
+/// Where a finding is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct At<'a> {
+    entry: Option<u64>,
+    item: Option<&'a ItemId>,
+    path: Option<&'a str>,
+}
+
+impl<'a> At<'a> {
+    pub(crate) fn entry(seq: u64) -> Self {
+        Self { entry: Some(seq), ..Self::default() }
+    }
+
+    pub(crate) fn item(item: &'a ItemId) -> Self {
+        Self::default().of(item)
+    }
+
+    pub(crate) fn of(self, item: &'a ItemId) -> Self {
+        Self { item: Some(item), ..self }
+    }
+
+    pub(crate) fn path(self, path: &'a str) -> Self {
+        Self { path: Some(path), ..self }
+    }
+
+    fn finding(self, code: Option<Code>, text: String) -> Finding {
+        let path = self.path.map(|path| cut(path.to_owned()));
+        Finding { code, entry: self.entry, item: self.item.cloned(), path, text: cut(text) }
+    }
+}
+
 /// Contradictions, or missing objects.
 #[derive(Clone, Default)]
 struct List {
-    kept: Vec<String>,
+    kept: Vec<Finding>,
     count: usize,
     codes: BTreeSet<Code>,
 }
 
 impl List {
-    fn add(&mut self, finding: String) {
+    fn add(&mut self, finding: impl FnOnce() -> Finding) {
         self.count += 1;
         if self.kept.len() < MAX_KEPT {
-            self.kept.push(cut(finding));
+            self.kept.push(finding());
         }
     }
 
     fn extend(&mut self, other: &Self) {
-        other.kept.iter().for_each(|finding| self.add(finding.clone()));
+        other.kept.iter().for_each(|finding| self.add(|| finding.clone()));
         self.count += other.count - other.kept.len();
         self.codes.extend(&other.codes);
     }
 
     /// Returns the first finding and the number of the others.
     fn summary(&self) -> Option<String> {
-        let first = self.kept.first()?;
+        let first = &self.kept.first()?.text;
         Some(if self.count > 1 { format!("{first} (and {} more)", self.count - 1) } else { first.clone() })
     }
 }
 
 impl Findings {
     /// Adds a contradiction without a code.
-    pub(crate) fn add(&mut self, finding: String) {
-        self.wrong.add(finding);
+    pub(crate) fn add(&mut self, text: String) {
+        self.wrong.add(|| At::default().finding(None, text));
     }
 
     /// Adds a contradiction in a run.
-    pub(crate) fn report(&mut self, code: Code, finding: String) {
+    pub(crate) fn report(&mut self, code: Code, text: String) {
+        self.report_at(At::default(), code, text);
+    }
+
+    /// Adds a contradiction in a run with its place.
+    pub(crate) fn report_at(&mut self, at: At<'_>, code: Code, text: String) {
         self.wrong.codes.insert(code);
-        self.wrong.add(finding);
+        self.wrong.add(|| at.finding(Some(code), text));
     }
 
     pub(super) fn count_unlisted(&mut self, count: usize) {
@@ -66,13 +129,19 @@ impl Findings {
 
     /// Adds an unusable object without a code.
     pub(super) fn fault(&mut self, label: &str, fault: &Fault) {
-        self.list_for(fault).add(format!("{label}: {fault}"));
+        self.list_for(fault).add(|| At::default().finding(None, format!("{label}: {fault}")));
     }
 
     /// Adds an unusable object of a run.
     pub(super) fn report_fault(&mut self, code: Code, label: &str, fault: &Fault) {
-        self.list_for(fault).codes.insert(code);
-        self.fault(label, fault);
+        self.report_fault_at(At::default(), code, label, fault);
+    }
+
+    /// Adds an unusable object of a run with its place.
+    pub(super) fn report_fault_at(&mut self, at: At<'_>, code: Code, label: &str, fault: &Fault) {
+        let list = self.list_for(fault);
+        list.codes.insert(code);
+        list.add(|| at.finding(Some(code), format!("{label}: {fault}")));
     }
 
     fn list_for(&mut self, fault: &Fault) -> &mut List {
@@ -82,8 +151,8 @@ impl Findings {
         }
     }
 
-    pub(crate) fn missing(&mut self, finding: String) {
-        self.missing.add(finding);
+    pub(crate) fn missing(&mut self, text: String) {
+        self.missing.add(|| At::default().finding(None, text));
     }
 
     /// Returns true if there is a contradiction, as opposed to a missing object.
@@ -98,7 +167,7 @@ impl Findings {
 
     /// Returns the first finding, contradictions first.
     pub(crate) fn first(&self) -> Option<&str> {
-        self.wrong.kept.first().or(self.missing.kept.first()).map(String::as_str)
+        self.wrong.kept.first().or(self.missing.kept.first()).map(|finding| finding.text.as_str())
     }
 
     /// Returns the verdict. In a complete repository (`lazy` is false), a missing object is a
@@ -108,8 +177,10 @@ impl Findings {
             self.wrong.extend(&std::mem::take(&mut self.missing));
         }
         match (self.wrong.summary(), self.missing.summary()) {
-            (Some(wrong), _) => Verdict { codes: self.wrong.codes, ..Verdict::failed(wrong) },
-            (None, Some(missing)) => Verdict::incomplete(missing),
+            (Some(wrong), _) => {
+                Verdict { codes: self.wrong.codes, findings: self.wrong.kept, ..Verdict::failed(wrong) }
+            }
+            (None, Some(missing)) => Verdict { findings: self.missing.kept, ..Verdict::incomplete(missing) },
             (None, None) => Verdict::ok(fine()),
         }
     }
@@ -127,6 +198,8 @@ pub(crate) struct Verdict {
     pub(crate) conflict: bool,
     /// The codes of the failure; a failed row of a run has at least one.
     pub(crate) codes: BTreeSet<Code>,
+    /// The first findings.
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl Verdict {
@@ -140,7 +213,10 @@ impl Verdict {
 
     /// Fails a row of a run.
     pub(crate) fn fails(codes: impl IntoIterator<Item = Code>, detail: impl Into<String>) -> Self {
-        Self { codes: codes.into_iter().collect(), ..Self::failed(detail) }
+        let codes: BTreeSet<Code> = codes.into_iter().collect();
+        let detail = detail.into();
+        let findings = codes.iter().map(|code| At::default().finding(Some(*code), detail.clone())).collect();
+        Self { codes, findings, ..Self::failed(detail) }
     }
 
     /// Fails a row because the run is not as the verifier expects.
@@ -165,6 +241,7 @@ impl Verdict {
             mismatch: false,
             conflict: false,
             codes: BTreeSet::new(),
+            findings: Vec::new(),
         }
     }
 
@@ -178,6 +255,7 @@ impl Verdict {
             state: verdict.state,
             detail: verdict.detail.clone(),
             codes: verdict.codes.iter().copied().collect(),
+            findings: verdict.findings.clone(),
         }
     }
 }

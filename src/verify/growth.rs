@@ -20,7 +20,7 @@ use crate::model::state::RunState;
 
 use super::Case;
 use super::codes::Code;
-use super::findings::Findings;
+use super::findings::{At, Findings};
 use super::objects::{Fault, Objects};
 use super::reader::Link;
 use super::run_chain::TreeAfter;
@@ -78,18 +78,19 @@ pub(super) fn apply_extension(
     let objects = Objects::new(case.store);
     let mut items = Vec::with_capacity(e.items.len());
     for (id, digest) in &e.items {
+        let at = At::entry(seq).of(id);
         let label = format!("entry {seq}: item.json of item {id}");
         let held = after.definitions.get(id).cloned().unwrap_or_default();
         let held = held.read_with(case.lazy, |oid| objects.metered(oid, Kind::Blob, bounds::PLAN, meter));
         let bytes = read_or_report(held, Code::ItemUnread, &label, findings)?;
         if Digest::of(&bytes) != *digest {
-            findings.report(Code::ItemDigest, format!("{label} is not the one that the entry names"));
+            findings.report_at(at, Code::ItemDigest, format!("{label} is not the one that the entry names"));
             continue;
         }
         match crate::plan::parse_item(&bytes) {
             Ok(item) if definition(&item) == bytes => items.push(item),
-            Ok(_) => findings.report(Code::ItemInvalid, format!("{label} is not a normalised item")),
-            Err(_) => findings.report(Code::ItemInvalid, format!("{label} is no item")),
+            Ok(_) => findings.report_at(at, Code::ItemInvalid, format!("{label} is not a normalised item")),
+            Err(_) => findings.report_at(at, Code::ItemInvalid, format!("{label} is no item")),
         }
     }
     // An illegal entry changes nothing.
@@ -97,7 +98,9 @@ pub(super) fn apply_extension(
         return Ok(());
     }
     let extended = state.extend(e, items);
-    extended.unwrap_or_else(|illegal| findings.report(Code::Transition, format!("entry {seq}: {illegal}")));
+    extended.unwrap_or_else(|illegal| {
+        findings.report_at(At::entry(seq), Code::Transition, format!("entry {seq}: {illegal}"));
+    });
     Ok(())
 }
 
@@ -119,7 +122,7 @@ fn is_created_by_rule(case: &Case<'_>, state: &RunState, seq: u64, e: &RunExtend
             return true;
         }
     };
-    findings.report(Code::Rule, why);
+    findings.report_at(At::entry(seq), Code::Rule, why);
     false
 }
 
@@ -139,7 +142,7 @@ pub(super) fn is_concluded_by_rule(
         Ok(Some(Act::Conclude(concluded))) if is_same_conclusion(&concluded, e) => true,
         Ok(_) => {
             let why = format!("entry {seq}: the rule {} does not conclude the run like this here", e.rule);
-            findings.report(Code::Rule, why);
+            findings.report_at(At::entry(seq), Code::Rule, why);
             false
         }
         Err(fault) => {

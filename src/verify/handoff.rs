@@ -7,7 +7,7 @@ use crate::model::plan::{Need, Selector, Source};
 use crate::model::state::{Phase, RunState};
 
 use super::codes::Code;
-use super::findings::{Findings, Verdict, counted};
+use super::findings::{At, Findings, Verdict, counted};
 use super::imports::{ImportKind, Imported, Invalid};
 
 #[derive(Default)]
@@ -34,24 +34,26 @@ impl Handoff {
         let Some(at) = state.graph.position(item) else {
             let refs = fired.input_refs.len();
             let why = format!("item {item} is not in the plan and consumed {refs} refs");
-            return self.findings.report(Code::UnknownItem, why);
+            return self.findings.report_at(At::item(item), Code::UnknownItem, why);
         };
         let needs = &state.graph.item(at).needs;
         for (key, need) in needs {
             match fired.input_refs.get(key) {
                 None => {
                     let why = format!("item {item}, attempt {}: need {key} was not consumed", fired.attempt);
-                    self.findings.report(Code::Need, why);
+                    self.findings.report_at(At::item(item).path(key.as_str()), Code::Need, why);
                 }
                 Some(input) => {
                     if let Err((code, why)) = check_input(state, need, input) {
-                        self.findings.report(code, format!("item {item}, input {key}: {why}"));
+                        let at = At::item(item).path(key.as_str());
+                        self.findings.report_at(at, code, format!("item {item}, input {key}: {why}"));
                     }
                 }
             }
         }
         for key in fired.input_refs.keys().filter(|key| !needs.contains_key(*key)) {
-            self.findings.report(Code::Input, format!("item {item} consumed {key}, which belongs to no need"));
+            let why = format!("item {item} consumed {key}, which belongs to no need");
+            self.findings.report_at(At::item(item).path(key.as_str()), Code::Input, why);
         }
     }
 

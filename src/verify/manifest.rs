@@ -16,7 +16,7 @@ use crate::model::printable::cut;
 
 use super::Case;
 use super::codes::Code;
-use super::findings::{Findings, Verdict, counted};
+use super::findings::{At, Findings, Verdict, counted};
 use super::objects::{Fault, map_objects};
 use super::pipelines;
 use super::tree::Slot;
@@ -65,8 +65,12 @@ pub(super) fn row(case: &Case<'_>, plan: Option<&ItemVec<Item>>) -> (Verdict, BT
         let label = || format!("the manifest of {} #{}", fired.item, fired.attempt);
         match checked {
             Ok(kind) => *sandbox.entry(kind).or_default() += 1,
-            Err(Problem::Wrong(code, why)) => findings.report(code, format!("{}: {why}", label())),
-            Err(Problem::Fault(fault)) => findings.report_fault(Code::ManifestUnread, &label(), &fault),
+            Err(Problem::Wrong(code, why)) => {
+                findings.report_at(At::item(&fired.item), code, format!("{}: {why}", label()));
+            }
+            Err(Problem::Fault(fault)) => {
+                findings.report_fault_at(At::item(&fired.item), Code::ManifestUnread, &label(), &fault);
+            }
         }
     }
     let bound = counted(fired.len(), "manifest", "manifests");

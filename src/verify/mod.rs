@@ -55,6 +55,7 @@ pub use claims::{Decided, Voucher};
 pub use codes::Code;
 pub use continuable::{Appender, Begun, Continuable, Refusal, continuable, continuable_on};
 pub use external_statements::read_statement;
+pub use findings::Finding;
 pub use gate::{Barred, Gate, GatedRun, VerifiedEntry};
 pub use incoming::{Chain, check_incoming};
 /// The time zone of [`Signers::parse`].

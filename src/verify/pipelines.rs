@@ -18,7 +18,7 @@ use crate::model::state::RunState;
 
 use super::Case;
 use super::codes::Code;
-use super::findings::{Findings, counted};
+use super::findings::{At, Findings, counted};
 use super::growth;
 use super::objects::Objects;
 use super::run_chain::RunChain;
@@ -136,7 +136,11 @@ impl SealedPipelines {
         };
         match fits {
             Ok(()) => self.blocks += blocks.len(),
-            Err(misfit) => findings.report(Code::Blocks, format!("entry {seq}: item {item} #{attempt}: {misfit}")),
+            Err(misfit) => findings.report_at(
+                At::entry(seq).of(item),
+                Code::Blocks,
+                format!("entry {seq}: item {item} #{attempt}: {misfit}"),
+            ),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::model::plan::Plan;
 use crate::model::state::RunState;
 
 use super::codes::Code;
-use super::findings::{Findings, Verdict, counted};
+use super::findings::{At, Findings, Verdict, counted};
 use super::growth;
 use super::handoff::Handoff;
 use super::imports;
@@ -124,7 +124,8 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
             sealed.check(&state, link.entry.seq, &link.entry.event, &mut findings);
         }
         if let Err(illegal) = state.apply(&link.entry.event) {
-            findings.report(Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
+            let at = At::entry(link.entry.seq);
+            findings.report_at(at, Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {
             let at = state.graph.position(item).expect("only what the run has can change");
             if !link.verified_before {
@@ -212,7 +213,7 @@ fn check_graph(graph: &Graph, findings: &mut Findings) {
     }
     for (at, item) in graph.items().indexed() {
         if graph.position(&item.id) != Some(at) {
-            findings.report(Code::PlanItems, format!("the plan has two items {}", item.id));
+            findings.report_at(At::item(&item.id), Code::PlanItems, format!("the plan has two items {}", item.id));
         }
     }
 }
@@ -233,13 +234,14 @@ fn check_states(case: &Case<'_>, expected: &[Expected<'_>], findings: &mut Findi
         }
     });
     for (state, checked) in expected.iter().zip(checked) {
+        let at = At::entry(state.link.entry.seq).of(state.item);
         let label = || format!("entry {}: state.json of item {}", state.link.entry.seq, state.item);
         match checked {
             Ok(()) => {}
             Err(StateFault::Differs) => {
-                findings.report(Code::State, format!("{} is not what the entries give", label()));
+                findings.report_at(at, Code::State, format!("{} is not what the entries give", label()));
             }
-            Err(StateFault::Fault(fault)) => findings.report_fault(Code::State, &label(), &fault),
+            Err(StateFault::Fault(fault)) => findings.report_fault_at(at, Code::State, &label(), &fault),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Case;
 use super::codes::Code;
-use super::findings::{Findings, counted};
+use super::findings::{At, Findings, counted};
 use super::objects::Objects;
 use super::tree::Slot;
 use crate::git::merge::Scratch;
@@ -106,7 +106,8 @@ impl<'c> ProtectedFiles<'c> {
         // The row `manifest` reports a missing or invalid one.
         let Some(manifest) = held.and_then(Result::ok).and_then(|bytes| Manifest::parse(&bytes).ok()) else { return };
         let mut report = |why: String| {
-            findings.report(Code::Protected, format!("the protected files of {} #{}: {why}", e.item, e.attempt));
+            let why = format!("the protected files of {} #{}: {why}", e.item, e.attempt);
+            findings.report_at(At::item(&e.item), Code::Protected, why);
         };
         if manifest.protect.is_empty() {
             if e.reference.is_some() || !e.protected.is_empty() {

@@ -30,6 +30,13 @@ const MAX_BLOCKS: usize = 20;
 /// Uncovered parts above this number are counted, not listed.
 const MAX_UNCOVERED: usize = 20;
 
+/// Serializes as `git-handoff.verify/1`.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
 impl Report {
     /// Returns the report as `git-handoff.verify/1`.
     pub fn to_json(&self) -> Value {
@@ -315,6 +322,9 @@ fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> Map<String, Value> {
         let mut check = json!({ "ok": ok, "detail": row.detail });
         if !row.codes.is_empty() {
             check["codes"] = row.codes.iter().map(|code| code.word()).collect();
+        }
+        if !row.findings.is_empty() {
+            check["findings"] = json!(row.findings);
         }
         check
     };

@@ -10,7 +10,7 @@ use crate::model::role::Role;
 
 use super::claims::Decided;
 use super::codes::Code;
-use super::findings::Verdict;
+use super::findings::{Finding, Verdict};
 use super::pipelines::ItemBlocks;
 use super::protected::ProtectedItem;
 use super::rows::Rows;
@@ -110,6 +110,8 @@ pub struct Row {
     pub detail: String,
     /// The codes of the findings; empty for rows of threads.
     pub codes: Vec<Code>,
+    /// The first findings, at most 20 of each kind.
+    pub findings: Vec<Finding>,
 }
 
 impl Report {

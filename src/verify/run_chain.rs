@@ -11,7 +11,7 @@ use crate::model::role::{Keys, Role};
 
 use super::codes::Code;
 use super::entry_order::{self, Parents};
-use super::findings::Findings;
+use super::findings::{At, Findings};
 use super::objects::{Fault, Objects, map_objects};
 use super::reader::{Extent, Link, Stop, Walk, short};
 use super::tree::{self, AllowedChanges, ChangeBudget, Changes, Slot};
@@ -224,7 +224,7 @@ impl RunChain {
                 if wrong {
                     let seq = link.entry.seq;
                     let why = format!("entry {seq}: the tree does not hold at {path} what the entry says");
-                    self.tree_findings.report(Code::TreeHolds, why);
+                    self.tree_findings.report_at(At::entry(seq).path(&path), Code::TreeHolds, why);
                 }
             }
             match &link.entry.event {
@@ -243,7 +243,7 @@ impl RunChain {
             // The predecessor of the first entry in a cut chain is unknown.
             if !self.cut || before.is_some() {
                 entry_order::faults(link, before, Parents::Counted)
-                    .for_each(|(code, fault)| findings.report(code, fault));
+                    .for_each(|(code, fault)| findings.report_at(At::entry(link.entry.seq), code, fault));
             }
             before = Some(link);
         }
@@ -258,12 +258,12 @@ fn hold_pipelines(all: &mut BTreeMap<Digest, Slot>, brought: &BTreeMap<String, D
 
 fn report_changes(findings: &mut Findings, seq: u64, changes: &Changes) {
     for (_, fault) in &changes.faults {
-        findings.report_fault(Code::Object, &format!("entry {seq}"), fault);
+        findings.report_fault_at(At::entry(seq), Code::Object, &format!("entry {seq}"), fault);
     }
     findings.count_unlisted(changes.problems.count - changes.problems.shown.len());
     for problem in &changes.problems.shown {
         let why = format!("entry {seq} does not account for the change of {problem} in the tree");
-        findings.report(Code::TreeChange, why);
+        findings.report_at(At::entry(seq), Code::TreeChange, why);
     }
 }
 
