@@ -105,6 +105,8 @@ pub fn lock_named(said: &str) -> Option<PathBuf> {
 /// The header of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleHead {
+    /// True for version 3, the only one that has capabilities.
+    pub is_newer: bool,
     /// `sha1` or `sha256`.
     pub object_format: String,
     /// The capabilities that a reader needs other than the object format, such as `filter`, which
@@ -130,6 +132,7 @@ pub fn bundle_head(bytes: &[u8]) -> Option<BundleHead> {
     }
     let mut formatted = false;
     let mut head = BundleHead {
+        is_newer,
         object_format: "sha1".into(),
         asks: Vec::new(),
         prerequisites: Vec::new(),

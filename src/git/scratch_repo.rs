@@ -32,6 +32,16 @@ impl ScratchRepo {
         self.reopen()
     }
 
+    /// Marks the repository as a partial clone, so that missing blobs are expected. Nothing is
+    /// fetched: its remote has no URL.
+    pub fn partial_if(mut self, is_partial: bool) -> Result<Self, Error> {
+        if is_partial {
+            self.store.git().args(["config", "remote.filtered.promisor", "true"]).run()?;
+            self.reopen()?;
+        }
+        Ok(self)
+    }
+
     /// Returns the repository.
     pub fn store(&self) -> &Store {
         &self.store

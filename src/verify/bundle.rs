@@ -62,6 +62,13 @@ impl ChainReport {
     }
 }
 
+/// Returns true for the capability of a bundle that lacks blobs on purpose.
+fn omits_blobs(capability: &str) -> bool {
+    let limit = capability.strip_prefix("filter=blob:limit=");
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    capability == "filter=blob:none" || limit.is_some_and(is_number)
+}
+
 impl Bundle {
     /// Opens a bundle of at most `largest` bytes. Git checks every object; no other repository is
     /// touched.
@@ -79,14 +86,18 @@ impl Bundle {
         if head.refs.len() > MOST_REFS {
             return Err(BundleError::TooMany(path.to_owned(), head.refs.len()));
         }
-        if let Some(asked) = head.asks.first() {
+        // Blobs that a filter left out are missing as in a partial clone.
+        let (filters, others): (Vec<&String>, Vec<&String>) =
+            head.asks.iter().partition(|asked| head.is_newer && omits_blobs(asked));
+        let is_filtered = !filters.is_empty();
+        if let Some(asked) = others.first() {
             return Err(BundleError::Capability(path.to_owned(), printable::line(asked)));
         }
         if !head.prerequisites.is_empty() {
             return Err(BundleError::Incomplete(path.to_owned(), head.prerequisites.len()));
         }
         file.seek(io::SeekFrom::Start(head.length as u64)).map_err(unreadable)?;
-        let scratch = ScratchRepo::new(&head.object_format)?;
+        let scratch = ScratchRepo::new(&head.object_format)?.partial_if(is_filtered)?;
         let call = scratch.store().git().frugal().config("transfer.fsckObjects=true").stdin(file);
         let call = call.largest_file(largest);
         let check = format!(
