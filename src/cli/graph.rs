@@ -4,7 +4,7 @@ use std::path::Path;
 
 use git_handoff::graph::text::plain;
 use git_handoff::graph::tree::{self, Needs, Row};
-use git_handoff::graph::{BOXES, Drawing, Node, Outline, Picture, Standing, count_statuses, dot, mermaid, worst};
+use git_handoff::graph::{BOXES, Drawing, Node, Outline, Picture, Standing, count_statuses, dot, mermaid, svg, worst};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable::{Color, Painted};
@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     /// The run, or the file of a plan, or - for a plan on standard input
     #[arg(value_name = "RUN|PLAN")]
     what: String,
+    /// Print an SVG image
+    #[arg(long, conflicts_with_all = ["dot", "mermaid", "json"])]
+    svg: bool,
     /// Print a graph for Graphviz
     #[arg(long, conflicts_with = "mermaid")]
     dot: bool,
@@ -83,6 +86,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
             Some(state) => Drawing::of_run(&subject.id, state, &subject.outline, &picture),
             None => Drawing::of_plan(&subject.id, &subject.outline, &picture),
         });
+    } else if arguments.svg {
+        output.text(&svg::write(subject.id.as_str(), &subject.outline, &picture, state));
     } else if arguments.dot {
         output.text(&dot::write(subject.id.as_str(), &subject.outline, &picture, state));
     } else {

@@ -2,7 +2,8 @@
 //!
 //! An [`Outline`] lists the items with their dependencies. [`Picture::new`] groups them until at
 //! most [`BOXES`] boxes are left, and places the boxes. [`tree`] lists the same boxes as rows of
-//! text, [`dot`] and [`mermaid`] write them for other programs. Pure and deterministic: equal
+//! text, [`dot`], [`mermaid`] and [`svg`] write them for other
+//! programs. Pure and deterministic: equal
 //! outlines give equal pictures.
 //!
 //! # Groups
@@ -29,6 +30,7 @@ mod layout;
 pub mod mermaid;
 mod outline;
 mod standing;
+pub mod svg;
 pub mod text;
 pub mod tree;
 

@@ -53,6 +53,19 @@ impl Standing {
         }
     }
 
+    /// Returns its mark, as `git handoff status` has it.
+    #[must_use]
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Done => "✓",
+            Self::Dropped => "─",
+            Self::Waiting => "·",
+            Self::Running => "▶",
+            Self::Red => "!",
+            Self::Failed => "✗",
+        }
+    }
+
     /// Returns the colours of its box in diagrams: of the area and of the border.
     pub(super) fn colors(self) -> (&'static str, &'static str) {
         match self {
