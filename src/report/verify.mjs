@@ -1,0 +1,5736 @@
+// A second verifier of the format in docs/reference/format.md, in plain JavaScript.
+//
+// The part above the line "node only" is also embedded in an HTML page as an ordinary script. It
+// therefore has no import and no export, touches no page and no file, and defines one name for
+// others, `Handoff`. Section numbers in the comments are those of format.md.
+
+'use strict';
+
+// ---- bytes ----
+
+const utf8Encoder = new TextEncoder();
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Input that is not what the format requires. The message says why. */
+class FormatError extends Error {}
+
+function ensure(condition, message) {
+  if (!condition) throw new FormatError(message);
+}
+
+const toBytes = (text) => utf8Encoder.encode(text);
+
+function toText(bytes) {
+  try {
+    return utf8Decoder.decode(bytes);
+  } catch {
+    throw new FormatError('not UTF-8');
+  }
+}
+
+/** Decodes each byte to one character, for data that is not UTF-8. */
+function toLatin(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 4096) {
+    text += String.fromCharCode(...bytes.subarray(i, i + 4096));
+  }
+  return text;
+}
+
+const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+function toHex(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i++) text += hexOfByte[bytes[i]];
+  return text;
+}
+
+function fromHex(text) {
+  const bytes = new Uint8Array(text.length / 2);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = parseInt(text.substr(2 * i, 2), 16);
+  return bytes;
+}
+
+function concatBytes(...parts) {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function equalBytes(a, b) {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+const base64Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+const base64Values = new Int8Array(128).fill(-1);
+for (let i = 0; i < 64; i++) base64Values[base64Alphabet.charCodeAt(i)] = i;
+
+function toBase64(bytes, padded = true) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 3) {
+    const left = Math.min(3, bytes.length - i);
+    const bits = (bytes[i] << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
+    for (let j = 0; j <= left; j++) text += base64Alphabet[(bits >> (18 - 6 * j)) & 63];
+    if (padded) text += '='.repeat(3 - left);
+  }
+  return text;
+}
+
+/** Decodes padded base64, and returns null unless the text is exactly its canonical encoding. */
+function fromBase64(text) {
+  if (text.length % 4 !== 0) return null;
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  const bytes = new Uint8Array((text.length / 4) * 3 - padding);
+  let at = 0;
+  for (let i = 0; i < text.length; i += 4) {
+    const last = i + 4 === text.length;
+    let bits = 0;
+    for (let j = 0; j < 4; j++) {
+      const code = text.charCodeAt(i + j);
+      if (last && j >= 4 - padding) {
+        if (code !== 61) return null;
+        bits <<= 6;
+        continue;
+      }
+      const value = code < 128 ? base64Values[code] : -1;
+      if (value < 0) return null;
+      bits = (bits << 6) | value;
+    }
+    const unused = last ? [0, 0xff, 0xffff][padding] : 0;
+    if (bits & unused) return null;
+    if (at < bytes.length) bytes[at++] = (bits >> 16) & 255;
+    if (at < bytes.length) bytes[at++] = (bits >> 8) & 255;
+    if (at < bytes.length) bytes[at++] = bits & 255;
+  }
+  return bytes;
+}
+
+/** Compares two strings by the bytes of their UTF-8, which is the order of names (section 1). */
+function compareNames(a, b) {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates are code points above U+FFFF, so they follow U+E000 to U+FFFF.
+    const xHigh = x >= 0xd800 && x <= 0xdfff;
+    const yHigh = y >= 0xd800 && y <= 0xdfff;
+    if (xHigh !== yHigh) return xHigh ? 1 : -1;
+    return x - y;
+  }
+  return a.length - b.length;
+}
+
+const sortNames = (names) => [...names].sort(compareNames);
+
+function byteLength(text) {
+  let length = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    length += code < 0x80 ? 1 : code < 0x800 ? 2 : code >= 0xd800 && code <= 0xdfff ? 2 : 3;
+  }
+  return length;
+}
+
+// ---- SHA-1, SHA-256 and SHA-512 ----
+//
+// These are in plain JavaScript because most objects are small: for them, a digest here takes less
+// time than one promise of `crypto.subtle`.
+
+/** Pads a message for a hash with blocks of `block` bytes and a length of `lengthBytes` bytes. */
+function padTail(bytes, block, lengthBytes) {
+  const whole = bytes.length - (bytes.length % block);
+  const rest = bytes.length - whole;
+  const tail = new Uint8Array(rest + 1 + lengthBytes > block ? 2 * block : block);
+  tail.set(bytes.subarray(whole));
+  tail[rest] = 0x80;
+  const view = new DataView(tail.buffer);
+  view.setUint32(tail.length - 4, (bytes.length * 8) >>> 0);
+  view.setUint32(tail.length - 8, Math.floor(bytes.length / 0x20000000));
+  return { whole, tail };
+}
+
+const sha1Schedule = new Int32Array(80);
+
+function sha1Blocks(state, bytes, end) {
+  const w = sha1Schedule;
+  for (let at = 0; at < end; at += 64) {
+    for (let i = 0; i < 16; i++) {
+      const j = at + 4 * i;
+      w[i] = (bytes[j] << 24) | (bytes[j + 1] << 16) | (bytes[j + 2] << 8) | bytes[j + 3];
+    }
+    for (let i = 16; i < 80; i++) {
+      const x = w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16];
+      w[i] = (x << 1) | (x >>> 31);
+    }
+    let [a, b, c, d, e] = state;
+    for (let i = 0; i < 80; i++) {
+      let f;
+      if (i < 20) f = ((b & c) | (~b & d)) + 0x5a827999;
+      else if (i < 40) f = (b ^ c ^ d) + 0x6ed9eba1;
+      else if (i < 60) f = ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc;
+      else f = (b ^ c ^ d) + 0xca62c1d6;
+      const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
+      e = d;
+      d = c;
+      c = (b << 30) | (b >>> 2);
+      b = a;
+      a = next;
+    }
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+    state[4] += e;
+  }
+}
+
+function wordsToBytes(words) {
+  const bytes = new Uint8Array(words.length * 4);
+  const view = new DataView(bytes.buffer);
+  for (let i = 0; i < words.length; i++) view.setInt32(4 * i, words[i]);
+  return bytes;
+}
+
+function sha1(bytes) {
+  const state = new Int32Array([0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0]);
+  const { whole, tail } = padTail(bytes, 64, 8);
+  sha1Blocks(state, bytes, whole);
+  sha1Blocks(state, tail, tail.length);
+  return wordsToBytes(state);
+}
+
+function firstPrimes(count) {
+  const primes = [];
+  for (let n = 2; primes.length < count; n++) if (primes.every((p) => n % p)) primes.push(n);
+  return primes;
+}
+
+/** Returns the first 64 bits of the fraction of the root of degree `degree` of an integer. */
+function rootFraction(integer, degree) {
+  const scaled = BigInt(integer) << BigInt(64 * degree);
+  let low = 0n;
+  let high = 1n << 75n;
+  while (high - low > 1n) {
+    const middle = (low + high) >> 1n;
+    if (middle ** BigInt(degree) <= scaled) low = middle;
+    else high = middle;
+  }
+  return low & 0xffffffffffffffffn;
+}
+
+// The constants of SHA-2 are the roots of the first primes, so they are computed here.
+const sha512Constants = firstPrimes(80).map((prime) => rootFraction(prime, 3));
+const sha512Start = firstPrimes(8).map((prime) => rootFraction(prime, 2));
+const sha256Constants = new Int32Array(64);
+for (let i = 0; i < 64; i++) sha256Constants[i] = Number(sha512Constants[i] >> 32n);
+const sha256Start = new Int32Array(8);
+for (let i = 0; i < 8; i++) sha256Start[i] = Number(sha512Start[i] >> 32n);
+const sha256Schedule = new Int32Array(64);
+
+function sha256Blocks(state, bytes, end) {
+  const w = sha256Schedule;
+  const k = sha256Constants;
+  for (let at = 0; at < end; at += 64) {
+    for (let i = 0; i < 16; i++) {
+      const j = at + 4 * i;
+      w[i] = (bytes[j] << 24) | (bytes[j + 1] << 16) | (bytes[j + 2] << 8) | bytes[j + 3];
+    }
+    for (let i = 16; i < 64; i++) {
+      const x = w[i - 15];
+      const y = w[i - 2];
+      const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
+      const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
+      w[i] = (w[i - 16] + s0 + w[i - 7] + s1) | 0;
+    }
+    let [a, b, c, d, e, f, g, h] = state;
+    for (let i = 0; i < 64; i++) {
+      const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
+      const t1 = (h + s1 + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0;
+      const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
+      const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      h = g;
+      g = f;
+      f = e;
+      e = (d + t1) | 0;
+      d = c;
+      c = b;
+      b = a;
+      a = (t1 + t2) | 0;
+    }
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+    state[4] += e;
+    state[5] += f;
+    state[6] += g;
+    state[7] += h;
+  }
+}
+
+function sha256(bytes) {
+  const state = sha256Start.slice();
+  const { whole, tail } = padTail(bytes, 64, 8);
+  sha256Blocks(state, bytes, whole);
+  sha256Blocks(state, tail, tail.length);
+  return wordsToBytes(state);
+}
+
+const sha512High = Int32Array.from(sha512Constants, (k) => Number(k >> 32n));
+const sha512Low = Int32Array.from(sha512Constants, (k) => Number(k & 0xffffffffn));
+const sha512ScheduleHigh = new Int32Array(80);
+const sha512ScheduleLow = new Int32Array(80);
+
+/** Hashes blocks of 128 bytes. Each word of 64 bits is a high and a low word of 32 bits. */
+function sha512Blocks(high, low, bytes, end) {
+  const wh = sha512ScheduleHigh;
+  const wl = sha512ScheduleLow;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 0; at < end; at += 128) {
+    for (let i = 0; i < 16; i++) {
+      wh[i] = view.getInt32(at + 8 * i);
+      wl[i] = view.getInt32(at + 8 * i + 4);
+    }
+    for (let i = 16; i < 80; i++) {
+      const xh = wh[i - 15];
+      const xl = wl[i - 15];
+      const yh = wh[i - 2];
+      const yl = wl[i - 2];
+      const s0h = ((xh >>> 1) | (xl << 31)) ^ ((xh >>> 8) | (xl << 24)) ^ (xh >>> 7);
+      const s0l = ((xl >>> 1) | (xh << 31)) ^ ((xl >>> 8) | (xh << 24)) ^ ((xl >>> 7) | (xh << 25));
+      const s1h = ((yh >>> 19) | (yl << 13)) ^ ((yl >>> 29) | (yh << 3)) ^ (yh >>> 6);
+      const s1l = ((yl >>> 19) | (yh << 13)) ^ ((yh >>> 29) | (yl << 3)) ^ ((yl >>> 6) | (yh << 26));
+      const sum = (wl[i - 16] >>> 0) + (s0l >>> 0) + (wl[i - 7] >>> 0) + (s1l >>> 0);
+      wl[i] = sum | 0;
+      wh[i] = (wh[i - 16] + s0h + wh[i - 7] + s1h + Math.floor(sum / 0x100000000)) | 0;
+    }
+    let [ah, bh, ch, dh, eh, fh, gh, hh] = high;
+    let [al, bl, cl, dl, el, fl, gl, hl] = low;
+    for (let i = 0; i < 80; i++) {
+      const s1h = ((eh >>> 14) | (el << 18)) ^ ((eh >>> 18) | (el << 14)) ^ ((el >>> 9) | (eh << 23));
+      const s1l = ((el >>> 14) | (eh << 18)) ^ ((el >>> 18) | (eh << 14)) ^ ((eh >>> 9) | (el << 23));
+      const choiceH = (eh & fh) ^ (~eh & gh);
+      const choiceL = (el & fl) ^ (~el & gl);
+      const t1Sum =
+        (hl >>> 0) + (s1l >>> 0) + (choiceL >>> 0) + (sha512Low[i] >>> 0) + (wl[i] >>> 0);
+      const t1l = t1Sum | 0;
+      const carry = Math.floor(t1Sum / 0x100000000);
+      const t1h = (hh + s1h + choiceH + sha512High[i] + wh[i] + carry) | 0;
+      const s0h = ((ah >>> 28) | (al << 4)) ^ ((al >>> 2) | (ah << 30)) ^ ((al >>> 7) | (ah << 25));
+      const s0l = ((al >>> 28) | (ah << 4)) ^ ((ah >>> 2) | (al << 30)) ^ ((ah >>> 7) | (al << 25));
+      const t2Sum = (s0l >>> 0) + (((al & bl) ^ (al & cl) ^ (bl & cl)) >>> 0);
+      const t2h = (s0h + ((ah & bh) ^ (ah & ch) ^ (bh & ch)) + (t2Sum > 0xffffffff ? 1 : 0)) | 0;
+      hh = gh;
+      hl = gl;
+      gh = fh;
+      gl = fl;
+      fh = eh;
+      fl = el;
+      const eSum = (dl >>> 0) + (t1l >>> 0);
+      el = eSum | 0;
+      eh = (dh + t1h + (eSum > 0xffffffff ? 1 : 0)) | 0;
+      dh = ch;
+      dl = cl;
+      ch = bh;
+      cl = bl;
+      bh = ah;
+      bl = al;
+      const aSum = (t1l >>> 0) + (t2Sum | 0 ? (t2Sum | 0) >>> 0 : 0);
+      al = aSum | 0;
+      ah = (t1h + t2h + (aSum > 0xffffffff ? 1 : 0)) | 0;
+    }
+    const endHigh = [ah, bh, ch, dh, eh, fh, gh, hh];
+    const endLow = [al, bl, cl, dl, el, fl, gl, hl];
+    for (let i = 0; i < 8; i++) {
+      const sum = (low[i] >>> 0) + (endLow[i] >>> 0);
+      low[i] = sum | 0;
+      high[i] = (high[i] + endHigh[i] + (sum > 0xffffffff ? 1 : 0)) | 0;
+    }
+  }
+}
+
+function sha512(bytes) {
+  const high = Int32Array.from(sha512Start, (word) => Number(word >> 32n));
+  const low = Int32Array.from(sha512Start, (word) => Number(word & 0xffffffffn));
+  const { whole, tail } = padTail(bytes, 128, 16);
+  sha512Blocks(high, low, bytes, whole);
+  sha512Blocks(high, low, tail, tail.length);
+  const words = new Int32Array(16);
+  for (let i = 0; i < 8; i++) {
+    words[2 * i] = high[i];
+    words[2 * i + 1] = low[i];
+  }
+  return wordsToBytes(words);
+}
+
+const digestOf = (bytes) => 'sha256:' + toHex(sha256(bytes));
+const hexOfSha256 = (text) => toHex(sha256(toBytes(text)));
+
+/** Returns the name of a git object. */
+function objectName(format, type, bytes) {
+  const whole = concatBytes(toBytes(`${type} ${bytes.length}\0`), bytes);
+  return toHex(format === 'sha1' ? sha1(whole) : sha256(whole));
+}
+
+// ---- Ed25519 ----
+
+const fieldPrime = 2n ** 255n - 19n;
+const groupOrder = 2n ** 252n + 27742317777372353535851937790883648493n;
+
+function modulo(value, modulus = fieldPrime) {
+  const rest = value % modulus;
+  return rest < 0n ? rest + modulus : rest;
+}
+
+function power(base, exponent) {
+  let result = 1n;
+  for (let square = modulo(base); exponent > 0n; exponent >>= 1n) {
+    if (exponent & 1n) result = modulo(result * square);
+    square = modulo(square * square);
+  }
+  return result;
+}
+
+/** Returns 1 / value by Euclid's algorithm, which is faster than a power. */
+function invert(value) {
+  let [a, b] = [modulo(value), fieldPrime];
+  let [x, y] = [1n, 0n];
+  while (a > 1n) {
+    const quotient = b / a;
+    [a, b] = [b - quotient * a, a];
+    [x, y] = [y - quotient * x, x];
+    if (a === 0n) break;
+  }
+  return modulo(x);
+}
+
+const curveD = modulo(-121665n * power(121666n, fieldPrime - 2n));
+const rootOfMinusOne = power(2n, (fieldPrime - 1n) / 4n);
+
+function bigFromLittle(bytes) {
+  return BigInt('0x' + toHex(Uint8Array.from(bytes).reverse()));
+}
+
+/** The encodings of the points of small order, which have few multiples. */
+const smallOrderPoints = new Set([
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  '0000000000000000000000000000000000000000000000000000000000000080',
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85',
+]);
+
+/** Returns true if a point is encoded as section 3 requires: canonical, not of small order. */
+function isStrictEncoding(bytes) {
+  const encoded = bigFromLittle(bytes);
+  const y = encoded & (2n ** 255n - 1n);
+  if (y >= fieldPrime || smallOrderPoints.has(toHex(bytes))) return false;
+  // The points with these y have x = 0, so that the bit of the sign of x must be 0.
+  return !(encoded >> 255n && (y === 1n || y === fieldPrime - 1n));
+}
+
+/** Points are in extended coordinates: x = X/Z, y = Y/Z, and T = XY/Z. */
+function addPoints(p, q) {
+  const a = modulo((p.Y - p.X) * (q.Y - q.X));
+  const b = modulo((p.Y + p.X) * (q.Y + q.X));
+  const c = modulo(2n * curveD * modulo(p.T * q.T));
+  const d = 2n * p.Z * q.Z;
+  const [e, f, g, h] = [b - a, d - c, d + c, b + a];
+  return { X: modulo(e * f), Y: modulo(g * h), Z: modulo(f * g), T: modulo(e * h) };
+}
+
+const neutralPoint = { X: 0n, Y: 1n, Z: 1n, T: 0n };
+const affinePoint = (x, y) => ({ X: x, Y: y, Z: 1n, T: modulo(x * y) });
+
+/** Decodes a point, or returns null if the bytes are none. */
+function decodePoint(bytes) {
+  const encoded = bigFromLittle(bytes);
+  const y = encoded & (2n ** 255n - 1n);
+  const u = modulo(y * y - 1n);
+  const v = modulo(curveD * y * y + 1n);
+  const v3 = modulo(v * v * v);
+  let x = modulo(u * v3 * power(u * v3 * v3 * v, (fieldPrime - 5n) / 8n));
+  const square = modulo(v * x * x);
+  if (square === modulo(-u)) x = modulo(x * rootOfMinusOne);
+  else if (square !== u) return null;
+  if (x & 1n ? !(encoded >> 255n) : encoded >> 255n) x = modulo(-x);
+  return affinePoint(x, y);
+}
+
+function encodePoint(point) {
+  const inverse = invert(point.Z);
+  const y = modulo(point.Y * inverse);
+  const x = modulo(point.X * inverse);
+  const hex = (y | ((x & 1n) << 255n)).toString(16).padStart(64, '0');
+  return fromHex(hex).reverse();
+}
+
+/** Returns the multiples of a point by each digit of a number to the base 64. */
+function tableOfMultiples(point) {
+  const table = [];
+  let step = point;
+  for (let digit = 0; digit < 43; digit++) {
+    const row = [neutralPoint];
+    for (let i = 1; i < 64; i++) row.push(addPoints(row[i - 1], step));
+    table.push(row);
+    step = addPoints(row[63], step);
+  }
+  return table;
+}
+
+function multiplyByTable(table, number) {
+  let sum = neutralPoint;
+  for (let digit = 0; number > 0n; digit++, number >>= 6n) {
+    const value = Number(number & 63n);
+    if (value) sum = addPoints(sum, table[digit][value]);
+  }
+  return sum;
+}
+
+let tableOfBase = null;
+const tablesOfKeys = new Map();
+
+/** Verifies without the cofactor, for browsers that do not have Ed25519. */
+function verifyEd25519Plain(key, signature, message) {
+  const keyHex = toHex(key);
+  if (!tablesOfKeys.has(keyHex)) {
+    const point = decodePoint(key);
+    // The table is of the negative key, so that the equation is one sum.
+    tablesOfKeys.set(
+      keyHex,
+      point && tableOfMultiples({ ...point, X: modulo(-point.X), T: modulo(-point.T) }),
+    );
+  }
+  const tableOfKey = tablesOfKeys.get(keyHex);
+  if (!tableOfKey) return false;
+  tableOfBase ??= tableOfMultiples(decodePoint(fromHex('58' + '66'.repeat(31))));
+  const r = signature.subarray(0, 32);
+  const s = bigFromLittle(signature.subarray(32));
+  const k = bigFromLittle(sha512(concatBytes(r, key, message))) % groupOrder;
+  const sum = addPoints(multiplyByTable(tableOfBase, s), multiplyByTable(tableOfKey, k));
+  return equalBytes(encodePoint(sum), r);
+}
+
+/** The test switches this off to exercise the plain code. */
+const settings = { useSubtle: true };
+const importedKeys = new Map();
+let subtleHasEd25519 = null;
+
+/** Returns true if this browser verifies Ed25519, tried with the first vector of RFC 8032. */
+async function hasSubtleEd25519() {
+  if (!settings.useSubtle) return false;
+  subtleHasEd25519 ??= (async () => {
+    try {
+      const key = fromHex('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a');
+      const signature = fromHex(
+        'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
+      );
+      const { subtle } = globalThis.crypto;
+      const imported = await subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']);
+      return await subtle.verify({ name: 'Ed25519' }, imported, signature, new Uint8Array(0));
+    } catch {
+      return false;
+    }
+  })();
+  return subtleHasEd25519;
+}
+
+/** Verifies an ed25519 signature as strictly as section 3 requires. */
+async function verifyEd25519(key, signature, message) {
+  if (key.length !== 32 || signature.length !== 64) return false;
+  if (bigFromLittle(signature.subarray(32)) >= groupOrder) return false;
+  if (!isStrictEncoding(key) || !isStrictEncoding(signature.subarray(0, 32))) return false;
+  if (!(await hasSubtleEd25519())) return verifyEd25519Plain(key, signature, message);
+  const { subtle } = globalThis.crypto;
+  const keyHex = toHex(key);
+  if (!importedKeys.has(keyHex)) {
+    importedKeys.set(
+      keyHex,
+      subtle.importKey('raw', key, { name: 'Ed25519' }, false, ['verify']).catch(() => null),
+    );
+  }
+  const imported = await importedKeys.get(keyHex);
+  if (!imported) return false;
+  return subtle.verify({ name: 'Ed25519' }, imported, signature, message).catch(() => false);
+}
+
+// ---- JSON (sections 1 and 14) ----
+
+const maxInteger = Number.MAX_SAFE_INTEGER;
+const limits = {
+  depth: 127,
+  // The limit on weight allows 134,217,728 and 8 for each byte, and a byte weighs less than 128.
+  unweighed: 1024 * 1024,
+  commit: 32 * 1024 * 1024,
+  folder: 32 * 1024 * 1024,
+  file: 32 * 1024 * 1024,
+  manifest: 16 * 1024 * 1024,
+  pipeline: 256 * 1024,
+  ruleDocument: 16 * 1024 * 1024,
+  path: 4096,
+  containers: 131072,
+  commas: 1048576,
+  chain: 64 * 1024 * 1024,
+  invalidCommits: 100,
+};
+
+/** A number that is not written as an integer in digits alone, or that is compared exactly. */
+class WrittenNumber {
+  constructor(text) {
+    this.text = text;
+  }
+}
+
+const isObject = (value) =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof WrittenNumber);
+
+const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+// eslint-disable-next-line no-control-regex
+const plainStringPattern = /[^"\\\u0000-\u001f]*/y;
+const jsonEscapes = {
+  '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t',
+};
+const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+/** Reads JSON as strictly as section 14 requires. Objects have no prototype. */
+class JsonReader {
+  constructor(text, exactNumbers) {
+    this.text = text;
+    this.at = 0;
+    this.depth = 0;
+    this.containers = 0;
+    this.commas = 0;
+    this.exactNumbers = exactNumbers;
+  }
+
+  readWhole() {
+    const value = this.readValue();
+    this.skipBlanks();
+    ensure(this.at === this.text.length, 'not JSON: there is text after the value');
+    return value;
+  }
+
+  skipBlanks() {
+    for (;;) {
+      const code = this.text.charCodeAt(this.at);
+      if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return;
+      this.at++;
+    }
+  }
+
+  readValue() {
+    this.skipBlanks();
+    const first = this.text[this.at];
+    if (first === '"') return this.readString();
+    if (first === '{' || first === '[') {
+      this.containers++;
+      ensure(++this.depth <= limits.depth, 'more than 127 arrays and objects inside one another');
+      const value = first === '{' ? this.readObject() : this.readArray();
+      this.depth--;
+      return value;
+    }
+    for (const [word, value] of [['true', true], ['false', false], ['null', null]]) {
+      if (this.text.startsWith(word, this.at)) {
+        this.at += word.length;
+        return value;
+      }
+    }
+    return this.readNumber();
+  }
+
+  readNumber() {
+    numberPattern.lastIndex = this.at;
+    const text = numberPattern.exec(this.text)?.[0];
+    ensure(text !== undefined, `not JSON at character ${this.at}`);
+    this.at += text.length;
+    if (this.exactNumbers) return new WrittenNumber(text);
+    const value = Number(text);
+    ensure(Math.abs(value) < 2 ** 53, 'a number that is too large');
+    return /^-?[0-9]+$/.test(text) && text !== '-0' ? value : new WrittenNumber(text);
+  }
+
+  readString() {
+    let text = '';
+    this.at++;
+    for (;;) {
+      plainStringPattern.lastIndex = this.at;
+      const plain = plainStringPattern.exec(this.text)[0];
+      text += plain;
+      this.at += plain.length;
+      const next = this.text[this.at++];
+      if (next === '"') break;
+      ensure(next === '\\', 'not JSON: a string that does not end');
+      const escape = this.text[this.at++];
+      if (escape === 'u') {
+        const hex = this.text.substr(this.at, 4);
+        ensure(/^[0-9a-fA-F]{4}$/.test(hex), 'not JSON: an escape that is none');
+        text += String.fromCharCode(parseInt(hex, 16));
+        this.at += 4;
+      } else {
+        ensure(Object.hasOwn(jsonEscapes, escape ?? ''), 'not JSON: an escape that is none');
+        text += jsonEscapes[escape];
+      }
+    }
+    ensure(!loneSurrogate.test(text), 'a lone surrogate');
+    return text;
+  }
+
+  readArray() {
+    const values = [];
+    this.at++;
+    this.skipBlanks();
+    if (this.text[this.at] === ']') {
+      this.at++;
+      return values;
+    }
+    for (;;) {
+      values.push(this.readValue());
+      if (this.endsHere(']')) return values;
+    }
+  }
+
+  readObject() {
+    const members = Object.create(null);
+    this.at++;
+    this.skipBlanks();
+    if (this.text[this.at] === '}') {
+      this.at++;
+      return members;
+    }
+    for (;;) {
+      this.skipBlanks();
+      ensure(this.text[this.at] === '"', 'not JSON: a key that is no string');
+      const key = this.readString();
+      ensure(!(key in members), 'a duplicate key');
+      this.skipBlanks();
+      ensure(this.text[this.at++] === ':', 'not JSON: a key without a value');
+      members[key] = this.readValue();
+      if (this.endsHere('}')) return members;
+    }
+  }
+
+  endsHere(end) {
+    this.skipBlanks();
+    const next = this.text[this.at++];
+    if (next === end) return true;
+    ensure(next === ',', 'not JSON: no comma');
+    this.commas++;
+    return false;
+  }
+}
+
+function weightOf(value) {
+  if (typeof value === 'string') return 64 + byteLength(value);
+  if (Array.isArray(value)) {
+    return 32 + (value.length ? 96 : 0) + value.reduce((sum, each) => sum + weightOf(each), 0);
+  }
+  if (!isObject(value)) return 32;
+  const keys = Object.keys(value);
+  return keys.reduce(
+    (sum, key) => sum + byteLength(key) + 128 + weightOf(value[key]),
+    32 + (keys.length ? 512 : 0),
+  );
+}
+
+/**
+ * Reads the bytes of a JSON. `exactNumbers` keeps every number as it is written, and sets no bound
+ * on numbers and weight; `containers` and `commas` bound what section 15 bounds.
+ */
+function readJson(bytes, { size, exactNumbers = false, containers, commas } = {}) {
+  ensure(size === undefined || bytes.length <= size, 'too large');
+  const text = toText(bytes);
+  ensure(!text.startsWith('\ufeff'), 'a byte order mark');
+  const reader = new JsonReader(text, exactNumbers);
+  const value = reader.readWhole();
+  ensure(containers === undefined || reader.containers <= containers, 'too many arrays and objects');
+  ensure(commas === undefined || reader.commas <= commas, 'too many values');
+  if (!exactNumbers && bytes.length > limits.unweighed) {
+    ensure(weightOf(value) <= 8 * bytes.length + 134217728, 'too heavy');
+  }
+  return value;
+}
+
+/** Reads JSON, or returns undefined if it is not readable. */
+function tryJson(bytes, options) {
+  try {
+    return readJson(bytes, options);
+  } catch (error) {
+    if (error instanceof FormatError) return undefined;
+    throw error;
+  }
+}
+
+// eslint-disable-next-line no-control-regex
+const escapedCharacters = /["\\\u0000-\u001f]/g;
+const shortEscapes = {
+  '\b': '\\b', '\t': '\\t', '\n': '\\n', '\f': '\\f', '\r': '\\r', '"': '\\"', '\\': '\\\\',
+};
+const escapeCharacter = (character) =>
+  shortEscapes[character] ?? '\\u' + character.charCodeAt(0).toString(16).padStart(4, '0');
+
+/** Returns the canonical JSON (RFC 8785) of a value. */
+function canonical(value) {
+  if (typeof value === 'string') return '"' + value.replace(escapedCharacters, escapeCharacter) + '"';
+  if (value instanceof WrittenNumber) return String(Number(value.text));
+  if (Array.isArray(value)) return '[' + value.map(canonical).join(',') + ']';
+  if (!isObject(value)) return String(value);
+  const keys = Object.keys(value).sort();
+  return '{' + keys.map((key) => canonical(key) + ':' + canonical(value[key])).join(',') + '}';
+}
+
+const canonicalBytes = (value) => toBytes(canonical(value));
+const canonicalDigest = (value) => digestOf(canonicalBytes(value));
+
+/** Returns true if both values are absent, or both are the same JSON. */
+function sameJson(a, b) {
+  if (a === undefined || b === undefined) return a === b;
+  return canonical(a) === canonical(b);
+}
+
+// ---- names (section 1) ----
+
+const startsOrEndsWithSpace = /^\p{White_Space}|\p{White_Space}$/u;
+const controlCharacter = /\p{Cc}/u;
+
+function isName(value) {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.normalize('NFC') === value &&
+    !controlCharacter.test(value) &&
+    !startsOrEndsWithSpace.test(value)
+  );
+}
+
+const unencodedByte = /[A-Za-z0-9_-]/;
+
+/** Encodes a name as one segment of a ref or of a path in a tree. */
+function encodeSegment(name) {
+  const bytes = toBytes(name);
+  let encoded = '';
+  let afterPlainDot = false;
+  for (let i = 0; i < bytes.length; i++) {
+    const character = String.fromCharCode(bytes[i]);
+    if (character === '.') {
+      const isLast = i === bytes.length - 1;
+      const beforeLock = toLatin(bytes.subarray(i + 1)).toLowerCase() === 'lock';
+      const escaped = i === 0 || isLast || afterPlainDot || beforeLock;
+      encoded += escaped ? '%2E' : '.';
+      afterPlainDot = !escaped;
+      continue;
+    }
+    afterPlainDot = false;
+    encoded += unencodedByte.test(character)
+      ? character
+      : '%' + hexOfByte[bytes[i]].toUpperCase();
+  }
+  return encoded;
+}
+
+const encodePath = (path) => path.split('/').map(encodeSegment).join('/');
+
+/** Decodes a segment, or returns null unless it is exactly the encoding of the decoded name. */
+function decodeSegment(segment) {
+  if (!/^(?:[A-Za-z0-9_.-]|%[0-9A-F]{2})+$/.test(segment)) return null;
+  const bytes = [];
+  for (let i = 0; i < segment.length; i++) {
+    if (segment[i] === '%') {
+      bytes.push(parseInt(segment.substr(i + 1, 2), 16));
+      i += 2;
+    } else {
+      bytes.push(segment.charCodeAt(i));
+    }
+  }
+  try {
+    const name = toText(Uint8Array.from(bytes));
+    return encodeSegment(name) === segment ? name : null;
+  } catch {
+    return null;
+  }
+}
+
+const isRunName = (value) =>
+  isName(value) &&
+  byteLength(value) <= 128 &&
+  !value.includes('/') &&
+  !/^[@-]/.test(value) &&
+  encodeSegment(value).length <= 200;
+
+const isItemName = (value) =>
+  isName(value) &&
+  byteLength(value) <= 128 &&
+  !value.startsWith('@') &&
+  encodeSegment(value).length <= 200;
+
+/** Returns true if git refuses the segment on some system, because it means `.git` there. */
+function isSpellingOfGit(segment) {
+  const visible = segment.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '');
+  const name = visible.split(':')[0].replace(/[. ]+$/, '');
+  return /^(?:\.git|git~1)$/.test(name.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
+}
+
+function isPath(value) {
+  if (!isName(value) || value.includes('\\')) return false;
+  const segments = value.split('/');
+  const areValid = segments.every(
+    (segment) =>
+      segment !== '' &&
+      segment !== '.' &&
+      segment !== '..' &&
+      !isSpellingOfGit(segment) &&
+      encodeSegment(segment).length <= 200,
+  );
+  return areValid && encodePath(value).length <= 1024;
+}
+
+const isDocumentName = (value) => isPath(value) && byteLength(value) <= 128;
+
+const foldCase = (text) => text.toLowerCase().normalize('NFC');
+
+/** Returns the folders above a path. */
+function foldersAbove(path) {
+  const segments = path.split('/');
+  return segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'));
+}
+
+/** Returns true if two of the paths clash. */
+function haveClash(paths) {
+  const folded = [...paths].map(foldCase);
+  const all = new Set(folded);
+  return all.size < folded.length || folded.some((path) => foldersAbove(path).some((f) => all.has(f)));
+}
+
+// ---- schemas ----
+
+const versionPattern =
+  /^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
+const maxVersionNumber = 2n ** 64n - 1n;
+
+const areIdentifiers = (text, numbersMayHaveZeros) =>
+  text.split('.').every((id) => id !== '' && (numbersMayHaveZeros || !/^0[0-9]+$/.test(id)));
+
+/** Reads a semantic version, or returns null. */
+function readVersion(text) {
+  const match = typeof text === 'string' ? versionPattern.exec(text) : null;
+  if (!match) return null;
+  const [major, minor, patch] = match.slice(1, 4).map(BigInt);
+  if ([major, minor, patch].some((number) => number > maxVersionNumber)) return null;
+  if (match[4] !== undefined && !areIdentifiers(match[4], false)) return null;
+  if (match[5] !== undefined && !areIdentifiers(match[5], true)) return null;
+  return { major, minor, patch, pre: match[4] ?? '' };
+}
+
+const isSchemaId = (value) =>
+  typeof value === 'string' &&
+  value !== '' &&
+  byteLength(value) <= 128 &&
+  !/[@\p{White_Space}\p{Cc}]/u.test(value);
+
+/** Reads `id@version` and completes the version with zeros, or returns null. */
+function readSchema(text) {
+  if (typeof text !== 'string' || text.split('@').length !== 2) return null;
+  let [id, version] = text.split('@');
+  if (/^[0-9]+$/.test(version)) version += '.0.0';
+  else if (/^[0-9]+\.[0-9]+$/.test(version)) version += '.0';
+  return isSchemaId(id) && readVersion(version) ? { id, version } : null;
+}
+
+function comparePre(a, b) {
+  if (a === b) return 0;
+  if (a === '' || b === '') return a === '' ? 1 : -1;
+  const [left, right] = [a.split('.'), b.split('.')];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    if (left[i] === right[i]) continue;
+    const [x, y] = [left[i], right[i]].map((id) => (/^[0-9]+$/.test(id) ? BigInt(id) : null));
+    if (x !== null && y !== null) return x < y ? -1 : 1;
+    if (x !== null || y !== null) return x !== null ? -1 : 1;
+    return left[i] < right[i] ? -1 : 1;
+  }
+  return left.length - right.length;
+}
+
+const comparatorPattern =
+  /^ *(\^|~|=|>=|<=|>|<)? *(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*|[*xX])(?:\.(0|[1-9][0-9]*|[*xX])(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?)?)? *$/;
+
+/** Reads a requirement as the crate `semver` does, or returns null. */
+function readRequirement(text) {
+  if (/^ *[*xX] *$/.test(text)) return [];
+  const parts = text.split(',');
+  if (parts.length > 32) return null;
+  const comparators = [];
+  for (const part of parts) {
+    const match = comparatorPattern.exec(part);
+    if (!match) return null;
+    const [, operator, major, minor, patch, pre, build] = match;
+    const isWild = (number) => number !== undefined && /[*xX]/.test(number);
+    if (isWild(minor) && patch !== undefined && !isWild(patch)) return null;
+    if (isWild(patch) && (pre !== undefined || build !== undefined)) return null;
+    if (pre !== undefined && !areIdentifiers(pre, false)) return null;
+    if (build !== undefined && !areIdentifiers(build, true)) return null;
+    const toNumber = (number) => (number === undefined || isWild(number) ? null : BigInt(number));
+    const comparator = {
+      // Without an operator, `1.*` means `=1` and `1.2` means `^1.2`.
+      operator: operator ?? (isWild(minor) || isWild(patch) ? '=' : '^'),
+      major: BigInt(major),
+      minor: toNumber(minor),
+      patch: toNumber(patch),
+      pre: pre ?? '',
+    };
+    const numbers = [comparator.major, comparator.minor, comparator.patch];
+    if (numbers.some((number) => number !== null && number > maxVersionNumber)) return null;
+    comparators.push(comparator);
+  }
+  return comparators;
+}
+
+function isExactly(wanted, version) {
+  if (version.major !== wanted.major) return false;
+  if (wanted.minor !== null && version.minor !== wanted.minor) return false;
+  if (wanted.patch !== null && version.patch !== wanted.patch) return false;
+  return version.pre === wanted.pre;
+}
+
+/** Compares the numbers that a comparator names, and returns null if they are equal and few. */
+function compareNumbers(version, wanted) {
+  for (const part of ['major', 'minor', 'patch']) {
+    if (wanted[part] === null) return null;
+    if (version[part] !== wanted[part]) return version[part] < wanted[part] ? -1 : 1;
+  }
+  return comparePre(version.pre, wanted.pre);
+}
+
+function isCompatible(wanted, version) {
+  if (version.major !== wanted.major) return false;
+  if (wanted.minor === null) return true;
+  if (wanted.patch === null) {
+    return wanted.major > 0n ? version.minor >= wanted.minor : version.minor === wanted.minor;
+  }
+  if (wanted.major > 0n) {
+    if (version.minor !== wanted.minor) return version.minor > wanted.minor;
+    if (version.patch !== wanted.patch) return version.patch > wanted.patch;
+  } else if (wanted.minor > 0n) {
+    if (version.minor !== wanted.minor) return false;
+    if (version.patch !== wanted.patch) return version.patch > wanted.patch;
+  } else if (version.minor !== wanted.minor || version.patch !== wanted.patch) {
+    return false;
+  }
+  return comparePre(version.pre, wanted.pre) >= 0;
+}
+
+function isCloseTo(wanted, version) {
+  if (version.major !== wanted.major) return false;
+  if (wanted.minor !== null && version.minor !== wanted.minor) return false;
+  if (wanted.patch !== null && version.patch !== wanted.patch) return version.patch > wanted.patch;
+  return comparePre(version.pre, wanted.pre) >= 0;
+}
+
+function meetsComparator(version, wanted) {
+  const order = compareNumbers(version, wanted);
+  switch (wanted.operator) {
+    case '=': return isExactly(wanted, version);
+    case '>': return order !== null && order > 0;
+    case '>=': return isExactly(wanted, version) || (order !== null && order > 0);
+    case '<': return order !== null && order < 0;
+    case '<=': return isExactly(wanted, version) || (order !== null && order < 0);
+    case '~': return isCloseTo(wanted, version);
+    default: return isCompatible(wanted, version);
+  }
+}
+
+/** Reads the schema that a need wants, `id@requirement` or `id`, or returns null. */
+function readWantedSchema(text) {
+  if (typeof text !== 'string') return null;
+  const at = text.indexOf('@');
+  const id = at < 0 ? text : text.slice(0, at);
+  const comparators = at < 0 ? null : readRequirement(text.slice(at + 1));
+  if (!isSchemaId(id) || (at >= 0 && !comparators)) return null;
+  return { id, comparators };
+}
+
+/** Returns true if a document of the schema {id, version} satisfies the wanted schema. */
+function satisfiesSchema(schema, wantedText) {
+  const wanted = readWantedSchema(wantedText);
+  if (!schema || schema.id !== wanted.id) return false;
+  if (wanted.comparators === null) return true;
+  const version = readVersion(schema.version);
+  if (!wanted.comparators.every((comparator) => meetsComparator(version, comparator))) return false;
+  return (
+    version.pre === '' ||
+    wanted.comparators.some(
+      (c) =>
+        c.pre !== '' &&
+        c.major === version.major &&
+        c.minor === version.minor &&
+        c.patch === version.patch,
+    )
+  );
+}
+
+// ---- git's objects: inflate, packs and bundles ----
+
+/** Huffman codes as a table from the next bits to symbol and length. */
+function buildHuffman(lengths) {
+  const counts = new Uint16Array(16);
+  let longest = 0;
+  for (const length of lengths) {
+    counts[length]++;
+    if (length > longest) longest = length;
+  }
+  counts[0] = 0;
+  const next = new Uint16Array(16);
+  let code = 0;
+  let unused = 1;
+  for (let bits = 1; bits < 16; bits++) {
+    code = (code + counts[bits - 1]) << 1;
+    next[bits] = code;
+    unused = unused * 2 - counts[bits];
+    ensure(unused >= 0, 'a compressed stream with an impossible code');
+  }
+  const table = new Uint16Array(1 << Math.max(longest, 1));
+  for (let symbol = 0; symbol < lengths.length; symbol++) {
+    const length = lengths[symbol];
+    if (!length) continue;
+    let reversed = 0;
+    for (let i = 0, bits = next[length]++; i < length; i++, bits >>= 1) {
+      reversed = (reversed << 1) | (bits & 1);
+    }
+    for (let i = reversed; i < table.length; i += 1 << length) table[i] = (symbol << 4) | length;
+  }
+  return { table, mask: table.length - 1 };
+}
+
+const lengthBase = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+const lengthExtra = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+const distanceBase = [1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577];
+const distanceExtra = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
+const codeLengthOrder = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+
+const fixedLiterals = buildHuffman(
+  Array.from({ length: 288 }, (_, i) => (i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8)),
+);
+const fixedDistances = buildHuffman(new Array(30).fill(5));
+
+/** Inflates one zlib stream whose size is known, and notes where the stream ends. */
+class Inflater {
+  constructor(bytes, at, size) {
+    this.bytes = bytes;
+    this.at = at;
+    this.output = new Uint8Array(size);
+    this.length = 0;
+    this.bitBuffer = 0;
+    this.bitCount = 0;
+  }
+
+  needBits(count) {
+    while (this.bitCount < count) {
+      ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
+      this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
+      this.bitCount += 8;
+    }
+  }
+
+  takeBits(count) {
+    if (count === 0) return 0;
+    this.needBits(count);
+    const value = this.bitBuffer & ((1 << count) - 1);
+    this.bitBuffer >>>= count;
+    this.bitCount -= count;
+    return value;
+  }
+
+  takeSymbol({ table, mask }) {
+    for (;;) {
+      const entry = table[this.bitBuffer & mask];
+      const length = entry & 15;
+      if (length && length <= this.bitCount) {
+        this.bitBuffer >>>= length;
+        this.bitCount -= length;
+        return entry >> 4;
+      }
+      ensure(this.bitCount < 15, 'a compressed stream with an unused code');
+      ensure(this.at < this.bytes.length, 'a compressed stream that ends too early');
+      this.bitBuffer |= this.bytes[this.at++] << this.bitCount;
+      this.bitCount += 8;
+    }
+  }
+
+  readCodes() {
+    const literalCount = this.takeBits(5) + 257;
+    const distanceCount = this.takeBits(5) + 1;
+    const codeCount = this.takeBits(4) + 4;
+    const codeLengths = new Uint8Array(19);
+    for (let i = 0; i < codeCount; i++) codeLengths[codeLengthOrder[i]] = this.takeBits(3);
+    const codes = buildHuffman(codeLengths);
+    const lengths = new Uint8Array(literalCount + distanceCount);
+    for (let i = 0; i < lengths.length; ) {
+      const symbol = this.takeSymbol(codes);
+      if (symbol < 16) {
+        lengths[i++] = symbol;
+        continue;
+      }
+      ensure(symbol !== 16 || i > 0, 'a compressed stream that repeats nothing');
+      const value = symbol === 16 ? lengths[i - 1] : 0;
+      const [bits, least] = [[2, 3], [3, 3], [7, 11]][symbol - 16];
+      const end = i + least + this.takeBits(bits);
+      ensure(end <= lengths.length, 'a compressed stream with too many codes');
+      while (i < end) lengths[i++] = value;
+    }
+    return [
+      buildHuffman(lengths.subarray(0, literalCount)),
+      buildHuffman(lengths.subarray(literalCount)),
+    ];
+  }
+
+  readCompressed(literals, distances) {
+    const { output } = this;
+    for (;;) {
+      const symbol = this.takeSymbol(literals);
+      if (symbol < 256) {
+        ensure(this.length < output.length, 'an object that is larger than it says');
+        output[this.length++] = symbol;
+        continue;
+      }
+      if (symbol === 256) return;
+      ensure(symbol < 286, 'a compressed stream with an unused code');
+      const length = lengthBase[symbol - 257] + this.takeBits(lengthExtra[symbol - 257]);
+      const code = this.takeSymbol(distances);
+      ensure(code < 30, 'a compressed stream with an unused code');
+      const distance = distanceBase[code] + this.takeBits(distanceExtra[code]);
+      ensure(distance <= this.length, 'a compressed stream that copies from nowhere');
+      ensure(this.length + length <= output.length, 'an object that is larger than it says');
+      for (let i = 0; i < length; i++, this.length++) {
+        output[this.length] = output[this.length - distance];
+      }
+    }
+  }
+
+  readStored() {
+    this.at -= this.bitCount >> 3;
+    this.bitBuffer = this.bitCount = 0;
+    const length = this.takeBits(16);
+    ensure((length ^ this.takeBits(16)) === 0xffff, 'a compressed stream with a wrong length');
+    const end = this.at + length;
+    ensure(end <= this.bytes.length, 'a compressed stream that ends too early');
+    ensure(this.length + length <= this.output.length, 'an object that is larger than it says');
+    this.output.set(this.bytes.subarray(this.at, end), this.length);
+    this.length += length;
+    this.at = end;
+  }
+
+  readStream() {
+    const header = (this.bytes[this.at] << 8) | this.bytes[this.at + 1];
+    ensure(header % 31 === 0 && (header & 0x0f20) === 0x0800, 'a compressed stream that is none');
+    this.at += 2;
+    for (let isLast = false; !isLast; ) {
+      isLast = this.takeBits(1) === 1;
+      const kind = this.takeBits(2);
+      if (kind === 0) this.readStored();
+      else if (kind === 1) this.readCompressed(fixedLiterals, fixedDistances);
+      else if (kind === 2) this.readCompressed(...this.readCodes());
+      else throw new FormatError('a compressed stream with an unknown block');
+    }
+    this.at -= this.bitCount >> 3;
+    ensure(this.length === this.output.length, 'an object that is smaller than it says');
+    this.checkSum();
+    return this.output;
+  }
+
+  checkSum() {
+    let a = 1;
+    let b = 0;
+    for (let i = 0; i < this.output.length; ) {
+      const end = Math.min(i + 3800, this.output.length);
+      for (; i < end; i++) {
+        a += this.output[i];
+        b += a;
+      }
+      a %= 65521;
+      b %= 65521;
+    }
+    ensure(this.at + 4 <= this.bytes.length, 'a compressed stream that ends too early');
+    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset + this.at, 4);
+    ensure(view.getUint32(0) === b * 65536 + a, 'a compressed stream with a wrong checksum');
+    this.at += 4;
+  }
+}
+
+/** Builds an object from its base and git's list of differences. */
+function applyDelta(base, delta) {
+  let at = 0;
+  function readSize() {
+    let size = 0;
+    for (let factor = 1; ; factor *= 128) {
+      ensure(at < delta.length, 'a difference that ends too early');
+      const byte = delta[at++];
+      size += (byte & 127) * factor;
+      if (byte < 128) return size;
+    }
+  }
+  ensure(readSize() === base.length, 'a difference from another object');
+  const size = readSize();
+  ensure(size <= 0x7fffffff, 'an object that is too large');
+  const output = new Uint8Array(size);
+  let length = 0;
+  while (at < delta.length) {
+    const command = delta[at++];
+    ensure(command !== 0, 'a difference with an unknown command');
+    let part;
+    if (command & 128) {
+      let offset = 0;
+      let count = 0;
+      for (let i = 0; i < 4; i++) if (command & (1 << i)) offset += delta[at++] * 256 ** i;
+      for (let i = 0; i < 3; i++) if (command & (16 << i)) count += delta[at++] * 256 ** i;
+      count ||= 65536;
+      ensure(offset + count <= base.length, 'a difference that copies from nowhere');
+      part = base.subarray(offset, offset + count);
+    } else {
+      ensure(at + command <= delta.length, 'a difference that ends too early');
+      part = delta.subarray(at, at + command);
+      at += command;
+    }
+    ensure(length + part.length <= size, 'a difference that makes too much');
+    output.set(part, length);
+    length += part.length;
+  }
+  ensure(length === size, 'a difference that makes too little');
+  return output;
+}
+
+const packTypes = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
+const offsetDelta = 6;
+const namedDelta = 7;
+
+/** Reads the head of each object in a pack, and inflates it. */
+function readPackEntries(pack, format) {
+  const view = new DataView(pack.buffer, pack.byteOffset, pack.byteLength);
+  const nameLength = format === 'sha1' ? 20 : 32;
+  ensure(pack.length >= 12 + nameLength && toLatin(pack.subarray(0, 4)) === 'PACK', 'no pack');
+  ensure([2, 3].includes(view.getUint32(4)), 'a pack of an unknown version');
+  const end = pack.length - nameLength;
+  const sum = (format === 'sha1' ? sha1 : sha256)(pack.subarray(0, end));
+  ensure(equalBytes(sum, pack.subarray(end)), 'a pack with a wrong checksum');
+  const body = pack.subarray(0, end);
+  const entries = [];
+  let at = 12;
+  for (let count = view.getUint32(8); count > 0; count--) {
+    const start = at;
+    ensure(at < end, 'a pack that ends too early');
+    let byte = body[at++];
+    const type = (byte >> 4) & 7;
+    let size = byte & 15;
+    for (let factor = 16; byte & 128; factor *= 128) {
+      ensure(at < end, 'a pack that ends too early');
+      byte = body[at++];
+      size += (byte & 127) * factor;
+    }
+    ensure(size <= 0x7fffffff, 'an object that is too large');
+    const entry = { start, type, base: null };
+    if (type === offsetDelta) {
+      byte = body[at++];
+      let back = byte & 127;
+      while (byte & 128) {
+        byte = body[at++];
+        back = (back + 1) * 128 + (byte & 127);
+      }
+      entry.base = start - back;
+    } else if (type === namedDelta) {
+      entry.base = toHex(body.subarray(at, at + nameLength));
+      at += nameLength;
+    } else {
+      ensure(type in packTypes, 'an object of an unknown type');
+    }
+    const inflater = new Inflater(body, at, size);
+    entry.bytes = inflater.readStream();
+    at = inflater.at;
+    entry.packed = at - start;
+    entries.push(entry);
+  }
+  ensure(at === end, 'a pack with more than its objects');
+  return entries;
+}
+
+/** Reads all objects of a pack into a map from their names, each computed from its bytes. */
+function readPack(pack, format) {
+  const entries = readPackEntries(pack, format);
+  const objects = new Map();
+  const byStart = new Map();
+  const waiting = new Map();
+  for (const entry of entries) byStart.set(entry.start, entry);
+  const resolved = [];
+  function add(entry, type, bytes) {
+    entry.objectType = type;
+    entry.objectBytes = bytes;
+    const name = objectName(format, type, bytes);
+    objects.set(name, { type, bytes, packed: entry.packed });
+    resolved.push(entry.start, name);
+  }
+  for (const entry of entries) {
+    if (entry.type in packTypes) continue;
+    if (!waiting.has(entry.base)) waiting.set(entry.base, []);
+    waiting.get(entry.base).push(entry);
+  }
+  for (const entry of entries) {
+    if (entry.type in packTypes) add(entry, packTypes[entry.type], entry.bytes);
+    // A difference is resolved as soon as its base is known, by its place or by its name.
+    while (resolved.length) {
+      const base = resolved.pop();
+      const found = typeof base === 'number' ? byStart.get(base) : objects.get(base);
+      const [type, bytes] =
+        typeof base === 'number' ? [found.objectType, found.objectBytes] : [found.type, found.bytes];
+      for (const child of waiting.get(base) ?? []) add(child, type, applyDelta(bytes, child.bytes));
+      waiting.delete(base);
+    }
+  }
+  ensure(waiting.size === 0, 'a pack with a difference from an object that it does not have');
+  return objects;
+}
+
+/** The refs and objects of a bundle. `filtered` says that objects were left out on purpose. */
+class Store {
+  constructor() {
+    this.format = 'sha1';
+    this.refs = new Map();
+    this.objects = new Map();
+    this.filtered = false;
+    this.filter = null;
+    this.folders = new Map();
+  }
+
+  /** Returns the bytes of an object of the type, or null. */
+  read(name, type) {
+    const object = this.objects.get(name);
+    if (object) return object.type === type ? object.bytes : null;
+    // Git knows the empty tree without having it.
+    const isEmptyTree = type === 'tree' && name === objectName(this.format, 'tree', new Uint8Array(0));
+    return isEmptyTree ? new Uint8Array(0) : null;
+  }
+
+  readBlob(name) {
+    return this.read(name, 'blob');
+  }
+}
+
+/** Reads a git bundle of version 2 or 3. Throws FormatError if git could not read it. */
+async function readBundle(bytes) {
+  const store = new Store();
+  let at = 0;
+  function readLine() {
+    const end = bytes.indexOf(10, at);
+    ensure(end >= 0, 'a bundle that ends too early');
+    const line = bytes.subarray(at, end);
+    at = end + 1;
+    return line;
+  }
+  ensure(bytes.length < 0x7fffffff, 'a bundle that is too large');
+  ensure(toLatin(bytes.subarray(0, 13)).startsWith('# v'), 'not a git bundle of version 2 or 3');
+  const version = { '# v2 git bundle': 2, '# v3 git bundle': 3 }[toLatin(readLine())];
+  ensure(version !== undefined, 'not a git bundle of version 2 or 3');
+  for (;;) {
+    const line = toText(readLine());
+    if (line === '') break;
+    if (line.startsWith('@')) {
+      ensure(version === 3, 'a bundle of version 2 with a capability');
+      const [name, value] = line.slice(1).split(/=(.*)/s);
+      if (name === 'object-format') {
+        ensure(value === 'sha1' || value === 'sha256', 'an unknown object format');
+        store.format = value;
+      } else {
+        ensure(name === 'filter', 'a bundle with an unknown capability');
+        store.filtered = true;
+        store.filter = value;
+      }
+      continue;
+    }
+    const match = /^(-?)([0-9a-f]+) ?(.*)$/s.exec(line);
+    ensure(match && match[2].length === (store.format === 'sha1' ? 40 : 64), 'a line that is no ref');
+    ensure(match[1] === '', 'a bundle that needs objects of a repository');
+    ensure(match[3] !== '', 'a ref without a name');
+    store.refs.set(match[3], match[2]);
+  }
+  store.objects = readPack(bytes.subarray(at), store.format);
+  return store;
+}
+
+// ---- SSH signatures (section 3) ----
+
+class SshReader {
+  constructor(bytes, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  readNumber() {
+    ensure(this.at + 4 <= this.bytes.length, 'a signature that ends too early');
+    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset + this.at, 4);
+    this.at += 4;
+    return view.getUint32(0);
+  }
+
+  readBytes() {
+    const length = this.readNumber();
+    ensure(this.at + length <= this.bytes.length, 'a signature that ends too early');
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+
+  readText() {
+    return toLatin(this.readBytes());
+  }
+
+  get isAtEnd() {
+    return this.at === this.bytes.length;
+  }
+}
+
+function sshString(bytes) {
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, bytes.length);
+  return concatBytes(length, bytes);
+}
+
+const fingerprintOfWire = (wire) => 'SHA256:' + toBase64(sha256(wire), false);
+const armourBegin = '-----BEGIN SSH SIGNATURE-----';
+const armourEnd = '-----END SSH SIGNATURE-----';
+
+/** Reads an armoured SSHSIG, or returns null unless it has exactly the form of section 3. */
+function readSshSignature(armour) {
+  const lines = armour.split('\n');
+  if (lines.shift() !== armourBegin || lines.pop() !== armourEnd) return null;
+  const last = lines.at(-1);
+  if (!last || last.length > 70 || lines.slice(0, -1).some((line) => line.length !== 70)) return null;
+  const raw = fromBase64(lines.join(''));
+  if (!raw || toLatin(raw.subarray(0, 6)) !== 'SSHSIG') return null;
+  try {
+    const reader = new SshReader(raw, 6);
+    if (reader.readNumber() !== 1) return null;
+    const wire = reader.readBytes();
+    const [namespace, reserved, hash] = [reader.readText(), reader.readText(), reader.readText()];
+    const signature = new SshReader(reader.readBytes());
+    if (!reader.isAtEnd || namespace !== 'git' || reserved !== '') return null;
+    if (hash !== 'sha512' && hash !== 'sha256') return null;
+    const key = readEd25519Key(wire);
+    if (!key || signature.readText() !== 'ssh-ed25519') return null;
+    const bytes = signature.readBytes();
+    if (!signature.isAtEnd) return null;
+    return { key, wire, hash, signature: bytes };
+  } catch (error) {
+    if (error instanceof FormatError) return null;
+    throw error;
+  }
+}
+
+/** Returns the 32 bytes of an ed25519 key in SSH's encoding, or null. */
+function readEd25519Key(wire) {
+  const reader = new SshReader(wire);
+  if (reader.readText() !== 'ssh-ed25519') return null;
+  const key = reader.readBytes();
+  return reader.isAtEnd && key.length === 32 ? key : null;
+}
+
+async function hashForSignature(hash, message) {
+  if (hash === 'sha256') return sha256(message);
+  if (settings.useSubtle && globalThis.crypto?.subtle) {
+    return new Uint8Array(await globalThis.crypto.subtle.digest('SHA-512', message));
+  }
+  return sha512(message);
+}
+
+/** Returns the fingerprint of the key that signed the message, or null. */
+async function signerOf(armour, message) {
+  const read = readSshSignature(armour);
+  if (!read) return null;
+  const digest = await hashForSignature(read.hash, message);
+  const signed = concatBytes(
+    toBytes('SSHSIG'),
+    ...['git', '', read.hash].map((text) => sshString(toBytes(text))),
+    sshString(digest),
+  );
+  const holds = await verifyEd25519(read.key, read.signature, signed);
+  return holds ? fingerprintOfWire(read.wire) : null;
+}
+
+// ---- checks of values ----
+
+const isString = (value) => typeof value === 'string';
+const isText = (value) => typeof value === 'string' && value !== '';
+const isBoolean = (value) => typeof value === 'boolean';
+const isTrue = (value) => value === true;
+const isDigest = (value) => isString(value) && /^sha256:[0-9a-f]{64}$/.test(value);
+const isObjectId = (value) => isString(value) && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value);
+
+function isInteger(value, least = 0, most = maxInteger) {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
+}
+
+const isCount = (value) => isInteger(value);
+const isInt32 = (value) => isInteger(value, -(2 ** 31), 2 ** 31 - 1);
+const isAttempt = (value) => isInteger(value, 0, 2 ** 32 - 1);
+const isPositive = (value) => isInteger(value, 1);
+
+function isFingerprint(value) {
+  if (!isString(value) || !/^SHA256:[A-Za-z0-9+/]{43}$/.test(value)) return false;
+  return fromBase64(value.slice(7) + '=') !== null;
+}
+
+const oneOf = (...words) => (value) => words.includes(value);
+const arrayOf = (check) => (value) => Array.isArray(value) && value.every(check);
+
+/** An object whose keys and values are checked. */
+const mapOf = (checkKey, checkValue) => (value) =>
+  isObject(value) && Object.keys(value).every((key) => checkKey(key) && checkValue(value[key]));
+
+const notEmpty = (check) => (value) => check(value) && Object.keys(value).length > 0;
+
+/** An object of exactly these fields; a name that ends with `?` may be absent. */
+function shape(fields) {
+  const checks = Object.create(null);
+  const required = [];
+  for (const [name, check] of Object.entries(fields)) {
+    const optional = name.endsWith('?');
+    checks[optional ? name.slice(0, -1) : name] = check;
+    if (!optional) required.push(name);
+  }
+  return (value) =>
+    isObject(value) &&
+    required.every((name) => name in value) &&
+    Object.keys(value).every((name) => name in checks && checks[name](value[name]));
+}
+
+const timePattern = /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\.[0-9]{3}Z$/;
+
+/** Returns a time in seconds since 1970, rounded down, or null if it is no time. */
+function secondsOf(text) {
+  const match = isString(text) ? timePattern.exec(text) : null;
+  if (!match) return null;
+  const [year, month, day, hour, minute, second] = match.slice(1).map(Number);
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  return date.getTime() / 1000;
+}
+
+const isTime = (value) => secondsOf(value) !== null;
+
+// ---- entries (sections 3 and 4) ----
+
+const roles = ['own', 'work', 'approve', 'document', 'seal'];
+
+const isProductKey = (key) =>
+  key === 'patch' ||
+  (key.startsWith('outputs/') && isPath(key.slice(8))) ||
+  (key.startsWith('documents/') && isDocumentName(key.slice(10)));
+const isProduct = shape({ sha256: isDigest, oid: isObjectId, size: isCount });
+const isSchemaObject = shape({ id: isSchemaId, version: (text) => readVersion(text) !== null });
+const isWantedSchema = (text) => readWantedSchema(text) !== null;
+
+const isSelector = (value) =>
+  shape({ kind: oneOf('patch') })(value) ||
+  shape({ kind: oneOf('output'), path: isPath })(value) ||
+  shape({ kind: oneOf('document'), name: isDocumentName, 'schema?': isWantedSchema })(value);
+
+const isCheckpointName = (value) => isString(value) && /^(?:0|[1-9][0-9]*)-[0-9a-f]{12}$/.test(value);
+
+/** Reads a source `@run/…` or `@thread/…` (section 14). */
+function isElsewhereSource(value) {
+  const match = /^@(run|thread)\/(.+)$/s.exec(value);
+  if (!match) return false;
+  const parts = match[2].split('/').map(decodeSegment);
+  if (parts.includes(null) || parts.length < 2 || parts.length > 3) return false;
+  const [name, last] = parts.slice(-2);
+  if (!isRunName(name) || (parts.length === 3 && !isPath(parts[0]))) return false;
+  return match[1] === 'run' ? isItemName(last) : last === 'latest' || isCheckpointName(last);
+}
+
+const isSource = (value) =>
+  isItemName(value) ||
+  value === '@artifacts' ||
+  value === '@documents' ||
+  (isString(value) && isElsewhereSource(value));
+
+const isExit = shape({ 'code?': isInt32, 'signal?': isInt32 });
+const isBytesClaim = shape({ sha256: isDigest, size: isCount });
+const isVerdict = shape({ passed: isBoolean, by: oneOf('command', 'self') });
+const isBlocks = notEmpty(
+  arrayOf(
+    shape({
+      ordinal: isCount,
+      kind: oneOf('agent', 'script', 'capture'),
+      status: oneOf('done', 'failed', 'timed-out', 'interrupted'),
+      'exit?': isExit,
+      durationMs: isCount,
+      'verify?': isVerdict,
+    }),
+  ),
+);
+const isAbout = mapOf(isSource, mapOf(isProductKey, isDigest));
+const isInputRefs = mapOf(isPath, shape({ from: isSource, select: isSelector, ref: isDigest }));
+const isCheckRun = shape({
+  argv: arrayOf(isString),
+  'exit?': isExit,
+  durationMs: isCount,
+  output: isBytesClaim,
+  'restored?': isPositive,
+  'heldOut?': isDigest,
+});
+const isPrice = (value) =>
+  isString(value) && /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{0,8}[1-9])?$/.test(value);
+const isUsage = notEmpty(
+  shape({ 'inputTokens?': isCount, 'outputTokens?': isCount, 'cachedTokens?': isCount, 'costUsd?': isPrice }),
+);
+const isClaims = notEmpty(
+  shape({ 'model?': isString, 'session?': isString, 'usage?': isUsage, 'permissionDenials?': isPositive }),
+);
+
+/** An array that is sorted by the bytes of its names, each of them once. */
+const inOrder = (check, nameOf = (each) => each) => (value) =>
+  arrayOf(check)(value) &&
+  value.every((each, i) => i === 0 || compareNames(nameOf(value[i - 1]), nameOf(each)) < 0);
+
+const isProtectedChanges = notEmpty(
+  inOrder(
+    shape({ path: isString, change: oneOf('added', 'modified', 'deleted', 'type') }),
+    (change) => change.path,
+  ),
+);
+const isRoleList = (value) =>
+  Array.isArray(value) && value.length > 0 && sameJson(value, roles.filter((role) => value.includes(role)));
+const isPipelineDigests = notEmpty(mapOf(isString, isDigest));
+
+const isPacketResult = oneOf('operational', 'critical');
+const threadContent = {
+  state: isProduct,
+  'summary?': isString,
+  'packet?': isProduct,
+  'worktree?': shape({
+    tree: isObjectId,
+    ignored: arrayOf(shape({ path: isString, 'sha256?': isDigest })),
+  }),
+  'base?': isObjectId,
+};
+
+const ending = {
+  item: isItemName,
+  attempt: isAttempt,
+};
+const interruption = {
+  ...ending,
+  reason: oneOf('failure', 'crash', 'operator'),
+  'detail?': isString,
+  'exit?': isExit,
+  'durationMs?': isCount,
+  'transcript?': isBytesClaim,
+  'claims?': isClaims,
+  'notBefore?': isTime,
+  'blocks?': isBlocks,
+};
+
+const kindFields = {
+  'run.submitted': {
+    plan: isDigest,
+    artifacts: mapOf(isPath, isDigest),
+    'rules?': isDigest,
+    'pipelines?': isPipelineDigests,
+    'imports?': notEmpty(mapOf(isString, shape({ product: isProduct, evidence: isDigest }))),
+    'continues?': shape({ run: isRunName, entries: isPositive, root: isDigest, evidence: isDigest }),
+    base: isObjectId,
+    queue: isString,
+    openEnded: isBoolean,
+    pattern: isString,
+    writers: arrayOf(isFingerprint),
+    'roles?': mapOf(isFingerprint, isRoleList),
+    fanOut: isBoolean,
+    objectFormat: isString,
+    tool: isString,
+  },
+  'item.fired': { ...ending, manifest: isDigest, inputRefs: isInputRefs },
+  'item.reconciled': {
+    ...ending,
+    status: oneOf('done', 'failed'),
+    'reason?': isString,
+    'exit?': isExit,
+    durationMs: isCount,
+    products: mapOf(isProductKey, isProduct),
+    'verify?': isVerdict,
+    'check?': isCheckRun,
+    'checkBefore?': isCheckRun,
+    'transcript?': isBytesClaim,
+    'reused?': shape({
+      run: isRunName,
+      item: isItemName,
+      root: isDigest,
+      evidence: isDigest,
+      'continued?': isTrue,
+    }),
+    'blocks?': isBlocks,
+    'summary?': isString,
+    'claims?': isClaims,
+    'excluded?': (value) => arrayOf(isString)(value) && value.length <= 100,
+    'reference?': isObjectId,
+    'protected?': isProtectedChanges,
+    'grade?': oneOf('claimed'),
+    'protectedAllowed?': isTrue,
+  },
+  'item.decided': {
+    ...ending,
+    decision: oneOf('approved', 'rejected'),
+    status: oneOf('done', 'failed'),
+    about: isAbout,
+    by: isFingerprint,
+    'message?': isString,
+    'said?': isString,
+  },
+  'item.retried': interruption,
+  'item.requeued': interruption,
+  'item.skipped': { ...ending, reason: isString },
+  'item.cancelled': { ...ending, reason: isString },
+  'document.written': {
+    name: isDocumentName,
+    revision: isCount,
+    'schema?': isSchemaObject,
+    sha256: isDigest,
+    oid: isObjectId,
+    size: isCount,
+    'previous?': isDigest,
+    author: isString,
+    'said?': isString,
+  },
+  'run.extended': {
+    cause: (value) => value === 'actor' || shape({ rule: isItemName })(value),
+    items: notEmpty(mapOf(isItemName, isDigest)),
+    'pipelines?': isPipelineDigests,
+  },
+  'run.admitted': { key: isFingerprint, role: oneOf(...roles), 'first?': isDigest },
+  'run.concluded': { rule: isItemName, outcome: isString, 'detail?': isString },
+  'run.closed': { reason: isString },
+  'run.cancelled': { reason: isString },
+  'run.sealed': {
+    root: isDigest,
+    entries: isCount,
+    counts: mapOf(isString, isCount),
+    'stopped?': notEmpty(mapOf(isItemName, isString)),
+  },
+  'log.submitted': { log: isFingerprint, first: isDigest },
+  'log.sealed': { log: isFingerprint, root: isDigest, entries: isCount, seal: isDigest, commit: isObjectId },
+  'log.decided': {
+    log: isFingerprint,
+    first: isDigest,
+    item: isItemName,
+    decision: oneOf('approved', 'rejected'),
+    about: isAbout,
+    'message?': isString,
+    'made?': isTime,
+  },
+  'log.written': {
+    log: isFingerprint,
+    first: isDigest,
+    name: isDocumentName,
+    'schema?': isSchemaObject,
+    sha256: isDigest,
+    oid: isObjectId,
+    size: isCount,
+    'previous?': isDigest,
+    'made?': isTime,
+  },
+  'log.thread': { log: isFingerprint, entries: isPositive, last: isDigest },
+  'thread.checkpointed': { 'run?': shape({ id: isRunName, commit: isObjectId }), ...threadContent },
+  'thread.adopted': {
+    adopted_from: shape({
+      thread: isRunName,
+      checkpoint: isCheckpointName,
+      commit: isObjectId,
+      sha256: isDigest,
+      descriptor: isDigest,
+      nonce: isString,
+      signer: isFingerprint,
+      acceptedUnknown: isBoolean,
+      'acceptedPacket?': isPacketResult,
+      'toAgent?': isString,
+    }),
+    ...threadContent,
+  },
+  'thread.forked': {
+    from: shape({ thread: isRunName, checkpoint: isCheckpointName, commit: isObjectId }),
+    ...threadContent,
+  },
+  'thread.rolled-back': { to: isCheckpointName },
+  'thread.resumed': {
+    checkpoint: isCheckpointName,
+    'resumeToken?': isString,
+    'acceptedPacket?': isPacketResult,
+  },
+  'archive.added': {
+    runs: mapOf(isRunName, shape({ commit: isObjectId, seal: isDigest, 'stamps?': isObjectId })),
+  },
+};
+
+/** Returns the header field that says what an entry of the kind is about. */
+function subjectField(kind) {
+  if (kind === 'log.thread' || kind.startsWith('thread.')) return 'thread';
+  return kind === 'archive.added' ? 'archive' : 'run';
+}
+
+const entryShapes = Object.create(null);
+for (const [kind, fields] of Object.entries(kindFields)) {
+  const about = subjectField(kind);
+  entryShapes[kind] = shape({
+    v: (value) => value === 1,
+    kind: isString,
+    [about]: about === 'archive' ? isFingerprint : isRunName,
+    seq: isCount,
+    at: isTime,
+    actor: isString,
+    'prev?': isDigest,
+    'clock?': oneOf('pinned'),
+    ...fields,
+  });
+}
+
+/** Returns the reason why an entry is not valid, or null. */
+function faultOfEntry(entry) {
+  if (!isObject(entry)) return 'it is no object';
+  if (entry.v !== 1) return 'it has another version';
+  if (!isString(entry.kind) || !(entry.kind in entryShapes)) return 'it has an unknown kind';
+  if (!entryShapes[entry.kind](entry)) return `its fields are not those of ${entry.kind}`;
+  if (entry.roles) {
+    const writers = new Set(entry.writers);
+    const named = Object.keys(entry.roles);
+    if (named.length !== writers.size || named.some((key) => !writers.has(key))) {
+      return 'its roles are not those of its writers';
+    }
+  }
+  if (entry.kind === 'run.admitted' && 'first' in entry !== (entry.role === 'seal')) {
+    return 'its role and its first do not fit';
+  }
+  if ('made' in entry && !(entry.made < entry.at)) return 'it was made after it was recorded';
+  return null;
+}
+
+const authorOf = (actor) => actor.replace(/[\p{Cc}<>]/gu, '_');
+
+const statusInSubject = {
+  'item.fired': 'running',
+  'item.retried': 'pending',
+  'item.requeued': 'pending',
+  'item.skipped': 'skipped',
+  'item.cancelled': 'cancelled',
+};
+
+function subjectOf(entry) {
+  const { kind } = entry;
+  if (kind.startsWith('item.')) {
+    return `${kind} ${entry.item} #${entry.attempt}: ${statusInSubject[kind] ?? entry.status}`;
+  }
+  if (kind === 'document.written') return `${kind} ${entry.name} #${entry.revision}`;
+  if (kind === 'run.concluded') return `${kind} ${entry.rule}: ${entry.outcome}`;
+  if (kind === 'run.extended') {
+    const [first, ...others] = sortNames(Object.keys(entry.items));
+    return `${kind} ${first}` + (others.length ? ` and ${others.length} more` : '');
+  }
+  return `${kind} ${entry[subjectField(kind)]}`;
+}
+
+// ---- commits (section 3) ----
+
+const leafHash = (bytes) => sha256(concatBytes(Uint8Array.of(0), bytes));
+const hashText = (hash) => 'sha256:' + toHex(hash);
+
+function indexOfBlankLine(bytes) {
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) {
+    if (bytes[at + 1] === 10) return at;
+  }
+  return -1;
+}
+
+/**
+ * A commit of a chain. `entry` is null if it carries no valid entry; `fault` then says why.
+ * `signer` is the fingerprint of the key that signed it, or null, after `checkSignatures`.
+ */
+class Commit {
+  constructor(bytes, format, name = null) {
+    this.name = name;
+    this.bytes = bytes;
+    this.format = format;
+    this.tree = null;
+    this.parents = [];
+    this.entry = null;
+    this.fault = null;
+    this.armour = null;
+    this.signer = null;
+    try {
+      this.read();
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      this.entry = null;
+      this.fault = error.message;
+    }
+  }
+
+  read() {
+    const headEnd = indexOfBlankLine(this.bytes);
+    ensure(headEnd >= 0, 'the commit has no message');
+    const head = toLatin(this.bytes.subarray(0, headEnd)).replace(/\n /g, '\0').split('\n');
+    const nameLength = this.format === 'sha1' ? 40 : 64;
+    const objectLine = new RegExp(`^(tree|parent) ([0-9a-f]{${nameLength}})$`);
+    const signatureHeader = this.format === 'sha1' ? 'gpgsig ' : 'gpgsig-sha256 ';
+    const treeLine = objectLine.exec(head[0]);
+    ensure(treeLine?.[1] === 'tree', 'the commit names no tree');
+    this.tree = treeLine[2];
+    for (const line of head.slice(1)) {
+      const parentLine = objectLine.exec(line);
+      if (parentLine?.[1] !== 'parent') break;
+      this.parents.push(parentLine[2]);
+    }
+    const signatureLine = head.find((line) => line.startsWith(signatureHeader));
+    if (signatureLine) {
+      this.armour = signatureLine.slice(signatureHeader.length).replaceAll('\0', '\n');
+    }
+    ensure(this.bytes.length <= limits.commit, 'the commit is too large');
+    const message = this.bytes.subarray(headEnd + 2);
+    const subjectEnd = indexOfBlankLine(message);
+    ensure(subjectEnd >= 0 && message.at(-1) === 10, 'the message is no subject and entry');
+    this.readEntry(message.subarray(subjectEnd + 2, -1));
+    this.compareBytes(signatureHeader);
+  }
+
+  readEntry(bytes) {
+    const { containers, commas } = limits;
+    this.entry = readJson(bytes, { containers, commas });
+    const fault = faultOfEntry(this.entry);
+    ensure(fault === null, `the entry is not valid: ${fault}`);
+    ensure(equalBytes(canonicalBytes(this.entry), bytes), 'the entry is not canonical');
+    this.entryBytes = bytes;
+    this.leaf = leafHash(bytes);
+    this.hash = hashText(this.leaf);
+    this.seconds = secondsOf(this.entry.at);
+  }
+
+  /** Requires that every byte is the one that the entry makes. */
+  compareBytes(signatureHeader) {
+    const who = (name) => `${name} <handoff@localhost> ${this.seconds} +0000\n`;
+    const head = [
+      `tree ${this.tree}\n`,
+      ...this.parents.map((parent) => `parent ${parent}\n`),
+      `author ${who(authorOf(this.entry.actor))}`,
+      `committer ${who('git-handoff')}`,
+    ].join('');
+    const message = concatBytes(
+      toBytes(`\n${subjectOf(this.entry)}\n\n`),
+      this.entryBytes,
+      Uint8Array.of(10),
+    );
+    const signature =
+      this.armour === null ? '' : signatureHeader + this.armour.replaceAll('\n', '\n ') + '\n';
+    const expected = concatBytes(toBytes(head), toBytes(signature), message);
+    ensure(equalBytes(expected, this.bytes), 'the commit is not what its entry makes');
+    this.signed = concatBytes(toBytes(head), message);
+  }
+}
+
+/** Sets the signer of each commit that carries an entry. */
+async function checkSignatures(commits) {
+  await Promise.all(
+    commits.map(async (commit) => {
+      if (!commit.entry || commit.armour === null || commit.isChecked) return;
+      commit.isChecked = true;
+      commit.signer = await signerOf(commit.armour, commit.signed);
+    }),
+  );
+}
+
+/** Reads a commit whose object format follows from the name of its own tree. */
+async function readQuotedCommit(text, format) {
+  const bytes = toBytes(text);
+  const tree = /^tree ([0-9a-f]+)\n/.exec(text)?.[1] ?? '';
+  const own = format ?? (tree.length === 64 ? 'sha256' : 'sha1');
+  const commit = new Commit(bytes, own, objectName(own, 'commit', bytes));
+  await checkSignatures([commit]);
+  return commit;
+}
+
+// ---- the Merkle tree (section 7) ----
+
+const nodeHash = (left, right) => sha256(concatBytes(Uint8Array.of(1), left, right));
+
+/** Returns the largest power of two below n. */
+function splitOf(count) {
+  let split = 1;
+  while (split * 2 < count) split *= 2;
+  return split;
+}
+
+function merkleRoot(leaves) {
+  if (leaves.length === 0) return sha256(new Uint8Array(0));
+  if (leaves.length === 1) return leaves[0];
+  const split = splitOf(leaves.length);
+  return nodeHash(merkleRoot(leaves.slice(0, split)), merkleRoot(leaves.slice(split)));
+}
+
+/** Returns the root that an inclusion path gives, or null if the path has another length. */
+function rootByInclusion(path, index, count, leaf) {
+  if (index >= count) return null;
+  if (count === 1) return path.length === 0 ? leaf : null;
+  if (path.length === 0) return null;
+  const split = splitOf(count);
+  const [last, rest] = [path.at(-1), path.slice(0, -1)];
+  if (index < split) {
+    const left = rootByInclusion(rest, index, split, leaf);
+    return left && nodeHash(left, last);
+  }
+  const right = rootByInclusion(rest, index - split, count - split, leaf);
+  return right && nodeHash(last, right);
+}
+
+/** Returns the roots {before, after} that a consistency path gives, or null. */
+function rootsByConsistency(path, earlier, count, earlierRoot, isWhole = true) {
+  if (earlier === count) {
+    if (isWhole) return path.length === 0 ? { before: earlierRoot, after: earlierRoot } : null;
+    return path.length === 1 ? { before: path[0], after: path[0] } : null;
+  }
+  if (path.length === 0) return null;
+  const split = splitOf(count);
+  const [last, rest] = [path.at(-1), path.slice(0, -1)];
+  if (earlier <= split) {
+    const left = rootsByConsistency(rest, earlier, split, earlierRoot, isWhole);
+    return left && { before: left.before, after: nodeHash(left.after, last) };
+  }
+  const right = rootsByConsistency(rest, earlier - split, count - split, earlierRoot, false);
+  return right && { before: nodeHash(last, right.before), after: nodeHash(last, right.after) };
+}
+
+const digestBytes = (digest) => fromHex(digest.slice(7));
+
+const hasDistinct = (values) => new Set(values).size === values.length;
+
+// ---- plans, rules, pipelines and manifests (sections 5, 6 and 14) ----
+
+const isRemoteName = (checkName) => (value) => {
+  if (!isString(value)) return false;
+  const slash = value.lastIndexOf('/');
+  return checkName(value.slice(slash + 1)) && (slash < 0 || isPath(value.slice(0, slash)));
+};
+
+const isNeed = (value) => {
+  if (!isObject(value)) return false;
+  if ('run' in value) {
+    return shape({ run: isRemoteName(isRunName), from: isItemName, select: isSelector })(value);
+  }
+  if ('thread' in value) {
+    const isFrom = (from) => from === 'latest' || isCheckpointName(from);
+    return shape({ thread: isRemoteName(isRunName), 'from?': isFrom, select: isSelector })(value);
+  }
+  const isFrom = (from) => from === '@artifacts' || from === '@documents' || isItemName(from);
+  return shape({ from: isFrom, select: isSelector })(value);
+};
+
+const isFromElsewhere = (need) => 'run' in need || 'thread' in need;
+
+/** Returns the `from` of the input ref of a need. */
+function sourceOf(need) {
+  if (!isFromElsewhere(need)) return need.from;
+  const name = need.run ?? need.thread;
+  const slash = name.lastIndexOf('/');
+  const parts = [name.slice(slash + 1), 'run' in need ? need.from : (need.from ?? 'latest')];
+  if (slash >= 0) parts.unshift(name.slice(0, slash));
+  return `@${'run' in need ? 'run' : 'thread'}/${parts.map(encodeSegment).join('/')}`;
+}
+
+/** Returns the item of the run that a need names, or null. */
+const itemOfNeed = (need) => (isFromElsewhere(need) || need.from.startsWith('@') ? null : need.from);
+
+/** Returns the product that a selector selects. */
+function productOf(selector) {
+  if (selector.kind === 'patch') return 'patch';
+  return selector.kind === 'output' ? `outputs/${selector.path}` : `documents/${selector.name}`;
+}
+
+const importName = (need) => `${sourceOf(need)}:${productOf(need.select)}`;
+
+const isPlanSchema = (text) => readSchema(text) !== null;
+const isDeclared = (value) =>
+  shape({ kind: oneOf('patch'), 'type?': isText })(value) ||
+  shape({ kind: oneOf('output'), path: isPath, 'schema?': isPlanSchema, 'type?': isText })(value) ||
+  shape({
+    kind: oneOf('document'),
+    name: isDocumentName,
+    path: isPath,
+    'schema?': isPlanSchema,
+    'type?': isText,
+  })(value);
+
+function isProduces(value) {
+  if (!arrayOf(isDeclared)(value)) return false;
+  const keys = value.map(productOf);
+  if (new Set(keys).size < keys.length) return false;
+  return !haveClash(new Set(value.filter((each) => 'path' in each).map((each) => each.path)));
+}
+
+function isPathspec(value) {
+  if (!isText(value)) return false;
+  let path = value;
+  const long = /^:\(([^)]*)\)(.*)$/s.exec(value);
+  const short = /^:([!^/]*):?(.*)$/s.exec(value);
+  if (long) {
+    const isRefused = (word) => word === 'exclude' || word.startsWith('attr');
+    if (long[1].split(',').some(isRefused)) return false;
+    path = long[2];
+  } else if (short) {
+    if (/[!^]/.test(short[1])) return false;
+    path = short[2];
+  }
+  return !path.startsWith('/') && !path.split('/').includes('..');
+}
+
+const itemFields = {
+  id: isItemName,
+  executor: isText,
+  '$comment?': isString,
+  'inputs?': isObject,
+  'depends_on?': arrayOf(isItemName),
+  'protect?': arrayOf(isPathspec),
+  'resourceLocks?': (value) => arrayOf(isText)(value) && hasDistinct(value),
+  'subagentShape?': isText,
+  'needs?': (value) => mapOf(isPath, isNeed)(value) && !haveClash(Object.keys(value)),
+  'produces?': isProduces,
+  'timeout?': (value) => isInteger(value, 1, 315360000),
+  'maxAttempts?': (value) => isInteger(value, 1, 100),
+};
+const unnamedItemFields = Object.fromEntries(
+  Object.entries(itemFields).filter(([field]) => field !== 'id'),
+);
+const successorFields = { 'replaces?': isItemName, 'continues?': isItemName };
+const isPlanItem = shape(itemFields);
+const hasOneSuccessorField = (value) => !('replaces' in value && 'continues' in value);
+const isItemOf = (fields) => (value) =>
+  shape({ ...fields, ...successorFields })(value) && hasOneSuccessorField(value);
+const isAddedItem = isItemOf(itemFields);
+const isUnnamedItem = isItemOf(unnamedItemFields);
+
+/** Returns the items that an item names in `depends_on` and `needs`, each once. */
+function dependenciesOf(item) {
+  const needs = item.needs ?? {};
+  const all = [
+    ...(item.depends_on ?? []),
+    ...sortNames(Object.keys(needs)).map((key) => itemOfNeed(needs[key])),
+  ];
+  return [...new Set(all.filter((each) => each !== null))];
+}
+
+/** Returns the item in the form of `item.json` (section 5). */
+function normaliseItem(item) {
+  const normal = Object.assign(Object.create(null), {
+    id: item.id,
+    executor: item.executor,
+    inputs: item.inputs ?? Object.create(null),
+    depends_on: dependenciesOf(item),
+    resourceLocks: item.resourceLocks ?? [],
+    needs: item.needs ?? Object.create(null),
+  });
+  for (const field of ['subagentShape', 'timeout', 'maxAttempts', 'replaces', 'continues']) {
+    if (field in item) normal[field] = item[field];
+  }
+  if (item.protect?.length) normal.protect = item.protect;
+  if ('produces' in item) {
+    normal.produces = item.produces.map((declared) => {
+      if (!('schema' in declared)) return declared;
+      const { id, version } = readSchema(declared.schema);
+      return { ...declared, schema: `${id}@${version}` };
+    });
+  }
+  return normal;
+}
+
+const operators = ['<', '<=', '==', '!=', '>=', '>'];
+const statesOfItems = ['done', 'green', 'red', 'failed', 'skipped', 'cancelled', 'ended'];
+
+function isItemCondition(value) {
+  if (!isObject(value)) return false;
+  const isComparison = {
+    'op?': oneOf(...operators),
+    'value?': (number) => isInteger(number, 0, 2 ** 32 - 1),
+  };
+  const who = 'items' in value ? 'items' : 'createdBy';
+  const what = ['are', 'have', 'count'].find((field) => field in value);
+  if (!what || 'op' in value !== 'value' in value || (what === 'count' && !('op' in value))) return false;
+  const isState = oneOf(...statesOfItems);
+  const isItems = (items) =>
+    arrayOf(isItemName)(items) && items.length >= 1 && items.length <= 1000;
+  const counts = who === 'items' ? ['outputs', 'attempts'] : ['outputs', 'attempts', 'rounds'];
+  return shape({
+    [who]: who === 'items' ? isItems : isItemName,
+    [what]: {
+      are: (states) => isState(states) || notEmpty(arrayOf(isState))(states),
+      have: isPath,
+      count: oneOf(...counts),
+    }[what],
+    ...isComparison,
+  })(value);
+}
+
+const isNumber = (value) => typeof value === 'number' || value instanceof WrittenNumber;
+
+function isDocumentCondition(value) {
+  const isPointer = (text) => isString(text) && /^(?:\/(?:[^~/]|~[01])*)*$/.test(text);
+  const isShaped = shape({
+    document: isDocumentName,
+    pointer: isPointer,
+    op: oneOf(...operators),
+    value: (each) => !Array.isArray(each) && !isObject(each),
+  })(value);
+  return isShaped && (value.op === '==' || value.op === '!=' || isNumber(value.value));
+}
+
+const isDocumentList = (value) => arrayOf(isDocumentName)(value) && hasDistinct(value);
+
+function isWhen(value) {
+  const isShaped = shape({
+    'present?': isDocumentList,
+    'absent?': isDocumentList,
+    'if?': arrayOf(isDocumentCondition),
+    'items?': (conditions) => arrayOf(isItemCondition)(conditions) && conditions.length <= 20,
+    'atMost?': (number) => isInteger(number, 1, 10000),
+  })(value);
+  if (!isShaped) return false;
+  const named = [...(value.present ?? []), ...(value.if ?? []).map((condition) => condition.document)];
+  return !(value.absent ?? []).some((name) => named.includes(name));
+}
+
+const isTemplate = (value) => {
+  if (!isObject(value)) return false;
+  if ('again' in value) return shape({ again: isItemName })(value);
+  return shape({
+    item: isAddedItem,
+    'optional?': arrayOf(isString),
+    'each?': shape({
+      outputsOf: isItemName,
+      key: isString,
+      from: isString,
+      select: isSelector,
+      'survivors?': isBoolean,
+    }),
+    'reasons?': mapOf(isString, isItemName),
+  })(value);
+};
+
+const isOrder = (value) =>
+  isObject(value) &&
+  Object.keys(value).every(
+    (item) => isItemName(item) && arrayOf(isItemName)(value[item]) && !value[item].includes(item),
+  );
+
+function isRule(value) {
+  const isShaped = shape({
+    id: (id) => isItemName(id) && isItemName(id + '-000000000000'),
+    'when?': isWhen,
+    'create?': (create) =>
+      Array.isArray(create)
+        ? create.length >= 1 && create.length <= 1000 && create.every(isTemplate)
+        : isUnnamedItem(create),
+    'forEach?': shape({ outputsOf: isItemName }),
+    'outcome?': (word) => isString(word) && /^[a-z-]{1,64}$/.test(word),
+    'order?': isOrder,
+    'gate?': shape({ item: isItemName, 'blocks?': isBoolean, 'votes?': isBoolean }),
+  })(value);
+  if (!isShaped) return false;
+  if (['create', 'outcome', 'order', 'gate'].filter((field) => field in value).length !== 1) return false;
+  if (!('when' in value) && !('order' in value || 'gate' in value)) return false;
+  return !('forEach' in value) || Array.isArray(value.create);
+}
+
+const haveDistinctIds = (rules) => hasDistinct(rules.map((rule) => foldCase(rule.id)));
+const isRuleList = (value) => arrayOf(isRule)(value) && value.length <= 10000 && haveDistinctIds(value);
+
+/** Reads `rules.json`, or returns null. */
+function readRules(bytes) {
+  const value = tryJson(bytes, { size: limits.file });
+  return Array.isArray(value) && value.length > 0 && isRuleList(value) ? value : null;
+}
+
+const isPlan = shape({
+  id: isRunName,
+  '$schema?': isString,
+  '$comment?': isString,
+  'queue?': isText,
+  'base?': isText,
+  'openEnded?': isBoolean,
+  'pattern?': isText,
+  'rules?': isRuleList,
+  'artifacts?': (value) => mapOf(isPath, isText)(value) && !haveClash(Object.keys(value)),
+  items: (value) => arrayOf(isPlanItem)(value) && value.length >= 1 && value.length <= 262144,
+});
+
+/** Reads `plan.json`, or returns null. */
+function readPlan(bytes) {
+  const value = tryJson(bytes, { size: limits.file });
+  return isPlan(value) ? value : null;
+}
+
+const isBlockDefinition = (value) =>
+  shape({ kind: oneOf('agent') })(value) ||
+  shape({ kind: oneOf('capture'), what: oneOf('patch', 'outputs') })(value) ||
+  shape({
+    kind: oneOf('script'),
+    command: (text) =>
+      isString(text) && byteLength(text) <= 16384 && /\P{White_Space}/u.test(text) && !text.includes('\0'),
+    'lens?': oneOf('gate', 'verify'),
+    'timeoutSeconds?': (value_) => isInteger(value_, 1, 315360000),
+  })(value);
+
+const isPipeline = shape({
+  schemaVersion: (value) => value === 1,
+  id: (value) => isString(value) && value.length <= 128 && /^[a-z0-9-]+\.[a-z0-9-]+$/.test(value),
+  blocks: (value) => arrayOf(isBlockDefinition)(value) && value.length >= 1 && value.length <= 100,
+  'outputEdgeType?': isText,
+  'inputEdgeTypes?': mapOf(isText, isText),
+});
+
+/** Reads a pipeline, or returns null. */
+function readPipeline(bytes) {
+  const value = tryJson(bytes, { size: limits.pipeline });
+  return isPipeline(value) ? value : null;
+}
+
+/** Returns the pipeline that an item names, or null. */
+const pipelineNameOf = (item) => (isString(item.inputs?.pipeline) ? item.inputs.pipeline : null);
+const pipelineNamesOf = (items) =>
+  new Set(items.map(pipelineNameOf).filter((name) => name !== null));
+
+/** Returns the items that rules contain. */
+function itemsInRules(rules) {
+  return rules.flatMap(({ create }) => {
+    if (!create) return [];
+    return Array.isArray(create) ? create.flatMap((each) => each.item ?? []) : [create];
+  });
+}
+
+const isProgramClaim = {
+  path: isString,
+  sha256: isDigest,
+  size: isCount,
+};
+const isManifest = shape({
+  schema: oneOf('git-handoff.manifest/1'),
+  run: isRunName,
+  item: isItemName,
+  attempt: isAttempt,
+  inputRefs: isInputRefs,
+  base: isObjectId,
+  executor: isString,
+  'subagent?': isString,
+  argv: arrayOf(isString),
+  'setup?': arrayOf(isString),
+  'verify?': arrayOf(isString),
+  'commandDigest?': isDigest,
+  'heldOut?': isDigest,
+  'redFirst?': isTrue,
+  'verifyIn?': oneOf('fresh'),
+  'program?': shape({
+    ...isProgramClaim,
+    'version?': (value) => isText(value) && [...value].length <= 200,
+  }),
+  'interpreter?': shape(isProgramClaim),
+  'protect?': notEmpty(inOrder(isString)),
+  'onProtectedChange?': oneOf('fail', 'allow'),
+  'pipeline?': isDigest,
+  inputs: isDigest,
+  env: arrayOf(isString),
+  secretEnv: arrayOf(isString),
+  timeout: isCount,
+  sandbox: isString,
+  'network?': oneOf('any', 'loopback', 'none'),
+  'sockets?': oneOf('reachable'),
+  'tags?': isDigest,
+  'branches?': isDigest,
+  tool: isString,
+});
+
+/** Reads `manifest.json`, or returns null. */
+function readManifest(bytes) {
+  const { containers, commas, manifest: size } = limits;
+  const value = tryJson(bytes, { size, containers, commas });
+  if (!isManifest(value) || 'tags' in value !== 'branches' in value) return null;
+  return equalBytes(canonicalBytes(value), bytes) ? value : null;
+}
+
+// ---- the replay: legal transitions and rules (section 6) ----
+
+/** A document that a rule reads is missing, damaged or other bytes. */
+class UnreadableDocument extends Error {
+  constructor(isLeftOut) {
+    super('a document that a rule reads cannot be read');
+    this.isLeftOut = isLeftOut;
+  }
+}
+
+/** A template results in a name that is taken or not valid. */
+class NameClash extends Error {}
+
+const endedStates = ['done', 'failed', 'skipped', 'cancelled'];
+const templateLimits = { items: 262144, links: 1048576, bytes: 33554432 };
+
+/** An item, its state after the latest legal entry, and what its entries recorded about it. */
+class ItemState {
+  constructor(definition, origin) {
+    this.id = definition.id;
+    this.definition = definition;
+    /** `plan`, `actor`, or {rule}. */
+    this.origin = origin;
+    /** null while it waits, otherwise `running`, `done`, `failed`, `skipped` or `cancelled`. */
+    this.status = null;
+    this.attemptCount = 0;
+    /** The attempts that `maxAttempts` limits. */
+    this.limitedAttempts = 0;
+    this.reason = null;
+    this.products = Object.create(null);
+    this.blocks = null;
+    /** The `item.reconciled` or `item.decided` that ended it, while it is the latest end. */
+    this.end = null;
+    /** One record for each attempt, in order. */
+    this.attempts = [];
+    /** One record for each decision of a person, in order. */
+    this.decisions = [];
+    /** One record for each other entry about it, such as a skip, in order. */
+    this.events = [];
+    this.firstEntry = null;
+    this.lastEntry = null;
+  }
+
+  get hasEnded() {
+    return endedStates.includes(this.status);
+  }
+
+  get outputs() {
+    return sortNames(
+      Object.keys(this.products).filter((key) => key.startsWith('outputs/')).map((key) => key.slice(8)),
+    );
+  }
+
+  /** Returns `state.json`. */
+  stateJson() {
+    const state = { attempts: this.attemptCount, products: this.products };
+    if (this.reason !== null) state.reason = this.reason;
+    if (this.status !== null) state.status = this.status;
+    return canonicalBytes(state);
+  }
+
+  settle(status, reason, end = null) {
+    this.status = status;
+    this.reason = reason ?? null;
+    this.products = (status === 'done' && end?.products) || Object.create(null);
+    this.end = end;
+    this.blocks = end?.blocks ?? null;
+  }
+}
+
+const documentNamesOf = (item) =>
+  (item.produces ?? []).filter((declared) => declared.kind === 'document').map((d) => d.name);
+
+const compareBy = {
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '==': (order) => order === 0,
+  '!=': (order) => order !== 0,
+  '>=': (order) => order >= 0,
+  '>': (order) => order > 0,
+};
+
+const compareIntegers = (a, operator, b) => compareBy[operator](a - b);
+
+/** Splits a decimal number into its sign, its digits and the power of ten of the first one. */
+function readDecimal(text) {
+  const [, sign, whole, fraction = '', exponent = '0'] =
+    /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(text);
+  const digits = (whole + fraction).replace(/^0+/, '');
+  if (digits === '') return { sign: 0, digits: '', magnitude: 0n };
+  const zeros = whole.length + fraction.length - digits.length;
+  return {
+    sign: sign ? -1 : 1,
+    digits: digits.replace(/0+$/, ''),
+    magnitude: BigInt(whole.length - zeros) + BigInt(exponent.replace('+', '')),
+  };
+}
+
+/** Compares two decimal numbers exactly, however long they are. */
+function compareDecimals(a, b) {
+  const [x, y] = [readDecimal(a), readDecimal(b)];
+  if (x.sign !== y.sign) return x.sign - y.sign;
+  if (x.magnitude !== y.magnitude) return x.magnitude < y.magnitude ? -x.sign : x.sign;
+  return x.digits === y.digits ? 0 : x.digits < y.digits ? -x.sign : x.sign;
+}
+
+/** Compares the value in a document by a condition. Returns null if they do not compare. */
+function compareValues(found, operator, wanted) {
+  if (isNumber(found) && isNumber(wanted)) {
+    return compareBy[operator](compareDecimals(found.text, canonical(wanted)));
+  }
+  if (operator !== '==' && operator !== '!=') return null;
+  const isEqual = found === wanted;
+  return operator === '==' ? isEqual : !isEqual;
+}
+
+/** Returns the value at a JSON pointer, or undefined. */
+function valueAt(value, pointer) {
+  for (const part of pointer.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(value)) {
+      if (!/^(?:0|[1-9][0-9]*)$/.test(key)) return undefined;
+      value = value[Number(key)];
+    } else {
+      value = isObject(value) && key in value ? value[key] : undefined;
+    }
+    if (value === undefined) return undefined;
+  }
+  return value;
+}
+
+/** How much a condition in `if` forgives, to find the rules that stopped. */
+const forgive = { nothing: 0, missingValue: 1, unusable: 2 };
+
+/**
+ * The state of a run after each of its entries. `apply` judges one entry, and changes the state
+ * only if the entry is a legal transition.
+ */
+class Replay {
+  constructor(plan, addedRules, entryZero, readDocument) {
+    this.plan = plan;
+    this.entryZero = entryZero;
+    this.readDocument = readDocument;
+    this.rules = [...(plan.rules ?? []), ...addedRules];
+    this.rulesById = new Map(this.rules.map((rule) => [rule.id, rule]));
+    this.items = new Map();
+    /** Items that the plan has twice: the last one counts, and the others wait for ever. */
+    this.shadowedItems = 0;
+    for (const item of plan.items) {
+      if (this.items.has(item.id)) this.shadowedItems++;
+      this.items.set(item.id, new ItemState(normaliseItem(item), 'plan'));
+    }
+    /** Document name to its revisions, oldest first. */
+    this.documents = new Map();
+    /** Pipeline name to {digest, pipeline}; `pipeline` is null if it cannot be used. */
+    this.pipelines = new Map();
+    /** Rule id to the number of its `run.extended`. */
+    this.rounds = new Map();
+    /** Rule id to the items that it created. */
+    this.createdItems = new Map();
+    /** The entries `run.concluded`: {rule, outcome, detail, entry}. */
+    this.conclusions = [];
+    /** The further conclusions of an early end: {rule, outcome}. */
+    this.earlyConclusions = [];
+    /** Item to its successor. */
+    this.successors = new Map();
+    this.superseded = new Set();
+    this.isClosed = false;
+    this.isSealed = false;
+    /** The entry `run.closed` or `run.cancelled`. */
+    this.closing = null;
+    this.seal = null;
+    /** Statements that an earlier legal entry recorded. */
+    this.recordedStatements = new Set();
+    /** The roles of each key before the entry that is judged, from row signature. */
+    this.roles = new Map();
+    /** Admissions: {key, role, entry}. */
+    this.admissions = [];
+    const planned = new Set(this.items.keys());
+    this.orderedAfter = new Map();
+    for (const { order } of this.rules) {
+      for (const item of Object.keys(order ?? {}).filter((each) => planned.has(each))) {
+        const before = order[item].filter((each) => planned.has(each));
+        this.orderedAfter.set(item, [...(this.orderedAfter.get(item) ?? []), ...before]);
+      }
+    }
+    this.declaredDocuments = new Set(
+      [...[...this.items.values()].map((item) => item.definition), ...itemsInRules(this.rules)].flatMap(
+        documentNamesOf,
+      ),
+    );
+  }
+
+  // -- items --
+
+  newest(id, created = new Map()) {
+    for (;;) {
+      const successor = created.get(id) ?? this.successors.get(id);
+      if (successor === undefined) return id;
+      id = successor;
+    }
+  }
+
+  dependencies(id) {
+    const { depends_on: listed } = this.items.get(id).definition;
+    const ordered = this.orderedAfter.get(id);
+    return ordered ? [...new Set([...listed, ...ordered])] : listed;
+  }
+
+  /** Returns the `gate` of the rule that makes the item a gate, or null. */
+  gateOf(id) {
+    for (;;) {
+      const item = this.items.get(id);
+      if (!item || item.origin === 'actor') return null;
+      const gate = this.rules.findLast((rule) => rule.gate?.item === id)?.gate;
+      if (gate) return gate;
+      if (!('replaces' in item.definition)) return null;
+      id = item.definition.replaces;
+    }
+  }
+
+  isVote(id) {
+    return this.gateOf(id)?.votes === true;
+  }
+
+  /** Returns true if a person approved an item's changes to protected files. */
+  areChangesApproved(id) {
+    return [...this.items.values()].some(
+      (item) =>
+        item.definition.executor === 'approval' &&
+        item.end?.kind === 'item.decided' &&
+        item.end.decision === 'approved' &&
+        this.dependencies(item.id).includes(id),
+    );
+  }
+
+  isRed(item) {
+    const { end } = item;
+    if (item.status !== 'done' || !end) return false;
+    if (end.kind === 'item.decided') return end.decision === 'rejected';
+    if (end.verify?.passed === false) return true;
+    return Boolean(end.protected) && !end.protectedAllowed && !this.areChangesApproved(item.id);
+  }
+
+  /** Returns true if the item counts as done and good, with a red vote. */
+  isGood(item) {
+    return item.status === 'done' && (!this.isRed(item) || this.isVote(item.id));
+  }
+
+  isLost(id, dependency) {
+    const item = this.items.get(dependency);
+    if (!item) return false;
+    if (['failed', 'skipped', 'cancelled'].includes(item.status)) return true;
+    if (!this.isRed(item) || !this.gateOf(dependency)?.blocks) return false;
+    return !Object.values(this.items.get(id).definition.needs).some(
+      (need) => itemOfNeed(need) === dependency && need.select.kind === 'output',
+    );
+  }
+
+  isMet(id, dependency) {
+    return this.items.get(dependency)?.status === 'done' && !this.isLost(id, dependency);
+  }
+
+  areAllMet(id) {
+    return this.dependencies(id).every((dependency) => this.isMet(id, dependency));
+  }
+
+  get isSettled() {
+    return this.shadowedItems === 0 && [...this.items.values()].every((item) => item.hasEnded);
+  }
+
+  /** Returns the items that count: all but the superseded ones. */
+  countingItems() {
+    return [...this.items.values()].filter((item) => !this.superseded.has(item.id));
+  }
+
+  /** Returns the latest revision of a document, or undefined. */
+  latestRevision(name) {
+    return this.documents.get(name)?.at(-1);
+  }
+
+  /** Returns the digest to which a need is bound now (section 9), or null. */
+  bindingOf(need) {
+    const { select } = need;
+    if (isFromElsewhere(need)) {
+      return this.entryZero.imports?.[importName(need)]?.product.sha256 ?? null;
+    }
+    if (need.from === '@artifacts') {
+      return select.kind === 'output' ? (this.entryZero.artifacts[select.path] ?? null) : null;
+    }
+    if (need.from === '@documents') {
+      const revision = select.kind === 'document' ? this.latestRevision(select.name) : undefined;
+      if (!revision) return null;
+      const fits = !('schema' in select) || satisfiesSchema(revision.schema, select.schema);
+      return fits ? revision.sha256 : null;
+    }
+    const item = this.items.get(need.from);
+    const product = item?.status === 'done' ? item.products[productOf(select)] : undefined;
+    if (!product) return null;
+    if (select.kind === 'document' && 'schema' in select) {
+      const declared = item.definition.produces?.find(
+        (each) => each.kind === 'document' && each.name === select.name,
+      );
+      if (!satisfiesSchema(declared?.schema && readSchema(declared.schema), select.schema)) return null;
+    }
+    return product.sha256;
+  }
+
+  /** Returns the subject of a decision about the item, or null if a part of it is not there. */
+  subjectOfDecision(id) {
+    const about = Object.create(null);
+    for (const dependency of this.dependencies(id)) {
+      about[dependency] = Object.create(null);
+      const { products } = this.items.get(dependency);
+      for (const key of Object.keys(products)) about[dependency][key] = products[key].sha256;
+    }
+    for (const need of Object.values(this.items.get(id).definition.needs)) {
+      if (itemOfNeed(need) !== null) continue;
+      const digest = this.bindingOf(need);
+      if (digest === null && need.from === '@documents') return null;
+      if (digest === null) continue;
+      const source = sourceOf(need);
+      about[source] ??= Object.create(null);
+      about[source][productOf(need.select)] = digest;
+    }
+    return about;
+  }
+
+  // -- entries --
+
+  /**
+   * Judges an entry, and applies it if it is legal. Returns {codes, isLegal, isLeftOut}.
+   * `added` is, for `run.extended`, {items, pipelines}: a map from items to {code, item}, and one
+   * from names to {digest, pipeline}.
+   */
+  apply(entry, added) {
+    this.codes = new Set();
+    this.isLeftOut = false;
+    const isRepeated = 'said' in entry && this.recordedStatements.has(entry.said);
+    const method = this['apply ' + entry.kind];
+    let isLegal = Boolean(method) && !isRepeated;
+    const isOfRule = entry.kind === 'run.extended' || entry.kind === 'run.concluded';
+    if (isLegal && (!this.isSealed || isOfRule)) isLegal = method.call(this, entry, added);
+    else isLegal = false;
+    // What a rule should have done is a finding of its own.
+    const isRuleFault = this.codes.has('rule') || this.codes.has('rule-waits');
+    if (!isLegal && !isRuleFault) this.codes.add('transition');
+    if (isLegal && 'said' in entry) this.recordedStatements.add(entry.said);
+    return { codes: this.codes, isLegal, isLeftOut: this.isLeftOut };
+  }
+
+  /** Calls a function that reads documents, and notes one that cannot be read. */
+  tryRules(read) {
+    try {
+      return { value: read() };
+    } catch (error) {
+      if (!(error instanceof UnreadableDocument)) throw error;
+      if (error.isLeftOut) this.isLeftOut = true;
+      else this.codes.add('rule-document');
+      return null;
+    }
+  }
+
+  'apply item.fired'(entry) {
+    const item = this.items.get(entry.item);
+    if (!item || item.status !== null || this.isClosed) return false;
+    const { executor, maxAttempts, resourceLocks } = item.definition;
+    if (executor === 'approval' || entry.attempt !== item.attemptCount + 1) return false;
+    if (maxAttempts !== undefined && item.limitedAttempts >= maxAttempts) return false;
+    if (!this.areAllMet(item.id)) return false;
+    if (resourceLocks.length > 0) {
+      const isHeld = [...this.items.values()].some(
+        (other) =>
+          other.status === 'running' &&
+          other.definition.resourceLocks.some((lock) => resourceLocks.includes(lock)),
+      );
+      if (isHeld) return false;
+    }
+    item.settle('running', null);
+    item.attemptCount++;
+    item.limitedAttempts++;
+    return true;
+  }
+
+  'apply item.reconciled'(entry) {
+    const item = this.items.get(entry.item);
+    const isDone = entry.status === 'done';
+    if (!item) return false;
+    if (entry.attempt > 0) {
+      if (item.status !== 'running' || entry.attempt !== item.attemptCount) return false;
+    } else if (item.status !== null || isDone) {
+      return false;
+    }
+    if (!isExitLegal(entry.exit, isDone)) return false;
+    if (!isDone && Object.keys(entry.products).length > 0) return false;
+    if ('reused' in entry && (!isDone || 'exit' in entry || 'transcript' in entry)) return false;
+    const isClaimed = isDone && item.definition.executor === 'claimed';
+    if ('grade' in entry !== isClaimed) return false;
+    if (isDone && !hasDeclaredProducts(item.definition, entry.products)) return false;
+    this.checkBlocks(item, entry, isDone);
+    item.settle(entry.status, entry.reason, entry);
+    if (isDone) this.addProducedDocuments(item, entry);
+    return true;
+  }
+
+  addProducedDocuments(item, entry) {
+    for (const declared of item.definition.produces ?? []) {
+      if (declared.kind !== 'document') continue;
+      this.addRevision(declared.name, {
+        ...entry.products[`documents/${declared.name}`],
+        schema: declared.schema ? readSchema(declared.schema) : null,
+        author: null,
+        item: item.id,
+        entry,
+      });
+    }
+  }
+
+  addRevision(name, revision) {
+    const revisions = this.documents.get(name) ?? [];
+    this.documents.set(name, revisions);
+    revisions.push({ name, revision: revisions.length + 1, ...revision });
+  }
+
+  'apply item.decided'(entry) {
+    const item = this.items.get(entry.item);
+    if (!item || item.status !== null || this.isClosed) return false;
+    const { executor, inputs } = item.definition;
+    if (executor !== 'approval' || entry.attempt !== item.attemptCount) return false;
+    if (!this.areAllMet(item.id)) return false;
+    const subject = this.subjectOfDecision(item.id);
+    if (subject === null || !sameJson(subject, entry.about)) return false;
+    if ('approvers' in inputs) {
+      const { approvers } = inputs;
+      if (!Array.isArray(approvers) || !approvers.includes(entry.by)) return false;
+    }
+    const isVote = this.isVote(item.id);
+    if (isVote && this.hasVotedBefore(item, entry.by)) return false;
+    const isApproved = entry.decision === 'approved';
+    if (entry.status !== (isApproved || isVote ? 'done' : 'failed')) return false;
+    const message = 'message' in entry ? `: ${entry.message}` : '';
+    item.settle(entry.status, isApproved ? null : `rejected${message}`, entry);
+    return true;
+  }
+
+  /** Returns true if the key decided another vote with the same dependencies. */
+  hasVotedBefore(item, key) {
+    const subject = sameSet(this.dependencies(item.id));
+    return [...this.items.values()].some(
+      (other) =>
+        other !== item &&
+        other.end?.kind === 'item.decided' &&
+        other.end.by === key &&
+        this.isVote(other.id) &&
+        sameSet(this.dependencies(other.id)) === subject,
+    );
+  }
+
+  'apply item.retried'(entry) {
+    const item = this.items.get(entry.item);
+    if (item?.status !== 'running' || entry.attempt !== item.attemptCount) return false;
+    if (entry.reason !== 'failure' || !isExitLegal(entry.exit)) return false;
+    this.checkBlocks(item, entry, false);
+    item.settle(null, entry.detail);
+    return true;
+  }
+
+  'apply item.requeued'(entry) {
+    const item = this.items.get(entry.item);
+    if (!item || entry.attempt !== item.attemptCount || !isExitLegal(entry.exit)) return false;
+    if (entry.reason === 'crash') {
+      if (item.status !== 'running') return false;
+    } else if (entry.reason === 'operator') {
+      const canRestart = ['running', 'failed', 'skipped', 'cancelled'].includes(item.status);
+      if (!canRestart || this.isClosed || this.superseded.has(item.id)) return false;
+    } else {
+      return false;
+    }
+    this.checkBlocks(item, entry, false);
+    item.limitedAttempts = entry.reason === 'crash' ? item.limitedAttempts - 1 : 0;
+    item.settle(null, entry.detail);
+    return true;
+  }
+
+  'apply item.skipped'(entry) {
+    const item = this.items.get(entry.item);
+    if (!item || item.status !== null || entry.attempt !== item.attemptCount) return false;
+    if (!this.dependencies(item.id).some((each) => this.isLost(item.id, each))) return false;
+    item.settle('skipped', entry.reason);
+    return true;
+  }
+
+  'apply item.cancelled'(entry) {
+    const item = this.items.get(entry.item);
+    if (!item || entry.attempt !== item.attemptCount) return false;
+    if (item.status !== null && item.status !== 'running') return false;
+    item.settle('cancelled', entry.reason);
+    return true;
+  }
+
+  'apply document.written'(entry) {
+    if (this.isClosed) return false;
+    const latest = this.latestRevision(entry.name);
+    if (entry.revision !== (latest?.revision ?? 0) + 1) return false;
+    if (entry.previous !== latest?.sha256) return false;
+    const others = new Set([...this.declaredDocuments, ...this.documents.keys()]);
+    others.delete(entry.name);
+    const name = foldCase(entry.name);
+    const clashes = [...others].map(foldCase).some(
+      (other) => other === name || other.startsWith(name + '/') || name.startsWith(other + '/'),
+    );
+    if (clashes) return false;
+    const { sha256: digest, oid, size, schema = null, author } = entry;
+    this.addRevision(entry.name, { sha256: digest, oid, size, schema, author, item: null, entry });
+    return true;
+  }
+
+  'apply run.admitted'(entry) {
+    if (this.isClosed && entry.role !== 'seal') return false;
+    if (this.roles.get(entry.key)?.has(entry.role)) return false;
+    this.admissions.push({ key: entry.key, role: entry.role, entry });
+    return true;
+  }
+
+  'apply run.extended'(entry, added) {
+    const { cause } = entry;
+    const faults = [...added.items.values()].map(({ code }) => code).filter((code) => code !== null);
+    for (const code of faults) this.codes.add(code);
+    const items = new Map([...added.items].map(([id, { item }]) => [id, item]));
+    const rule = cause === 'actor' ? undefined : this.rulesById.get(cause.rule);
+    if (rule) {
+      const acting = this.tryRules(() => this.actionOf(rule));
+      if (acting && !this.isCreation(acting.value, entry)) {
+        this.codes.add('rule');
+        return false;
+      }
+    }
+    if (faults.length > 0 || this.isClosed || this.isSealed) return false;
+    if (cause === 'actor') {
+      const names = [...pipelineNamesOf([...items.values()])];
+      const missing = names.filter((name) => !this.pipelines.has(name));
+      const named = Object.keys(entry.pipelines ?? {});
+      if (!this.entryZero.openEnded || !this.doItemsFit(items, true)) return false;
+      if (sameSet(missing) !== sameSet(named)) return false;
+      for (const [name, pipeline] of added.pipelines) this.pipelines.set(name, pipeline);
+      this.addItems(items, 'actor', entry);
+      return true;
+    }
+    if (!rule || 'pipelines' in entry || !this.doItemsFit(items, false)) return false;
+    if (this.roundsOf(rule) >= (rule.when?.atMost ?? 1)) return false;
+    this.rounds.set(rule.id, this.roundsOf(rule) + 1);
+    this.addItems(items, { rule: rule.id }, entry);
+    return true;
+  }
+
+  isCreation(action, entry) {
+    if (!action?.items || 'pipelines' in entry) return false;
+    const digests = Object.create(null);
+    for (const [id, item] of action.items) digests[id] = canonicalDigest(item);
+    return sameJson(digests, entry.items);
+  }
+
+  'apply run.concluded'(entry) {
+    const rule = this.rulesById.get(entry.rule);
+    if (!rule) return false;
+    const acting = this.tryRules(() => this.actionOf(rule));
+    if (acting) {
+      const { value: action } = acting;
+      const isClash = Boolean(action?.isClash);
+      if (action?.outcome !== entry.outcome || 'detail' in entry !== isClash) {
+        this.codes.add('rule');
+        return false;
+      }
+    }
+    if (this.isClosed || this.isSealed || this.hasConcluded(rule)) return false;
+    const { outcome, detail = null } = entry;
+    this.conclusions.push({ rule: rule.id, outcome, detail, entry });
+    return true;
+  }
+
+  hasConcluded(rule) {
+    return this.conclusions.some((conclusion) => conclusion.rule === rule.id);
+  }
+
+  'apply run.closed'(entry) {
+    if (this.isClosed || !this.isSettled) return false;
+    if (this.countingItems().every((item) => this.isGood(item)) && this.conclusionsInForce().length === 0) {
+      for (const rule of this.rules.filter((each) => !each.when?.if?.length)) {
+        const action = this.actionOf(rule);
+        if (!action) continue;
+        const outcome = 'create' in rule ? 'closed-early' : action.outcome;
+        this.earlyConclusions.push({ rule: rule.id, outcome });
+      }
+    }
+    this.isClosed = true;
+    this.closing = entry;
+    return true;
+  }
+
+  'apply run.cancelled'(entry) {
+    return this['apply run.closed'](entry);
+  }
+
+  'apply run.sealed'(entry) {
+    const isComplete = () =>
+      !this.entryZero.openEnded && this.countingItems().every((item) => item.status === 'done');
+    let isLegal = this.isSettled && (this.isClosed || isComplete());
+    const named = Object.keys(entry.stopped ?? {});
+    if ('stopped' in entry) {
+      const areRules = named.every((id) => this.rulesById.has(id));
+      if (!areRules || this.hasConclusion) isLegal = false;
+    }
+    if (!isLegal) this.codes.add('transition');
+    if (!this.isClosed) {
+      for (const rule of this.rules) {
+        const waits = this.tryRules(() => Boolean(this.actionOf(rule)) || this.hasStoppedShort(rule));
+        if (waits?.value) this.codes.add('rule-waits');
+      }
+      if (this.codes.has('rule-waits')) isLegal = false;
+    }
+    if (!this.hasConclusion) {
+      const read = this.tryRules(() => this.rulesThatStopped());
+      if (read && 'stopped' in entry && sameSet(read.value) !== sameSet(named)) this.codes.add('stopped');
+    } else if ('stopped' in entry) {
+      this.codes.add('stopped');
+    }
+    this.isSealed = isLegal;
+    if (isLegal) this.seal = entry;
+    return isLegal;
+  }
+
+  get hasConclusion() {
+    return this.conclusions.length > 0 || this.earlyConclusions.length > 0;
+  }
+
+  /** Reports `blocks` if the blocks of an entry do not fit the item's pipeline. */
+  checkBlocks(item, entry, isDone) {
+    if (!this.areBlocksLegal(item, entry, isDone)) this.codes.add('blocks');
+  }
+
+  areBlocksLegal(item, entry, isDone) {
+    const name = pipelineNameOf(item.definition);
+    if (name === null || entry.attempt === 0) return !('blocks' in entry);
+    const pipeline = this.pipelines.get(name)?.pipeline;
+    if (!pipeline) return true;
+    const blocks = entry.blocks ?? [];
+    if (blocks.length > pipeline.blocks.length) return false;
+    let canFollow = true;
+    let firstVerdict = null;
+    for (const [i, block] of blocks.entries()) {
+      const definition = pipeline.blocks[i];
+      if (!canFollow || block.ordinal !== i || !isBlockLegal(block, definition)) return false;
+      firstVerdict ??= block.verify ?? null;
+      canFollow = isCheckBlock(definition) ? 'verify' in block : block.status === 'done';
+    }
+    if (!isDone) return true;
+    if (blocks.length < pipeline.blocks.length || !canFollow) return false;
+    const { verify } = entry;
+    const isOwnVerdict = verify?.by === 'self';
+    const fits = firstVerdict
+      ? verify && (isOwnVerdict ? !verify.passed : verify.passed === firstVerdict.passed)
+      : !verify || isOwnVerdict;
+    if (!fits) return false;
+    const captured = pipeline.blocks.map((block) => block.what);
+    return Object.keys(entry.products).every((key) =>
+      captured.includes(key === 'patch' ? 'patch' : 'outputs'),
+    );
+  }
+
+  // -- items that are added --
+
+  addItems(items, origin, entry) {
+    for (const id of sortNames(items.keys())) {
+      const definition = items.get(id);
+      const item = new ItemState(definition, origin);
+      item.firstEntry = entry;
+      this.items.set(id, item);
+      for (const name of documentNamesOf(definition)) this.declaredDocuments.add(name);
+      const before = definition.replaces ?? definition.continues;
+      if (before !== undefined) this.successors.set(before, id);
+      if ('replaces' in definition) this.superseded.add(definition.replaces);
+      if (origin.rule === undefined) continue;
+      this.createdItems.set(origin.rule, [...(this.createdItems.get(origin.rule) ?? []), id]);
+    }
+  }
+
+  doItemsFit(items, byActor) {
+    const documents = new Set([...this.declaredDocuments, ...this.documents.keys()]);
+    const followed = new Set();
+    for (const [id, item] of items) {
+      if (this.items.has(id)) return false;
+      if (!item.depends_on.every((each) => this.items.has(each) || items.has(each))) return false;
+      for (const need of Object.values(item.needs)) {
+        if (isFromElsewhere(need) && (byActor || this.bindingOf(need) === null)) return false;
+      }
+      for (const name of documentNamesOf(item)) documents.add(name);
+      const before = item.replaces ?? item.continues;
+      if (before === undefined) continue;
+      if (byActor || !this.items.has(before) || this.successors.has(before)) return false;
+      if (followed.has(before)) return false;
+      if ('replaces' in item && !this.items.get(before).hasEnded) return false;
+      followed.add(before);
+    }
+    return !haveClash(documents) && !hasCircle(items);
+  }
+
+  // -- rules --
+
+  roundsOf(rule) {
+    return this.rounds.get(rule.id) ?? 0;
+  }
+
+  namedDocuments(rule) {
+    const { present = [], absent = [], if: conditions = [] } = rule.when ?? {};
+    return [...present, ...absent, ...conditions.map((condition) => condition.document)];
+  }
+
+  /** Returns the JSON of the latest revision, or undefined if it is not such JSON. */
+  readLatest(name) {
+    const bytes = this.readDocument(this.latestRevision(name));
+    return tryJson(bytes, { size: limits.ruleDocument, exactNumbers: true });
+  }
+
+  holdsForDocument(condition, forgiven) {
+    const json = this.readLatest(condition.document);
+    if (json === undefined) return forgiven >= forgive.unusable;
+    const value = valueAt(json, condition.pointer);
+    if (value === undefined) return forgiven >= forgive.missingValue;
+    return compareValues(value, condition.op, condition.value) ?? forgiven >= forgive.unusable;
+  }
+
+  holdsForItems(condition) {
+    const listed = condition.items ?? this.createdItems.get(condition.createdBy) ?? [];
+    const items = listed.map((id) => this.items.get(this.newest(id))).filter(Boolean);
+    const count = this.countForCondition(condition, items);
+    if ('op' in condition) return compareIntegers(count, condition.op, condition.value);
+    return count === listed.length && count !== 0;
+  }
+
+  countForCondition(condition, items) {
+    if ('are' in condition) {
+      const states = [condition.are].flat();
+      return items.filter((item) => states.some((state) => this.isInState(item, state))).length;
+    }
+    if ('have' in condition) {
+      return items.filter((item) => `outputs/${condition.have}` in item.products).length;
+    }
+    if (condition.count === 'rounds') return this.rounds.get(condition.createdBy) ?? 0;
+    const numberOf = (item) => (condition.count === 'outputs' ? item.outputs.length : item.attemptCount);
+    return items.reduce((sum, item) => sum + numberOf(item), 0);
+  }
+
+  isInState(item, state) {
+    if (state === 'green') return item.status === 'done' && !this.isRed(item);
+    if (state === 'red') return this.isRed(item);
+    return state === 'ended' ? item.hasEnded : item.status === state;
+  }
+
+  doItemConditionsHold(rule) {
+    return (rule.when?.items ?? []).every((condition) => this.holdsForItems(condition));
+  }
+
+  isAtLimit(rule) {
+    return 'create' in rule && this.roundsOf(rule) >= (rule.when?.atMost ?? 1);
+  }
+
+  /**
+   * Returns what the rule does now, {outcome} or {items}, or null if it does not act.
+   * Reads the documents of `if` that the run has whenever the other points hold.
+   */
+  actionOf(rule, forgiven = forgive.nothing, ignoreLimit = false) {
+    if (!('create' in rule || 'outcome' in rule) || this.hasConcluded(rule)) return null;
+    if (!ignoreLimit && this.isAtLimit(rule)) return null;
+    if (!this.doItemConditionsHold(rule)) return null;
+    const action = this.resultOf(rule);
+    if (!action) return null;
+    const { present = [], absent = [], if: conditions = [] } = rule.when ?? {};
+    const has = (name) => this.documents.has(name);
+    const holding = conditions
+      .filter((condition) => has(condition.document))
+      .map((condition) => this.holdsForDocument(condition, forgiven));
+    const areThere = [...present, ...conditions.map((each) => each.document)].every(has);
+    return areThere && !absent.some(has) && holding.every(Boolean) ? action : null;
+  }
+
+  resultOf(rule) {
+    if ('outcome' in rule) return { outcome: rule.outcome };
+    if (!Array.isArray(rule.create)) return this.createByDocuments(rule);
+    try {
+      return new TemplateRound(this, rule).create();
+    } catch (error) {
+      if (error instanceof NameClash) return { outcome: 'name-clash', isClash: true };
+      throw error;
+    }
+  }
+
+  /** Creates the item whose id depends on the revisions that the rule sees. */
+  createByDocuments(rule) {
+    const documents = Object.create(null);
+    for (const name of this.namedDocuments(rule)) {
+      const latest = this.latestRevision(name);
+      if (latest) documents[name] = { revision: latest.revision, sha256: latest.sha256 };
+    }
+    const id = `${rule.id}-${hexOfSha256(canonical({ documents, rule })).slice(0, 12)}`;
+    if (this.items.has(id)) return null;
+    return { items: new Map([[id, normaliseItem({ ...rule.create, id })]]) };
+  }
+
+  hasStoppedShort(rule, forgiven = forgive.missingValue) {
+    if (this.conclusions.length > 0 || this.namedDocuments(rule).length === 0) return false;
+    if (!('create' in rule || 'outcome' in rule) || this.actionOf(rule)) return false;
+    const createsOne = 'create' in rule && !Array.isArray(rule.create);
+    if (this.isAtLimit(rule) && !createsOne) return false;
+    for (const { document } of rule.when?.if ?? []) {
+      if (this.documents.has(document)) this.readLatest(document);
+    }
+    return Boolean(this.actionOf(rule, forgiven, createsOne));
+  }
+
+  /** Returns the conclusions of entries that are in force: {rule, outcome, detail}. */
+  conclusionsInForce() {
+    return this.conclusions.filter(
+      ({ rule, outcome }) =>
+        outcome === 'name-clash' || this.doItemConditionsHold(this.rulesById.get(rule)),
+    );
+  }
+
+  /** Returns the ids of the rules that stopped. */
+  rulesThatStopped() {
+    if (this.hasConclusion) return [];
+    const stopped = this.rules.filter((rule) => this.hasStoppedShort(rule, forgive.unusable));
+    if (!this.isSettled) return [];
+    const acting = this.rules.filter((rule) => this.actionOf(rule));
+    if (!this.isClosed && acting.length > 0) return [];
+    const areAllGood = this.countingItems().every((item) => this.isGood(item));
+    if (this.isClosed && areAllGood) stopped.push(...acting);
+    return sortNames(new Set(stopped.map((rule) => rule.id)));
+  }
+
+  // -- the outcome (section 9) --
+
+  handsOverNothing(item) {
+    return (
+      Object.keys(item.products).length === 0 &&
+      item.definition.executor !== 'approval' &&
+      this.gateOf(item.id) === null &&
+      item.definition.produces?.length !== 0 &&
+      (item.blocks === null || item.blocks.some((block) => block.kind === 'capture'))
+    );
+  }
+
+  outcome() {
+    const counts = { total: 0, done: 0, red: 0, failed: 0, skipped: 0, cancelled: 0, running: 0, pending: 0 };
+    counts.total = counts.pending = this.shadowedItems;
+    let withNothing = 0;
+    for (const item of this.countingItems()) {
+      counts.total++;
+      if (item.status !== 'done') counts[item.status ?? 'pending']++;
+      else {
+        counts[this.isGood(item) ? 'done' : 'red']++;
+        if (this.handsOverNothing(item)) withNothing++;
+      }
+    }
+    if (this.superseded.size > 0) counts.superseded = this.superseded.size;
+    if (withNothing > 0) counts.handedOverNothing = withNothing;
+    const said = [...this.conclusionsInForce(), ...this.earlyConclusions];
+    if (said.length > 0) counts.said = said.map((conclusion) => conclusion.outcome);
+    const stopped = [
+      ...said.map(({ rule, outcome, detail }) => ({
+        rule,
+        reason: detail ? `${outcome}: ${detail}` : outcome,
+      })),
+      ...this.stoppedForOutcome().map((rule) => ({ rule, reason: this.whyStopped(rule) })),
+    ];
+    if (stopped.length > 0) counts.stopped = stopped[0];
+    if (stopped.length > 1) counts.alsoStopped = stopped.slice(1);
+    return counts;
+  }
+
+  stoppedForOutcome() {
+    try {
+      return this.rulesThatStopped();
+    } catch (error) {
+      if (error instanceof UnreadableDocument) return [];
+      throw error;
+    }
+  }
+
+  whyStopped(id) {
+    const rule = this.rulesById.get(id);
+    if (this.isAtLimit(rule)) return `it may act ${rule.when?.atMost ?? 1} times, and would act again`;
+    if (this.isClosed && this.actionOf(rule)) return 'it still acts, and the run was closed';
+    return 'it finds nothing to compare where it looks';
+  }
+}
+
+/** Returns a text that two arrays share exactly if they have the same members. */
+const sameSet = (names) => canonical(sortNames(new Set(names)));
+
+function isExitLegal(exit, isDone = false) {
+  if (exit === undefined) return true;
+  if ('code' in exit === 'signal' in exit) return false;
+  return !isDone || exit.code === 0;
+}
+
+function hasDeclaredProducts(definition, products) {
+  const documents = new Set();
+  for (const declared of definition.produces ?? []) {
+    const product = products[productOf(declared)];
+    if (!product) return false;
+    if (declared.kind !== 'document') continue;
+    if (!sameJson(product, products[`outputs/${declared.path}`])) return false;
+    documents.add(productOf(declared));
+  }
+  return Object.keys(products).every((key) => !key.startsWith('documents/') || documents.has(key));
+}
+
+const isCheckBlock = (definition) => definition.kind === 'script' && definition.lens === 'verify';
+
+function isBlockLegal(block, definition) {
+  if (block.kind !== definition.kind) return false;
+  if (!isExitLegal(block.exit) || ('exit' in block && block.kind === 'capture')) return false;
+  const isDone = block.status === 'done';
+  if (isDone && block.kind !== 'capture' && block.exit?.code !== 0) return false;
+  if (!('verify' in block)) return !(isCheckBlock(definition) && isDone);
+  const { passed, by } = block.verify;
+  return isCheckBlock(definition) && by === 'command' && passed === isDone;
+}
+
+/** Returns true if one of the items depends on itself through others of them. */
+function hasCircle(items) {
+  const marks = new Map();
+  for (const start of items.keys()) {
+    const stack = [[start, 0]];
+    while (stack.length > 0) {
+      const top = stack.at(-1);
+      const [id, next] = top;
+      if (next === 0) {
+        if (marks.get(id) === 'left') {
+          stack.pop();
+          continue;
+        }
+        if (marks.get(id) === 'entered') return true;
+        marks.set(id, 'entered');
+      }
+      const dependency = items.get(id).depends_on[next];
+      if (dependency === undefined) {
+        marks.set(id, 'left');
+        stack.pop();
+        continue;
+      }
+      top[1]++;
+      if (items.has(dependency)) stack.push([dependency, 0]);
+    }
+  }
+  return false;
+}
+
+/** One application of a rule whose `create` is an array of templates. */
+class TemplateRound {
+  constructor(replay, rule) {
+    this.replay = replay;
+    this.rule = rule;
+    this.round = String(replay.roundsOf(rule) + 1);
+    this.created = new Map();
+    this.successors = new Map();
+    this.isWaiting = false;
+    this.links = 0;
+  }
+
+  create() {
+    for (const template of this.rule.create) {
+      if ('again' in template) {
+        this.copyAgain(template.again);
+        continue;
+      }
+      const { forEach } = this.rule;
+      const outputs = forEach ? this.outputsOf(forEach.outputsOf) : [null];
+      for (const output of outputs) this.applyTemplate(template, output);
+    }
+    if (this.created.size === 0 || this.isWaiting) return null;
+    const size = [...this.created.values()].reduce((sum, item) => sum + canonicalBytes(item).length, 0);
+    if (size > templateLimits.bytes) throw new NameClash();
+    if (!this.replay.doItemsFit(this.created, false)) throw new NameClash();
+    return { items: this.created };
+  }
+
+  newest(id) {
+    return this.replay.newest(id, this.successors);
+  }
+
+  outputsOf(id) {
+    return this.replay.items.get(this.newest(id))?.outputs ?? [];
+  }
+
+  hasProduct(need) {
+    const item = this.replay.items.get(need.from);
+    return item !== undefined && productOf(need.select) in item.products;
+  }
+
+  countLinks(count) {
+    this.links += count;
+    if (this.links > templateLimits.links) throw new NameClash();
+  }
+
+  add(item) {
+    if (this.created.has(item.id) || !isAddedItem(item)) throw new NameClash();
+    if (this.created.size >= templateLimits.items) throw new NameClash();
+    this.created.set(item.id, normaliseItem(item));
+  }
+
+  copyAgain(id) {
+    const { replay } = this;
+    const first = this.newest(id);
+    if (!replay.items.has(first)) throw new NameClash();
+    const copied = new Set([first]);
+    for (let grows = true; grows; ) {
+      grows = false;
+      for (const item of replay.items.values()) {
+        if (copied.has(item.id) || item.status !== 'skipped' || this.newest(item.id) !== item.id) continue;
+        if (!replay.dependencies(item.id).some((each) => copied.has(each))) continue;
+        copied.add(item.id);
+        grows = true;
+      }
+    }
+    for (const each of copied) {
+      if (!replay.items.get(each).hasEnded) this.isWaiting = true;
+      this.successors.set(each, nameOfCopy(each));
+    }
+    for (const each of copied) this.add(this.copyOf(each));
+  }
+
+  copyOf(id) {
+    const { definition } = this.replay.items.get(id);
+    const copy = { ...definition, id: nameOfCopy(id), replaces: id };
+    delete copy.continues;
+    const dependencies = this.replay.dependencies(id);
+    this.countLinks(dependencies.length + Object.keys(definition.needs).length);
+    copy.depends_on = dependencies.map((each) => this.newest(each));
+    copy.needs = Object.create(null);
+    for (const key of Object.keys(definition.needs)) {
+      const need = definition.needs[key];
+      copy.needs[key] = itemOfNeed(need) === null ? need : { ...need, from: this.newest(need.from) };
+    }
+    return copy;
+  }
+
+  fill(text, output) {
+    const numbered = text.replaceAll('{{n}}', this.round);
+    return output === null ? numbered : numbered.replaceAll('{{key}}', () => output);
+  }
+
+  fillNeed(need, output) {
+    const filled = { ...need, select: { ...need.select } };
+    if (!isFromElsewhere(need)) filled.from = this.fill(need.from, output);
+    if ('path' in filled.select) filled.select.path = this.fill(filled.select.path, output);
+    if (itemOfNeed(filled) !== null) filled.from = this.newest(filled.from);
+    return filled;
+  }
+
+  applyTemplate(template, output) {
+    const item = { ...template.item, id: this.fill(template.item.id, output) };
+    const before = 'replaces' in item ? 'replaces' : 'continues';
+    if (before in item) {
+      item[before] = this.newest(item[before]);
+      const named = this.replay.items.get(item[before]);
+      if (before === 'replaces' && named && !named.hasEnded) this.isWaiting = true;
+    }
+    const listed = item.depends_on ?? [];
+    this.countLinks(listed.length);
+    item.depends_on = listed.map((each) => this.newest(this.fill(each, output)));
+    item.needs = this.needsOf(template, output);
+    item.inputs = this.inputsOf(template, output);
+    this.add(item);
+    if (before in item) this.successors.set(item[before], item.id);
+  }
+
+  needsOf(template, output) {
+    const needs = Object.create(null);
+    const add = (key, need) => {
+      if (key in needs) throw new NameClash();
+      needs[key] = need;
+    };
+    const { optional = [], each } = template;
+    for (const key of Object.keys(template.item.needs ?? {})) {
+      this.countLinks(1);
+      const need = this.fillNeed(template.item.needs[key], output);
+      if (!optional.includes(key) || this.hasProduct(need)) add(this.fill(key, output), need);
+    }
+    for (const own of each ? this.outputsOf(each.outputsOf) : []) {
+      this.countLinks(1);
+      const need = this.fillNeed({ from: each.from, select: each.select }, own);
+      if (!each.survivors || this.hasProduct(need)) add(this.fill(each.key, own), need);
+    }
+    return needs;
+  }
+
+  inputsOf(template, output) {
+    const inputs = Object.assign(Object.create(null), template.item.inputs);
+    for (const key of Object.keys(inputs)) {
+      if (output !== null && inputs[key] === '{{key}}') inputs[key] = output;
+    }
+    for (const [key, id] of Object.entries(template.reasons ?? {})) {
+      const item = this.replay.items.get(this.newest(id));
+      if (item?.status === 'failed' && item.reason !== null) inputs[key] = item.reason;
+    }
+    return inputs;
+  }
+}
+
+/** Returns the id of the copy of an item: `a` becomes `a~2`, and `a~2` becomes `a~3`. */
+function nameOfCopy(id) {
+  const match = /^(.*)~([0-9]+)$/s.exec(id);
+  const number = match ? BigInt(match[2]) : null;
+  if (number === null || number >= 2n ** 64n) return `${id}~2`;
+  if (number === 2n ** 64n - 1n) throw new NameClash();
+  return `${match[1]}~${number + 1n}`;
+}
+
+/** Records in the replay what a legal entry says, for those who show the run. */
+function recordFacts(replay, commit, manifest) {
+  const { entry } = commit;
+  const { seq, at, actor, kind } = entry;
+  const item = replay.items.get(entry.item);
+  if (!item) return;
+  item.firstEntry ??= entry;
+  item.lastEntry = entry;
+  const base = { seq, at, actor, kind, signer: commit.signer };
+  if (kind === 'item.fired') {
+    item.attempts.push({
+      number: entry.attempt,
+      startedAt: at,
+      startSeq: seq,
+      startedBy: commit.signer,
+      inputRefs: entry.inputRefs,
+      manifestDigest: entry.manifest,
+      /** The manifest, or null if it cannot be used. */
+      manifest,
+      /** The entry that ended the attempt, or null while it runs. */
+      end: null,
+      endedAt: null,
+      endSeq: null,
+      status: 'running',
+    });
+    return;
+  }
+  if (kind === 'item.decided') {
+    item.decisions.push({
+      ...base,
+      decision: entry.decision,
+      by: entry.by,
+      message: entry.message ?? null,
+      about: entry.about,
+      hasStatement: 'said' in entry,
+      entry,
+    });
+    return;
+  }
+  const attempt = item.attempts.at(-1);
+  const endsAttempt = attempt && attempt.end === null && attempt.number === entry.attempt;
+  if (endsAttempt) {
+    attempt.end = entry;
+    attempt.endedAt = at;
+    attempt.endSeq = seq;
+    const outcomes = { 'item.retried': 'failed', 'item.requeued': 'crashed', 'item.cancelled': 'cancelled' };
+    attempt.status = outcomes[kind] ?? entry.status;
+    if (kind === 'item.requeued' && entry.reason === 'operator') attempt.status = 'restarted';
+  }
+  if (kind !== 'item.reconciled' || !endsAttempt) item.events.push({ ...base, reason: entry.reason ?? null, entry });
+}
+
+// ---- trees (sections 5 and 9) ----
+
+/**
+ * A folder as it counts after an entry: `nodes` maps a name to {mode, oid, folder}. A folder that
+ * cannot be read has no nodes, and a malformed one keeps the nodes that it had before.
+ */
+class Folder {
+  constructor(oid, nodes, isUnread) {
+    this.oid = oid;
+    this.nodes = nodes;
+    this.isUnread = isUnread;
+  }
+}
+
+/** Reads a tree object: an array of nodes, or the word `unread` or `malformed`. */
+function readTree(store, oid) {
+  const bytes = store.read(oid, 'tree');
+  if (bytes === null || bytes.length > limits.folder) return 'unread';
+  const nameLength = store.format === 'sha1' ? 20 : 32;
+  const nodes = [];
+  const names = new Set();
+  let previous = '';
+  let isMalformed = false;
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(32, at);
+    const end = bytes.indexOf(0, space);
+    if (space < 0 || end < 0 || end + 1 + nameLength > bytes.length) return 'unread';
+    const mode = toLatin(bytes.subarray(at, space));
+    const name = toLatin(bytes.subarray(space + 1, end));
+    at = end + 1 + nameLength;
+    const sortKey = mode === '40000' ? name + '/' : name;
+    if (name === '' || name.includes('/') || names.has(name) || sortKey <= previous) isMalformed = true;
+    previous = sortKey;
+    names.add(name);
+    nodes.push({ name, mode, oid: toHex(bytes.subarray(end + 1, at)) });
+  }
+  return isMalformed ? 'malformed' : nodes;
+}
+
+/**
+ * Opens a folder and what is below it. Folders that are the same as before are not read again.
+ * `note` is called with `unread`, `malformed`, `empty` or `deep`, and the path.
+ */
+function openFolder(store, oid, before, path, note) {
+  if (before?.oid === oid) return before;
+  if (path.length > limits.path) note('deep', path);
+  const read = readTree(store, oid);
+  if (read === 'unread') {
+    note('unread', path, oid);
+    return new Folder(oid, new Map(), true);
+  }
+  if (read === 'malformed') {
+    note('malformed', path, oid);
+    return new Folder(oid, before?.nodes ?? new Map(), before?.isUnread ?? false);
+  }
+  if (read.length === 0 && path !== '') note('empty', path, oid);
+  const nodes = new Map();
+  for (const { name, mode, oid: child } of read) {
+    const known = before?.nodes.get(name);
+    if (known && known.oid === child && known.mode === mode) {
+      nodes.set(name, known);
+      continue;
+    }
+    const folder =
+      mode === '40000' ? openFolder(store, child, known?.folder, `${path}${name}/`, note) : null;
+    nodes.set(name, { mode, oid: child, folder });
+  }
+  return new Folder(oid, nodes, false);
+}
+
+/** Calls `visit(path, before, now)` for each file that differs; either may be null. */
+function compareFolders(before, now, path, visit) {
+  if (before === now || before?.isUnread || now?.isUnread) return;
+  for (const [name, node] of now?.nodes ?? []) {
+    const known = before?.nodes.get(name);
+    if (known !== node) compareNodes(known, node, path + name, visit);
+  }
+  for (const [name, node] of before?.nodes ?? []) {
+    if (!now?.nodes.has(name)) compareNodes(node, undefined, path + name, visit);
+  }
+}
+
+function compareNodes(before, now, path, visit) {
+  if (before?.folder || now?.folder) {
+    compareFolders(before?.folder ?? null, now?.folder ?? null, path + '/', visit);
+  }
+  const [oldFile, newFile] = [before, now].map((node) => (node && !node.folder ? node : null));
+  const isSame = oldFile?.oid === newFile?.oid && oldFile?.mode === newFile?.mode;
+  if (!isSame) visit(path, oldFile, newFile);
+}
+
+/** Returns {mode, oid} of a file, `unread` if a folder above it cannot be read, or null. */
+function fileAt(folder, path) {
+  const segments = path.split('/');
+  for (const [i, segment] of segments.entries()) {
+    if (folder.isUnread) return 'unread';
+    const node = folder.nodes.get(segment);
+    if (!node) return null;
+    if (i === segments.length - 1) return node.folder ? null : node;
+    if (!node.folder) return null;
+    folder = node.folder;
+  }
+  return null;
+}
+
+function itemFolder(item, fanOut) {
+  const part = fanOut ? hexOfSha256(item).slice(0, 2) + '/' : '';
+  return `items/${part}${encodeSegment(item)}/`;
+}
+
+const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(name)}`;
+const pipelinePath = (digest) => `pipelines/${digest.slice(7)}.json`;
+const importPath = (name) => `imports/${hexOfSha256(name)}/`;
+
+/**
+ * Returns the paths that an entry may change (section 5): `sets` maps a path to the object that
+ * must be there, or to null if any blob may; files at `removed` or below `outputs` may go.
+ */
+function changesOf(entry, fanOut) {
+  const changes = { sets: new Map(), removed: null, outputs: null };
+  const { sets } = changes;
+  const { kind } = entry;
+  if (kind.startsWith('item.')) {
+    const folder = itemFolder(entry.item, fanOut);
+    sets.set(folder + 'state.json', null);
+    if (kind === 'item.fired') sets.set(folder + 'manifest.json', null);
+    if (kind !== 'item.reconciled') return changes;
+    if ('reused' in entry) sets.set(folder + 'reused.json', null);
+    changes.outputs = folder + 'outputs/';
+    if (!entry.products.patch) changes.removed = folder + 'patch';
+    for (const [key, { oid }] of Object.entries(entry.products)) {
+      if (key === 'patch') sets.set(folder + 'patch', oid);
+      else if (key.startsWith('outputs/')) sets.set(folder + encodePath(key), oid);
+      else sets.set(encodePath(key), oid);
+    }
+  } else if (kind === 'document.written') {
+    sets.set(`documents/${encodePath(entry.name)}`, entry.oid);
+  } else if (kind === 'run.extended') {
+    for (const item of Object.keys(entry.items)) sets.set(itemFolder(item, fanOut) + 'item.json', null);
+  } else if (kind === 'run.submitted') {
+    sets.set('plan.json', null);
+    for (const path of Object.keys(entry.artifacts)) sets.set(`artifacts/${encodePath(path)}`, null);
+    if ('rules' in entry) sets.set('rules.json', null);
+    if ('continues' in entry) sets.set('continues.json', null);
+    for (const [name, { product }] of Object.entries(entry.imports ?? {})) {
+      sets.set(importPath(name) + 'product', product.oid);
+      sets.set(importPath(name) + 'evidence.json', null);
+    }
+  } else if (kind === 'log.submitted' || kind === 'log.sealed') {
+    sets.set(pathOfName(entry.run), null);
+  } else if (kind === 'log.decided') {
+    sets.set(`decided/${pathOfName(entry.run)}/${encodeSegment(entry.item)}`, null);
+  } else if (kind === 'log.written') {
+    sets.set(`written/${pathOfName(entry.run)}/${encodePath(entry.name)}`, entry.oid);
+  } else if (kind === 'log.thread') {
+    sets.set(`threads/${pathOfName(entry.thread)}`, null);
+  }
+  for (const digest of Object.values(entry.pipelines ?? {})) sets.set(pipelinePath(digest), null);
+  return changes;
+}
+
+// ---- chains (section 9) ----
+
+/** The commits of a chain, oldest first, and whether it could be read to its first entry. */
+class Chain {
+  constructor() {
+    this.commits = [];
+    /** False if the ref names no commit at all. */
+    this.hasRef = true;
+    this.isWhole = false;
+    /** {code, text} of what was wrong with reading. */
+    this.faults = [];
+    /** True if a commit is not here in a store that leaves objects out. */
+    this.isLeftOut = false;
+  }
+
+  static async read(store, head) {
+    const chain = new Chain();
+    if (head === undefined || (store.objects.has(head) && store.read(head, 'commit') === null)) {
+      chain.hasRef = false;
+      chain.faults.push({ code: 'ref', text: 'the ref names no commit' });
+      return chain;
+    }
+    chain.walk(store, head);
+    chain.commits.reverse();
+    await checkSignatures(chain.commits);
+    return chain;
+  }
+
+  walk(store, head) {
+    let invalid = 0;
+    let size = 0;
+    let allowed = limits.chain;
+    for (let name = head; ; ) {
+      const bytes = store.read(name, 'commit');
+      if (bytes === null) {
+        this.isLeftOut = store.filtered && !store.objects.has(name);
+        if (!this.isLeftOut) this.faults.push({ code: 'object', text: `object ${name} is not here` });
+        return;
+      }
+      size += bytes.length;
+      allowed += 1024 * store.objects.get(name).packed;
+      if (size > allowed) {
+        this.faults.push({ code: 'object', text: 'the commits are too large together' });
+        return;
+      }
+      const commit = new Commit(bytes, store.format, name);
+      this.commits.push(commit);
+      if (!commit.entry) {
+        this.faults.push({ code: 'entry', text: `commit ${name} is no entry: ${commit.fault}` });
+        if (++invalid > limits.invalidCommits) {
+          this.faults.push({ code: 'not-read', text: 'more than 100 commits are no entries' });
+          return;
+        }
+      }
+      if (commit.parents.length === 0) {
+        this.isWhole = commit.tree !== null;
+        return;
+      }
+      name = commit.parents[0];
+    }
+  }
+
+  /** The commits that carry a valid entry. */
+  get valid() {
+    return this.commits.filter((commit) => commit.entry !== null);
+  }
+}
+
+/** Calls `report(code, commit, text)` for each fault in the order of entries. */
+function checkOrder(commits, isWhole, report) {
+  for (const [i, commit] of commits.entries()) {
+    const { entry } = commit;
+    const before = commits[i - 1];
+    if (!before) {
+      if (!isWhole) continue;
+      if (entry.seq !== 0) report('seq', commit, `the first entry has the number ${entry.seq}`);
+      if ('prev' in entry) report('prev', commit, 'the first entry names one before it');
+      continue;
+    }
+    if (entry.seq !== before.entry.seq + 1) {
+      report('seq', commit, `entry ${entry.seq} follows entry ${before.entry.seq}`);
+    }
+    if (entry.prev !== before.hash) report('prev', commit, `entry ${entry.seq} names another entry before it`);
+    if (entry.at < before.entry.at) report('time', commit, `entry ${entry.seq} is dated before the one before it`);
+  }
+}
+
+// ---- the keys that a verifier knows (section 9, keys) ----
+
+/** Reads `valid-after` and `valid-before`; a time without Z is local. */
+function readValidity(text) {
+  const match = /^([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?(Z?)$/.exec(text);
+  ensure(match, `a time that cannot be understood: ${text}`);
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0));
+  const iso = `${match[1]}-${match[2]}-${match[3]}T${match[4] ?? '00'}:${match[5] ?? '00'}:${match[6] ?? '00'}.000Z`;
+  const seconds = secondsOf(iso);
+  ensure(seconds !== null, `a time that does not exist: ${text}`);
+  if (match[7]) return seconds;
+  return new Date(year, month - 1, day, hour, minute, second).getTime() / 1000;
+}
+
+function matchesPatterns(name, patterns) {
+  let isMatched = false;
+  for (const pattern of patterns) {
+    const isNegated = pattern.startsWith('!');
+    const body = (isNegated ? pattern.slice(1) : pattern).replace(/[.+^${}()|[\]\\]/g, '\\$&');
+    const matches = new RegExp(`^${body.replaceAll('*', '.*').replaceAll('?', '.')}$`, 's').test(name);
+    if (matches && isNegated) return false;
+    isMatched ||= matches;
+  }
+  return isMatched;
+}
+
+function splitQuoted(text, separator) {
+  const parts = [''];
+  let isQuoted = false;
+  for (const character of text) {
+    if (character === '"') isQuoted = !isQuoted;
+    if (character === separator && !isQuoted) parts.push('');
+    else parts[parts.length - 1] += character;
+  }
+  ensure(!isQuoted, 'a quote that does not end');
+  return parts;
+}
+
+/** Reads a line of an allowed-signers file: {principals, fingerprint, after, before} or null. */
+function readSignerLine(line) {
+  const words = splitQuoted(line.replace(/\t/g, ' '), ' ').filter((word) => word !== '');
+  const principals = words.shift().replaceAll('"', '').split(',');
+  const options = {};
+  if (!/^(?:ssh-|ecdsa-|sk-)/.test(words[0] ?? '')) {
+    for (const option of splitQuoted(words.shift() ?? '', ',')) {
+      const [, name, value] = /^([a-zA-Z-]+)(?:="([^"]*)")?$/.exec(option) ?? [];
+      const known = ['namespaces', 'valid-after', 'valid-before'].includes(name?.toLowerCase());
+      ensure(known && value !== undefined, `an option that cannot be understood: ${option}`);
+      ensure(!(name.toLowerCase() in options), `an option twice: ${option}`);
+      options[name.toLowerCase()] = value;
+    }
+  }
+  const [type, encoded, ...comment] = words;
+  const wire = fromBase64(encoded ?? '');
+  ensure(wire && wire.length > 4, 'a line without a key');
+  const namesKey = comment.some((word) => /AAAA/.test(word) || /sha256:|sha512:|md5:|since=/i.test(word));
+  ensure(!namesKey, 'a second key in a comment');
+  const after = 'valid-after' in options ? readValidity(options['valid-after']) : -Infinity;
+  const before = 'valid-before' in options ? readValidity(options['valid-before']) : Infinity;
+  ensure(after <= before, 'a line that is valid at no time');
+  const namespaces = options.namespaces?.split(',');
+  if (type !== 'ssh-ed25519' || !readEd25519Key(wire)) return null;
+  if (namespaces && !matchesPatterns('git', namespaces)) return null;
+  return { principals, fingerprint: fingerprintOfWire(wire), after, before };
+}
+
+function readLines(text) {
+  ensure(!text.slice(1).includes('\ufeff'), 'a byte order mark inside the file');
+  const lines = text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n').split('\n');
+  // eslint-disable-next-line no-control-regex
+  ensure(lines.every((line) => !/[^\P{Cc}\t]|[\u2028\u2029]/u.test(line)), 'a control character');
+  return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+/** The keys that a verifier knows, requires and distrusts. */
+class Signers {
+  constructor({ signers, revoked, signer, strictSigners }) {
+    this.lines = new Map();
+    this.revoked = new Map();
+    this.wanted = signer ?? null;
+    this.knownOnly = strictSigners ?? (signers !== undefined && signers !== null);
+    for (const line of readLines(signers ?? '')) {
+      const read = readSignerLine(line);
+      if (!read) continue;
+      this.lines.set(read.fingerprint, [...(this.lines.get(read.fingerprint) ?? []), read]);
+    }
+    for (const line of readLines(revoked ?? '')) {
+      const [, since, key] = /^(?:since=(\S+)\s+)?(\S.*)$/s.exec(line);
+      const wire = /^ssh-ed25519\s+(\S+)/.exec(key);
+      const bytes = wire && fromBase64(wire[1]);
+      const fingerprint = bytes ? fingerprintOfWire(bytes) : key.split(/\s/)[0];
+      ensure(isFingerprint(fingerprint), `a revoked key that cannot be understood: ${line}`);
+      this.revoked.set(fingerprint, since ?? null);
+    }
+  }
+
+  /** Returns true if logs by this key count as those of a known key. */
+  isKnown(key) {
+    return this.lines.has(key) && this.revoked.get(key) !== null;
+  }
+
+  /** Returns the first principal of the key, or null. */
+  principalOf(key) {
+    return this.lines.get(key)?.[0].principals[0] ?? null;
+  }
+
+  /** Returns the code of the finding about a key at a time, or null. */
+  judge(key, seconds, conducts) {
+    if (this.revoked.has(key)) return 'key-revoked';
+    const lines = this.lines.get(key);
+    const isWantedKey = this.wanted === key;
+    if (!lines) {
+      if (this.wanted !== null && conducts && !isWantedKey) return this.knownOnly ? 'key-unknown' : 'other-signer';
+      return this.knownOnly ? 'key-unknown' : null;
+    }
+    const valid = lines.filter(({ after, before }) => after <= seconds && seconds <= before);
+    if (valid.length === 0) return 'key-not-valid';
+    if (this.wanted === null || !conducts || isWantedKey) return null;
+    return valid.some(({ principals }) => matchesPatterns(this.wanted, principals)) ? null : 'other-signer';
+  }
+}
+
+// ---- roles and statements (section 6) ----
+
+const rolesByKind = {
+  'run.submitted': ['own'],
+  'run.admitted': ['own'],
+  'run.cancelled': ['own'],
+  'item.cancelled': ['own'],
+  'item.fired': ['work'],
+  'item.reconciled': ['work'],
+  'item.retried': ['work'],
+  'item.skipped': ['own', 'work'],
+  'run.closed': ['own', 'work'],
+  'run.sealed': ['seal'],
+  'run.concluded': roles,
+};
+
+/** Returns the roles of which a key must have one to sign the entry. */
+function rolesFor(entry) {
+  const { kind } = entry;
+  const byStatement = ['own', 'work'];
+  if (kind === 'item.requeued') return entry.reason === 'operator' ? byStatement : ['work'];
+  if (kind === 'item.decided') return 'said' in entry ? byStatement : ['approve'];
+  if (kind === 'document.written') return 'said' in entry ? byStatement : ['document'];
+  if (kind === 'run.extended') return entry.cause === 'actor' ? ['own'] : roles;
+  return rolesByKind[kind] ?? ['own'];
+}
+
+/** Returns a map from each writer to its roles by entry 0. */
+function rolesOfEntryZero(entry) {
+  const byKey = new Map();
+  for (const key of entry.writers) {
+    const given = new Set(entry.roles?.[key] ?? roles);
+    if (given.has('own') || given.has('work')) given.add('seal');
+    byKey.set(key, given);
+  }
+  return byKey;
+}
+
+/** Reads the statement in `said`, or returns null unless it is a statement of the entry. */
+async function readStatement(entry, firstHash) {
+  const commit = await readQuotedCommit(entry.said);
+  const said = commit.entry;
+  const isDecision = entry.kind === 'item.decided';
+  if (!said || !commit.signer || said.kind !== (isDecision ? 'log.decided' : 'log.written')) return null;
+  if (commit.signer !== said.log || said.run !== entry.run || said.first !== firstHash) return null;
+  const isFirst = said.seq === 0;
+  if (commit.parents.length !== (isFirst ? 0 : 1) || 'prev' in said === isFirst) return null;
+  const shared = isDecision
+    ? ['item', 'decision', 'about', 'message']
+    : ['name', 'schema', 'sha256', 'oid', 'size'];
+  if (!shared.every((field) => sameJson(said[field], entry[field]))) return null;
+  if (isDecision ? entry.by !== said.log : entry.author !== said.actor) return null;
+  if (!isDecision && 'previous' in said && said.previous !== entry.previous) return null;
+  return { key: commit.signer, seconds: secondsOf(said.made ?? said.at), commit };
+}
+
+const conductsRun = (entry) => entry.kind !== 'item.decided' && entry.kind !== 'document.written';
+
+/**
+ * Judges who signed the entries of a chain, and notes the roles before each entry in
+ * `commit.rolesBefore`. Returns the keys that count: {key, seconds, conducts, entry}.
+ */
+async function checkRoles(commits, report) {
+  const keys = [];
+  const first = commits[0]?.entry.kind === 'run.submitted' ? commits[0] : null;
+  const initial = first ? rolesOfEntryZero(first.entry) : new Map();
+  let current = initial;
+  for (const commit of commits) {
+    const { entry, signer } = commit;
+    commit.rolesBefore = current;
+    const fault = signer === null ? 'signature' : faultOfSigner(commit, first, initial, current);
+    if (fault) report(fault, commit, textOfSignerFault(fault, commit));
+    if (signer !== null) keys.push({ key: signer, seconds: commit.seconds, conducts: conductsRun(entry), entry });
+    if (entry.kind === 'run.admitted' && !fault) {
+      current = new Map(current);
+      current.set(entry.key, new Set([...(current.get(entry.key) ?? []), entry.role]));
+    }
+    if (!('said' in entry)) continue;
+    commit.statement = await readStatement(entry, first?.hash);
+    const role = entry.kind === 'item.decided' ? 'approve' : 'document';
+    if (commit.statement && commit.rolesBefore.get(commit.statement.key)?.has(role)) {
+      const { key, seconds } = commit.statement;
+      keys.push({ key, seconds, conducts: false, entry });
+    } else {
+      report('statement', commit, `entry ${entry.seq} has no statement of a key with the role ${role}`);
+    }
+  }
+  return keys;
+}
+
+function faultOfSigner({ entry, signer }, first, initial, current) {
+  const held = current.get(signer);
+  if (!held || !rolesFor(entry).some((role) => held.has(role))) return 'role';
+  if (entry.kind === 'run.admitted' && entry.role === 'seal') {
+    if (!initial.get(signer)?.has('own') || entry.first !== first?.hash) return 'admission';
+  }
+  if (entry.kind === 'item.decided' && !('said' in entry) && entry.by !== signer) return 'decided-by';
+  return null;
+}
+
+function textOfSignerFault(fault, { entry, signer }) {
+  const number = `entry ${entry.seq}`;
+  if (fault === 'signature') return `${number} has no signature that matches`;
+  if (fault === 'role') return `${number}: the key ${signer} has no role for ${entry.kind}`;
+  if (fault === 'admission') return `${number} admits a key to seal, and its signer may not`;
+  return `${number} is a decision by ${entry.by}, signed by another key`;
+}
+
+// ---- logs (section 8) ----
+
+const recordFields = {
+  'log.submitted': ['first', 'run'],
+  'log.sealed': ['commit', 'entries', 'root', 'run', 'seal'],
+  'log.thread': ['entries', 'last', 'thread'],
+  'log.decided': ['log', 'first', 'item', 'decision', 'about', 'message', 'made'],
+};
+const sealFields = ['root', 'entries', 'seal', 'commit'];
+const sealOf = (entry) => Object.fromEntries(sealFields.map((field) => [field, entry[field]]));
+
+/** A log of a key: what its sound entries say, and whether it is broken or unread. */
+class Log {
+  static async read(store, ref, head) {
+    const log = new Log();
+    log.ref = ref;
+    const [segment, digits] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
+    log.key = decodeSegment(segment);
+    log.isBroken = !isFingerprint(log.key);
+    log.isUnread = false;
+    log.sound = [];
+    /** Each entry `log.thread` that the key signed, sound or not. */
+    log.signedThreads = [];
+    /** Runs and threads one of whose blobs is damaged or missing. */
+    log.damaged = new Set();
+    log.submitted = new Map();
+    log.sealed = new Map();
+    log.threads = new Map();
+    await log.readEntries(store, head);
+    const prefix = 'sha256:' + digits;
+    if (digits !== undefined && !log.isUnread && !log.sound.some(({ hash }) => hash.startsWith(prefix))) {
+      log.isBroken = true;
+    }
+    return log;
+  }
+
+  async readEntries(store, head) {
+    const commits = [];
+    for (let name = head; name !== undefined; ) {
+      const bytes = store.read(name, 'commit');
+      if (bytes === null) {
+        if (store.filtered && !store.objects.has(name)) this.isUnread = true;
+        else this.isBroken = true;
+        return;
+      }
+      const commit = new Commit(bytes, store.format, name);
+      commits.push(commit);
+      name = commit.parents[0];
+    }
+    commits.reverse();
+    await checkSignatures(commits);
+    for (const { entry, signer } of commits) {
+      if (entry?.kind === 'log.thread' && signer === this.key) this.signedThreads.push(entry);
+    }
+    let folder = null;
+    for (const [i, commit] of commits.entries()) {
+      const before = this.sound.at(-1);
+      const now = this.isInPlace(commit, i, before) ? this.openTree(store, commit, folder) : null;
+      if (this.isUnread) return;
+      if (!now) {
+        this.isBroken = true;
+        return;
+      }
+      folder = now;
+      this.sound.push(commit);
+      const { entry } = commit;
+      if (entry.kind === 'log.submitted') this.submitted.set(entry.run, entry.first);
+      if (entry.kind === 'log.sealed') this.sealed.set(entry.run, sealOf(entry));
+      if (entry.kind === 'log.thread') {
+        this.threads.set(entry.thread, [...(this.threads.get(entry.thread) ?? []), entry]);
+      }
+    }
+  }
+
+  isInPlace({ entry, signer, parents }, index, before) {
+    if (!entry || !entry.kind.startsWith('log.') || entry.log !== this.key) return false;
+    if (signer !== this.key || parents.length !== (index === 0 ? 0 : 1) || entry.seq !== index) return false;
+    if (entry.prev !== before?.hash || (before && entry.at < before.entry.at)) return false;
+    return !this.contradictsEarlier(entry);
+  }
+
+  contradictsEarlier(entry) {
+    const { run, kind } = entry;
+    if (kind === 'log.submitted') {
+      return this.sealed.has(run) || (this.submitted.has(run) && this.submitted.get(run) !== entry.first);
+    }
+    if (kind === 'log.sealed') return this.sealed.has(run) && !sameJson(this.sealed.get(run), sealOf(entry));
+    if (kind === 'log.thread') return (this.threads.get(entry.thread)?.at(-1).entries ?? 0) >= entry.entries;
+    return false;
+  }
+
+  /** Returns the tree after an entry, or null if it is not the one that the entry makes. */
+  openTree(store, commit, before) {
+    let isSound = true;
+    const now = openFolder(store, commit.tree, before, '', (fault, path, oid) => {
+      if (fault === 'unread' && store.filtered && !store.objects.has(oid)) this.isUnread = true;
+      else isSound = false;
+    });
+    const { sets } = changesOf(commit.entry, null);
+    compareFolders(before, now, '', (path) => {
+      if (!sets.has(path)) isSound = false;
+    });
+    for (const [path, oid] of sets) {
+      const file = fileAt(now, path);
+      if (file === null || file === 'unread' || file.mode !== '100644') isSound = false;
+      else if (oid !== null) isSound &&= file.oid === oid;
+      else isSound &&= this.holdsRecord(store, commit.entry, file.oid);
+    }
+    return isSound ? now : null;
+  }
+
+  holdsRecord(store, entry, oid) {
+    const bytes = store.readBlob(oid);
+    const expected = Object.create(null);
+    for (const field of recordFields[entry.kind]) if (field in entry) expected[field] = entry[field];
+    // The record follows from the entry, so that a blob that was left out is known by its name.
+    if (bytes === null && objectName(store.format, 'blob', canonicalBytes(expected)) === oid) {
+      if (!store.filtered) this.damaged.add(entry.run ?? entry.thread);
+      return true;
+    }
+    if (bytes === null) this.damaged.add(entry.run ?? entry.thread);
+    return bytes === null || equalBytes(canonicalBytes(expected), bytes);
+  }
+}
+
+/** Reads the logs of a bundle once. */
+async function logsOf(store) {
+  store.logs ??= await Promise.all(
+    [...store.refs]
+      .filter(([ref]) => /^refs\/handoff\/(?:remotes\/.+\/)?logs\/[^/]+$/.test(ref))
+      .sort(([a], [b]) => compareNames(a, b))
+      .map(([ref, head]) => Log.read(store, ref, head)),
+  );
+  return store.logs;
+}
+
+// ---- the rows of a run (section 9) ----
+
+const rowNames = ['chain', 'root', 'signature', 'anchor', 'handoff', 'plan', 'manifest', 'content'];
+
+/** The order in which failures are named. */
+const failureOrder = [
+  'chain', 'anchor-missing', 'root', 'signature', 'manifest', 'plan', 'handoff', 'content',
+  'mismatch', 'conflict', 'required', 'not-sealed', 'incomplete',
+];
+
+/** The failures of codes whose failure is not their row. */
+const failureOfCode = {
+  'not-sealed': 'not-sealed',
+  'other-signer': 'mismatch',
+  'anchor-differs': 'root',
+  'anchor-missing': 'anchor-missing',
+  'anchor-broken': 'anchor-missing',
+  'same-id': 'conflict',
+  'other-source': 'mismatch',
+  'other-plan': 'mismatch',
+  'other-base': 'mismatch',
+};
+const codesOfDistrust = ['key-revoked', 'key-not-valid', 'key-unknown'];
+const codesThatEndReplay = [
+  'plan-unread', 'plan-invalid', 'rules-unread', 'rules-invalid', 'rules-twice', 'item-unread',
+];
+
+/** Returns a number and a noun, such as `1 entry` and `2 entries`. */
+function counted(number, singular, plural = singular + 's') {
+  return `${number} ${number === 1 ? singular : plural}`;
+}
+
+/** The findings, and the rows that are open, of one verification. */
+class Findings {
+  constructor() {
+    this.list = [];
+    /** Row to the reason why it is open. */
+    this.open = new Map();
+    /** True if a row other than content is open because an object is not here. */
+    this.isIncomplete = false;
+    this.details = {};
+  }
+
+  /** Adds a finding; `place` may have `entry` (its number), `item` and `path`. */
+  add(row, code, text, place = {}) {
+    this.list.push({ row, code, text, ...place });
+  }
+
+  addOpen(row, reason) {
+    if (!this.open.has(row)) this.open.set(row, reason);
+  }
+
+  addLeftOut(row) {
+    this.addOpen(row, 'objects are left out');
+    if (row !== 'content') this.isIncomplete = true;
+  }
+
+  codesOf(row) {
+    return [...new Set(this.list.filter((finding) => finding.row === row).map(({ code }) => code))];
+  }
+
+  has(row) {
+    return this.list.some((finding) => finding.row === row);
+  }
+
+  removeRow(row, keptCodes = []) {
+    this.list = this.list.filter((finding) => finding.row !== row || keptCodes.includes(finding.code));
+  }
+
+  /** Returns {rows, codes, failure, isTampered}. */
+  conclude() {
+    const rows = {};
+    const codes = {};
+    const failures = new Set();
+    let isTampered = false;
+    for (const row of rowNames) {
+      const found = this.list.filter((finding) => finding.row === row);
+      if (found.length > 0) {
+        const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
+        rows[row] = { state: 'fail', detail: found[0].text + more };
+        const named = this.codesOf(row).filter((code) => code !== null);
+        if (named.length > 0) codes[row] = named;
+        for (const { code } of found) failures.add(failureOfCode[code] ?? row);
+      } else if (this.open.has(row)) {
+        rows[row] = { state: 'open', detail: this.open.get(row) };
+      } else {
+        rows[row] = { state: 'ok', detail: this.details[row] ?? '' };
+      }
+    }
+    for (const { row, code } of this.list) {
+      const failure = failureOfCode[code] ?? row;
+      const isDistrust = codesOfDistrust.includes(code);
+      const isDoubt = ['anchor-missing', 'mismatch', 'conflict', 'not-sealed'].includes(failure);
+      if (!isDistrust && !isDoubt) isTampered = true;
+    }
+    if (failures.size === 0 && this.isIncomplete) failures.add('incomplete');
+    const failure = failureOrder.find((each) => failures.has(each)) ?? null;
+    return { rows, codes, failure, isTampered };
+  }
+}
+
+function headlineOf({ failure, isTampered }, isTrusted) {
+  if (failure === null) return isTrusted ? 'INTACT · tamper-detecting' : 'INTACT · unknown key';
+  if (isTampered) return 'TAMPERED';
+  const words = {
+    'anchor-missing': 'NOT ANCHORED',
+    signature: 'UNTRUSTED',
+    mismatch: 'MISMATCH',
+    required: 'MISMATCH',
+    conflict: 'CONFLICT',
+    'not-sealed': 'NOT SEALED',
+  };
+  return words[failure] ?? 'INCOMPLETE';
+}
+
+const isPartial = (outcome) =>
+  outcome !== null && (outcome.done !== outcome.total || 'said' in outcome || 'stopped' in outcome);
+
+function exitOf(failure, outcome) {
+  if (failure !== null) return 3;
+  return isPartial(outcome) ? 4 : 0;
+}
+
+/** Judges the keys that count, and returns the list of signers for the report. */
+function judgeKeys(keys, signers, findings) {
+  const listed = new Map();
+  for (const { key, seconds, conducts, entry } of keys) {
+    const code = signers.judge(key, seconds, conducts);
+    if (code !== null) {
+      const reasons = {
+        'key-revoked': 'is revoked',
+        'key-not-valid': 'is not valid at its time',
+        'key-unknown': 'is not known to the signers',
+        'other-signer': 'is not the one that is asked for',
+      };
+      const place = entry ? { entry: entry.seq } : {};
+      const where = entry ? `entry ${entry.seq}: ` : '';
+      findings.add('signature', code, `${where}the key ${key} ${reasons[code]}`, place);
+    }
+    if (listed.has(key)) continue;
+    const principal = signers.principalOf(key);
+    const isTrusted = signers.lines.has(key) && code === null;
+    listed.set(key, { fingerprint: key, principal, trusted: isTrusted, unknown: principal === null });
+  }
+  for (const { key, seconds, conducts } of keys) {
+    if (signers.judge(key, seconds, conducts) !== null) listed.get(key).trusted = false;
+  }
+  const list = [...listed.values()];
+  const unknown = list.filter((signer) => !signer.trusted);
+  if (unknown.length > 0) {
+    const words = unknown.map(({ fingerprint }) => `valid, key ${fingerprint} not known to you`);
+    findings.addOpen('signature', words.join('; '));
+  }
+  findings.details.signature = list
+    .map(({ fingerprint, principal }) => `ed25519 ${fingerprint} · trusted as ${principal}`)
+    .join('; ');
+  return list;
+}
+
+/** Verifies one run of a store. */
+class RunVerifier {
+  constructor(store, run, options, signers, sources = new Set()) {
+    this.store = store;
+    this.run = run;
+    this.options = options;
+    this.signers = signers;
+    /** The runs that are being verified, so that sources of imports end. */
+    this.sources = new Set([...sources, run]);
+    this.findings = new Findings();
+    this.keys = [];
+    this.replay = null;
+    this.outcome = null;
+    this.seal = null;
+    this.sealCommit = null;
+    this.manifestCount = 0;
+    this.inputCount = 0;
+    this.attemptSandboxes = {};
+    this.otherRuns = [];
+    this.anchors = [];
+    this.files = new Map();
+  }
+
+  async verify() {
+    const ref = `refs/handoff/runs/${encodeSegment(this.run)}`;
+    this.chain = await Chain.read(this.store, this.store.refs.get(ref));
+    this.commits = this.chain.valid;
+    for (const { code, text } of this.chain.faults) this.findings.add('chain', code, text);
+    if (!this.chain.hasRef) {
+      this.findings.add('root', 'not-sealed', 'not sealed: the ref names no run');
+      for (const row of ['content', 'handoff', 'manifest', 'plan', 'signature']) {
+        this.findings.addOpen(row, 'no entry can be read');
+      }
+      await this.checkAnchors();
+      return;
+    }
+    const first = this.chain.isWhole ? this.commits[0] : undefined;
+    this.first = first ?? null;
+    this.begin = first?.entry.kind === 'run.submitted' ? first : null;
+    this.checkChain();
+    await this.checkSigners();
+    if (!this.chain.isWhole) {
+      this.openUnreadable();
+      this.checkContent();
+      return;
+    }
+    this.checkRoot();
+    await this.checkAnchors();
+    this.checkContent();
+    await this.checkPlan();
+  }
+
+  openUnreadable() {
+    if (this.chain.isLeftOut) this.findings.addLeftOut('chain');
+    for (const row of ['anchor', 'handoff', 'manifest', 'plan', 'root', 'signature']) {
+      this.findings.addOpen(row, 'the chain cannot be read to its first entry');
+    }
+    if (this.commits.length === 0) this.findings.addOpen('content', 'no entry was read');
+  }
+
+  placeOf(commit, more = {}) {
+    const { seq, item } = commit.entry;
+    return { entry: seq, ...(item === undefined ? {} : { item }), ...more };
+  }
+
+  // -- chain --
+
+  checkChain() {
+    const { findings, commits } = this;
+    const report = (code, commit, text, more) =>
+      findings.add('chain', code, text, this.placeOf(commit, more));
+    checkOrder(commits, this.chain.isWhole, report);
+    let isSealed = false;
+    for (const [i, commit] of commits.entries()) {
+      const { entry, parents } = commit;
+      const number = `entry ${entry.seq}`;
+      const isFirst = i === 0 && this.chain.isWhole;
+      if ((i > 0 || isFirst) && parents.length !== (isFirst ? 0 : 1)) {
+        report('parents', commit, `${number}: its commit has ${counted(parents.length, 'parent')}`);
+      }
+      if (isFirst && entry.kind !== 'run.submitted') report('first', commit, `${number} is no run.submitted`);
+      const isForeign = /^(?:log|thread|archive)\./.test(entry.kind);
+      if ((i > 0 && entry.kind === 'run.submitted') || isForeign) {
+        report('misplaced', commit, `${number}: ${entry.kind} does not belong there`);
+      }
+      if (isSealed) report('after-seal', commit, `${number} follows the seal`);
+      if (entry.run !== this.run) report('other-run', commit, `${number} is of another run`);
+      if (entry.kind === 'document.written' && !('said' in entry) && entry.author !== entry.actor) {
+        report('author', commit, `${number}: the author of ${entry.name} is not its actor`);
+      }
+      if (this.haveClashingPaths(entry)) report('paths', commit, `${number} has paths that clash`);
+      isSealed ||= entry.kind === 'run.sealed';
+    }
+    if (this.chain.isWhole) this.checkTrees(report);
+    findings.details.chain = `${counted(commits.length, 'entry', 'entries')}, hash-linked, no gaps`;
+  }
+
+  haveClashingPaths(entry) {
+    if (entry.kind === 'run.submitted') return haveClash(Object.keys(entry.artifacts));
+    if (entry.kind !== 'item.reconciled') return false;
+    const outputs = Object.keys(entry.products).filter((key) => key.startsWith('outputs/'));
+    return haveClash(outputs.map((key) => key.slice(8)));
+  }
+
+  checkTrees(report) {
+    this.fanOut = this.begin?.entry.fanOut ?? false;
+    let before = null;
+    for (const commit of this.chain.commits) {
+      if (commit.tree === null) continue;
+      const { entry } = commit;
+      const note = (fault, path, oid) => {
+        if (!entry) return;
+        const where = `entry ${entry.seq}: the folder ${path || '/'}`;
+        if (fault !== 'unread') report('tree-change', commit, `${where} is ${fault}`, { path });
+        else if (this.store.filtered && !this.store.objects.has(oid)) this.findings.addLeftOut('chain');
+        else report('object', commit, `entry ${entry.seq}: object ${oid} is not in the bundle`, { path });
+      };
+      const now = openFolder(this.store, commit.tree, before, '', note);
+      if (entry) this.compareTree(commit, before, now, report);
+      before = now;
+    }
+  }
+
+  compareTree(commit, before, now, report) {
+    const { entry } = commit;
+    const changes = changesOf(entry, this.fanOut);
+    const number = `entry ${entry.seq}`;
+    compareFolders(before, now, '', (path, oldFile, newFile) => {
+      const isRemoval =
+        newFile === null
+          ? path === changes.removed || (changes.outputs !== null && path.startsWith(changes.outputs))
+          : path === changes.removed;
+      if (!changes.sets.has(path) && !isRemoval) {
+        report('tree-change', commit, `${number} changes ${path}`, { path });
+      } else if (newFile && newFile.mode !== '100644') {
+        report('tree-change', commit, `${number}: ${path} has the mode ${newFile.mode}`, { path });
+      }
+    });
+    commit.files = new Map();
+    for (const [path, oid] of changes.sets) {
+      const file = fileAt(now, path);
+      commit.files.set(path, file);
+      if (file === 'unread') continue;
+      const expected = oid ?? this.recordOf(entry);
+      if (file === null) report('tree-holds', commit, `${number}: ${path} is not in the tree`, { path });
+      else if (expected !== null && file.oid !== expected) {
+        report('tree-holds', commit, `${number}: ${path} is another object`, { path });
+      }
+    }
+    if (entry.kind.startsWith('item.')) {
+      const path = itemFolder(entry.item, this.fanOut) + 'manifest.json';
+      commit.files.set(path, fileAt(now, path));
+    }
+  }
+
+  /** Returns the object that an entry of a log puts into the tree, or null. */
+  recordOf(entry) {
+    const fields = recordFields[entry.kind];
+    if (!fields) return null;
+    const record = Object.create(null);
+    for (const field of fields) if (field in entry) record[field] = entry[field];
+    return objectName(this.store.format, 'blob', canonicalBytes(record));
+  }
+
+  // -- signature --
+
+  async checkSigners() {
+    const report = (code, commit, text) =>
+      this.findings.add('signature', code, text, this.placeOf(commit));
+    if (this.chain.isWhole) {
+      this.keys.push(...(await checkRoles(this.commits, report)));
+      return;
+    }
+    for (const commit of this.commits) {
+      const { entry, signer, seconds } = commit;
+      if (signer === null) report('signature', commit, `entry ${entry.seq} has no signature that matches`);
+      else this.keys.push({ key: signer, seconds, conducts: conductsRun(entry), entry });
+    }
+  }
+
+  // -- root --
+
+  checkRoot() {
+    const { findings, commits } = this;
+    const at = commits.findIndex(({ entry }) => entry.kind === 'run.sealed');
+    const before = at < 0 ? commits : commits.slice(0, at);
+    this.root = hashText(merkleRoot(before.map(({ leaf }) => leaf)));
+    if (at < 0) {
+      const soFar = counted(before.length, 'entry', 'entries');
+      findings.add('root', 'not-sealed', `not sealed; ${this.root} over ${soFar} so far`);
+      return;
+    }
+    const { entry, hash, name } = commits[at];
+    this.sealCommit = commits[at];
+    this.seal = { root: this.root, entries: at, seal: hash, commit: name };
+    const place = this.placeOf(commits[at]);
+    if (entry.root !== this.root) findings.add('root', 'seal-root', 'the seal has another root', place);
+    if (entry.entries !== at) findings.add('root', 'seal-entries', 'the seal counts other entries', place);
+    if (!sameJson(countStatuses(before), entry.counts)) {
+      findings.add('root', 'seal-counts', 'the seal counts the items otherwise', place);
+    }
+    findings.details.root = `merkle ${this.root.slice(7, 15)} = sealed root`;
+  }
+
+  // -- anchor --
+
+  /** Returns the keys with the role `seal` by entry 0, or by an admission of its owners. */
+  writersOfSeal() {
+    const writers = new Set();
+    if (!this.begin) return writers;
+    const initial = rolesOfEntryZero(this.begin.entry);
+    for (const [key, given] of initial) if (given.has('seal')) writers.add(key);
+    for (const { entry, signer } of this.commits) {
+      const admits = entry.kind === 'run.admitted' && entry.role === 'seal';
+      if (admits && initial.get(signer)?.has('own') && entry.first === this.begin.hash) writers.add(entry.key);
+    }
+    return writers;
+  }
+
+  async checkAnchors() {
+    const { findings } = this;
+    const writers = this.writersOfSeal();
+    const isKnown = (key) => this.signers.isKnown(key);
+    const areWritersKnown = [...writers].some(isKnown);
+    const state = { isNamed: false, isHeld: false, isUnread: false, faults: [] };
+    for (const log of await logsOf(this.store)) {
+      const isWriter = writers.has(log.key);
+      if (!isWriter && !isKnown(log.key) && areWritersKnown) continue;
+      if (isWriter && (log.isBroken || log.damaged.has(this.run))) {
+        state.faults.push(['anchor-broken', `the log ${log.ref} is broken`]);
+      }
+      if (isWriter && log.isUnread) state.isUnread = true;
+      this.compareLog(log, isWriter, state);
+    }
+    const codes = state.faults.map(([code]) => code);
+    const hiding = ['anchor-differs', 'same-id'].find((code) => codes.includes(code));
+    for (const [code, text] of state.faults) if (!hiding || code === hiding) findings.add('anchor', code, text);
+    if (state.faults.length > 0) return;
+    if (state.isUnread) findings.addLeftOut('anchor');
+    else if (!state.isNamed) findings.addOpen('anchor', 'no log at hand holds the run');
+    else if (this.seal === null) findings.addOpen('anchor', 'not sealed, submission logged');
+    else if (!state.isHeld) findings.add('anchor', 'anchor-missing', 'no log at hand has the seal');
+    if (!state.isHeld) return;
+    findings.details.anchor = 'local (detect)';
+    findings.details.root = findings.details.root?.replace('sealed root', 'anchored root');
+  }
+
+  compareLog(log, isWriter, state) {
+    const submitted = log.submitted.get(this.run);
+    const sealed = log.sealed.get(this.run);
+    if (submitted === undefined && sealed === undefined) return;
+    if (!this.first) {
+      state.isNamed = true;
+      if (sealed) state.faults.push(['anchor-differs', `the log ${log.ref} has a seal of the run`]);
+      return;
+    }
+    const beganBy = this.first.signer;
+    const isKnown = this.signers.isKnown(log.key);
+    const isOtherFirst = submitted !== undefined && submitted !== this.first.hash;
+    if (isOtherFirst && log.key !== beganBy) {
+      this.noteOtherRun(log, submitted, isKnown, state);
+      return;
+    }
+    if (isOtherFirst) {
+      state.isNamed = true;
+      state.faults.push(['anchor-differs', `the log ${log.ref} has another first entry`]);
+    }
+    if (sealed) {
+      const isSame = this.seal !== null && sameJson(sealed, this.seal);
+      if (!isWriter && log.key !== beganBy) {
+        if (this.seal && !isSame) this.noteOtherRun(log, submitted, isKnown, state);
+        else if (this.seal && !isKnown) state.isNamed = state.isHeld = true;
+        return;
+      }
+      state.isNamed = true;
+      if (!isSame) state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
+      else if (isWriter) {
+        state.isHeld = true;
+        this.anchors.push({ log: log.ref, key: log.key });
+      }
+    }
+    if (isWriter || !isKnown) state.isNamed = true;
+  }
+
+  /** Notes another run of the same id, which is a conflict if it is unknown which is meant. */
+  noteOtherRun(log, first, isKnown, state) {
+    this.otherRuns.push({ key: log.key, first: first ?? null });
+    const isAsked = this.signers.wanted !== null || this.options.base != null;
+    if (isAsked || !(isKnown || !this.signers.isKnown(this.first.signer))) return;
+    const other = `that of ${log.key} began with ${first ?? 'an unknown entry'}`;
+    const own = `that of ${this.first.signer} began with ${this.first.hash}`;
+    state.faults.push(['same-id', `a log holds another run by this name: ${other}; ${own}`]);
+  }
+
+  // -- content --
+
+  checkContent() {
+    const { findings } = this;
+    const sizes = { products: 0, artifacts: 0, bytes: 0 };
+    const examine = (what, { oid, sha256: digest, size }, place, kind) => {
+      const bytes = this.store.readBlob(oid);
+      if (bytes === null && this.isLeftOut(oid)) {
+        findings.addLeftOut('content');
+      } else if (bytes === null) {
+        findings.add('content', 'content-unread', `${what}: object ${oid} is not in the bundle`, place);
+      } else if (digestOfBlob(bytes) !== digest || (size !== undefined && bytes.length !== size)) {
+        findings.add('content', 'content-bytes', `${what} has other bytes than its entry says`, place);
+      } else {
+        sizes[kind]++;
+        sizes.bytes += bytes.length;
+      }
+    };
+    for (const commit of this.commits) {
+      const { entry } = commit;
+      if (entry.kind === 'document.written') {
+        examine(`the document ${entry.name}`, entry, this.placeOf(commit, { path: entry.name }), 'products');
+      }
+      if (entry.kind !== 'item.reconciled') continue;
+      for (const [key, product] of Object.entries(entry.products)) {
+        examine(`${key} of ${entry.item}`, product, this.placeOf(commit, { path: key }), 'products');
+      }
+    }
+    if (this.begin) {
+      const { artifacts, imports = {} } = this.begin.entry;
+      for (const [path, digest] of Object.entries(artifacts)) {
+        const file = this.begin.files?.get(`artifacts/${encodePath(path)}`);
+        if (file && file !== 'unread') examine(`the artifact ${path}`, { oid: file.oid, sha256: digest }, { entry: 0, path }, 'artifacts');
+        else if (file === 'unread') findings.add('content', 'content-unread', `the artifact ${path} cannot be read`, { path });
+      }
+      for (const [name, { product }] of Object.entries(imports)) {
+        examine(`the import ${name}`, product, { entry: 0, path: name }, 'products');
+      }
+    }
+    const artifacts = sizes.artifacts > 0 ? ` and ${counted(sizes.artifacts, 'artifact')}` : '';
+    findings.details.content = `${counted(sizes.products, 'product')}${artifacts}, ${sizes.bytes} B re-hashed`;
+  }
+
+  /** Returns true if an object is absent in a store that leaves blobs out on purpose. */
+  isLeftOut(oid) {
+    return this.store.filtered && !this.store.objects.has(oid);
+  }
+
+  /**
+   * Reads a file that an entry set. Returns {bytes, oid, isLeftOut}: `bytes` is null if the file
+   * is not in the tree, or its blob is missing or too large.
+   */
+  readFile(commit, path, size = limits.file) {
+    const file = commit.files?.get(path);
+    if (!file || file === 'unread') return { bytes: null, oid: null, isLeftOut: false };
+    const bytes = this.store.readBlob(file.oid);
+    if (bytes === null) return { bytes, oid: file.oid, isLeftOut: this.isLeftOut(file.oid) };
+    return { bytes: bytes.length <= size ? bytes : null, oid: file.oid, isLeftOut: false };
+  }
+
+  // -- plan, handoff and manifest --
+
+  async checkPlan() {
+    const { findings } = this;
+    if (this.begin) this.replay = this.startReplay();
+    else for (const row of ['plan', 'handoff']) findings.addOpen(row, 'the first entry is no run.submitted');
+    const manifests = new Map();
+    for (const commit of this.commits) {
+      const { entry } = commit;
+      if (this.replay) this.replay.roles = commit.rolesBefore;
+      if (entry.kind === 'item.fired') {
+        manifests.set(entry.item, this.checkManifest(commit));
+        if (this.replay) this.checkNeeds(commit);
+      }
+      if (commit === this.begin || !this.replay) continue;
+      await this.replayEntry(commit, manifests);
+    }
+    if (this.begin) {
+      await this.checkImports();
+      await this.checkContinued();
+    }
+    this.closePlan();
+  }
+
+  closePlan() {
+    const { findings, replay } = this;
+    if (this.begin && !replay) {
+      findings.removeRow('handoff', ['other-source']);
+      findings.addOpen('handoff', 'the plan cannot be used');
+    }
+    if (!replay && this.manifestCount > 0) findings.addOpen('manifest', 'the plan cannot be used');
+    if (findings.codesOf('handoff').some((code) => code !== 'other-source')) {
+      findings.list = findings.list.filter(({ code }) => code !== 'other-source');
+    }
+    if (replay) this.outcome = replay.outcome();
+    if (!findings.has('plan')) this.checkExpectations();
+    const ended = this.outcome ? this.outcome.total - this.outcome.pending - this.outcome.running : 0;
+    const total = this.outcome?.total ?? 0;
+    findings.details.plan = `${ended} of ${counted(total, 'item')} accounted for, every transition legal`;
+    findings.details.handoff =
+      this.inputCount > 0 ? `${counted(this.inputCount, 'input ref')} accounted for` : '0 input refs';
+    findings.details.manifest = `${counted(this.manifestCount, 'manifest')} bound to ${this.manifestCount === 1 ? 'its entry' : 'their entries'}`;
+  }
+
+  /** Compares the plan and the base with those that the verifier requires. */
+  checkExpectations() {
+    const { plan, base } = this.options;
+    if (!this.begin) return;
+    const { entry } = this.begin;
+    if (plan != null && digestOf(plan) !== entry.plan) {
+      const { bytes } = this.readFile(this.begin, 'plan.json');
+      const [wanted, own] = [tryJson(plan), bytes ? tryJson(bytes) : undefined];
+      if (wanted === undefined || !sameJson(wanted, own)) {
+        this.findings.add('plan', 'other-plan', 'the run has another plan than the one that is asked for');
+      }
+    }
+    if (base != null && base !== entry.base) {
+      this.findings.add('plan', 'other-base', `the run starts from ${entry.base}`);
+    }
+  }
+
+  /** Reads the plan and the rules. Returns null if the replay cannot begin. */
+  startReplay() {
+    const { findings } = this;
+    const { entry } = this.begin;
+    const report = (code, text, path) => findings.add('plan', code, text, { entry: entry.seq, path });
+    const plan = this.readPlanFile('plan', entry.plan, readPlan, report);
+    const rules = 'rules' in entry ? this.readPlanFile('rules', entry.rules, readRules, report) : [];
+    const nameLength = this.store.format === 'sha1' ? 40 : 64;
+    if (entry.objectFormat !== this.store.format || entry.base.length !== nameLength) {
+      report('plan-entry', 'entry 0 names another object format');
+    }
+    if (!plan) return null;
+    this.comparePlan(plan, entry, report);
+    if (!rules) return null;
+    const ids = new Set((plan.rules ?? []).map((rule) => foldCase(rule.id)));
+    if (rules.some((rule) => ids.has(foldCase(rule.id)))) {
+      report('rules-twice', 'rules.json has a rule of the plan', 'rules.json');
+      return null;
+    }
+    const replay = new Replay(plan, rules, entry, (revision) => this.readRevision(revision));
+    const names = pipelineNamesOf([...plan.items, ...itemsInRules(replay.rules)]);
+    if (sameSet(names) !== sameSet(Object.keys(entry.pipelines ?? {}))) {
+      report('pipelines', 'entry 0 has other pipelines than its items name');
+    }
+    for (const [name, digest] of Object.entries(entry.pipelines ?? {})) {
+      replay.pipelines.set(name, this.checkPipeline(this.begin, name, digest));
+    }
+    const needs = plan.items.flatMap((item) => Object.values(item.needs ?? {})).filter(isFromElsewhere);
+    if (sameSet(needs.map(importName)) !== sameSet(Object.keys(entry.imports ?? {}))) {
+      report('imports', 'entry 0 has other imports than its items need');
+    }
+    return replay;
+  }
+
+  readPlanFile(name, digest, read, report) {
+    const path = `${name}.json`;
+    const { bytes, isLeftOut } = this.readFile(this.begin, path);
+    if (isLeftOut) {
+      this.findings.addLeftOut('plan');
+      this.findings.addLeftOut('handoff');
+      return null;
+    }
+    if (bytes === null) {
+      report(`${name}-unread`, `${path} cannot be read`, path);
+      return null;
+    }
+    if (digestOf(bytes) !== digest) report(`${name}-digest`, `${path} is not the one that entry 0 names`, path);
+    const value = read(bytes);
+    if (value === null) report(`${name}-invalid`, `${path} is not valid`, path);
+    return value;
+  }
+
+  comparePlan(plan, entry, report) {
+    const ids = new Set(plan.items.map((item) => item.id));
+    const areKnown = plan.items.every((item) => dependenciesOf(item).every((each) => ids.has(each)));
+    if (ids.size < plan.items.length || !areKnown) {
+      report('plan-items', 'the plan has an item twice, or one that depends on an unknown one', 'plan.json');
+    }
+    const hasRules = Boolean(plan.rules?.length) || 'rules' in entry;
+    const fanOut = plan.items.length > 256 || plan.openEnded === true || hasRules;
+    const fits =
+      plan.id === this.run &&
+      (plan.openEnded ?? false) === entry.openEnded &&
+      sameSet(Object.keys(plan.artifacts ?? {})) === sameSet(Object.keys(entry.artifacts)) &&
+      entry.fanOut === fanOut;
+    if (!fits) report('plan-entry', 'entry 0 contradicts the plan', 'plan.json');
+  }
+
+  /** Returns the bytes of a revision that a rule reads. */
+  readRevision({ oid, sha256: digest, size }) {
+    const bytes = this.store.readBlob(oid);
+    const isRight = bytes !== null && bytes.length === size && digestOfBlob(bytes) === digest;
+    if (!isRight) throw new UnreadableDocument(bytes === null && this.isLeftOut(oid));
+    return bytes;
+  }
+
+  checkPipeline(commit, name, digest) {
+    const path = pipelinePath(digest);
+    const report = (code, text) =>
+      this.findings.add('plan', code, `the pipeline ${name} ${text}`, this.placeOf(commit, { path }));
+    const unusable = { digest, pipeline: null };
+    const { bytes, isLeftOut } = this.readFile(commit, path, limits.pipeline);
+    if (isLeftOut) {
+      this.findings.addLeftOut('plan');
+      return unusable;
+    }
+    if (bytes === null) {
+      report('pipeline-unread', 'cannot be read');
+      return unusable;
+    }
+    if (digestOf(bytes) !== digest) {
+      report('pipeline-digest', 'is not the one that its entry names');
+      return unusable;
+    }
+    const pipeline = readPipeline(bytes);
+    if (!pipeline) {
+      report('pipeline-invalid', 'is not valid');
+      return unusable;
+    }
+    const at = name.indexOf('@');
+    const id = at < 0 ? name : name.slice(0, at);
+    if (pipeline.id !== id || (at >= 0 && name.slice(at + 1) !== digest)) {
+      report('pipeline-name', 'has another id or digest than its name');
+    }
+    return { digest, pipeline };
+  }
+
+  async replayEntry(commit, manifests) {
+    const { findings, replay } = this;
+    const { entry } = commit;
+    const report = (code, text, more) => findings.add('plan', code, text, this.placeOf(commit, more));
+    let added;
+    if (entry.kind === 'run.extended') {
+      added = this.readAdded(commit, report);
+      if (!added) {
+        this.replay = null;
+        return;
+      }
+    }
+    const isDone = entry.kind === 'item.reconciled' && entry.status === 'done';
+    if ('reused' in entry) await this.checkReused(commit);
+    const { codes, isLegal, isLeftOut } = replay.apply(entry, added);
+    for (const code of codes) report(code, textOfPlanCode(code, entry));
+    if (isLeftOut) findings.addLeftOut('plan');
+    const manifest = manifests.get(entry.item) ?? null;
+    if (isDone && !('reused' in entry) && manifest) this.checkProtected(entry, manifest, report);
+    if (!isLegal) return;
+    recordFacts(replay, commit, manifest);
+    if (entry.kind.startsWith('item.')) this.checkState(commit, report);
+  }
+
+  checkState(commit, report) {
+    const { item } = commit.entry;
+    const path = itemFolder(item, this.fanOut) + 'state.json';
+    const expected = this.replay.items.get(item).stateJson();
+    const { bytes, oid, isLeftOut } = this.readFile(commit, path);
+    // The state follows from the entries, so that a blob that was left out is known by its name.
+    const isRight = isLeftOut
+      ? oid === objectName(this.store.format, 'blob', expected)
+      : bytes !== null && equalBytes(bytes, expected);
+    if (!isRight) report('state', `state.json of item ${item} is not what the entries give`, { path });
+  }
+
+  /** Compares the protected files of an entry with its manifest; their content needs the base. */
+  checkProtected(entry, manifest, report) {
+    const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
+    if (!manifest.protect) {
+      if ('reference' in entry || 'protected' in entry) say('the manifest protects none');
+      return;
+    }
+    const isAllowed = manifest.onProtectedChange === 'allow' && 'protected' in entry;
+    if ('protectedAllowed' in entry !== isAllowed) say('the manifest does not allow what the entry allows');
+    else if (!('reference' in entry)) say('the entry names no reference state');
+    else this.unseenProtected = (this.unseenProtected ?? 0) + 1;
+  }
+
+  /** Reads what a `run.extended` adds. Returns null if an item cannot be read. */
+  readAdded(commit, report) {
+    const { entry } = commit;
+    const pipelines = new Map();
+    for (const [name, digest] of Object.entries(entry.pipelines ?? {})) {
+      pipelines.set(name, this.checkPipeline(commit, name, digest));
+    }
+    const items = new Map();
+    let isReadable = true;
+    for (const [id, digest] of Object.entries(entry.items)) {
+      const path = itemFolder(id, this.fanOut) + 'item.json';
+      const { bytes, isLeftOut } = this.readFile(commit, path);
+      if (bytes === null) {
+        isReadable = false;
+        if (isLeftOut) for (const row of ['plan', 'handoff']) this.findings.addLeftOut(row);
+        else report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
+        continue;
+      }
+      const item = tryJson(bytes, { size: limits.file });
+      let code = null;
+      if (digestOf(bytes) !== digest) code = 'item-digest';
+      else if (!isAddedItem(item) || item.id !== id) code = 'item-invalid';
+      else if (!equalBytes(canonicalBytes(normaliseItem(item)), bytes)) code = 'item-invalid';
+      items.set(id, { code, item: code === null ? normaliseItem(item) : null });
+    }
+    return isReadable ? { items, pipelines } : null;
+  }
+
+  checkNeeds(commit) {
+    const { entry } = commit;
+    const report = (code, text) => this.findings.add('handoff', code, text, this.placeOf(commit));
+    const item = this.replay.items.get(entry.item);
+    if (!item) {
+      report('unknown-item', `entry ${entry.seq} dispatches the unknown item ${entry.item}`);
+      return;
+    }
+    const { needs } = item.definition;
+    for (const key of Object.keys(needs)) {
+      if (!(key in entry.inputRefs)) report('need', `${item.id} has no input ${key}`);
+    }
+    for (const [key, { from, select, ref }] of Object.entries(entry.inputRefs)) {
+      const need = needs[key];
+      this.inputCount++;
+      if (!need) {
+        report('input', `the input ${key} of ${item.id} belongs to no need`);
+        continue;
+      }
+      if (from !== sourceOf(need) || !sameJson(select, need.select)) {
+        report('input-source', `the input ${key} of ${item.id} is from elsewhere than its need`);
+      }
+      if (ref !== this.replay.bindingOf(need)) {
+        report('input-bytes', `the input ${key} of ${item.id} is not what its need is bound to`);
+      }
+    }
+  }
+
+  /** Checks the manifest of a dispatch, and returns it, or null if it cannot be used. */
+  checkManifest(commit) {
+    const { entry } = commit;
+    this.manifestCount++;
+    const path = itemFolder(entry.item, this.fanOut) + 'manifest.json';
+    const name = `the manifest of ${entry.item} #${entry.attempt}`;
+    const report = (code, text) =>
+      this.findings.add('manifest', code, `${name} ${text}`, this.placeOf(commit, { path }));
+    const { bytes, isLeftOut } = this.readFile(commit, path, limits.manifest);
+    if (isLeftOut) {
+      this.findings.addLeftOut('manifest');
+      return null;
+    }
+    if (bytes === null) {
+      report('manifest-unread', 'cannot be read');
+      return null;
+    }
+    if (digestOf(bytes) !== entry.manifest) {
+      report('manifest-digest', 'is not the one that its entry names');
+      return null;
+    }
+    const manifest = readManifest(bytes);
+    if (!manifest) {
+      report('manifest-invalid', 'is not valid');
+      return null;
+    }
+    this.attemptSandboxes[manifest.sandbox] = (this.attemptSandboxes[manifest.sandbox] ?? 0) + 1;
+    const fields = ['run', 'item', 'attempt', 'inputRefs'];
+    const isOfEntry = fields.every((field) => sameJson(manifest[field], entry[field]));
+    if (!isOfEntry || manifest.base !== this.begin?.entry.base) {
+      report('manifest-entry', 'contradicts its entry');
+    } else if (this.replay?.items.has(entry.item) && !this.fitsPlan(manifest)) {
+      report('manifest-plan', 'is not as the plan requires');
+    }
+    return manifest;
+  }
+
+  fitsPlan(manifest) {
+    const { definition } = this.replay.items.get(manifest.item);
+    const { executor, inputs, timeout, protect = [] } = definition;
+    if (manifest.executor !== executor || manifest.inputs !== canonicalDigest(inputs)) return false;
+    if (timeout !== undefined && manifest.timeout !== timeout) return false;
+    if (!protect.every((pathspec) => manifest.protect?.includes(pathspec))) return false;
+    const { subagent, command } = inputs;
+    if ('subagent' in manifest !== (executor === 'dispatch')) return false;
+    if (executor === 'dispatch' && subagent !== undefined && manifest.subagent !== subagent) return false;
+    if (executor === 'command') {
+      if (!sameJson(manifest.argv, isString(command) ? ['sh', '-c', command] : command)) return false;
+    } else if (manifest.argv.length === 0) {
+      return false;
+    }
+    const name = pipelineNameOf(definition);
+    const digest = name === null ? undefined : this.replay.pipelines.get(name)?.digest;
+    return manifest.pipeline === digest && (name === null || digest !== undefined);
+  }
+
+  // -- reuse, imports and continued runs --
+
+  /** Reads canonical evidence of a digest, or throws FormatError. */
+  readEvidence(commit, path, digest) {
+    const { bytes, isLeftOut } = this.readFile(commit, path);
+    if (isLeftOut) {
+      this.findings.addLeftOut('handoff');
+      return null;
+    }
+    ensure(bytes !== null && digestOf(bytes) === digest, 'is not the one that its entry names');
+    const evidence = readJson(bytes, { size: limits.file });
+    ensure(equalBytes(canonicalBytes(evidence), bytes), 'is not canonical');
+    return evidence;
+  }
+
+  /** Runs a check of evidence, and reports what does not hold. */
+  async tryEvidence(code, subject, place, check) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      this.findings.add('handoff', code, `the evidence of ${subject} ${error.message}`, place);
+    }
+  }
+
+  addKeysOf(keys) {
+    this.keys.push(...keys.map((key) => ({ ...key, conducts: false })));
+  }
+
+  async checkReused(commit) {
+    const { entry } = commit;
+    const path = itemFolder(entry.item, this.fanOut) + 'reused.json';
+    await this.tryEvidence('reused', entry.item, this.placeOf(commit, { path }), async () => {
+      const evidence = this.readEvidence(commit, path, entry.reused.evidence);
+      if (evidence === null) return;
+      const isContinued = 'continued' in entry.reused;
+      ensure(shape({ manifest: isObject, ...(isContinued ? {} : { proof: isObject }) })(evidence), 'has other fields');
+      const shown = isContinued
+        ? await this.shownByContinued(entry.reused)
+        : await this.shownByProof(entry.reused, evidence.proof);
+      this.compareReused(commit, evidence.manifest, shown);
+    });
+  }
+
+  async shownByProof(reused, json) {
+    const proof = await Proof.read(json);
+    this.addKeysOf(proof.keys);
+    ensure(proof.holds && !('product' in json) && proof.fired, 'has a proof that does not hold');
+    const fields = ['run', 'item', 'root'];
+    ensure(fields.every((field) => json[field] === reused[field]), 'is about something else');
+    await this.compareSource(proof);
+    return { fired: proof.fired, end: proof.end };
+  }
+
+  async shownByContinued({ run, root, item }) {
+    const { continues } = this.begin.entry;
+    const isSame = continues && continues.run === run && continues.root === root;
+    ensure(isSame, 'is about a run that is not continued');
+    const entries = ((await this.readContinued()) ?? []).map((commit) => commit.entry);
+    const end = entries.findLast(
+      (each) => each.kind === 'item.reconciled' && each.item === item && each.status === 'done',
+    );
+    ensure(end, 'names an item that was not done');
+    const fired = entries.find(
+      (each) => each.kind === 'item.fired' && each.item === item && each.attempt === end.attempt,
+    );
+    ensure(fired, 'names an attempt that there is not');
+    return { fired, end };
+  }
+
+  compareReused(commit, json, { fired, end }) {
+    const { entry } = commit;
+    const manifest = readManifest(canonicalBytes(json));
+    ensure(manifest && canonicalDigest(json) === fired.manifest, 'has another manifest than was dispatched');
+    ensure(manifest.run === entry.reused.run, 'has a manifest of another run');
+    const path = itemFolder(entry.item, this.fanOut) + 'manifest.json';
+    const { bytes } = this.readFile(commit, path, limits.manifest);
+    const own = bytes && readManifest(bytes);
+    ensure(own, 'cannot be compared with the manifest');
+    const strip = ({ run, item, attempt, branches, ...rest }) => rest;
+    ensure(sameJson(strip(manifest), strip(own)), 'is about another task');
+    ensure(!('reused' in end) && !isEndRed(end), 'is about an item that is red or was reused');
+    const isSame = ['products', 'verify', 'blocks'].every((field) => sameJson(end[field], entry[field]));
+    ensure(isSame, 'shows other products');
+  }
+
+  async checkImports() {
+    for (const [name, given] of Object.entries(this.begin.entry.imports ?? {})) {
+      const path = importPath(name) + 'evidence.json';
+      await this.tryEvidence('import', `the import ${name}`, { entry: 0, path }, async () => {
+        const evidence = this.readEvidence(this.begin, path, given.evidence);
+        if (evidence === null) return;
+        const [, source, key] = /^([^:]*):(.*)$/s.exec(name) ?? [];
+        const parts = (source ?? '').split('/');
+        const product =
+          parts[0] === '@run'
+            ? await this.importedFromRun(evidence, parts, key)
+            : await this.importedFromThread(evidence, parts, key);
+        const isSame = product && product.sha256 === given.product.sha256 && product.size === given.product.size;
+        ensure(isSame, 'shows another product');
+      });
+    }
+  }
+
+  async importedFromRun(evidence, parts, key) {
+    ensure(shape({ proof: isObject })(evidence), 'has other fields');
+    const proof = await Proof.read(evidence.proof);
+    this.addKeysOf(proof.keys);
+    ensure(proof.holds && proof.fired, 'has a proof that does not hold');
+    const { run, item } = evidence.proof;
+    ensure(encodeSegment(run) === parts.at(-2) && encodeSegment(item) === parts.at(-1), 'is about another item');
+    ensure(!isEndRed(proof.end), 'is about an item that is red');
+    await this.compareSource(proof);
+    return proof.end.products[key];
+  }
+
+  async importedFromThread(evidence, parts, key) {
+    ensure(shape({ commit: isString })(evidence), 'has other fields');
+    const commit = await readQuotedCommit(evidence.commit, this.store.format);
+    const { entry } = commit;
+    const kinds = ['thread.checkpointed', 'thread.adopted', 'thread.forked'];
+    ensure(entry && kinds.includes(entry.kind), 'is no checkpoint');
+    ensure(encodeSegment(entry.thread) === parts.at(-2), 'is of another thread');
+    if (!commit.signer) {
+      this.findings.add('signature', 'signature', 'the checkpoint of an import is not signed');
+      throw new FormatError('is not signed');
+    }
+    this.addKeysOf([{ key: commit.signer, seconds: commit.seconds }]);
+    const isFirst = entry.seq === 0;
+    ensure('prev' in entry !== isFirst, 'is at a place where it cannot be');
+    ensure(isFirst || (commit.parents.length > 0 && entry.kind === 'thread.checkpointed'), 'is at a place where it cannot be');
+    ensure(parts.at(-1) === 'latest' || parts.at(-1) === encodeSegment(checkpointName(commit)), 'is another checkpoint');
+    ensure(commit.tree === threadTreeOf(entry, this.store.format), 'has another tree');
+    return { 'outputs/state': entry.state, 'outputs/packet.json': entry.packet }[key];
+  }
+
+  /** Reads the entries of the continued run once. Returns null if their evidence does not hold. */
+  async readContinued() {
+    this.continued ??= (async () => {
+      const { continues } = this.begin.entry;
+      let commits = null;
+      await this.tryEvidence('continues', `the continued run ${continues.run}`, { entry: 0, path: 'continues.json' }, async () => {
+        const evidence = this.readEvidence(this.begin, 'continues.json', continues.evidence);
+        if (evidence === null) return;
+        ensure(shape({ commits: notEmpty(arrayOf(isString)) })(evidence), 'has other fields');
+        commits = await Promise.all(evidence.commits.map((text) => readQuotedCommit(text)));
+        await this.compareContinued(commits, continues);
+      });
+      return commits;
+    })();
+    return this.continued;
+  }
+
+  async compareContinued(commits, continues) {
+    for (const [i, { entry, fault, parents }] of commits.entries()) {
+      ensure(entry, `has a commit that is no entry: ${fault}`);
+      const isOfRun = entry.run === continues.run && /^(?:run|item|document)\./.test(entry.kind);
+      ensure(isOfRun && (entry.kind === 'run.submitted') === (i === 0), 'has an entry that does not belong there');
+      ensure(i === 0 || commits[i - 1].entry.kind !== 'run.sealed', 'has an entry behind the seal');
+      ensure(sameJson(parents, i === 0 ? [] : [commits[i - 1].name]), 'has commits that are not linked');
+    }
+    checkOrder(commits, true, (code, commit, text) => {
+      throw new FormatError(`is not in order: ${text}`);
+    });
+    const faults = [];
+    this.addKeysOf(await checkRoles(commits, (code) => faults.push(code)));
+    ensure(faults.length === 0, 'has a signature that does not hold');
+    const last = commits.at(-1).entry;
+    const isSealed = last.kind === 'run.sealed';
+    const body = isSealed ? commits.slice(0, -1) : commits;
+    const root = hashText(merkleRoot(body.map(({ leaf }) => leaf)));
+    ensure(body.length === continues.entries && root === continues.root, 'has another root');
+    ensure(!isSealed || (last.entries === body.length && last.root === root), 'has another seal');
+    await this.compareContinuedCopy(commits, continues);
+  }
+
+  /** Compares a copy of the continued run that is in the bundle. */
+  async compareContinuedCopy(commits, { run, entries, root }) {
+    const copy = await this.verifySource(run);
+    if (!copy || copy.first?.hash !== commits[0].hash || copy.commits.length < entries) return;
+    if (copy.findings.has('chain') || copy.findings.has('signature')) return;
+    const leaves = copy.commits.slice(0, entries).map(({ leaf }) => leaf);
+    if (hashText(merkleRoot(leaves)) !== root) {
+      this.findings.add('handoff', 'other-source', `the continued run ${run} is here, with other entries`);
+    }
+  }
+
+  async checkContinued() {
+    if ('continues' in this.begin.entry) await this.readContinued();
+  }
+
+  /** Verifies a run of the bundle that is a source of this one, or returns null. */
+  async verifySource(run) {
+    if (this.sources.has(run) || !this.store.refs.has(`refs/handoff/runs/${encodeSegment(run)}`)) return null;
+    const signers = this.signers;
+    const source = new RunVerifier(this.store, run, {}, signers, this.sources);
+    await source.verify();
+    return source;
+  }
+
+  /** Compares the run of a proof that is in the bundle too with the proof. */
+  async compareSource(proof) {
+    const { run, root } = proof.json;
+    const source = await this.verifySource(run);
+    if (!source?.seal || source.first?.hash !== proof.first.hash) return;
+    const harmless = ['mismatch', 'conflict', 'anchor-missing', 'not-sealed'];
+    const doesNotHold = source.findings.list.some(({ row, code }) => !harmless.includes(failureOfCode[code] ?? row));
+    if (doesNotHold || source.seal.root !== root) {
+      this.findings.add('handoff', 'other-source', `the run ${run} is here, and contradicts the evidence`);
+    }
+  }
+}
+
+/** Large blobs are hashed once, although several rows may read them. */
+const digestsOfBlobs = new WeakMap();
+
+function digestOfBlob(bytes) {
+  let digest = digestsOfBlobs.get(bytes);
+  if (digest === undefined) {
+    digest = digestOf(bytes);
+    digestsOfBlobs.set(bytes, digest);
+  }
+  return digest;
+}
+
+/** Counts the statuses of items by the entries alone, as a seal does. */
+function countStatuses(commits) {
+  const statuses = new Map();
+  for (const { entry } of commits) {
+    const { kind, item } = entry;
+    if (kind === 'item.fired') statuses.set(item, 'running');
+    else if (kind === 'item.reconciled' || kind === 'item.decided') statuses.set(item, entry.status);
+    else if (kind === 'item.retried' || kind === 'item.requeued') statuses.delete(item);
+    else if (kind === 'item.skipped') statuses.set(item, 'skipped');
+    else if (kind === 'item.cancelled') statuses.set(item, 'cancelled');
+  }
+  const counts = Object.create(null);
+  for (const status of statuses.values()) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** Returns true if the end of an item makes it red, without any approval (section 11). */
+function isEndRed(end) {
+  if (end.kind === 'item.decided') return end.decision === 'rejected';
+  return end.verify?.passed === false || ('protected' in end && !end.protectedAllowed);
+}
+
+function textOfPlanCode(code, entry) {
+  const subject = entry.item ? ` of item ${entry.item}` : '';
+  const what = `entry ${entry.seq}: ${entry.kind}${subject}`;
+  const texts = {
+    transition: 'is not a legal transition',
+    rule: 'is not what its rule does there',
+    'rule-document': 'depends on a document that cannot be read',
+    'rule-waits': 'seals the run although a rule still acts or stopped short',
+    stopped: 'names other rules than those that stopped',
+    blocks: 'has blocks that do not fit the pipeline',
+    'item-digest': 'adds an item whose item.json has another digest',
+    'item-invalid': 'adds an item whose item.json is not valid',
+  };
+  return `${what} ${texts[code] ?? code}`;
+}
+
+// ---- proofs (section 11) ----
+
+const isInclusionPath = arrayOf(isDigest);
+const isSignedCommit = shape({ commit: isString, path: isInclusionPath });
+const isProofJson = shape({
+  schema: oneOf('git-handoff.proof/1'),
+  run: isRunName,
+  entries: isPositive,
+  root: isDigest,
+  first: isSignedCommit,
+  'admitted?': isSignedCommit,
+  last: shape({ commit: isString }),
+  'item?': isItemName,
+  'product?': shape({ key: isProductKey, is: isProduct }),
+  'shown?': notEmpty(arrayOf(shape({ entry: isObject, path: isInclusionPath }))),
+  'since?': shape({ entries: isCount, root: isDigest, path: isInclusionPath }),
+});
+
+/** The subject of a proof: exactly an item with its entries, or how the run continued. */
+const hasOneSubject = (json) => {
+  const isAboutItem = 'item' in json && 'shown' in json;
+  const isMixed = 'item' in json !== 'shown' in json || ('product' in json && !isAboutItem);
+  return !isMixed && isAboutItem !== 'since' in json;
+};
+
+/** A proof, what it shows, and what is wrong with its rows chain, root and signature. */
+class Proof {
+  static async read(json) {
+    const proof = new Proof();
+    proof.json = json;
+    proof.faults = [];
+    proof.keys = [];
+    proof.decisions = [];
+    proof.first = proof.last = proof.admitted = proof.fired = proof.end = proof.statement = null;
+    proof.shown = [];
+    if (!isProofJson(json) || !hasOneSubject(json)) {
+      for (const row of ['chain', 'root']) proof.fault(row, null, 'the proof is not in the form of a proof');
+      return proof;
+    }
+    if (await proof.readCommits()) {
+      await proof.checkChain();
+      proof.checkRoot();
+      proof.checkSigners();
+      proof.noteDecision();
+    }
+    return proof;
+  }
+
+  fault(row, code, text) {
+    this.faults.push({ row, code, text });
+  }
+
+  get holds() {
+    return this.faults.length === 0;
+  }
+
+  async readCommits() {
+    const { first, last, admitted } = this.json;
+    this.first = await readQuotedCommit(first.commit);
+    const { entry } = this.first;
+    this.format = entry?.objectFormat;
+    this.last = await readQuotedCommit(last.commit, this.format);
+    if (admitted) this.admitted = await readQuotedCommit(admitted.commit, this.format);
+    if (entry?.kind === 'run.submitted' && this.first.format === this.format && this.last.entry) {
+      this.initialRoles = rolesOfEntryZero(entry);
+      return true;
+    }
+    for (const row of ['chain', 'root']) this.fault(row, null, 'a commit of the proof carries no such entry');
+    return false;
+  }
+
+  async checkChain() {
+    const { json, first, last, admitted } = this;
+    const require = (holds, text) => {
+      if (!holds) this.fault('chain', null, text);
+    };
+    const zero = first.entry;
+    require(zero.base.length === (this.format === 'sha1' ? 40 : 64), 'the base has another object format');
+    require(zero.seq === 0 && !('prev' in zero) && first.parents.length === 0, 'the first entry is not entry 0');
+    require(last.entry.kind === 'run.sealed' && last.parents.length === 1, 'the last entry is no seal');
+    if (admitted) require(this.admitsSealer(), 'the admission does not admit the key that sealed');
+    const line = [{ entry: zero, leaf: first.leaf }];
+    for (const { entry, path } of json.shown ?? []) {
+      require(faultOfEntry(entry) === null, 'a shown entry is not valid');
+      if (faultOfEntry(entry) !== null) continue;
+      this.shown.push({ entry, path, leaf: leafHash(canonicalBytes(entry)) });
+      line.push(this.shown.at(-1));
+    }
+    if (admitted?.entry) {
+      const at = line.findIndex(({ entry }) => entry.seq > admitted.entry.seq);
+      line.splice(at < 0 ? line.length : at, 0, admitted);
+    }
+    line.push(last);
+    for (const [i, { entry }] of line.entries()) {
+      require(entry.run === json.run, `entry ${entry.seq} is of another run`);
+      if (i === 0) continue;
+      const before = line[i - 1];
+      const isLater = entry.seq > before.entry.seq && entry.at >= before.entry.at && 'prev' in entry;
+      const isLinked = entry.seq !== before.entry.seq + 1 || entry.prev === hashText(before.leaf);
+      require(isLater && isLinked, `entry ${entry.seq} does not follow the one that is shown before it`);
+    }
+    if ('shown' in json) await this.checkShown(require);
+  }
+
+  admitsSealer() {
+    const { entry, parents } = this.admitted;
+    return (
+      entry?.kind === 'run.admitted' &&
+      entry.role === 'seal' &&
+      parents.length === 1 &&
+      entry.key === this.last.signer &&
+      !this.initialRoles.get(entry.key)?.has('seal')
+    );
+  }
+
+  async checkShown(require) {
+    const { json } = this;
+    const entries = this.shown.map(({ entry }) => entry);
+    this.end = entries.at(-1) ?? null;
+    const kinds = entries.map(({ kind }) => kind).join(' ');
+    require(entries.every(({ item }) => item === json.item), 'a shown entry is about another item');
+    if (kinds === 'item.fired item.reconciled') {
+      const [fired, end] = entries;
+      this.fired = fired;
+      const isAttempt = fired.attempt >= 1 && fired.attempt === end.attempt;
+      require(end.status === 'done' && isAttempt, 'the shown entries are not an attempt that was done');
+      if (json.product) {
+        const { key, is } = json.product;
+        require(sameJson(end.products[key], is), `${key} is not a product of the item`);
+      }
+    } else if (kinds === 'item.decided') {
+      require(this.end.status === 'done' && !json.product, 'the shown decision proves no product');
+      if ('said' in this.end) {
+        this.statement = await readStatement(this.end, this.first.hash);
+        require(this.statement, 'the statement of the decision is about something else');
+      }
+    } else {
+      require(false, 'the shown entries are not those of an item');
+      this.end = null;
+    }
+  }
+
+  checkRoot() {
+    const { json, first, last, admitted } = this;
+    const require = (holds, text) => {
+      if (!holds) this.fault('root', null, text);
+    };
+    const isOfSeal = last.entry.root === json.root && last.entry.entries === json.entries;
+    require(isOfSeal && last.entry.seq === json.entries, 'the seal has another root or number of entries');
+    const under = [
+      { path: json.first.path, entry: first.entry, leaf: first.leaf },
+      ...this.shown,
+      ...(admitted?.entry ? [{ path: json.admitted.path, entry: admitted.entry, leaf: admitted.leaf }] : []),
+    ];
+    for (const { path, entry, leaf } of under) {
+      const root = rootByInclusion(path.map(digestBytes), entry.seq, json.entries, leaf);
+      require(root && hashText(root) === json.root, `entry ${entry.seq} is not under the root`);
+    }
+    if (!json.since) return;
+    const { entries, root, path } = json.since;
+    const isEarlier = entries >= 1 && entries <= json.entries;
+    const roots = isEarlier
+      ? rootsByConsistency(path.map(digestBytes), entries, json.entries, digestBytes(root))
+      : null;
+    const isExtended = roots && hashText(roots.before) === root && hashText(roots.after) === json.root;
+    require(isExtended, 'the run did not go on from the earlier root');
+  }
+
+  checkSigners() {
+    const { first, last, admitted } = this;
+    const hasRole = (key, role) => this.initialRoles.get(key)?.has(role) === true;
+    let admits = Boolean(admitted?.entry);
+    for (const commit of [first, admitted, last]) {
+      if (!commit) continue;
+      const number = `entry ${commit.entry?.seq}`;
+      if (commit.signer === null) {
+        this.fault('signature', 'signature', `${number} has no signature that matches`);
+        if (commit === admitted) admits = false;
+        continue;
+      }
+      const { signer: key, seconds, entry } = commit;
+      this.keys.push({ key, seconds, conducts: true, entry });
+      if (commit !== last && !hasRole(key, 'own')) {
+        this.fault('signature', 'role', `${number}: the key ${key} has not the role own`);
+        if (commit === admitted) admits = false;
+      } else if (commit === admitted && entry.first !== first.hash) {
+        this.fault('signature', 'admission', `${number} is an admission to another run`);
+        admits = false;
+      }
+    }
+    const { signer } = last;
+    if (signer === null || hasRole(signer, 'seal') || (admits && admitted.entry.key === signer)) return;
+    this.fault('signature', 'role', `the key ${signer} has not the role seal`);
+  }
+
+  noteDecision() {
+    const { end, last, statement } = this;
+    if (end?.kind !== 'item.decided') return;
+    const decision = { item: end.item, decision: end.decision, by: end.by, signed: true };
+    if (statement) {
+      this.keys.push({ key: statement.key, seconds: statement.seconds, conducts: false, entry: end });
+    } else if (end.by !== last.signer) {
+      decision.signed = false;
+      decision.onWordOf = last.signer;
+      this.claimed = { key: end.by, seconds: secondsOf(end.at), conducts: false, entry: end };
+    }
+    this.decisions = [decision];
+  }
+
+  /** The outcome of the item alone, or null for a proof about an earlier state. */
+  outcome() {
+    if (!this.end) return null;
+    const outcome = { total: 1, done: 0, red: 0, failed: 0, skipped: 0, cancelled: 0, running: 0, pending: 0 };
+    outcome[isEndRed(this.end) ? 'red' : 'done'] = 1;
+    return outcome;
+  }
+}
+
+const headlinesOfProofs = {
+  'INTACT · unknown key': 'PROVEN · unknown key',
+  'INTACT · tamper-detecting': 'PROVEN',
+  'INTACT · tamper-evident': 'PROVEN',
+  'NOT ANCHORED': 'NOT ANCHORED',
+  UNTRUSTED: 'UNTRUSTED',
+  MISMATCH: 'MISMATCH',
+  CONFLICT: 'CONFLICT',
+};
+
+/** Verifies the bytes of a `*.proof.json`. Throws FormatError if they hold no JSON. */
+async function verifyProof(bytes, options = {}) {
+  const json = readJson(bytes);
+  ensure(isObject(json) && json.schema === 'git-handoff.proof/1', 'no proof');
+  const proof = await Proof.read(json);
+  const signers = new Signers(options);
+  const findings = new Findings();
+  for (const { row, code, text } of proof.faults) findings.add(row, code, text);
+  const reasons = {
+    anchor: 'no log at hand holds the run',
+    handoff: 'a proof shows single entries; this needs the run',
+    plan: 'named by entry 0; this needs the run',
+    manifest: 'a proof shows single entries; this needs the run',
+    content: json.product ? `${json.product.key} is ${json.product.is?.sha256}` : 'the proof names no product',
+  };
+  for (const [row, reason] of Object.entries(reasons)) findings.addOpen(row, reason);
+  const listed = judgeKeys(proof.keys, signers, findings);
+  if (proof.claimed) {
+    // The key is only named by the key that sealed, so that it is no signer.
+    const { key, seconds, entry } = proof.claimed;
+    const code = signers.judge(key, seconds, false);
+    if (code) findings.add('signature', code, `the key ${key} of a claimed decision is not trusted`, { entry: entry.seq });
+  }
+  const zero = proof.first?.entry ?? null;
+  if (zero) {
+    const isOtherPlan = options.plan != null && digestOf(options.plan) !== zero.plan;
+    if (isOtherPlan) findings.add('plan', 'other-plan', 'the run has another plan than the one that is asked for');
+    if (options.base != null && options.base !== zero.base) {
+      findings.add('plan', 'other-base', `the run starts from ${zero.base}`);
+    }
+  }
+  findings.details.chain = `${2 + proof.shown.length + (proof.admitted ? 1 : 0)} of ${json.entries + 1} entries shown, in canonical form`;
+  findings.details.root = `merkle ${String(json.root).slice(7, 15)} = sealed root`;
+  const concluded = findings.conclude();
+  const outcome = proof.outcome();
+  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
+  const headline = headlinesOfProofs[headlineOf(concluded, isTrusted)] ?? 'NOT PROVEN';
+  return {
+    kind: 'proof',
+    run: isString(json.run) ? json.run : null,
+    rows: concluded.rows,
+    codes: concluded.codes,
+    failure: concluded.failure,
+    headline,
+    outcome,
+    exit: exitOf(concluded.failure, outcome),
+    signers: listed,
+    decisions: proof.decisions,
+    root: json.root ?? null,
+    entries: json.entries ?? null,
+    findings: findings.list,
+    proof,
+  };
+}
+
+// ---- threads (section 10) ----
+
+const checkpointName = ({ entry, hash }) => `${entry.seq}-${hash.slice(7, 19)}`;
+
+/** Returns the tree that follows from the content of a checkpoint. */
+function threadTreeOf({ state, packet, worktree }, format) {
+  const node = (mode, name, oid) => concatBytes(toBytes(`${mode} ${name}\0`), fromHex(oid));
+  const nodes = [];
+  if (packet) nodes.push(node('100644', 'packet.json', packet.oid));
+  nodes.push(node('100644', 'state', state.oid));
+  if (worktree) nodes.push(node('40000', 'worktree', worktree.tree));
+  return objectName(format, 'tree', concatBytes(...nodes));
+}
+
+// ---- reports ----
+
+function decisionsOf(verifier) {
+  const decisions = [];
+  for (const { entry, signer, statement } of verifier.commits ?? []) {
+    if (entry.kind !== 'item.decided') continue;
+    const isSigned = 'said' in entry ? Boolean(statement) : signer === entry.by;
+    const decision = { item: entry.item, decision: entry.decision, by: entry.by, signed: isSigned };
+    if (!isSigned) decision.onWordOf = signer;
+    decisions.push(decision);
+  }
+  return decisions;
+}
+
+/** Verifies a run of a store and returns the report. */
+async function verifyRun(store, run, options = {}) {
+  const signers = new Signers(options);
+  const verifier = new RunVerifier(store, run, options, signers);
+  await verifier.verify();
+  const { findings } = verifier;
+  const listed = judgeKeys(verifier.keys, signers, findings);
+  const concluded = findings.conclude();
+  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
+  const commits = verifier.commits ?? [];
+  return {
+    kind: 'run',
+    run,
+    rows: concluded.rows,
+    codes: concluded.codes,
+    failure: concluded.failure,
+    headline: headlineOf(concluded, isTrusted),
+    outcome: verifier.outcome,
+    exit: exitOf(concluded.failure, verifier.outcome),
+    signers: listed,
+    decisions: decisionsOf(verifier),
+    root: verifier.root ?? null,
+    entries: commits.length,
+    isSealed: verifier.seal !== null,
+    seal: verifier.seal,
+    submitted: verifier.begin?.entry ?? null,
+    plan: verifier.replay?.plan ?? null,
+    sandbox: verifier.attemptSandboxes,
+    anchors: verifier.anchors,
+    otherRuns: verifier.otherRuns,
+    findings: findings.list,
+    replay: verifier.replay,
+    links: commits.map((commit) => ({
+      commit: commit.name,
+      leafHash: commit.hash,
+      actor: commit.entry.actor,
+      signer: commit.signer,
+      statementBy: commit.statement?.key ?? null,
+      entry: commit.entry,
+    })),
+  };
+}
+
+/** Returns the names of the runs or threads that a bundle has refs of. */
+function namesIn(store, folder) {
+  const prefix = `refs/handoff/${folder}/`;
+  return [...store.refs.keys()]
+    .filter((ref) => ref.startsWith(prefix))
+    .map((ref) => decodeSegment(ref.slice(prefix.length)))
+    .filter((name) => name !== null)
+    .sort(compareNames);
+}
+
+const Handoff = {
+  readBundle,
+  verifyRun,
+  verifyProof,
+  runsIn: (store) => namesIn(store, 'runs'),
+  threadsIn: (store) => namesIn(store, 'threads'),
+  FormatError,
+  settings,
+  isPartial,
+};
+
+// ---- node only ----
+
+export default Handoff;

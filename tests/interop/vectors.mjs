@@ -1,0 +1,82 @@
+// Compares src/report/verify.mjs with every vector in docs/vectors.
+//
+// Usage: node tests/interop/vectors.mjs [--plain] [NAME…]
+//
+// `--plain` switches WebCrypto off, so that the verifier's own Ed25519 and SHA-512 are used.
+
+import { readFileSync } from 'node:fs';
+import Handoff from '../../src/report/verify.mjs';
+
+const folder = new URL('../../docs/vectors/', import.meta.url);
+const read = (name) => new Uint8Array(readFileSync(new URL(name, folder)));
+const readText = (name) => readFileSync(new URL(name, folder), 'utf8');
+
+const words = process.argv.slice(2);
+const names = words.filter((word) => !word.startsWith('--'));
+if (words.includes('--plain')) Handoff.settings.useSubtle = false;
+
+const { vectors, proofs, signers } = JSON.parse(readText('vectors.json'));
+
+/** Returns the verifier's options for the arguments of a vector. */
+function optionsFor(list = ['--signers', signers]) {
+  const options = {};
+  for (let i = 0; i < list.length; i += 2) {
+    const name = list[i].slice(2);
+    if (name === 'signers' || name === 'revoked') options[name] = readText(list[i + 1]);
+    else options[name] = name === 'plan' ? read(list[i + 1]) : list[i + 1];
+  }
+  return options;
+}
+
+/** Writes keys in order, so that equal values are equal texts. Sentences for readers may differ. */
+function comparable(field, value) {
+  const withoutReasons = (each) => ({ ...each, reason: '…' });
+  if (field === 'outcome' && value?.stopped) {
+    value = { ...value, stopped: withoutReasons(value.stopped) };
+    if (value.alsoStopped) value.alsoStopped = value.alsoStopped.map(withoutReasons);
+  }
+  if (field === 'codes') {
+    value = Object.fromEntries(Object.entries(value).map(([row, codes]) => [row, [...codes].sort()]));
+  }
+  return JSON.stringify(value, (_, each) =>
+    each && typeof each === 'object' && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  );
+}
+
+async function verify(vector, isProof) {
+  const options = optionsFor(vector.arguments);
+  const bytes = read(vector.file);
+  const report = isProof
+    ? await Handoff.verifyProof(bytes, options)
+    : await Handoff.verifyRun(await Handoff.readBundle(bytes), vector.run, options);
+  const states = Object.entries(report.rows).map(([row, { state }]) => [row, state]);
+  return { ...report, rows: Object.fromEntries(states) };
+}
+
+const started = performance.now();
+const all = [...vectors.map((vector) => [vector, false]), ...proofs.map((vector) => [vector, true])];
+const chosen = all.filter(([{ file }]) => names.length === 0 || names.some((name) => file.includes(name)));
+let agreeing = 0;
+for (const [vector, isProof] of chosen) {
+  const fields = ['rows', 'codes', 'failure', 'outcome', 'exit'];
+  if (isProof && 'decisions' in vector) fields.push('decisions');
+  let differences;
+  try {
+    const found = await verify(vector, isProof);
+    differences = fields
+      .map((field) => [field, comparable(field, vector[field]), comparable(field, found[field])])
+      .filter(([, expected, got]) => expected !== got);
+  } catch (error) {
+    differences = [['error', 'none', error.stack]];
+  }
+  if (differences.length === 0) agreeing++;
+  else console.log(`${vector.file}: ${vector.description}`);
+  for (const [field, expected, got] of differences) {
+    console.log(`  ${field}\n    expected ${expected}\n    found    ${got}`);
+  }
+}
+const seconds = ((performance.now() - started) / 1000).toFixed(1);
+console.log(`${agreeing} of ${chosen.length} agree, in ${seconds} s`);
+process.exitCode = agreeing === chosen.length ? 0 : 1;
