@@ -32,7 +32,7 @@ function toText(bytes) {
 function toLatin(bytes) {
   let text = '';
   for (let i = 0; i < bytes.length; i += 4096) {
-    text += String.fromCharCode(...bytes.subarray(i, i + 4096));
+    text += String.fromCharCode.apply(null, bytes.subarray(i, i + 4096));
   }
   return text;
 }
@@ -143,17 +143,26 @@ function byteLength(text) {
 // These are in plain JavaScript because most objects are small: for them, a digest here takes less
 // time than one promise of `crypto.subtle`.
 
-/** Pads a message for a hash with blocks of `block` bytes and a length of `lengthBytes` bytes. */
-function padTail(bytes, block, lengthBytes) {
-  const whole = bytes.length - (bytes.length % block);
+/** Hashes the blocks of a message, and of its padding with a length of `lengthBytes` bytes. */
+function hashPadded(bytes, blockSize, lengthBytes, hashBlocks) {
+  const whole = bytes.length - (bytes.length % blockSize);
+  hashBlocks(bytes, whole);
   const rest = bytes.length - whole;
-  const tail = new Uint8Array(rest + 1 + lengthBytes > block ? 2 * block : block);
-  tail.set(bytes.subarray(whole));
+  const tail = new Uint8Array(rest + 1 + lengthBytes > blockSize ? 2 * blockSize : blockSize);
+  for (let i = 0; i < rest; i++) tail[i] = bytes[whole + i];
   tail[rest] = 0x80;
-  const view = new DataView(tail.buffer);
-  view.setUint32(tail.length - 4, (bytes.length * 8) >>> 0);
-  view.setUint32(tail.length - 8, Math.floor(bytes.length / 0x20000000));
-  return { whole, tail };
+  let bits = bytes.length * 8;
+  for (let i = tail.length - 1; bits > 0; i--) {
+    tail[i] = bits % 256;
+    bits = Math.floor(bits / 256);
+  }
+  hashBlocks(tail, tail.length);
+}
+
+function readWords(words, bytes, at) {
+  for (let i = 0, j = at; i < 16; i++, j += 4) {
+    words[i] = (bytes[j] << 24) | (bytes[j + 1] << 16) | (bytes[j + 2] << 8) | bytes[j + 3];
+  }
 }
 
 const sha1Schedule = new Int32Array(80);
@@ -161,21 +170,22 @@ const sha1Schedule = new Int32Array(80);
 function sha1Blocks(state, bytes, end) {
   const w = sha1Schedule;
   for (let at = 0; at < end; at += 64) {
-    for (let i = 0; i < 16; i++) {
-      const j = at + 4 * i;
-      w[i] = (bytes[j] << 24) | (bytes[j + 1] << 16) | (bytes[j + 2] << 8) | bytes[j + 3];
-    }
+    readWords(w, bytes, at);
     for (let i = 16; i < 80; i++) {
       const x = w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16];
       w[i] = (x << 1) | (x >>> 31);
     }
-    let [a, b, c, d, e] = state;
+    let a = state[0];
+    let b = state[1];
+    let c = state[2];
+    let d = state[3];
+    let e = state[4];
     for (let i = 0; i < 80; i++) {
       let f;
       if (i < 20) f = ((b & c) | (~b & d)) + 0x5a827999;
       else if (i < 40) f = (b ^ c ^ d) + 0x6ed9eba1;
-      else if (i < 60) f = ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc;
-      else f = (b ^ c ^ d) + 0xca62c1d6;
+      else if (i < 60) f = ((b & c) | (b & d) | (c & d)) - 0x70e44324;
+      else f = (b ^ c ^ d) - 0x359d3e2a;
       const next = (((a << 5) | (a >>> 27)) + f + e + w[i]) | 0;
       e = d;
       d = c;
@@ -200,9 +210,7 @@ function wordsToBytes(words) {
 
 function sha1(bytes) {
   const state = new Int32Array([0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0]);
-  const { whole, tail } = padTail(bytes, 64, 8);
-  sha1Blocks(state, bytes, whole);
-  sha1Blocks(state, tail, tail.length);
+  hashPadded(bytes, 64, 8, (part, end) => sha1Blocks(state, part, end));
   return wordsToBytes(state);
 }
 
@@ -238,10 +246,7 @@ function sha256Blocks(state, bytes, end) {
   const w = sha256Schedule;
   const k = sha256Constants;
   for (let at = 0; at < end; at += 64) {
-    for (let i = 0; i < 16; i++) {
-      const j = at + 4 * i;
-      w[i] = (bytes[j] << 24) | (bytes[j + 1] << 16) | (bytes[j + 2] << 8) | bytes[j + 3];
-    }
+    readWords(w, bytes, at);
     for (let i = 16; i < 64; i++) {
       const x = w[i - 15];
       const y = w[i - 2];
@@ -249,7 +254,14 @@ function sha256Blocks(state, bytes, end) {
       const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
       w[i] = (w[i - 16] + s0 + w[i - 7] + s1) | 0;
     }
-    let [a, b, c, d, e, f, g, h] = state;
+    let a = state[0];
+    let b = state[1];
+    let c = state[2];
+    let d = state[3];
+    let e = state[4];
+    let f = state[5];
+    let g = state[6];
+    let h = state[7];
     for (let i = 0; i < 64; i++) {
       const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
       const t1 = (h + s1 + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0;
@@ -277,9 +289,7 @@ function sha256Blocks(state, bytes, end) {
 
 function sha256(bytes) {
   const state = sha256Start.slice();
-  const { whole, tail } = padTail(bytes, 64, 8);
-  sha256Blocks(state, bytes, whole);
-  sha256Blocks(state, tail, tail.length);
+  hashPadded(bytes, 64, 8, (part, end) => sha256Blocks(state, part, end));
   return wordsToBytes(state);
 }
 
@@ -342,7 +352,7 @@ function sha512Blocks(high, low, bytes, end) {
       cl = bl;
       bh = ah;
       bl = al;
-      const aSum = (t1l >>> 0) + (t2Sum | 0 ? (t2Sum | 0) >>> 0 : 0);
+      const aSum = (t1l >>> 0) + ((t2Sum | 0) >>> 0);
       al = aSum | 0;
       ah = (t1h + t2h + (aSum > 0xffffffff ? 1 : 0)) | 0;
     }
@@ -359,9 +369,7 @@ function sha512Blocks(high, low, bytes, end) {
 function sha512(bytes) {
   const high = Int32Array.from(sha512Start, (word) => Number(word >> 32n));
   const low = Int32Array.from(sha512Start, (word) => Number(word & 0xffffffffn));
-  const { whole, tail } = padTail(bytes, 128, 16);
-  sha512Blocks(high, low, bytes, whole);
-  sha512Blocks(high, low, tail, tail.length);
+  hashPadded(bytes, 128, 16, (part, end) => sha512Blocks(high, low, part, end));
   const words = new Int32Array(16);
   for (let i = 0; i < 8; i++) {
     words[2 * i] = high[i];
@@ -373,9 +381,16 @@ function sha512(bytes) {
 const digestOf = (bytes) => 'sha256:' + toHex(sha256(bytes));
 const hexOfSha256 = (text) => toHex(sha256(toBytes(text)));
 
+// Most objects are copied here to be hashed behind their header, without an array for each.
+const hashBuffer = new Uint8Array(64 * 1024);
+
 /** Returns the name of a git object. */
 function objectName(format, type, bytes) {
-  const whole = concatBytes(toBytes(`${type} ${bytes.length}\0`), bytes);
+  const header = `${type} ${bytes.length}\0`;
+  const length = header.length + bytes.length;
+  const whole = length <= hashBuffer.length ? hashBuffer.subarray(0, length) : new Uint8Array(length);
+  for (let i = 0; i < header.length; i++) whole[i] = header.charCodeAt(i);
+  whole.set(bytes, header.length);
   return toHex(format === 'sha1' ? sha1(whole) : sha256(whole));
 }
 
@@ -3640,8 +3655,9 @@ function recordFacts(replay, commit, manifest) {
 // ---- trees (sections 5 and 9) ----
 
 /**
- * A folder as it counts after an entry: `nodes` maps a name to {mode, oid, folder}. A folder that
- * cannot be read has no nodes, and a malformed one keeps the nodes that it had before.
+ * A folder as it counts after an entry. A folder that cannot be read has no nodes, and a malformed
+ * one keeps the nodes that it had before. `nodes` are in git's order: {key, name, mode, oid, bytes,
+ * folder}, where `key` is the name, and a slash if it is a folder.
  */
 class Folder {
   constructor(oid, nodes, isUnread) {
@@ -3649,97 +3665,138 @@ class Folder {
     this.nodes = nodes;
     this.isUnread = isUnread;
   }
+
+  /** Returns the node of a key, or undefined. */
+  find(key) {
+    let low = 0;
+    let high = this.nodes.length - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const found = this.nodes[middle].key;
+      if (found === key) return this.nodes[middle];
+      if (found < key) low = middle + 1;
+      else high = middle - 1;
+    }
+    return undefined;
+  }
 }
 
-/** Reads a tree object: an array of nodes, or the word `unread` or `malformed`. */
-function readTree(store, oid) {
+function startsWithBytes(bytes, at, part) {
+  if (at + part.length > bytes.length) return false;
+  // The object, which differs most often, is at the end.
+  for (let i = part.length - 1; i >= 0; i--) if (bytes[at + i] !== part[i]) return false;
+  return true;
+}
+
+/** Reads the node at a place of a tree object, or returns null. */
+function readNode(bytes, at, nameLength) {
+  const space = bytes.indexOf(32, at);
+  const zero = space < 0 ? -1 : bytes.indexOf(0, space);
+  const end = zero + 1 + nameLength;
+  if (zero < 0 || end > bytes.length) return null;
+  const mode = toLatin(bytes.subarray(at, space));
+  const name = toLatin(bytes.subarray(space + 1, zero));
+  const key = mode === '40000' ? name + '/' : name;
+  const oid = toHex(bytes.subarray(zero + 1, end));
+  return { key, name, mode, oid, bytes: bytes.subarray(at, end), folder: null };
+}
+
+/**
+ * Reads a tree object: an array of nodes, or the word `unread` or `malformed`. Nodes that are byte
+ * for byte those of the folder before are taken from it, which most nodes of large folders are.
+ */
+function readTree(store, oid, before) {
   const bytes = store.read(oid, 'tree');
   if (bytes === null || bytes.length > limits.folder) return 'unread';
   const nameLength = store.format === 'sha1' ? 20 : 32;
+  const earlier = before?.nodes ?? [];
   const nodes = [];
-  const names = new Set();
-  let previous = '';
+  const fresh = [];
   let isMalformed = false;
-  for (let at = 0; at < bytes.length; ) {
-    const space = bytes.indexOf(32, at);
-    const end = bytes.indexOf(0, space);
-    if (space < 0 || end < 0 || end + 1 + nameLength > bytes.length) return 'unread';
-    const mode = toLatin(bytes.subarray(at, space));
-    const name = toLatin(bytes.subarray(space + 1, end));
-    at = end + 1 + nameLength;
-    const sortKey = mode === '40000' ? name + '/' : name;
-    if (name === '' || name.includes('/') || names.has(name) || sortKey <= previous) isMalformed = true;
-    previous = sortKey;
-    names.add(name);
-    nodes.push({ name, mode, oid: toHex(bytes.subarray(end + 1, at)) });
+  let previous = '';
+  for (let at = 0, next = 0; at < bytes.length; ) {
+    let node = earlier[next];
+    if (node && startsWithBytes(bytes, at, node.bytes)) {
+      next++;
+    } else {
+      node = readNode(bytes, at, nameLength);
+      if (node === null) return 'unread';
+      if (node.name === '' || node.name.includes('/')) isMalformed = true;
+      while (next < earlier.length && earlier[next].key <= node.key) next++;
+      fresh.push(node);
+    }
+    if (node.key <= previous) isMalformed = true;
+    previous = node.key;
+    at += node.bytes.length;
+    nodes.push(node);
   }
-  return isMalformed ? 'malformed' : nodes;
+  const folder = new Folder(oid, nodes, false);
+  const isTwice = ({ key, name }) => folder.find(key === name ? name + '/' : name) !== undefined;
+  return isMalformed || fresh.some(isTwice) ? 'malformed' : { folder, fresh };
 }
 
 /**
  * Opens a folder and what is below it. Folders that are the same as before are not read again.
- * `note` is called with `unread`, `malformed`, `empty` or `deep`, and the path.
+ * `note` is called with `unread`, `malformed`, `empty` or `deep`, the path and the object.
  */
 function openFolder(store, oid, before, path, note) {
   if (before?.oid === oid) return before;
-  if (path.length > limits.path) note('deep', path);
-  const read = readTree(store, oid);
+  if (path.length > limits.path) note('deep', path, oid);
+  const read = readTree(store, oid, before);
   if (read === 'unread') {
     note('unread', path, oid);
-    return new Folder(oid, new Map(), true);
+    return new Folder(oid, [], true);
   }
   if (read === 'malformed') {
     note('malformed', path, oid);
-    return new Folder(oid, before?.nodes ?? new Map(), before?.isUnread ?? false);
+    return new Folder(oid, before?.nodes ?? [], before?.isUnread ?? false);
   }
-  if (read.length === 0 && path !== '') note('empty', path, oid);
-  const nodes = new Map();
-  for (const { name, mode, oid: child } of read) {
-    const known = before?.nodes.get(name);
-    if (known && known.oid === child && known.mode === mode) {
-      nodes.set(name, known);
-      continue;
-    }
-    const folder =
-      mode === '40000' ? openFolder(store, child, known?.folder, `${path}${name}/`, note) : null;
-    nodes.set(name, { mode, oid: child, folder });
+  const { folder, fresh } = read;
+  if (folder.nodes.length === 0 && path !== '') note('empty', path, oid);
+  for (const node of fresh) {
+    if (node.mode !== '40000') continue;
+    node.folder = openFolder(store, node.oid, before?.find(node.key)?.folder, `${path}${node.key}`, note);
   }
-  return new Folder(oid, nodes, false);
+  return folder;
 }
 
 /** Calls `visit(path, before, now)` for each file that differs; either may be null. */
 function compareFolders(before, now, path, visit) {
   if (before === now || before?.isUnread || now?.isUnread) return;
-  for (const [name, node] of now?.nodes ?? []) {
-    const known = before?.nodes.get(name);
-    if (known !== node) compareNodes(known, node, path + name, visit);
-  }
-  for (const [name, node] of before?.nodes ?? []) {
-    if (!now?.nodes.has(name)) compareNodes(node, undefined, path + name, visit);
+  const [left, right] = [before?.nodes ?? [], now?.nodes ?? []];
+  for (let i = 0, j = 0; i < left.length || j < right.length; ) {
+    const [x, y] = [left[i], right[j]];
+    if (x === y) {
+      i++;
+      j++;
+      continue;
+    }
+    const isOld = x !== undefined && (y === undefined || x.key <= y.key);
+    const isNew = y !== undefined && (x === undefined || y.key <= x.key);
+    compareNodes(isOld ? x : null, isNew ? y : null, path, visit);
+    if (isOld) i++;
+    if (isNew) j++;
   }
 }
 
 function compareNodes(before, now, path, visit) {
-  if (before?.folder || now?.folder) {
-    compareFolders(before?.folder ?? null, now?.folder ?? null, path + '/', visit);
-  }
-  const [oldFile, newFile] = [before, now].map((node) => (node && !node.folder ? node : null));
-  const isSame = oldFile?.oid === newFile?.oid && oldFile?.mode === newFile?.mode;
-  if (!isSame) visit(path, oldFile, newFile);
+  const { key, mode } = before ?? now;
+  if (mode === '40000') compareFolders(before?.folder ?? null, now?.folder ?? null, path + key, visit);
+  else if (before?.oid !== now?.oid || before?.mode !== now?.mode) visit(path + key, before, now);
 }
 
 /** Returns {mode, oid} of a file, `unread` if a folder above it cannot be read, or null. */
 function fileAt(folder, path) {
   const segments = path.split('/');
-  for (const [i, segment] of segments.entries()) {
+  const name = segments.pop();
+  for (const segment of segments) {
     if (folder.isUnread) return 'unread';
-    const node = folder.nodes.get(segment);
+    const node = folder.find(segment + '/');
     if (!node) return null;
-    if (i === segments.length - 1) return node.folder ? null : node;
-    if (!node.folder) return null;
     folder = node.folder;
   }
-  return null;
+  if (folder.isUnread) return 'unread';
+  return folder.find(name) ?? null;
 }
 
 function itemFolder(item, fanOut) {
