@@ -4378,12 +4378,12 @@ class Findings {
   }
 
   /** Returns {rows, codes, failure, isTampered}. */
-  conclude() {
+  conclude(names = rowNames) {
     const rows = {};
     const codes = {};
     const failures = new Set();
     let isTampered = false;
-    for (const row of rowNames) {
+    for (const row of names) {
       const found = this.list.filter((finding) => finding.row === row);
       if (found.length > 0) {
         const more = found.length > 1 ? ` (and ${found.length - 1} more)` : '';
@@ -4492,7 +4492,8 @@ class RunVerifier {
 
   async verify() {
     const ref = `refs/handoff/runs/${encodeSegment(this.run)}`;
-    this.chain = await Chain.read(this.store, this.store.refs.get(ref));
+    this.head ??= this.store.refs.get(ref);
+    this.chain = await Chain.read(this.store, this.head);
     this.commits = this.chain.valid;
     for (const { code, text } of this.chain.faults) this.findings.add('chain', code, text);
     if (!this.chain.hasRef) {
@@ -5710,6 +5711,373 @@ function threadTreeOf({ state, packet, worktree }, format) {
   return objectName(format, 'tree', concatBytes(...nodes));
 }
 
+const threadRows = ['chain', 'signature', 'anchor', 'lineage', 'content'];
+const maxLineage = 1000;
+const contentFields = ['state', 'summary', 'packet', 'worktree', 'base'];
+const contentOf = (entry) =>
+  Object.fromEntries(contentFields.filter((field) => field in entry).map((field) => [field, entry[field]]));
+
+/** Returns the source of an adopted or forked thread, or null. */
+const sourceOfThread = (entry) => entry?.adopted_from ?? entry?.from ?? null;
+
+/** A thread read from one of its commits back to its entry 0. */
+class ThreadChain {
+  constructor(store, name) {
+    this.store = store;
+    this.name = name;
+    this.commits = [];
+    this.faults = [];
+    this.isWhole = false;
+    this.isLeftOut = false;
+    /** Checkpoint name to {name, commit, content}. */
+    this.checkpoints = new Map();
+    this.latest = null;
+    this.key = null;
+  }
+
+  static async read(store, name, head) {
+    const chain = new ThreadChain(store, name);
+    chain.walk(head);
+    chain.commits.reverse();
+    await checkSignatures(chain.commits);
+    chain.key = chain.isWhole ? chain.commits[0].signer : null;
+    chain.checkEntries();
+    return chain;
+  }
+
+  fault(text, commit) {
+    this.faults.push({ text, entry: commit?.entry?.seq });
+  }
+
+  walk(head) {
+    for (let name = head; ; ) {
+      const bytes = this.store.read(name, 'commit');
+      if (bytes === null) {
+        this.isLeftOut = this.store.filtered && !this.store.objects.has(name);
+        if (!this.isLeftOut) this.fault(`object ${name} is no commit that is here`);
+        return;
+      }
+      const commit = new Commit(bytes, this.store.format, name);
+      if (!commit.entry) {
+        this.fault(`commit ${name} is no entry: ${commit.fault}`);
+        return;
+      }
+      this.commits.push(commit);
+      if (!('prev' in commit.entry)) {
+        this.isWhole = true;
+        return;
+      }
+      name = commit.parents[0];
+      if (name === undefined) {
+        this.fault(`entry ${commit.entry.seq} has no parent`, commit);
+        return;
+      }
+    }
+  }
+
+  checkEntries() {
+    checkOrder(this.commits, this.isWhole, (_, commit, text) => this.fault(text, commit));
+    for (const [i, commit] of this.commits.entries()) {
+      const { entry } = commit;
+      const number = `entry ${entry.seq}`;
+      if (entry.thread !== this.name) this.fault(`${number} is of another thread`, commit);
+      const isFirst = i === 0 && this.isWhole;
+      if (i > 0 || isFirst) {
+        const further = sourceOfThread(entry)?.commit ?? entry.run?.commit;
+        const expected = [this.commits[i - 1]?.name, further].filter((name) => name !== undefined);
+        if (!sameJson(expected, commit.parents)) this.fault(`${number} has other parents`, commit);
+      }
+      const checkpoint = this.checkpointOf(commit, isFirst);
+      if (!checkpoint) {
+        this.fault(`${number} cannot be at this place`, commit);
+        continue;
+      }
+      if (commit.tree !== threadTreeOf(checkpoint.content, this.store.format)) {
+        this.fault(`${number} has another tree than its content`, commit);
+      }
+      if (entry.kind === 'thread.resumed') continue;
+      this.latest = { name: checkpointName(commit), commit, content: checkpoint.content };
+      this.checkpoints.set(this.latest.name, this.latest);
+    }
+  }
+
+  /** Returns {content} of the checkpoint that the entry makes or resumes, or null. */
+  checkpointOf({ entry }, isFirst) {
+    switch (entry.kind) {
+      case 'thread.checkpointed':
+        return { content: contentOf(entry) };
+      case 'thread.adopted':
+        if (!isFirst || entry.adopted_from.sha256 !== entry.state.sha256) return null;
+        return { content: contentOf(entry) };
+      case 'thread.forked':
+        return isFirst ? { content: contentOf(entry) } : null;
+      case 'thread.rolled-back':
+        return isFirst ? null : (this.checkpoints.get(entry.to) ?? null);
+      case 'thread.resumed':
+        return !isFirst && this.latest?.name === entry.checkpoint ? this.latest : null;
+      default:
+        return null;
+    }
+  }
+
+  /** Returns the entries that the key of entry 0 did not sign. */
+  unsigned() {
+    return this.commits.filter(({ signer }) => signer === null || (this.key !== null && signer !== this.key));
+  }
+}
+
+/** Verifies one thread of a store. */
+class ThreadVerifier {
+  constructor(store, name, options) {
+    this.store = store;
+    this.name = name;
+    this.options = options;
+    this.signers = new Signers(options);
+    this.findings = new Findings();
+    this.keys = [];
+    this.lineage = [];
+  }
+
+  async verify() {
+    const { findings } = this;
+    const head = this.store.refs.get(`refs/handoff/threads/${encodeSegment(this.name)}`);
+    this.thread = await ThreadChain.read(this.store, this.name, head);
+    const { thread } = this;
+    for (const { text, entry } of thread.faults) findings.add('chain', null, text, { entry });
+    for (const { entry } of thread.unsigned()) {
+      findings.add('signature', 'signature', `entry ${entry.seq} is not signed by the key of the thread`, { entry: entry.seq });
+    }
+    for (const { signer: key, seconds, entry } of thread.commits) {
+      if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
+    }
+    findings.details.chain = `${counted(thread.commits.length, 'entry', 'entries')}, hash-linked, no gaps`;
+    if (!thread.isWhole) {
+      if (thread.isLeftOut) findings.addLeftOut('chain');
+      for (const row of ['anchor', 'lineage', 'content']) findings.addOpen(row, 'the thread cannot be read to its first entry');
+      return;
+    }
+    await this.checkAnchor();
+    await this.checkLineage();
+    for (const chain of [thread, ...this.lineage]) {
+      await this.checkRuns(chain);
+      this.checkContent(chain);
+    }
+    findings.details.content = `${counted(thread.checkpoints.size, 'checkpoint')} re-hashed`;
+  }
+
+  /** Calls `report(text)` for each statement of the key's logs that contradicts the thread. */
+  async compareLogs(chain, isLineage, report) {
+    const hashes = chain.commits.map(({ hash }) => hash);
+    const seen = { isNamed: false, isUnread: false };
+    for (const log of (await logsOf(this.store)).filter(({ key }) => key === chain.key)) {
+      if (log.isUnread) seen.isUnread = true;
+      const sound = log.threads.get(chain.name) ?? [];
+      const knowsMore = (sound.at(-1)?.entries ?? 0) > hashes.length;
+      if (log.isBroken && !isLineage) report(`the log ${log.ref} is broken`);
+      const statements =
+        log.isBroken || knowsMore
+          ? log.signedThreads.filter(({ thread }) => thread === chain.name)
+          : sound.slice(-1);
+      for (const { entries, last } of statements) {
+        seen.isNamed = true;
+        if (entries > hashes.length) {
+          if (!isLineage) report(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
+        } else if (hashes[entries - 1] !== last) {
+          report(`the log ${log.ref} names another entry ${entries - 1}`);
+        }
+      }
+    }
+    return seen;
+  }
+
+  async checkAnchor() {
+    const { findings } = this;
+    const seen = await this.compareLogs(this.thread, false, (text) => findings.add('anchor', null, text));
+    if (seen.isUnread) findings.addLeftOut('anchor');
+    else if (!seen.isNamed) findings.addOpen('anchor', 'no log at hand holds the thread');
+    findings.details.anchor = 'local (detect)';
+  }
+
+  async checkLineage() {
+    const { findings } = this;
+    const report = (text, code = null) => findings.add('lineage', code, text);
+    let chain = this.thread;
+    for (let steps = 0; ; steps++) {
+      const taken = chain.commits[0].entry;
+      const source = sourceOfThread(taken);
+      if (!source) break;
+      if (steps === maxLineage) {
+        report('the lineage has more than 1,000 threads');
+        return;
+      }
+      const earlier = await ThreadChain.read(this.store, source.thread, source.commit);
+      if (earlier.isLeftOut) {
+        findings.addLeftOut('lineage');
+        return;
+      }
+      const faults = this.faultsOfSource(earlier, source, taken);
+      for (const text of faults) report(`thread ${source.thread}: ${text}`);
+      if (!earlier.isWhole) return;
+      await this.compareLogs(earlier, true, (text) => report(`thread ${source.thread}: ${text}`));
+      this.judgeLineageKeys(earlier);
+      this.lineage.push(earlier);
+      chain = earlier;
+    }
+    findings.details.lineage =
+      this.lineage.length === 0 ? 'it has no source' : `${counted(this.lineage.length, 'thread')} back to the first`;
+  }
+
+  faultsOfSource(earlier, source, taken) {
+    const faults = earlier.faults.map(({ text }) => text);
+    if (earlier.unsigned().length > 0) faults.push('an entry is not signed by its key');
+    const last = earlier.commits.at(-1);
+    const checkpoint = last && earlier.checkpoints.get(source.checkpoint);
+    if (!checkpoint || checkpoint.commit !== last) {
+      faults.push(`${source.commit} is not its checkpoint ${source.checkpoint}`);
+    } else if (!sameJson(checkpoint.content, contentOf(taken))) {
+      faults.push('its checkpoint has another content');
+    }
+    if ('adopted_from' in taken && earlier.key !== source.signer) faults.push('it belongs to another key');
+    return faults;
+  }
+
+  judgeLineageKeys({ commits }) {
+    for (const { signer: key, seconds, entry } of commits) {
+      if (key === null) continue;
+      const code = this.signers.judge(key, seconds, false);
+      if (code) this.findings.add('lineage', code, `entry ${entry.seq}: the key ${key} is not trusted`);
+      else if (!this.signers.lines.has(key)) this.findings.addOpen('lineage', `key ${key} not known to you`);
+    }
+  }
+
+  /** Verifies the runs to which checkpoints are tied. */
+  async checkRuns(chain) {
+    const tied = chain.commits.map(({ entry }) => entry.run).filter(Boolean);
+    for (const { id, commit: head } of tied) {
+      const report = (text, code = null) => this.findings.add('lineage', code, `run ${id}: ${text}`);
+      if (this.store.filtered && !this.store.objects.has(head)) {
+        this.findings.addLeftOut('lineage');
+        continue;
+      }
+      const run = new RunVerifier(this.store, id, {}, this.signers);
+      run.head = head;
+      await run.verify();
+      const rows = ['chain', 'signature', 'handoff', 'plan', 'manifest'];
+      const found = run.findings.list.find(({ row }) => rows.includes(row));
+      if (found) report(found.text, codesOfDistrust.includes(found.code) ? found.code : null);
+      for (const { key, seconds } of run.keys) {
+        const code = this.signers.judge(key, seconds, false);
+        if (code) report(`the key ${key} is not trusted`, code);
+        else if (!this.signers.lines.has(key)) this.findings.addOpen('lineage', `key ${key} not known to you`);
+      }
+      await this.compareOwnRun(run, chain, report);
+    }
+  }
+
+  /** Compares the tied run with the run of its id in the bundle, and with logs. */
+  async compareOwnRun(run, chain, report) {
+    const own = this.store.refs.get(`refs/handoff/runs/${encodeSegment(run.run)}`);
+    const { first } = run;
+    if (!first) return;
+    if (own !== undefined) {
+      const copy = await Chain.read(this.store, own);
+      const isOfKey = copy.isWhole && copy.valid[0]?.signer === first.signer;
+      if (isOfKey && !copy.commits.some(({ name }) => name === run.head)) report('the run that is here does not have the commit');
+    }
+    const writers = new Set([...(first.entry.writers ?? []), chain.key]);
+    for (const log of (await logsOf(this.store)).filter(({ key }) => writers.has(key))) {
+      const submitted = log.submitted.get(run.run);
+      const isOther = submitted !== undefined && submitted !== first.hash;
+      if (isOther && log.key === first.signer) report(`the log ${log.ref} has another first entry`);
+      const sealed = log.sealed.get(run.run);
+      if (isOther || !sealed || run.commits.length <= sealed.entries) continue;
+      if (!run.seal || !sameJson(sealed, run.seal)) report(`the log ${log.ref} has another seal`);
+    }
+  }
+
+  checkContent(chain) {
+    for (const { name, content } of chain.checkpoints.values()) {
+      const where = `${chain.name} ${name}`;
+      for (const field of ['state', 'packet']) {
+        if (!(field in content)) continue;
+        const { oid, sha256: digest, size } = content[field];
+        const bytes = this.store.readBlob(oid);
+        if (bytes === null) this.reportMissing(oid, `the ${field} of ${where}`);
+        else if (digestOfBlob(bytes) !== digest || bytes.length !== size) {
+          this.findings.add('content', 'content-bytes', `the ${field} of ${where} has other bytes`);
+        }
+      }
+      if (content.worktree) this.checkWorktree(content.worktree.tree, where, new Set());
+    }
+  }
+
+  reportMissing(oid, what) {
+    if (this.store.filtered && !this.store.objects.has(oid)) this.findings.addLeftOut('content');
+    else this.findings.add('content', 'content-unread', `${what}: object ${oid} is not in the bundle`);
+  }
+
+  checkWorktree(oid, where, seen) {
+    if (seen.has(oid)) return;
+    seen.add(oid);
+    const read = readTree(this.store, oid, null);
+    if (!read.folder) {
+      this.reportMissing(oid, `a folder of the working tree of ${where}`);
+      return;
+    }
+    for (const node of read.folder.nodes) {
+      if (node.mode === '40000') this.checkWorktree(node.oid, where, seen);
+      else if (node.mode !== '160000' && this.store.readBlob(node.oid) === null) {
+        this.reportMissing(node.oid, `the file ${node.name} of the working tree of ${where}`);
+      }
+    }
+  }
+}
+
+function headlineOfThread(failure, isDistrust, isTrusted) {
+  if (failure === null) return isTrusted ? 'INTACT' : 'INTACT · unknown key';
+  if (failure === 'incomplete') return 'INCOMPLETE';
+  if (failure === 'mismatch') return 'MISMATCH';
+  return isDistrust ? 'UNTRUSTED' : 'TAMPERED';
+}
+
+/** Verifies a thread of a store and returns the report. */
+async function verifyThread(store, name, options = {}) {
+  const verifier = new ThreadVerifier(store, name, options);
+  await verifier.verify();
+  const { findings, signers, thread } = verifier;
+  const listed = judgeKeys(verifier.keys, signers, findings);
+  const { rows, codes } = findings.conclude(threadRows);
+  const failed = threadRows.filter((row) => rows[row].state === 'fail');
+  const found = findings.list.map(({ code }) => code);
+  const isMismatch = failed.length > 0 && found.every((code) => code === 'other-signer');
+  const isDistrust = found.every((code) => codesOfDistrust.includes(code));
+  const failure = isMismatch ? 'mismatch' : (failed[0] ?? (findings.isIncomplete ? 'incomplete' : null));
+  const isTrusted = listed.length > 0 && listed.every((signer) => signer.trusted);
+  return {
+    kind: 'thread',
+    thread: name,
+    rows,
+    codes,
+    failure,
+    headline: headlineOfThread(failure, isDistrust, isTrusted),
+    outcome: null,
+    exit: failure === null ? 0 : 3,
+    signers: listed,
+    decisions: [],
+    entries: thread.commits.length,
+    last: thread.commits.at(-1)?.hash ?? null,
+    checkpoints: [...thread.checkpoints.values()].map(({ name: checkpoint, commit, content }) => ({
+      checkpoint,
+      commit: commit.name,
+      entry: commit.entry,
+      content,
+    })),
+    lineage: verifier.lineage.map((chain) => ({ thread: chain.name, key: chain.key, entries: chain.commits.length })),
+    findings: findings.list,
+    links: thread.commits.map(linkOf),
+  };
+}
+
 // ---- reports ----
 
 function decisionsOf(verifier) {
@@ -5723,6 +6091,16 @@ function decisionsOf(verifier) {
   }
   return decisions;
 }
+
+/** One entry of a chain as a report shows it. */
+const linkOf = (commit) => ({
+  commit: commit.name,
+  leafHash: commit.hash,
+  actor: commit.entry.actor,
+  signer: commit.signer,
+  statementBy: commit.statement?.key ?? null,
+  entry: commit.entry,
+});
 
 /** Verifies a run of a store and returns the report. */
 async function verifyRun(store, run, options = {}) {
@@ -5756,14 +6134,7 @@ async function verifyRun(store, run, options = {}) {
     otherRuns: verifier.otherRuns,
     findings: findings.list,
     replay: verifier.replay,
-    links: commits.map((commit) => ({
-      commit: commit.name,
-      leafHash: commit.hash,
-      actor: commit.entry.actor,
-      signer: commit.signer,
-      statementBy: commit.statement?.key ?? null,
-      entry: commit.entry,
-    })),
+    links: commits.map(linkOf),
   };
 }
 
@@ -5781,6 +6152,7 @@ const Handoff = {
   readBundle,
   verifyRun,
   verifyProof,
+  verifyThread,
   runsIn: (store) => namesIn(store, 'runs'),
   threadsIn: (store) => namesIn(store, 'threads'),
   FormatError,
@@ -5790,4 +6162,124 @@ const Handoff = {
 
 // ---- node only ----
 
+import { readFileSync, realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 export default Handoff;
+
+const usage = `Usage: node verify.mjs FILE [NAME…] [options]
+
+Verifies the runs and threads in a bundle, a proof, or the evidence in an HTML report.
+
+  --signers FILE    Trust exactly the keys of this allowed-signers file
+  --revoked FILE    Distrust the keys in this file
+  --signer KEY      Require that this key made every signature: a fingerprint or a principal
+  --plan FILE       Require that the run has exactly this plan
+  --base COMMIT     Require that the run starts from this commit
+  --json            Print one JSON object for each run and thread
+
+Exits with 0 if all is intact, 4 if it is and not every item is done and green, 3 if it is not
+intact, 2 on wrong usage, and 1 if a file cannot be read.`;
+
+class UsageError extends Error {}
+
+function readArguments(words) {
+  const parsed = { names: [], options: {}, json: false };
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i];
+    if (word === '--json') parsed.json = true;
+    else if (/^--(?:signers|revoked|signer|plan|base)$/.test(word)) {
+      const value = words[++i];
+      if (value === undefined) throw new UsageError(`${word} needs a value`);
+      const name = word.slice(2);
+      if (name === 'plan') parsed.options.plan = new Uint8Array(readFileSync(value));
+      else if (name === 'signers' || name === 'revoked') parsed.options[name] = readFileSync(value, 'utf8');
+      else parsed.options[name] = value;
+    } else if (word.startsWith('-')) throw new UsageError(`unknown option ${word}`);
+    else if (parsed.file === undefined) parsed.file = word;
+    else parsed.names.push(word);
+  }
+  if (parsed.file === undefined) throw new UsageError('name a file');
+  return parsed;
+}
+
+const symbols = { ok: '✓', open: '─', fail: '✗' };
+
+function textOfOutcome(outcome) {
+  const parts = [`${outcome.done} of ${outcome.total} done`];
+  for (const word of ['red', 'failed', 'skipped', 'cancelled', 'running', 'pending']) {
+    if (outcome[word] > 0) parts.push(`${outcome[word]} ${word}`);
+  }
+  return [...parts, ...(outcome.said ?? [])].join(', ');
+}
+
+function textOfReport(report) {
+  const partial = report.failure === null && isPartial(report.outcome) ? ' PARTIAL' : '';
+  const state = report.failure ? 'fail' : report.headline.includes('unknown') ? 'open' : 'ok';
+  const name = report.thread ?? report.run;
+  const lines = [`${report.kind} ${name}  ${symbols[state]} ${report.headline}${partial}`];
+  for (const [row, { state: each, detail }] of Object.entries(report.rows)) {
+    lines.push(`${symbols[each]} ${row.padEnd(10)} ${detail}`);
+  }
+  if (report.outcome) {
+    lines.push(`${isPartial(report.outcome) ? '✗' : '✓'} outcome    ${textOfOutcome(report.outcome)}`);
+  }
+  for (const { item, decision, by, signed, onWordOf } of report.decisions) {
+    const word = signed ? '' : `, on the word of ${onWordOf}`;
+    lines.push(`${signed ? '✓' : '─'} decided    ${item} ${decision} by ${by}${word}`);
+  }
+  return lines.join('\n');
+}
+
+function jsonOfReport(report) {
+  const { kind, run, thread, rows, codes, failure, headline, outcome, exit } = report;
+  const { signers, decisions, root, entries, findings } = report;
+  const name = kind === 'thread' ? { thread } : { run };
+  const intact = failure === null;
+  return JSON.stringify({
+    kind, ...name, headline, intact, failure, rows, codes, outcome, exit, signers, decisions, root, entries, findings,
+  });
+}
+
+async function verifyBundleFile(bytes, names, options) {
+  const store = await readBundle(bytes);
+  const runs = Handoff.runsIn(store);
+  const threads = Handoff.threadsIn(store);
+  for (const name of names) {
+    ensure(runs.includes(name) || threads.includes(name), `there is no run or thread "${name}" in the bundle`);
+  }
+  const isChosen = (name) => names.length === 0 || names.includes(name);
+  const reports = [];
+  for (const run of runs.filter(isChosen)) reports.push(await verifyRun(store, run, options));
+  for (const thread of threads.filter(isChosen)) reports.push(await verifyThread(store, thread, options));
+  ensure(reports.length > 0, 'there is no run or thread in the bundle');
+  return reports;
+}
+
+async function main(words) {
+  const { file, names, options, json } = readArguments(words);
+  const bytes = new Uint8Array(readFileSync(file));
+  const start = toLatin(bytes.subarray(0, 64)).trimStart();
+  let reports;
+  if (start.startsWith('{')) reports = [await verifyProof(bytes, options)];
+  else reports = await verifyBundleFile(bytes, names, options);
+  console.log(reports.map(json ? jsonOfReport : textOfReport).join(json ? '\n' : '\n\n'));
+  return [3, 4].find((code) => reports.some((report) => report.exit === code)) ?? 0;
+}
+
+const isMain = process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
+if (isMain) {
+  try {
+    process.exitCode = await main(process.argv.slice(2));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      console.error(`error: ${error.message}\n\n${usage}`);
+      process.exitCode = 2;
+    } else if (error instanceof FormatError || error.code !== undefined) {
+      console.error(`error: ${error.message}`);
+      process.exitCode = 1;
+    } else {
+      throw error;
+    }
+  }
+}
