@@ -536,8 +536,11 @@ function verifyEd25519Plain(key, signature, message) {
   return equalBytes(encodePoint(sum), r);
 }
 
-/** The test switches this off to exercise the plain code. */
-const settings = { useSubtle: true };
+/**
+ * `useSubtle`: the test switches this off to exercise the plain code. `pause`: lets a browser draw
+ * the page between parts of long work.
+ */
+const settings = { useSubtle: true, pause: async () => {} };
 const importedKeys = new Map();
 let subtleHasEd25519 = null;
 
@@ -4515,6 +4518,7 @@ class RunVerifier {
       return;
     }
     this.checkRoot();
+    await settings.pause();
     await this.checkAnchors();
     this.checkContent();
     await this.checkPlan();
@@ -4586,7 +4590,10 @@ class RunVerifier {
         else report('object', commit, `entry ${entry.seq}: object ${oid} is not in the bundle`, { path });
       };
       const now = openFolder(this.store, commit.tree, before, '', note);
-      if (entry) this.compareTree(commit, before, now, report);
+      if (entry) {
+        this.compareTree(commit, before, now, report);
+        this.headFolder = now;
+      }
       before = now;
     }
   }
@@ -4829,8 +4836,9 @@ class RunVerifier {
     if (this.begin) this.replay = this.startReplay();
     else for (const row of ['plan', 'handoff']) findings.addOpen(row, 'the first entry is no run.submitted');
     const manifests = new Map();
-    for (const commit of this.commits) {
+    for (const [i, commit] of this.commits.entries()) {
       const { entry } = commit;
+      if (i % 500 === 499) await settings.pause();
       if (this.replay) this.replay.roles = commit.rolesBefore;
       if (entry.kind === 'item.fired') {
         manifests.set(entry.item, this.checkManifest(commit));
@@ -6134,6 +6142,7 @@ async function verifyRun(store, run, options = {}) {
     otherRuns: verifier.otherRuns,
     findings: findings.list,
     replay: verifier.replay,
+    headFolder: verifier.headFolder ?? null,
     links: commits.map(linkOf),
   };
 }
@@ -6148,6 +6157,1034 @@ function namesIn(store, folder) {
     .sort(compareNames);
 }
 
+// ---- the page: its template ----
+
+/** Characters that are never shown, because they are invisible or turn the text around. */
+const unprintable =
+  // eslint-disable-next-line no-control-regex, no-misleading-character-class
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+
+const htmlEscapes = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const toHtml = (text) =>
+  text.replace(unprintable, '\ufffd').replace(/[&<>"']/g, (character) => htmlEscapes[character]);
+
+/** Splits a template into texts, values and sections. Throws FormatError if tags do not match. */
+function parseTemplate(template) {
+  let rest = template;
+  function cut(end) {
+    const at = rest.indexOf(end);
+    ensure(at >= 0, 'a template with a tag that does not end');
+    const text = rest.slice(0, at);
+    rest = rest.slice(at + end.length);
+    return text;
+  }
+  function parseSection(within) {
+    const parts = [];
+    for (;;) {
+      if (!rest.includes('{{')) {
+        ensure(within === null, 'a template with a section that does not end');
+        parts.push({ text: rest });
+        return parts;
+      }
+      parts.push({ text: cut('{{') });
+      if (rest.startsWith('{')) {
+        rest = rest.slice(1);
+        parts.push({ value: cut('}}}'), isRaw: true });
+        continue;
+      }
+      const tag = cut('}}');
+      const name = tag.slice(1);
+      if (tag[0] === '/') {
+        ensure(within === name, 'a template whose sections do not match');
+        return parts;
+      }
+      if (tag[0] === '#' || tag[0] === '^') {
+        parts.push({ section: name, isInverted: tag[0] === '^', parts: parseSection(name) });
+      } else {
+        parts.push({ value: tag, isRaw: false });
+      }
+    }
+  }
+  return parseSection(null);
+}
+
+function lookUp(stack, name) {
+  if (name === '.') return stack.at(-1);
+  const holder = stack.findLast((value) => isObject(value) && Object.hasOwn(value, name));
+  return holder?.[name];
+}
+
+const isShown = (value) =>
+  value !== undefined && value !== null && value !== false && value !== '' &&
+  !(Array.isArray(value) && value.length === 0);
+
+/** Fills a template with facts. The language is that of src/report/template.rs. */
+function fill(template, facts) {
+  const filled = [];
+  function write(parts, stack) {
+    for (const part of parts) {
+      if ('text' in part) {
+        filled.push(part.text);
+      } else if ('value' in part) {
+        const value = lookUp(stack, part.value);
+        if (typeof value === 'string') filled.push(part.isRaw ? value : toHtml(value));
+        else if (isNumber(value)) filled.push(canonical(value));
+      } else {
+        const value = lookUp(stack, part.section);
+        if (part.isInverted) {
+          if (!isShown(value)) write(part.parts, stack);
+        } else if (isShown(value)) {
+          for (const each of Array.isArray(value) ? value : [value]) write(part.parts, [...stack, each]);
+        }
+      }
+    }
+  }
+  write(parseTemplate(template), [facts]);
+  return filled.join('');
+}
+
+// ---- the page: words ----
+
+const longestFact = 2000;
+
+/** Cuts a text to a number of characters. */
+function cutTo(text, most) {
+  if (text.length <= most) return text;
+  const characters = [...text];
+  return characters.length <= most ? text : characters.slice(0, most).join('') + '…';
+}
+
+/** A string as it is, nothing for a missing or empty value, and others as canonical JSON. */
+function plainWord(value) {
+  if (isString(value)) return value;
+  if (value === undefined || value === null || value === false) return '';
+  if (typeof value === 'object' && !(value instanceof WrittenNumber) && Object.keys(value).length === 0) return '';
+  return canonical(value);
+}
+
+const listWord = (value) => (Array.isArray(value) ? value.filter(isString).join(', ') : '');
+
+function durationWord(ms) {
+  const whole = (number, unit) => Math.floor(number / unit);
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < 60000) return `${whole(ms, 1000)}.${whole(ms % 1000, 100)} s`;
+  if (ms < 3600000) return `${whole(ms, 60000)} min ${whole(ms % 60000, 1000)} s`;
+  return `${whole(ms, 3600000)} h ${whole(ms % 3600000, 60000)} min`;
+}
+
+function bytesWord(value) {
+  return isString(value?.sha256) && isCount(value?.size) ? `${value.sha256}, ${value.size} bytes` : '';
+}
+
+function exitWord(exit) {
+  if (isInteger(exit?.code, -maxInteger)) return `exit ${exit.code}`;
+  return isInteger(exit?.signal, -maxInteger) ? `signal ${exit.signal}` : '';
+}
+
+const joinWords = (words) => words.filter((word) => word !== '').join(', ');
+
+/** The result that an entry records, such as `done, red, exit 0, 51 ms`. */
+function noteOf(entry) {
+  const decided = isString(entry.decision) ? `${entry.decision} by ${plainWord(entry.by)}` : '';
+  const words = [
+    plainWord(entry.status),
+    isEntryRed(entry) ? 'red' : '',
+    decided,
+    ...['message', 'rule', 'outcome', 'grade', 'reason', 'detail'].map((field) => plainWord(entry[field])),
+    exitWord(entry.exit),
+    isCount(entry.durationMs) ? durationWord(entry.durationMs) : '',
+  ];
+  return cutTo(joinWords(words), longestFact);
+}
+
+/** Returns true if an entry ends an item as red, whatever people approved later. */
+function isEntryRed(entry) {
+  const isEnd = entry.kind === 'item.reconciled' || entry.kind === 'item.decided';
+  return isEnd && entry.status === 'done' && isEndRed(entry);
+}
+
+/** Facts in the order of the page. Empty values are left out. */
+class FactList {
+  constructor() {
+    this.list = [];
+  }
+
+  add(name, value) {
+    if (value !== '') this.list.push({ name, value: cutTo(value, longestFact) });
+  }
+
+  addField(name, from, field) {
+    this.add(name, plainWord(from?.[field]));
+  }
+}
+
+const entriesInOrder = (object) => sortNames(Object.keys(object ?? {})).map((key) => [key, object[key]]);
+
+// ---- the page: contents ----
+
+const largestShown = 64 * 1024;
+const largestImage = 256 * 1024;
+const imageStarts = [
+  ['89504e470d0a1a0a', 'image/png'],
+  ['ffd8ff', 'image/jpeg'],
+  ['47494638', 'image/gif'],
+  ['52494646', 'image/webp'],
+].map(([start, kind]) => [fromHex(start), kind]);
+
+const dataUrl = (kind, bytes) => `data:${kind};base64,${toBase64(bytes)}`;
+
+function textOrNull(bytes) {
+  try {
+    return toText(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** A product for the page, with its content if the page carries it and it can be shown. */
+function productFacts(store, name, product) {
+  const shown = { name, sha256: product.sha256 ?? null, size: product.size ?? null };
+  const bytes = store.readBlob(product.oid);
+  if (bytes === null) return { ...shown, leftOut: true };
+  if (product.size > largestImage || bytes.length > largestImage) return shown;
+  const image = imageStarts.find(([start]) => startsWithBytes(bytes, 0, start));
+  if (image) return { ...shown, image: dataUrl(image[1], bytes) };
+  if (product.size > largestShown || bytes.length === 0) return shown;
+  const text = textOrNull(bytes);
+  if (text !== null && !text.includes('\0')) return { ...shown, text };
+  return { ...shown, save: dataUrl('application/octet-stream', bytes) };
+}
+
+// ---- the page: when items ran ----
+
+const timelineLimits = { rows: 200, left: 220, width: 640, row: 20, top: 24, names: 2000 };
+const millisOf = (time) => Date.parse(time);
+
+/** The times of a run, in milliseconds since 1970. */
+class Timing {
+  constructor(report) {
+    const entries = report.links.map((link) => link.entry);
+    this.begin = millisOf(entries[0].at);
+    this.items = new Map();
+    for (const id of report.replay.items.keys()) this.items.set(id, { since: this.begin, attempts: [] });
+    for (const entry of entries) this.note(entry);
+    this.end = Math.max(millisOf(entries.at(-1).at), this.begin);
+  }
+
+  note(entry) {
+    const at = millisOf(entry.at);
+    if (entry.kind === 'run.extended') {
+      for (const id of Object.keys(entry.items)) if (this.items.has(id)) this.items.get(id).since = at;
+    }
+    const times = entry.kind.startsWith('item.') ? this.items.get(entry.item) : undefined;
+    if (!times) return;
+    if (entry.kind === 'item.fired') {
+      const { attempt: number, actor } = entry;
+      times.attempts.push({ number, actor, begin: at, end: null, isFailed: false });
+      return;
+    }
+    const open = times.attempts.at(-1);
+    if (!open || open.end !== null) return;
+    open.end = at;
+    open.isFailed = (statusInSubject[entry.kind] ?? entry.status) !== 'done';
+  }
+
+  took(id) {
+    const { attempts } = this.items.get(id);
+    if (attempts.length === 0) return '';
+    const lengths = attempts.map(({ begin, end }) => Math.max((end ?? this.end) - begin, 0));
+    return durationWord(lengths.reduce((sum, length) => sum + length, 0));
+  }
+
+  endOf(id) {
+    const last = this.items.get(id).attempts.at(-1);
+    return last ? (last.end ?? this.end) : null;
+  }
+
+  /** The items on which the end of the run depended, in the order of the items. */
+  critical(dependenciesOfItem) {
+    const latest = (ids) => {
+      let best = null;
+      for (const id of ids) {
+        const end = this.endOf(id);
+        if (end !== null && (best === null || end > best.end)) best = { end, id };
+      }
+      return best?.id;
+    };
+    const path = new Set();
+    for (let next = latest(this.items.keys()); next !== undefined && !path.has(next); ) {
+      path.add(next);
+      next = latest(dependenciesOfItem(next));
+    }
+    return new Set([...this.items.keys()].filter((id) => path.has(id)));
+  }
+
+  x(at) {
+    const span = Math.max(this.end - this.begin, 1);
+    const clamped = Math.min(Math.max(at, this.begin), this.end);
+    return timelineLimits.left + Math.floor(((clamped - this.begin) * timelineLimits.width) / span);
+  }
+}
+
+// ---- the page: the facts of a run ----
+
+const mostDetailed = 2000;
+const longestLabel = 22;
+const statusRanks = ['failed', 'done, red', 'running', 'pending', 'cancelled', 'skipped', 'done', 'superseded'];
+const marks = { done: '✓', 'done, red': '!', failed: '✗', running: '▶', skipped: '─', cancelled: '─', superseded: '─' };
+const markOf = (status) => marks[status] ?? '·';
+const statusColors = {
+  done: ['#dff3e3', '#1a7f37'],
+  'done, red': ['#fff1c2', '#9a6700'],
+  failed: ['#ffe1de', '#b3261e'],
+  running: ['#dbeafe', '#1d4ed8'],
+};
+const colorsOf = (status) => statusColors[status] ?? ['#eeeeee', '#6b6b6b'];
+
+function commonPrefix(texts) {
+  const [first, ...others] = texts.map((text) => [...text]);
+  let length = first?.length ?? 0;
+  for (const other of others) {
+    let same = 0;
+    while (same < first.length && same < other.length && first[same] === other[same]) same++;
+    length = Math.min(length, same);
+  }
+  return (first ?? []).slice(0, length).join('');
+}
+
+/** Row of a table of entries. */
+function stepFacts({ entry, leafHash: hash }) {
+  const { seq, at, kind, attempt = null, actor } = entry;
+  return { seq, at, kind, attempt, actor, note: noteOf(entry), hash };
+}
+
+/** The facts that a page shows of one run. All follow from the evidence. */
+class RunFacts {
+  constructor(store, report, number) {
+    this.store = store;
+    this.report = report;
+    this.number = number;
+    this.replay = report.replay;
+    this.ids = [...this.replay.items.keys()];
+    this.positions = new Map(this.ids.map((id, i) => [id, i]));
+    this.timing = new Timing(report);
+    this.planned = new Map(this.replay.plan.items.map((item) => [item.id, item]));
+  }
+
+  facts(picture) {
+    const decisions = this.linksOf((kind) => kind === 'item.decided');
+    const documents = this.documents();
+    const sources = this.sources();
+    return {
+      anchor: `r${this.number}`,
+      run: this.report.run,
+      outcome: this.outcome(),
+      facts: this.runFacts(),
+      graph: this.graph(picture),
+      timeline: this.timeline(),
+      items: this.items(),
+      hasDocuments: documents.length > 0,
+      documents,
+      hasDecisions: decisions.length > 0,
+      decisions,
+      hasSources: sources.length > 0,
+      sources,
+      events: this.linksOf((kind) => kind.startsWith('run.')),
+    };
+  }
+
+  anchorOf(id) {
+    return `r${this.number}i${this.positions.get(id)}`;
+  }
+
+  dependencies(id) {
+    return this.replay.dependencies(id).filter((each) => this.positions.has(each));
+  }
+
+  status(id) {
+    const item = this.replay.items.get(id);
+    if (this.replay.superseded.has(id)) return 'superseded';
+    if (item.status === 'done' && this.replay.isRed(item)) return 'done, red';
+    return item.status ?? 'pending';
+  }
+
+  outcome() {
+    const { outcome } = this.report;
+    const words = [`${outcome.done} of ${outcome.total} done`];
+    for (const word of ['red', 'failed', 'skipped', 'cancelled', 'running', 'pending', 'superseded']) {
+      if (outcome[word] > 0) words.push(`${outcome[word]} ${word}`);
+    }
+    return [...words, ...(outcome.said ?? [])].join(', ');
+  }
+
+  linksOf(isWanted) {
+    return this.report.links
+      .filter(({ entry }) => isWanted(entry.kind))
+      .map((link) => ({ ...stepFacts(link), item: link.entry.item ?? null }));
+  }
+
+  runFacts() {
+    const { links } = this.report;
+    const first = links[0].entry;
+    const last = links.at(-1);
+    const facts = new FactList();
+    facts.add('Entries', String(links.length));
+    facts.addField('Root', last.entry, 'root');
+    facts.add('Last commit', last.commit);
+    facts.add('Submitted at', first.at);
+    facts.add('Submitted by', first.actor);
+    facts.addField('Plan', first, 'plan');
+    facts.addField('Base', first, 'base');
+    facts.addField('Queue', first, 'queue');
+    facts.addField('Pattern', first, 'pattern');
+    facts.addField('Rules of the queue', first, 'rules');
+    facts.add('Keys that may write', listWord(first.writers));
+    facts.addField('Roles', first, 'roles');
+    facts.addField('Artifacts', first, 'artifacts');
+    facts.addField('Pipelines', first, 'pipelines');
+    facts.addField('Object format', first, 'objectFormat');
+    facts.addField('Program', first, 'tool');
+    const { closing } = this.replay;
+    facts.add('Closed early', closing?.kind === 'run.closed' ? closing.reason : '');
+    facts.add('Cancelled', closing?.kind === 'run.cancelled' ? closing.reason : '');
+    return facts.list;
+  }
+
+  /** Every revision of every document, in the order of the entries. */
+  documents() {
+    const numbers = new Map();
+    const rows = [];
+    const add = (name, product, author, at) => {
+      numbers.set(name, (numbers.get(name) ?? 0) + 1);
+      rows.push({ ...productFacts(this.store, name, product), revision: numbers.get(name), at, author });
+    };
+    for (const { entry } of this.report.links) {
+      if (entry.kind === 'document.written') add(entry.name, entry, entry.author, entry.at);
+      for (const [key, product] of entriesInOrder(entry.products)) {
+        if (key.startsWith('documents/')) add(key.slice(10), product, plainWord(entry.item), entry.at);
+      }
+    }
+    return rows;
+  }
+
+  sources() {
+    const { imports, continues } = this.report.links[0].entry;
+    const rows = entriesInOrder(imports).map(([name, { product, evidence }]) => ({
+      name,
+      sha256: product.sha256,
+      evidence,
+    }));
+    if (continues) {
+      const { run, root, evidence } = continues;
+      rows.push({ name: `${run}, continued`, sha256: root, evidence });
+    }
+    return rows;
+  }
+
+  items() {
+    const byItem = new Map(this.ids.map((id) => [id, []]));
+    for (const link of this.report.links) byItem.get(link.entry.item)?.push(link);
+    const items = this.ids.map((id) => this.item(id, byItem.get(id)));
+    if (items.length > 0) items[0].isFirst = true;
+    return items;
+  }
+
+  item(id, links) {
+    const entries = links.map((link) => link.entry);
+    const fired = entries.findLast(({ kind }) => kind === 'item.fired');
+    const ended = entries.findLast(({ kind }) => kind === 'item.reconciled');
+    const status = this.status(id);
+    const shown = {
+      anchor: this.anchorOf(id),
+      id,
+      status,
+      mark: markOf(status),
+      attempts: this.replay.items.get(id).attemptCount,
+      took: this.timing.took(id),
+      products: Object.keys(ended?.products ?? {}).length,
+    };
+    if (status === 'done' && this.ids.length > mostDetailed) return shown;
+    shown.details = {
+      facts: this.itemFacts(id, fired, ended),
+      inputs: entriesInOrder(fired?.inputRefs).map(([key, input]) => ({
+        key,
+        from: plainWord(input.from),
+        product: plainWord(input.select),
+        sha256: input.ref,
+      })),
+      contents: entriesInOrder(ended?.products).map(([name, product]) =>
+        productFacts(this.store, name, product),
+      ),
+      protected: ended?.protected ?? null,
+      entries: links.map(stepFacts),
+    };
+    return shown;
+  }
+
+  /** Reads JSON at a path of the tree after the last entry. */
+  readHead(path) {
+    const file = fileAt(this.report.headFolder, path);
+    const bytes = file && file !== 'unread' ? this.store.readBlob(file.oid) : null;
+    return bytes === null ? undefined : tryJson(bytes);
+  }
+
+  itemFacts(id, fired, ended) {
+    const folder = itemFolder(id, this.report.submitted.fanOut);
+    const definition = this.planned.get(id) ?? this.readHead(folder + 'item.json');
+    const manifest = this.readHead(folder + 'manifest.json');
+    const facts = new FactList();
+    const executor = plainWord(definition?.executor);
+    facts.addField('Goal', definition?.inputs, 'goal');
+    facts.add('Executor', isString(manifest?.subagent) ? `${executor} (${manifest.subagent})` : executor);
+    facts.addField('Inputs in the plan', definition, 'inputs');
+    facts.add('After', this.dependencies(id).join(', '));
+    facts.add('Locks', listWord(definition?.resourceLocks));
+    addManifestFacts(facts, manifest ?? {});
+    facts.addField('Manifest', fired, 'manifest');
+    if (ended) addEndFacts(facts, ended);
+    facts.add('Protected changes approved by', this.approverOf(id));
+    return facts.list;
+  }
+
+  /** Returns the key that approved the item's changes to protected files, or an empty text. */
+  approverOf(id) {
+    const item = this.replay.items.get(id);
+    if (!item.end || item.end.kind !== 'item.reconciled' || !isEntryRed(item.end)) return '';
+    if (item.end.verify?.passed === false) return '';
+    const approvals = [...this.replay.items.values()].filter(
+      ({ end, id: own }) => end?.kind === 'item.decided' && end.decision === 'approved' && this.dependencies(own).includes(id),
+    );
+    approvals.sort((a, b) => a.end.seq - b.end.seq);
+    return approvals[0]?.end.by ?? '';
+  }
+
+  graph({ boxes, edges, width, height }) {
+    return {
+      width,
+      height,
+      boxes: boxes.map((box) => this.box(box)),
+      edges: edges.map(([from, to, bend]) => pathOfEdge(boxes[from], boxes[to], bend)),
+    };
+  }
+
+  box([x, y, width, height, members]) {
+    const ids = members.map((at) => this.ids[at]);
+    const counts = new Map();
+    for (const id of ids) counts.set(this.status(id), (counts.get(this.status(id)) ?? 0) + 1);
+    const rank = (status) => (statusRanks.includes(status) ? statusRanks.indexOf(status) : statusRanks.length);
+    const statuses = [...counts.keys()].sort((a, b) => rank(a) - rank(b));
+    const worst = statuses[0] ?? 'pending';
+    const words = statuses.map((status) => `${counts.get(status)} ${status}`).join(', ');
+    const prefix = commonPrefix(ids);
+    const isOne = ids.length === 1;
+    const name = cutTo(isOne ? ids[0] : `${prefix}… ${ids.length}`, longestLabel);
+    const [fillColor, stroke] = colorsOf(worst);
+    return {
+      x, y, width, height,
+      textX: x + 10,
+      textY: y + Math.floor(height / 2) + 5,
+      label: `${markOf(worst)} ${name}`,
+      title: isOne ? `${ids[0]}: ${worst}` : `${prefix}…: ${words}`,
+      anchor: ids.length > 0 ? this.anchorOf(ids[0]) : null,
+      fill: fillColor,
+      stroke,
+      lineWidth: ids.length > 1 ? 3 : 1,
+    };
+  }
+
+  timeline() {
+    const { timing } = this;
+    const { rows: most, left, width, row, top, names } = timelineLimits;
+    const critical = timing.critical((id) => this.dependencies(id));
+    const ran = this.ids.filter((id) => timing.items.get(id).attempts.length > 0);
+    if (ran.length === 0) return null;
+    const rows = ran.slice(0, most).map((id, i) => this.timelineRow(id, top + i * row, critical.has(id)));
+    return {
+      width: left + width + 20,
+      height: top + rows.length * row + 8,
+      took: durationWord(timing.end - timing.begin),
+      left,
+      right: left + width,
+      rows,
+      more: Math.max(ran.length - most, 0),
+      isMore: ran.length > most,
+      critical: cutTo([...critical].join(', '), names),
+    };
+  }
+
+  timelineRow(id, y, isCritical) {
+    const { timing } = this;
+    const { since, attempts } = timing.items.get(id);
+    const ends = this.dependencies(id).map((each) => timing.endOf(each)).filter((end) => end !== null);
+    const ready = ends.reduce((latest, end) => Math.max(latest, end), since);
+    const [from, to] = [timing.x(ready), timing.x(attempts[0]?.begin ?? ready)];
+    return {
+      label: cutTo(id, longestLabel),
+      anchor: this.anchorOf(id),
+      y,
+      textY: y + 13,
+      waitX: from,
+      waitY: y + 7,
+      waitWidth: Math.max(to - from, 0),
+      bars: attempts.map((attempt) => this.timelineBar(id, attempt, y)),
+      weight: isCritical ? 'bold' : 'normal',
+    };
+  }
+
+  timelineBar(id, { number, actor, begin, end: ended, isFailed }, y) {
+    const end = ended ?? this.timing.end;
+    const [from, to] = [this.timing.x(begin), this.timing.x(end)];
+    const status = ended === null ? 'running' : isFailed ? 'failed' : this.status(id);
+    const took = durationWord(Math.max(end - begin, 0));
+    const [fillColor, stroke] = colorsOf(status);
+    return {
+      x: from,
+      y: y + 3,
+      width: Math.max(to - from, 2),
+      title: `${markOf(status)} ${id}, attempt ${number}, ${took}, by ${actor}`,
+      fill: fillColor,
+      stroke,
+    };
+  }
+}
+
+function addManifestFacts(facts, manifest) {
+  const file = (value) => (isString(value?.path) ? `${value.path}, ${bytesWord(value)}` : '');
+  const version = plainWord(manifest.program?.version);
+  const program = file(manifest.program);
+  facts.addField('Command', manifest, 'argv');
+  facts.addField('Setup', manifest, 'setup');
+  facts.addField('Check', manifest, 'verify');
+  facts.add('Program', version === '' ? program : `${program}, ${version}`);
+  facts.add('Interpreter', file(manifest.interpreter));
+  facts.addField('Sandbox', manifest, 'sandbox');
+  facts.addField('Network', manifest, 'network');
+  facts.add('Time limit', isCount(manifest.timeout) ? `${manifest.timeout} s` : '');
+  facts.add('Protected files', listWord(manifest.protect));
+  const names = Array.isArray(manifest.env) ? manifest.env.length : 0;
+  facts.add('Environment', names > 0 ? `${names} variables, named in the manifest` : '');
+}
+
+function addEndFacts(facts, ended) {
+  const { claims, reused } = ended;
+  facts.addField('Summary by the worker', ended, 'summary');
+  facts.addField('Model, by its own account', claims, 'model');
+  facts.addField('Session', claims, 'session');
+  facts.addField('Use, by its own account', claims, 'usage');
+  facts.add('Left out of the patch', listWord(ended.excluded));
+  for (const [name, field] of [['Check before the work', 'checkBefore'], ['Check after the work', 'check']]) {
+    const run = ended[field];
+    facts.add(name, joinWords([plainWord(run?.argv), exitWord(run?.exit), bytesWord(run?.output)]));
+  }
+  if (reused) facts.add('Reused from', `${reused.run}/${reused.item}`);
+  facts.addField('Blocks of the pipeline', ended, 'blocks');
+  facts.add('Transcript, not in this page', bytesWord(ended.transcript));
+}
+
+/** The path of an edge from the right side of a box to the left side of another. */
+function pathOfEdge(from, to, bend) {
+  const between = bend ? ` L${bend[0]} ${bend[1]}` : '';
+  const start = `M${from[0] + from[2]} ${from[1] + Math.floor(from[3] / 2)}`;
+  return `${start}${between} L${to[0]} ${to[1] + Math.floor(to[3] / 2)}`;
+}
+
+function claimFacts(claims, anchor) {
+  const rows = rowNames.map((name) => {
+    const codes = (claims.codes[name] ?? []).join(', ');
+    let found = 'not checked';
+    if (claims.rows[name] === 'ok') found = 'holds';
+    else if (claims.rows[name] === 'fail') {
+      found = codes === 'not-sealed' ? 'not sealed yet' : `does not hold: ${codes}`;
+    }
+    return { name, place: `${anchor}-${name}`, found, [`is_${name}`]: true };
+  });
+  return { headline: claims.headline, rows, keys: claims.keys };
+}
+
+/** Counts the blobs that the trees of the evidence name and that it does not have. */
+function countLeftOut(store) {
+  const missing = new Set();
+  const seen = new Set();
+  const visit = (folder) => {
+    for (const node of folder.nodes) {
+      if (node.folder) {
+        if (!seen.has(node.folder)) visit(node.folder);
+      } else if (node.mode !== '160000' && !store.objects.has(node.oid)) missing.add(node.oid);
+    }
+    seen.add(folder);
+  };
+  let before = null;
+  for (const [name, { type, bytes }] of store.objects) {
+    if (type !== 'commit') continue;
+    const { tree } = new Commit(bytes, store.format, name);
+    if (tree === null) continue;
+    before = openFolder(store, tree, before, '', () => {});
+    visit(before);
+  }
+  return missing.size;
+}
+
+const inScript = (json) => json.replaceAll('<', '\\u003c');
+
+/** The facts for the template, from the evidence, the claims, and the text of the script. */
+function pageFacts(store, reports, claims, scriptText, evidence) {
+  const names = sortNames(Object.keys(claims.runs));
+  const runs = names.map((name, number) => {
+    const own = claims.runs[name];
+    const anchor = `r${number}`;
+    const facts = own.isReadable
+      ? new RunFacts(store, reports.get(name), number).facts(own)
+      : { anchor, run: name, outcome: 'unreadable', isUnreadable: true };
+    return { ...facts, claims: claimFacts(own, anchor) };
+  });
+  return {
+    title: names.join(', '),
+    isOne: names.length === 1,
+    tool: claims.tool,
+    written: claims.written,
+    isNone: claims.content === 'none',
+    isSmall: claims.content === 'small',
+    isAll: claims.content === 'all',
+    omitted: store.filtered ? countLeftOut(store) : 0,
+    scriptHash: digestOf(toBytes(scriptText)),
+    claimsJson: inScript(canonical(claims)),
+    evidence,
+    script: scriptText,
+    runs,
+  };
+}
+
+// ---- the page: is it what its evidence says? ----
+
+const isPlace = (value) => isInteger(value, 0, 10 ** 9);
+const isBox = (value) =>
+  Array.isArray(value) &&
+  value.length === 5 &&
+  value.slice(0, 4).every(isPlace) &&
+  notEmpty(arrayOf(isPlace))(value[4]);
+const isEdge = (value) =>
+  Array.isArray(value) &&
+  value.length === 3 &&
+  isPlace(value[0]) &&
+  isPlace(value[1]) &&
+  (value[2] === null || (arrayOf(isPlace)(value[2]) && value[2].length === 2));
+const isRowName = oneOf(...rowNames);
+const areClaims = shape({
+  tool: isString,
+  written: isTime,
+  content: oneOf('none', 'small', 'all'),
+  runs: notEmpty(
+    mapOf(
+      isRunName,
+      shape({
+        headline: isString,
+        isReadable: isBoolean,
+        rows: mapOf(isRowName, oneOf('ok', 'fail', 'open')),
+        codes: mapOf(isRowName, arrayOf(isString)),
+        keys: arrayOf(
+          shape({
+            fingerprint: isFingerprint,
+            principal: isString,
+            standing: oneOf(
+              'known to the writer of this page',
+              'unknown to the writer of this page',
+              'not trusted by the writer of this page',
+            ),
+          }),
+        ),
+        boxes: arrayOf(isBox),
+        edges: arrayOf(isEdge),
+        width: isPlace,
+        height: isPlace,
+      }),
+    ),
+  ),
+});
+
+/** Returns what is wrong with the claims of a run, as sentences. */
+function faultsOfClaims(claims, report) {
+  const faults = [];
+  const say = (text) => faults.push(`${report.run}: ${text}`);
+  for (const row of rowNames) {
+    const claimed = claims.rows[row];
+    const found = report.rows[row].state;
+    if (claimed === undefined) {
+      say(`the page says nothing about the row ${row}`);
+      continue;
+    }
+    const codes = sameSet(claims.codes[row] ?? []);
+    if (row === 'anchor') continue;
+    if (claimed === 'ok' && found === 'fail') say(`the page says that the row ${row} holds, and it does not`);
+    if (row === 'signature') continue;
+    if (claimed === 'fail' && found !== 'fail') say(`the page says that the row ${row} does not hold, and it does`);
+    if (claimed === 'fail' && found === 'fail' && codes !== sameSet(report.codes[row] ?? [])) {
+      say(`the page has other findings in the row ${row}`);
+    }
+    if (claimed !== 'fail' && 'row' in claims.codes) say(`the page has findings in a row that holds`);
+    if (claimed === 'open' && found === 'ok') say(`the page says that the row ${row} was not checked`);
+  }
+  const doesFail = Object.values(claims.rows).includes('fail');
+  const isIntact = claims.headline.startsWith('INTACT');
+  if (isIntact === doesFail) say('the headline of the page is not what its rows say');
+  if (isIntact && claims.headline.endsWith(' PARTIAL') !== isPartial(report.outcome)) {
+    say('the headline of the page is not what the outcome says');
+  }
+  const signed = sameSet(report.signers.map(({ fingerprint }) => fingerprint));
+  const named = claims.keys.map(({ fingerprint }) => fingerprint);
+  if (sameSet(named) !== signed || !hasDistinct(named)) say('the page names other keys than those that signed');
+  const doesHold = ['chain', 'plan'].every((row) => report.rows[row].state !== 'fail');
+  if (claims.isReadable && !report.replay) say('the page shows items, and the entries cannot be read');
+  if (!claims.isReadable && report.replay && doesHold) say('the page does not show the items');
+  if (claims.isReadable && report.replay) faults.push(...faultsOfPicture(claims, report));
+  return faults;
+}
+
+function faultsOfPicture({ boxes, edges, width, height }, report) {
+  const faults = [];
+  const say = (text) => faults.push(`${report.run}: ${text}`);
+  const ids = [...report.replay.items.keys()];
+  const boxOf = new Map();
+  for (const [number, [x, y, w, h, members]] of boxes.entries()) {
+    if (w < 1 || h < 1 || x + w > width || y + h > height) say('a box of the graph is outside the picture');
+    for (const at of members) {
+      if (at >= ids.length || boxOf.has(at)) say('an item is in two boxes of the graph, or unknown');
+      boxOf.set(at, number);
+    }
+  }
+  if (boxOf.size !== ids.length) say('an item is in no box of the graph');
+  const sorted = [...boxes].sort((a, b) => a[0] - b[0]);
+  for (const [i, [x, y, w, h]] of sorted.entries()) {
+    for (let j = i + 1; j < sorted.length && sorted[j][0] < x + w; j++) {
+      const [, otherY, , otherH] = sorted[j];
+      if (otherY < y + h && y < otherY + otherH) say('two boxes of the graph overlap');
+    }
+  }
+  const positions = new Map(ids.map((id, i) => [id, i]));
+  const expected = new Set();
+  for (const id of ids) {
+    for (const dependency of report.replay.dependencies(id)) {
+      const [from, to] = [boxOf.get(positions.get(dependency)), boxOf.get(positions.get(id))];
+      if (from !== undefined && from !== to) expected.add(`${from} ${to}`);
+    }
+  }
+  const drawn = edges.map(([from, to]) => `${from} ${to}`);
+  if (!hasDistinct(drawn) || sameSet(drawn) !== sameSet(expected)) {
+    say('the edges of the graph are not the dependencies');
+  }
+  const isOutside = ([, , bend]) => bend !== null && (bend[0] > width || bend[1] > height);
+  if (edges.some(isOutside)) say('an edge of the graph is outside the picture');
+  return faults;
+}
+
+/** Returns the text between two marks that a page has exactly once, or null. */
+function textBetween(page, start, end) {
+  const at = page.indexOf(start);
+  if (at < 0 || page.indexOf(start, at + 1) >= 0) return null;
+  const from = at + start.length;
+  const to = page.indexOf(end, from);
+  return to < 0 ? null : page.slice(from, to);
+}
+
+const pageMarks = {
+  claims: '<script type="application/json" id="claims">',
+  evidence: '<script type="application/octet-stream" id="evidence">',
+  script: '<script id="script">',
+  end: '<' + '/script>',
+};
+
+/**
+ * Recomputes everything that the parts of a page say. Returns {verdict, reasons, runs, filled}:
+ * `filled` is the whole page as it must be, or null if it cannot be computed.
+ */
+async function recompute({ claimsText, evidenceText, scriptText, template }, options = {}) {
+  const result = { verdict: 'tampered', reasons: [], runs: [], filled: null };
+  try {
+    const claims = readJson(toBytes(claimsText), { size: limits.file });
+    ensure(areClaims(claims), 'the claims of the page are not in their form');
+    const bytes = fromBase64(evidenceText);
+    ensure(bytes, 'the evidence of the page is not base64');
+    const store = await readBundle(bytes);
+    const names = sortNames(Object.keys(claims.runs));
+    const inEvidence = Handoff.runsIn(store);
+    ensure(sameSet(names) === sameSet(inEvidence), 'the page does not show exactly the runs of its evidence');
+    const reports = new Map();
+    for (const name of names) {
+      const report = await verifyRun(store, name, options);
+      reports.set(name, report);
+      result.runs.push(report);
+      result.reasons.push(...faultsOfClaims(claims.runs[name], report));
+      await settings.pause();
+    }
+    if (result.reasons.length === 0) {
+      result.filled = fill(template, pageFacts(store, reports, claims, scriptText, evidenceText));
+    }
+    for (const { run, failure, findings } of result.runs) {
+      if (failure === null || failure === 'not-sealed') continue;
+      result.reasons.push(`${run}: ${findings[0]?.text ?? failure}`);
+    }
+    if (result.reasons.length === 0) result.verdict = verdictOf(result.runs);
+  } catch (error) {
+    result.reasons.push(error instanceof FormatError ? error.message : `an error in the script: ${error}`);
+  }
+  return result;
+}
+
+function verdictOf(runs) {
+  const isGood = ({ failure, outcome }) => failure === null && !isPartial(outcome);
+  return runs.every(isGood) ? 'intact' : 'partial';
+}
+
+/** Says where two texts differ first. */
+function firstDifference(expected, found) {
+  let at = 0;
+  while (at < expected.length && expected[at] === found[at]) at++;
+  const line = expected.slice(0, at).split('\n').length;
+  const around = (text) => JSON.stringify(text.slice(Math.max(at - 20, 0), at + 40));
+  return `line ${line}: it should be ${around(expected)} and is ${around(found)}`;
+}
+
+/** Checks the text of a page. Returns {verdict, reasons, runs}. */
+async function checkPage(page, { template = Handoff.template, ...options } = {}) {
+  const parts = Object.fromEntries(
+    ['claims', 'evidence', 'script'].map((name) => [name, textBetween(page, pageMarks[name], pageMarks.end)]),
+  );
+  const missing = Object.keys(parts).find((name) => parts[name] === null);
+  if (missing) {
+    return { verdict: 'tampered', reasons: [`the page has not exactly one part "${missing}"`], runs: [] };
+  }
+  const { verdict, reasons, runs, filled } = await recompute(
+    { claimsText: parts.claims, evidenceText: parts.evidence, scriptText: parts.script, template },
+    options,
+  );
+  if (filled !== null && filled !== page) {
+    reasons.push(`the page does not say what its evidence says, ${firstDifference(filled, page)}`);
+    return { verdict: 'tampered', reasons, runs };
+  }
+  return { verdict, reasons, runs };
+}
+
+// ---- the page: in a browser ----
+
+const verdictWords = {
+  intact: 'recomputed here: everything holds',
+  partial: 'recomputed here: the evidence holds, and not everything is done and green',
+  tampered: 'recomputed here: TAMPERED, this page does not hold',
+};
+
+/** Says in words what a verdict means for the runs. */
+function sentenceOf({ verdict, runs }) {
+  const words = [verdictWords[verdict]];
+  if (verdict === 'partial' && runs.some(({ failure }) => failure === 'not-sealed')) {
+    words.push('a run is not sealed yet');
+  }
+  if (verdict !== 'tampered') {
+    if (runs.some(({ rows }) => rows.content.state === 'open')) words.push('contents that were left out were not checked');
+    if (runs.some(({ signers }) => signers.some(({ trusted }) => !trusted))) words.push('compare the keys below');
+  }
+  return words.join('; ');
+}
+
+function wordOfRow({ state }, codes = []) {
+  if (state === 'ok') return 'recomputed here: holds';
+  if (state === 'fail') return `recomputed here: does not hold: ${codes.join(', ')}`;
+  return 'recomputed here: not checked';
+}
+
+/** Serialises a document as both the page and its recomputed text are compared. */
+const serialise = (root) => root.documentElement.outerHTML;
+
+/** Checks the page that this script is in, and shows the verdict. */
+function openPage() {
+  const page = globalThis.document;
+  if (!page || typeof BigInt === 'undefined' || typeof TextDecoder === 'undefined') return;
+  settings.pause = () => new Promise((resolve) => globalThis.setTimeout(resolve, 0));
+  const start = () => {
+    const shown = serialise(page);
+    checkDocument(page, shown).catch((error) => showVerdict(page, { verdict: 'tampered', reasons: [String(error)], runs: [] }));
+  };
+  if (page.readyState === 'loading') page.addEventListener('DOMContentLoaded', start);
+  else start();
+}
+
+async function checkDocument(page, shown) {
+  const elements = (id) => page.querySelectorAll(`[id="${id}"]`);
+  const parts = {};
+  for (const id of ['claims', 'evidence', 'script']) {
+    const found = elements(id);
+    ensure(found.length === 1, `the page has not exactly one part "${id}"`);
+    parts[`${id}Text`] = found[0].textContent;
+  }
+  const result = await recompute({ ...parts, template: Handoff.template });
+  if (result.filled !== null) {
+    const expected = serialise(new globalThis.DOMParser().parseFromString(result.filled, 'text/html'));
+    if (expected !== shown) {
+      result.verdict = 'tampered';
+      const main = (text) => text.slice(text.indexOf('<main>'), text.indexOf('</main>'));
+      const isOutside = main(expected) === main(shown);
+      const cause = isOutside ? ' (outside the report itself: a browser extension may be the cause)' : '';
+      result.reasons.push(`the page does not say what its evidence says${cause}, ${firstDifference(expected, shown)}`);
+    }
+  }
+  showVerdict(page, result);
+  page.getElementById('compare')?.addEventListener('click', () => compareKeys(page, parts));
+}
+
+function showVerdict(page, result) {
+  page.documentElement.setAttribute('data-verdict', result.verdict);
+  page.getElementById('verdict').textContent = sentenceOf(result);
+  const notes = page.getElementById('notes');
+  for (const reason of result.reasons.slice(0, 50)) {
+    const item = page.createElement('li');
+    item.textContent = reason.replace(unprintable, '\ufffd');
+    notes.append(item);
+  }
+  for (const [number, report] of result.runs.entries()) {
+    for (const row of rowNames) {
+      const cell = page.getElementById(`r${number}-${row}`);
+      if (cell) cell.textContent = wordOfRow(report.rows[row], report.codes[row]);
+    }
+  }
+}
+
+/** Reads pasted keys: fingerprints, public keys, or lines of an allowed-signers file. */
+function readPastedKeys(text) {
+  const signers = [];
+  const fingerprints = new Set();
+  for (const line of readLines(text)) {
+    const bare = /^ssh-ed25519 +(\S+)/.exec(line);
+    const named = line.split(/\s+/).find(isFingerprint);
+    if (bare) signers.push(`pasted ssh-ed25519 ${bare[1]}`);
+    else if (named && !/ssh-ed25519/.test(line)) fingerprints.add(named);
+    else signers.push(line);
+  }
+  return { signers: signers.join('\n'), fingerprints };
+}
+
+/** Compares the pasted keys with those that signed, and verifies again with them. */
+async function compareKeys(page, { evidenceText }) {
+  const answer = page.getElementById('compared');
+  try {
+    const pasted = readPastedKeys(page.getElementById('known').value);
+    const known = new Set([...new Signers(pasted).lines.keys(), ...pasted.fingerprints]);
+    ensure(known.size > 0, 'paste a fingerprint, a public key or an allowed-signers file');
+    const store = await readBundle(fromBase64(evidenceText));
+    const unknown = new Set();
+    const reports = [];
+    for (const run of Handoff.runsIn(store)) {
+      const options = pasted.fingerprints.size > 0 ? {} : { signers: pasted.signers };
+      const report = await verifyRun(store, run, options);
+      reports.push(report);
+      for (const { fingerprint } of report.signers) if (!known.has(fingerprint)) unknown.add(fingerprint);
+    }
+    const isRefused = reports.some(({ rows }) => rows.signature.state === 'fail');
+    if (unknown.size > 0) answer.textContent = `not among these keys: ${[...unknown].join(', ')}`;
+    else if (isRefused) answer.textContent = 'all keys are among these, and a signature does not hold with them';
+    else answer.textContent = 'every key that signed is among these';
+  } catch (error) {
+    answer.textContent = String(error.message ?? error);
+  }
+}
+
 const Handoff = {
   readBundle,
   verifyRun,
@@ -6155,6 +7192,12 @@ const Handoff = {
   verifyThread,
   runsIn: (store) => namesIn(store, 'runs'),
   threadsIn: (store) => namesIn(store, 'threads'),
+  fill,
+  pageFacts,
+  checkPage,
+  openPage,
+  /** The template of the page. Its script sets it. */
+  template: null,
   FormatError,
   settings,
   isPartial,
