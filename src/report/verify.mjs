@@ -4427,7 +4427,7 @@ function headlineOf({ failure, isTampered }, isTrusted) {
 }
 
 const isPartial = (outcome) =>
-  outcome !== null && (outcome.done !== outcome.total || 'said' in outcome || 'stopped' in outcome);
+  Boolean(outcome) && (outcome.done !== outcome.total || 'said' in outcome || 'stopped' in outcome);
 
 function exitOf(failure, outcome) {
   if (failure !== null) return 3;
@@ -6368,7 +6368,13 @@ class Timing {
     this.items = new Map();
     for (const id of report.replay.items.keys()) this.items.set(id, { since: this.begin, attempts: [] });
     for (const entry of entries) this.note(entry);
-    this.end = Math.max(millisOf(entries.at(-1).at), this.begin);
+    const last = millisOf(entries.at(-1).at);
+    let latest = -Infinity;
+    for (const { attempts } of this.items.values()) {
+      for (const { end } of attempts) latest = Math.max(latest, end ?? last);
+    }
+    // A seal may follow much later, and would squeeze everything else.
+    this.end = Math.max(latest === -Infinity ? last : latest, this.begin);
   }
 
   note(entry) {
@@ -6788,17 +6794,67 @@ function pathOfEdge(from, to, bend) {
   return `${start}${between} L${to[0]} ${to[1] + Math.floor(to[3] / 2)}`;
 }
 
-function claimFacts(claims, anchor) {
-  const rows = rowNames.map((name) => {
+/** Returns what the writer of a page says of a row. */
+function wordOfClaim(state, codes) {
+  if (state === 'ok') return 'holds';
+  if (state !== 'fail') return 'not checked';
+  if (codes === 'not-sealed') return 'not sealed yet';
+  return codes === '' ? 'does not hold' : `does not hold: ${codes}`;
+}
+
+function claimFacts(claims, anchor, names) {
+  const rows = names.map((name) => {
     const codes = (claims.codes[name] ?? []).join(', ');
-    let found = 'not checked';
-    if (claims.rows[name] === 'ok') found = 'holds';
-    else if (claims.rows[name] === 'fail') {
-      found = codes === 'not-sealed' ? 'not sealed yet' : `does not hold: ${codes}`;
-    }
+    const found = wordOfClaim(claims.rows[name], codes);
     return { name, place: `${anchor}-${name}`, found, [`is_${name}`]: true };
   });
   return { headline: claims.headline, rows, keys: claims.keys };
+}
+
+/** The facts that a page shows of a thread. */
+function threadFacts(store, { thread, links }, claims, number) {
+  const anchor = `t${number}`;
+  const facts = new FactList();
+  facts.add('Entries', String(links.length));
+  facts.add('Begun at', links[0]?.entry.at ?? '');
+  facts.add('Begun by', links[0]?.entry.actor ?? '');
+  facts.add('Last commit', links.at(-1)?.commit ?? '');
+  return {
+    thread,
+    claims: claimFacts(claims, anchor, threadRows),
+    anchor,
+    facts: facts.list,
+    steps: links.map((link) => threadStep(store, link)),
+  };
+}
+
+function threadStep(store, { entry, leafHash: hash }) {
+  const { seq, at, kind, actor, summary = null } = entry;
+  const contents = ['state', 'packet'].filter((name) => isObject(entry[name]));
+  return {
+    seq,
+    at,
+    kind,
+    actor,
+    checkpoint: kind === 'thread.resumed' ? null : checkpointName({ entry, hash }),
+    note: noteOfThread(entry),
+    summary,
+    contents: contents.map((name) => productFacts(store, name, entry[name])),
+    hash,
+  };
+}
+
+/** Says where an entry of a thread comes from, or what it goes back to. */
+function noteOfThread({ run, adopted_from: adopted, from, to, checkpoint }) {
+  const place = (source) => `${source.thread}:${source.checkpoint}`;
+  const unknown = adopted?.acceptedUnknown ? ', a key unknown to the adopter' : '';
+  return joinWords([
+    run ? `made in run ${run.id}` : '',
+    adopted ? `adopted from ${place(adopted)}, signed by ${adopted.signer}${unknown}` : '',
+    from ? `forked from ${place(from)}` : '',
+    to === undefined ? '' : `back to ${to}`,
+    checkpoint === undefined ? '' : `resumed at ${checkpoint}`,
+  ]);
 }
 
 /** Counts the blobs that the trees of the evidence name and that it does not have. */
@@ -6814,10 +6870,11 @@ function countLeftOut(store) {
     seen.add(folder);
   };
   let before = null;
-  for (const [name, { type, bytes }] of store.objects) {
+  const nameLength = store.format === 'sha1' ? 40 : 64;
+  for (const { type, bytes } of store.objects.values()) {
     if (type !== 'commit') continue;
-    const { tree } = new Commit(bytes, store.format, name);
-    if (tree === null) continue;
+    // Each commit begins with `tree ` and the name of its tree.
+    const tree = toLatin(bytes.subarray(5, 5 + nameLength));
     before = openFolder(store, tree, before, '', () => {});
     visit(before);
   }
@@ -6829,17 +6886,20 @@ const inScript = (json) => json.replaceAll('<', '\\u003c');
 /** The facts for the template, from the evidence, the claims, and the text of the script. */
 function pageFacts(store, reports, claims, scriptText, evidence) {
   const names = sortNames(Object.keys(claims.runs));
+  const threadNames = sortNames(Object.keys(claims.threads));
   const runs = names.map((name, number) => {
     const own = claims.runs[name];
     const anchor = `r${number}`;
     const facts = own.isReadable
-      ? new RunFacts(store, reports.get(name), number).facts(own)
+      ? new RunFacts(store, reports.runs.get(name), number).facts(own)
       : { anchor, run: name, outcome: 'unreadable', isUnreadable: true };
-    return { ...facts, claims: claimFacts(own, anchor) };
+    return { ...facts, claims: claimFacts(own, anchor, rowNames) };
   });
+  const threads = threadNames.map((name, number) =>
+    threadFacts(store, reports.threads.get(name), claims.threads[name], number),
+  );
   return {
-    title: names.join(', '),
-    isOne: names.length === 1,
+    title: [...names, ...threadNames].join(', '),
     tool: claims.tool,
     written: claims.written,
     isNone: claims.content === 'none',
@@ -6851,6 +6911,7 @@ function pageFacts(store, reports, claims, scriptText, evidence) {
     evidence,
     script: scriptText,
     runs,
+    threads,
   };
 }
 
@@ -6868,75 +6929,100 @@ const isEdge = (value) =>
   isPlace(value[0]) &&
   isPlace(value[1]) &&
   (value[2] === null || (arrayOf(isPlace)(value[2]) && value[2].length === 2));
-const isRowName = oneOf(...rowNames);
+const foundFields = (names) => ({
+  headline: isString,
+  rows: mapOf(oneOf(...names), oneOf('ok', 'fail', 'open')),
+  codes: mapOf(oneOf(...names), arrayOf(isString)),
+  keys: arrayOf(
+    shape({
+      fingerprint: isFingerprint,
+      principal: isString,
+      standing: oneOf(
+        'known to the writer of this page',
+        'unknown to the writer of this page',
+        'not trusted by the writer of this page',
+      ),
+    }),
+  ),
+});
+const isRunClaims = shape({
+  ...foundFields(rowNames),
+  isReadable: isBoolean,
+  boxes: arrayOf(isBox),
+  edges: arrayOf(isEdge),
+  width: isPlace,
+  height: isPlace,
+});
 const areClaims = shape({
   tool: isString,
   written: isTime,
   content: oneOf('none', 'small', 'all'),
-  runs: notEmpty(
-    mapOf(
-      isRunName,
-      shape({
-        headline: isString,
-        isReadable: isBoolean,
-        rows: mapOf(isRowName, oneOf('ok', 'fail', 'open')),
-        codes: mapOf(isRowName, arrayOf(isString)),
-        keys: arrayOf(
-          shape({
-            fingerprint: isFingerprint,
-            principal: isString,
-            standing: oneOf(
-              'known to the writer of this page',
-              'unknown to the writer of this page',
-              'not trusted by the writer of this page',
-            ),
-          }),
-        ),
-        boxes: arrayOf(isBox),
-        edges: arrayOf(isEdge),
-        width: isPlace,
-        height: isPlace,
-      }),
-    ),
-  ),
+  runs: mapOf(isRunName, isRunClaims),
+  threads: mapOf(isRunName, shape(foundFields(threadRows))),
 });
 
-/** Returns what is wrong with the claims of a run, as sentences. */
+/** The headlines of the program that writes pages. */
+const headlineWords = {
+  run: /^(?:INTACT · (?:unknown key|tamper-detecting|tamper-evident)|TAMPERED|NOT ANCHORED|UNTRUSTED|MISMATCH|CONFLICT|NOT SEALED|INCOMPLETE)(?: PARTIAL)?$/,
+  thread: /^(?:INTACT|NOT INTACT(?:: [a-z-]+)?)$/,
+};
+
+/** Returns what is wrong with the claims of a run or thread, as sentences. */
 function faultsOfClaims(claims, report) {
   const faults = [];
-  const say = (text) => faults.push(`${report.run}: ${text}`);
-  for (const row of rowNames) {
+  const say = (text) => faults.push(`${report.run ?? report.thread}: ${text}`);
+  const isThread = report.kind === 'thread';
+  for (const [row, { state: found }] of Object.entries(report.rows)) {
     const claimed = claims.rows[row];
-    const found = report.rows[row].state;
-    if (claimed === undefined) {
-      say(`the page says nothing about the row ${row}`);
-      continue;
-    }
-    const codes = sameSet(claims.codes[row] ?? []);
+    const codes = claims.codes[row];
+    if (claimed === undefined) say(`the page says nothing about the row ${row}`);
+    if (codes !== undefined && claimed !== 'fail') say(`the page has findings in the row ${row}, which does not fail`);
+    // The writer may have had logs that are not in the evidence.
     if (row === 'anchor') continue;
     if (claimed === 'ok' && found === 'fail') say(`the page says that the row ${row} holds, and it does not`);
-    if (row === 'signature') continue;
-    if (claimed === 'fail' && found !== 'fail') say(`the page says that the row ${row} does not hold, and it does`);
-    if (claimed === 'fail' && found === 'fail' && codes !== sameSet(report.codes[row] ?? [])) {
+    // The writer may know keys that this verifier does not.
+    if (row === 'signature' || row === 'lineage') continue;
+    if (claimed === 'fail' && found !== 'fail') say(`the page says that the row ${row} does not hold`);
+    if (claimed === 'open' && found === 'ok') say(`the page says that the row ${row} was not checked`);
+    const isOther = sameSet(codes ?? []) !== sameSet(report.codes[row] ?? []);
+    if (!isThread && claimed === 'fail' && found === 'fail' && isOther) {
       say(`the page has other findings in the row ${row}`);
     }
-    if (claimed !== 'fail' && 'row' in claims.codes) say(`the page has findings in a row that holds`);
-    if (claimed === 'open' && found === 'ok') say(`the page says that the row ${row} was not checked`);
   }
+  if (!headlineWords[report.kind].test(claims.headline)) say('the headline of the page is unknown');
   const doesFail = Object.values(claims.rows).includes('fail');
   const isIntact = claims.headline.startsWith('INTACT');
-  if (isIntact === doesFail) say('the headline of the page is not what its rows say');
+  if (isIntact && doesFail) say('the headline of the page is not what its rows say');
   if (isIntact && claims.headline.endsWith(' PARTIAL') !== isPartial(report.outcome)) {
     say('the headline of the page is not what the outcome says');
   }
   const signed = sameSet(report.signers.map(({ fingerprint }) => fingerprint));
   const named = claims.keys.map(({ fingerprint }) => fingerprint);
   if (sameSet(named) !== signed || !hasDistinct(named)) say('the page names other keys than those that signed');
+  if (isThread) return faults;
   const doesHold = ['chain', 'plan'].every((row) => report.rows[row].state !== 'fail');
   if (claims.isReadable && !report.replay) say('the page shows items, and the entries cannot be read');
   if (!claims.isReadable && report.replay && doesHold) say('the page does not show the items');
   if (claims.isReadable && report.replay) faults.push(...faultsOfPicture(claims, report));
   return faults;
+}
+
+/** Returns the runs and threads that the entries of a page's runs and threads name. */
+function namedSources(reports) {
+  const named = new Set();
+  for (const { links, kind } of reports) {
+    for (const { entry } of links) {
+      if (kind === 'thread') named.add(entry.run?.id).add(sourceOfThread(entry)?.thread);
+      else {
+        named.add(entry.reused?.run).add(entry.continues?.run);
+        for (const name of Object.keys(entry.imports ?? {})) {
+          const parts = name.split(':')[0].split('/');
+          named.add(decodeSegment(parts.at(-2) ?? ''));
+        }
+      }
+    }
+  }
+  return named;
 }
 
 function faultsOfPicture({ boxes, edges, width, height }, report) {
@@ -6985,10 +7071,12 @@ function textBetween(page, start, end) {
   return to < 0 ? null : page.slice(from, to);
 }
 
+// The marks must not be in the script itself, which is a part of the page.
+const openScript = '<' + 'script';
 const pageMarks = {
-  claims: '<script type="application/json" id="claims">',
-  evidence: '<script type="application/octet-stream" id="evidence">',
-  script: '<script id="script">',
+  claims: openScript + ' type="application/json" id="claims">',
+  evidence: openScript + ' type="application/octet-stream" id="evidence">',
+  script: openScript + ' id="script">',
   end: '<' + '/script>',
 };
 
@@ -7004,29 +7092,42 @@ async function recompute({ claimsText, evidenceText, scriptText, template }, opt
     const bytes = fromBase64(evidenceText);
     ensure(bytes, 'the evidence of the page is not base64');
     const store = await readBundle(bytes);
-    const names = sortNames(Object.keys(claims.runs));
-    const inEvidence = Handoff.runsIn(store);
-    ensure(sameSet(names) === sameSet(inEvidence), 'the page does not show exactly the runs of its evidence');
-    const reports = new Map();
-    for (const name of names) {
-      const report = await verifyRun(store, name, options);
-      reports.set(name, report);
-      result.runs.push(report);
-      result.reasons.push(...faultsOfClaims(claims.runs[name], report));
-      await settings.pause();
-    }
+    const reports = await verifyNamed(store, claims, options, result);
     if (result.reasons.length === 0) {
       result.filled = fill(template, pageFacts(store, reports, claims, scriptText, evidenceText));
     }
-    for (const { run, failure, findings } of result.runs) {
+    for (const { run, thread, failure, findings } of result.runs) {
       if (failure === null || failure === 'not-sealed') continue;
-      result.reasons.push(`${run}: ${findings[0]?.text ?? failure}`);
+      result.reasons.push(`${run ?? thread}: ${findings[0]?.text ?? failure}`);
     }
     if (result.reasons.length === 0) result.verdict = verdictOf(result.runs);
   } catch (error) {
     result.reasons.push(error instanceof FormatError ? error.message : `an error in the script: ${error}`);
   }
   return result;
+}
+
+/** Verifies the runs and threads that the claims name, and compares them with the claims. */
+async function verifyNamed(store, claims, options, result) {
+  const reports = { runs: new Map(), threads: new Map() };
+  for (const [kind, verify] of [['runs', verifyRun], ['threads', verifyThread]]) {
+    for (const name of sortNames(Object.keys(claims[kind]))) {
+      const report = await verify(store, name, options);
+      reports[kind].set(name, report);
+      result.runs.push(report);
+      result.reasons.push(...faultsOfClaims(claims[kind][name], report));
+      await settings.pause();
+    }
+  }
+  ensure(result.runs.length > 0, 'the page shows no run and no thread');
+  const sources = namedSources(result.runs);
+  for (const [kind, inEvidence] of [['runs', Handoff.runsIn(store)], ['threads', Handoff.threadsIn(store)]]) {
+    for (const name of inEvidence) {
+      if (reports[kind].has(name) || sources.has(name)) continue;
+      result.reasons.push(`${name} is in the evidence, and not on the page`);
+    }
+  }
+  return reports;
 }
 
 function verdictOf(runs) {
@@ -7043,24 +7144,27 @@ function firstDifference(expected, found) {
   return `line ${line}: it should be ${around(expected)} and is ${around(found)}`;
 }
 
+/** Returns the three parts of a page, each null unless the page has exactly one. */
+function partsOfPage(page) {
+  const part = (name) => textBetween(page, pageMarks[name], pageMarks.end);
+  return { claimsText: part('claims'), evidenceText: part('evidence'), scriptText: part('script') };
+}
+
+/** Compares a page with what `recompute` returned for its parts. Returns {verdict, reasons, runs}. */
+function comparePage(page, { verdict, reasons, runs, filled }) {
+  if (filled === null || filled === page) return { verdict, reasons, runs };
+  const difference = `the page does not say what its evidence says, ${firstDifference(filled, page)}`;
+  return { verdict: 'tampered', reasons: [...reasons, difference], runs };
+}
+
 /** Checks the text of a page. Returns {verdict, reasons, runs}. */
 async function checkPage(page, { template = Handoff.template, ...options } = {}) {
-  const parts = Object.fromEntries(
-    ['claims', 'evidence', 'script'].map((name) => [name, textBetween(page, pageMarks[name], pageMarks.end)]),
-  );
-  const missing = Object.keys(parts).find((name) => parts[name] === null);
-  if (missing) {
-    return { verdict: 'tampered', reasons: [`the page has not exactly one part "${missing}"`], runs: [] };
+  const parts = partsOfPage(page);
+  if (Object.values(parts).includes(null)) {
+    const reason = 'the page has not exactly one part for claims, evidence and script';
+    return { verdict: 'tampered', reasons: [reason], runs: [] };
   }
-  const { verdict, reasons, runs, filled } = await recompute(
-    { claimsText: parts.claims, evidenceText: parts.evidence, scriptText: parts.script, template },
-    options,
-  );
-  if (filled !== null && filled !== page) {
-    reasons.push(`the page does not say what its evidence says, ${firstDifference(filled, page)}`);
-    return { verdict: 'tampered', reasons, runs };
-  }
-  return { verdict, reasons, runs };
+  return comparePage(page, await recompute({ ...parts, template }, options));
 }
 
 // ---- the page: in a browser ----
@@ -7086,7 +7190,7 @@ function sentenceOf({ verdict, runs }) {
 
 function wordOfRow({ state }, codes = []) {
   if (state === 'ok') return 'recomputed here: holds';
-  if (state === 'fail') return `recomputed here: does not hold: ${codes.join(', ')}`;
+  if (state === 'fail') return `recomputed here: ${wordOfClaim(state, codes.join(', '))}`;
   return 'recomputed here: not checked';
 }
 
@@ -7138,10 +7242,12 @@ function showVerdict(page, result) {
     item.textContent = reason.replace(unprintable, '\ufffd');
     notes.append(item);
   }
-  for (const [number, report] of result.runs.entries()) {
-    for (const row of rowNames) {
-      const cell = page.getElementById(`r${number}-${row}`);
-      if (cell) cell.textContent = wordOfRow(report.rows[row], report.codes[row]);
+  const numbers = { run: 0, thread: 0 };
+  for (const report of result.runs) {
+    const anchor = `${report.kind === 'run' ? 'r' : 't'}${numbers[report.kind]++}`;
+    for (const [row, found] of Object.entries(report.rows)) {
+      const cell = page.getElementById(`${anchor}-${row}`);
+      if (cell) cell.textContent = wordOfRow(found, report.codes[row]);
     }
   }
 }
@@ -7170,11 +7276,11 @@ async function compareKeys(page, { evidenceText }) {
     const store = await readBundle(fromBase64(evidenceText));
     const unknown = new Set();
     const reports = [];
-    for (const run of Handoff.runsIn(store)) {
-      const options = pasted.fingerprints.size > 0 ? {} : { signers: pasted.signers };
-      const report = await verifyRun(store, run, options);
-      reports.push(report);
-      for (const { fingerprint } of report.signers) if (!known.has(fingerprint)) unknown.add(fingerprint);
+    const options = pasted.fingerprints.size > 0 ? {} : { signers: pasted.signers };
+    for (const run of Handoff.runsIn(store)) reports.push(await verifyRun(store, run, options));
+    for (const thread of Handoff.threadsIn(store)) reports.push(await verifyThread(store, thread, options));
+    for (const { fingerprint } of reports.flatMap(({ signers }) => signers)) {
+      if (!known.has(fingerprint)) unknown.add(fingerprint);
     }
     const isRefused = reports.some(({ rows }) => rows.signature.state === 'fail');
     if (unknown.size > 0) answer.textContent = `not among these keys: ${[...unknown].join(', ')}`;
@@ -7195,6 +7301,9 @@ const Handoff = {
   fill,
   pageFacts,
   checkPage,
+  partsOfPage,
+  recompute,
+  comparePage,
   openPage,
   /** The template of the page. Its script sets it. */
   template: null,
@@ -7299,11 +7408,55 @@ async function verifyBundleFile(bytes, names, options) {
   return reports;
 }
 
+const nodeOnly = '// ---- node only ' + '----';
+
+/** Returns the script of every page: this file up to the line "node only", and the template. */
+function scriptOf(template) {
+  const own = readFileSync(fileURLToPath(import.meta.url), 'utf8');
+  const json = inScript(JSON.stringify(template));
+  return `\n${own.split(nodeOnly)[0]}\nHandoff.template = ${json};\nHandoff.openPage();\n`;
+}
+
+/** Checks a page with the script and the template beside this file. */
+export async function checkPageFile(bytes, options = {}) {
+  const template = readFileSync(new URL('page.html', import.meta.url), 'utf8');
+  let page;
+  try {
+    page = toText(bytes);
+  } catch {
+    return { verdict: 'tampered', reasons: ['the page is not UTF-8'], runs: [] };
+  }
+  const result = await checkPage(page, { ...options, template });
+  if (textBetween(page, pageMarks.script, pageMarks.end) !== scriptOf(template)) {
+    result.verdict = 'tampered';
+    result.reasons.push('the script of the page is not the one of this program');
+  }
+  return result;
+}
+
+function textOfPage({ verdict, reasons, runs }) {
+  const marks = { intact: symbols.ok, partial: symbols.fail, tampered: symbols.fail };
+  const lines = [`page  ${marks[verdict]} ${verdict.toUpperCase()}`, ...reasons.map((reason) => `  ${reason}`)];
+  return [lines.join('\n'), ...runs.map(textOfReport)].join('\n\n');
+}
+
+function jsonOfPage({ verdict, reasons, runs }) {
+  return JSON.stringify({ kind: 'page', verdict, reasons, runs: runs.map((run) => JSON.parse(jsonOfReport(run))) });
+}
+
+async function mainOfPage(bytes, options, json) {
+  const result = await checkPageFile(bytes, options);
+  console.log(json ? jsonOfPage(result) : textOfPage(result));
+  if (result.verdict === 'tampered' || result.runs.some(({ failure }) => failure !== null)) return 3;
+  return result.verdict === 'partial' ? 4 : 0;
+}
+
 async function main(words) {
   const { file, names, options, json } = readArguments(words);
   const bytes = new Uint8Array(readFileSync(file));
   const start = toLatin(bytes.subarray(0, 64)).trimStart();
   let reports;
+  if (start.startsWith('<') || file.endsWith('.html')) return mainOfPage(bytes, options, json);
   if (start.startsWith('{')) reports = [await verifyProof(bytes, options)];
   else reports = await verifyBundleFile(bytes, names, options);
   console.log(reports.map(json ? jsonOfReport : textOfReport).join(json ? '\n' : '\n\n'));

@@ -1,0 +1,120 @@
+// Checks pages that `git handoff report` wrote, and that each change of them is found.
+//
+// Usage: node tests/interop/pages.mjs [--only-check] PAGE…
+
+import { readFileSync } from 'node:fs';
+import Handoff, { checkPageFile } from '../../src/report/verify.mjs';
+
+const words = process.argv.slice(2);
+const files = words.filter((word) => !word.startsWith('--'));
+const mostOfAKind = 400;
+const template = readFileSync(new URL('../../src/report/page.html', import.meta.url), 'utf8');
+
+/** Recomputes each different claims, evidence and script once. */
+const known = new Map();
+
+async function check(page) {
+  const parts = Handoff.partsOfPage(page);
+  if (Object.values(parts).includes(null)) return { verdict: 'tampered' };
+  const key = Object.values(parts).join('\0');
+  if (!known.has(key)) {
+    if (known.size > 20) known.clear();
+    known.set(key, await Handoff.recompute({ ...parts, template }));
+  }
+  return Handoff.comparePage(page, known.get(key));
+}
+
+/** Returns at most so many elements, evenly spread. */
+function sample(list, most = mostOfAKind) {
+  const step = Math.max(list.length / most, 1);
+  return Array.from({ length: Math.min(list.length, most) }, (_, i) => list[Math.floor(i * step)]);
+}
+
+const replaceAt = (text, at, character) => text.slice(0, at) + character + text.slice(at + 1);
+const otherCharacter = (character) => (character === 'x' ? 'y' : 'x');
+
+/** Yields places of one character in each text and each attribute value within main. */
+function placesInMain(page) {
+  const start = page.indexOf('<main>');
+  const end = page.indexOf('</main>');
+  const places = [];
+  const tag = /<[^>]*>/g;
+  tag.lastIndex = start;
+  for (let last = start; ; ) {
+    const match = tag.exec(page);
+    if (!match || match.index > end) return places;
+    if (match.index > last && page.slice(last, match.index).trim() !== '') {
+      const text = page.slice(last, match.index);
+      places.push(last + text.length - text.trimStart().length);
+    }
+    for (const value of match[0].matchAll(/="([^"]+)"/g)) places.push(match.index + value.index + 2);
+    last = match.index + match[0].length;
+  }
+}
+
+/** Yields copies of a JSON in each of which one value is another, or one field is missing. */
+function* changesOfJson(value) {
+  if (typeof value === 'string') yield replaceAt(value || ' ', 0, otherCharacter(value[0]));
+  else if (typeof value === 'number') yield value + 1;
+  else if (typeof value === 'boolean') yield !value;
+  else if (value === null) yield [1, 1];
+  else if (Array.isArray(value)) {
+    if (value.length > 0) yield value.slice(1);
+    for (const [i, each] of value.entries()) {
+      for (const changed of changesOfJson(each)) yield value.with?.(i, changed) ?? Object.assign([...value], { [i]: changed });
+    }
+  } else {
+    for (const key of Object.keys(value)) {
+      const { [key]: own, ...rest } = value;
+      yield rest;
+      for (const changed of changesOfJson(own)) yield { ...value, [key]: changed };
+    }
+  }
+}
+
+/** Yields [what, page] for each change of a page. */
+function* changesOf(page) {
+  for (const at of sample(placesInMain(page))) {
+    yield [`character ${at} of the page`, replaceAt(page, at, otherCharacter(page[at]))];
+  }
+  const { claimsText, evidenceText } = Handoff.partsOfPage(page);
+  const evidenceAt = page.indexOf(evidenceText);
+  const bytes = Array.from({ length: Math.floor(evidenceText.length / 997) + 1 }, (_, i) => i * 997);
+  for (const at of sample(bytes, 100)) {
+    const other = evidenceText[at] === 'A' ? 'B' : 'A';
+    yield [`character ${at} of the evidence`, replaceAt(page, evidenceAt + at, other)];
+  }
+  const claims = JSON.parse(claimsText);
+  for (const changed of sample([...changesOfJson(claims)], 200)) {
+    const text = JSON.stringify(changed).replaceAll('<', '\\u003c');
+    yield [`claims ${text.slice(0, 200)}`, page.replace(claimsText, () => text)];
+  }
+  const scriptAt = page.lastIndexOf('Handoff.openPage()');
+  yield ['the script', page.slice(0, scriptAt) + '/**/' + page.slice(scriptAt)];
+  yield ['a note after the page', page + '<p>all is well</p>'];
+  yield ['a part twice', page.replace('</main>', `</main><i id="evidence">${evidenceText}</i>`)];
+}
+
+let failed = 0;
+function fail(text) {
+  failed++;
+  console.log(text);
+}
+
+for (const file of files) {
+  const started = performance.now();
+  const bytes = new Uint8Array(readFileSync(file));
+  const { verdict, reasons } = await checkPageFile(bytes);
+  if (verdict === 'tampered') fail(`${file}: ${reasons.join('\n  ')}`);
+  let count = 0;
+  if (verdict !== 'tampered' && !words.includes('--only-check')) {
+    for (const [what, changed] of changesOf(new TextDecoder().decode(bytes))) {
+      count++;
+      const found = await check(changed);
+      if (found.verdict !== 'tampered') fail(`${file}: a change was not found: ${what}`);
+    }
+  }
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`${file}: ${verdict}, ${count} changes tried, in ${seconds} s`);
+}
+process.exitCode = failed === 0 ? 0 : 1;
