@@ -18,6 +18,8 @@
 //! A run can grow. [`run::coordinate`] evaluates its rules against its documents, and adds the
 //! items that they create, each exactly once.
 //!
+//! [`report`] writes a run as a page that carries its evidence and checks itself.
+//!
 //! [`graph`] lays out the items of a run or a plan as a picture of boxes and edges.
 //!
 //! [`ledger`] appends entries to the chain: objects first, then one compare-and-swap of one ref.
@@ -113,6 +115,9 @@ pub mod anchor;
 
 #[cfg(feature = "core")]
 pub mod interop;
+
+#[cfg(feature = "core")]
+pub mod report;
 
 #[cfg(feature = "core")]
 pub mod apply;

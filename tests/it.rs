@@ -41,6 +41,7 @@ mod mcp;
 mod model;
 mod packet;
 mod plan;
+mod report;
 mod repository;
 mod run;
 mod sandbox;

@@ -48,6 +48,8 @@ const IMPORTS: &[(&str, &[&str])] = &[
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
     ("interop", &["anchor", "git", "ledger", "model", "repository", "run", "verify"]),
+    // Pages are filled from verified runs.
+    ("report", &["anchor", "git", "graph", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
     ("apply", &["git", "model", "run"]),
     // Compares applied commits with the record.
     ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),

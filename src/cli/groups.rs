@@ -10,7 +10,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Plan, run, look",
         &["plan", "validate", "submit", "run", "record", "runs", "status", "graph", "watch", "log", "show", "cat"],
     ),
-    ("Prove", &["verify", "whence", "lineage", "prove", "export", "check"]),
+    ("Prove", &["verify", "whence", "lineage", "prove", "report", "export", "check"]),
     ("Take what was made", &["apply"]),
     ("Steer", &["cancel", "retry", "close", "abandon", "adopt-run", "extend", "coordinate", "doc"]),
     ("Decide", &["waiting", "approve", "reject", "admit"]),

@@ -46,6 +46,7 @@ mod plan;
 mod prove;
 mod push;
 mod record;
+mod report;
 mod resume;
 mod rollback;
 mod run;
@@ -138,6 +139,7 @@ enum Command {
     Init(init::Arguments),
     Key(key::Arguments),
     Export(export::Arguments),
+    Report(report::Arguments),
     Doctor(doctor::Arguments),
     Clean(clean::Arguments),
     Delete(delete::Arguments),
@@ -189,6 +191,7 @@ impl Command {
     fn works_anywhere(&self) -> bool {
         match self {
             Self::Verify(arguments) => arguments.works_anywhere(),
+            Self::Report(arguments) => arguments.works_anywhere(),
             Self::Pipeline(arguments) => arguments.works_anywhere(),
             _ => false,
         }
@@ -365,6 +368,7 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Init(arguments) => init::run(&arguments, repository, output),
         Command::Key(arguments) => key::run(&arguments, repository, output),
         Command::Export(arguments) => export::run(&arguments, repository, output),
+        Command::Report(arguments) => report::run(&arguments, repository, output),
         Command::Doctor(arguments) => doctor::run(&arguments, repository, output),
         Command::Clean(arguments) => clean::run(&arguments, repository, output),
         Command::Delete(arguments) => delete::run(&arguments, repository, output),

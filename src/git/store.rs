@@ -238,6 +238,11 @@ impl Store {
         Ok(bounded_read::header(&self.local(), oid)?.map(|(kind, _)| kind))
     }
 
+    /// Returns the size of an object in bytes, or `None` if it is missing.
+    pub fn size(&self, oid: Oid) -> Result<Option<u64>, Error> {
+        Ok(bounded_read::header(&self.local(), oid)?.map(|(_, size)| size))
+    }
+
     /// Returns true if the object exists here.
     pub fn contains(&self, oid: Oid) -> bool {
         oid.0.kind() == self.hash_kind() && self.local().has_object(oid.0)

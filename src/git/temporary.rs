@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 /// The existing folders.
 static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -78,4 +78,37 @@ pub fn remove_all() {
 
 fn held() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file for people that becomes visible once it is whole. An existing one is replaced at once.
+pub struct NewFile<'p> {
+    file: NamedTempFile,
+    path: &'p Path,
+}
+
+impl<'p> NewFile<'p> {
+    /// Begins the file at a path, in the same folder.
+    pub fn beside(path: &'p Path) -> io::Result<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Its error does not name the temporary file.
+        fs::metadata(folder)?;
+        Ok(Self { file: NamedTempFile::new_in(folder)?, path })
+    }
+
+    /// Returns the file for writing.
+    pub fn as_write(&mut self) -> &mut dyn Write {
+        &mut self.file
+    }
+
+    /// Gives it the default mode of a new file, and its name.
+    pub fn place(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            self.file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        }
+        self.file.persist(self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
 }

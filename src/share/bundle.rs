@@ -23,44 +23,63 @@ pub(super) fn write(
     logs: &[(LogName, Oid)],
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let mut scratch = ScratchRepo::new(store.object_format())?;
-    scratch.borrow_objects(store)?;
-    let mut put: BTreeMap<Place, Oid> = BTreeMap::new();
-    for (place, reference) in chains {
-        let head = refs::read(store, reference)?.ok_or_else(|| Error::Gone(reference.clone()))?;
-        if put.insert(place.clone(), head).is_some_and(|other| other != head) {
-            return Err(Error::Twice(place.kind.word(), place.name.clone()));
-        }
-        let folder = reference.strip_suffix(&place.below("")).unwrap_or(REFS);
-        if let Some(stamps) = place.stamps()
-            && let Some(tree) = refs::read(store, &stamps.below(folder))?
-        {
-            put.insert(stamps, tree);
-        }
-        let fetched = if folder == REFS { Vec::new() } else { refs::list(store, folder)? };
-        for (name, oid) in fetched {
-            let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
-            if let Some(log) = log
-                && put.insert(log.clone(), oid).is_some_and(|other| other != oid)
-            {
-                return Err(Error::TwoLogs(log.name));
-            }
-        }
-    }
-    for (log, head) in logs {
-        if put.insert(Place::of_log(log), *head).is_some_and(|other| other != *head) {
-            return Err(Error::TwoLogs(log.to_string()));
-        }
-    }
-    for (place, oid) in &put {
-        refs::create(scratch.store(), &place.below(REFS), *oid)?;
-    }
-    let names: String = put.keys().map(|place| place.below(REFS) + "\n").collect();
+    let Gathered { scratch, refs } = Gathered::new(store, chains, logs)?;
+    let names: String = refs.keys().map(|place| place.below(REFS) + "\n").collect();
     let call = scratch.store().git().env("GIT_NO_LAZY_FETCH", "1");
     call.args(["bundle", "create", "--quiet", "-", "--stdin"])
         .input(names)
         .stream(&mut |chunk| out.write_all(chunk))?;
     Ok(())
+}
+
+/// A temporary repository with the refs of a bundle, which borrows the objects.
+pub struct Gathered {
+    scratch: ScratchRepo,
+    /// The refs and their commits.
+    pub refs: BTreeMap<Place, Oid>,
+}
+
+impl Gathered {
+    /// Returns the repository.
+    pub fn store(&self) -> &Store {
+        self.scratch.store()
+    }
+
+    pub(super) fn new(store: &Store, chains: &[(Place, String)], logs: &[(LogName, Oid)]) -> Result<Self, Error> {
+        let mut scratch = ScratchRepo::new(store.object_format())?;
+        scratch.borrow_objects(store)?;
+        let mut put: BTreeMap<Place, Oid> = BTreeMap::new();
+        for (place, reference) in chains {
+            let head = refs::read(store, reference)?.ok_or_else(|| Error::Gone(reference.clone()))?;
+            if put.insert(place.clone(), head).is_some_and(|other| other != head) {
+                return Err(Error::Twice(place.kind.word(), place.name.clone()));
+            }
+            let folder = reference.strip_suffix(&place.below("")).unwrap_or(REFS);
+            if let Some(stamps) = place.stamps()
+                && let Some(tree) = refs::read(store, &stamps.below(folder))?
+            {
+                put.insert(stamps, tree);
+            }
+            let fetched = if folder == REFS { Vec::new() } else { refs::list(store, folder)? };
+            for (name, oid) in fetched {
+                let log = name.strip_prefix(folder).and_then(Place::parse).filter(|place| place.kind == Kind::Log);
+                if let Some(log) = log
+                    && put.insert(log.clone(), oid).is_some_and(|other| other != oid)
+                {
+                    return Err(Error::TwoLogs(log.name));
+                }
+            }
+        }
+        for (log, head) in logs {
+            if put.insert(Place::of_log(log), *head).is_some_and(|other| other != *head) {
+                return Err(Error::TwoLogs(log.to_string()));
+            }
+        }
+        for (place, oid) in &put {
+            refs::create(scratch.store(), &place.below(REFS), *oid)?;
+        }
+        Ok(Self { scratch, refs: put })
+    }
 }
 
 /// An error while writing a bundle.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::retry;
 use crate::git::store::Store;
+use crate::git::temporary::NewFile;
 use crate::ledger::log;
 use crate::model::digest::Oid;
 use crate::model::entry::Subject;
@@ -18,6 +19,7 @@ use crate::run::target::{self, own_runs};
 use crate::thread::own_threads;
 use crate::thread::target::{self as thread_target, ThreadTarget};
 
+use super::bundle::Gathered;
 use super::outbound::{self, Outbound};
 use super::{bundle, wanted};
 
@@ -38,6 +40,12 @@ impl Repository {
         bundle::write(&self.store, &chains, &self.logs_of(&chains, names.is_none())?, out)?;
         let of = |kind: Kind| chains.iter().filter(|(place, _)| place.kind == kind).count();
         Ok(Bundled { runs: of(Kind::Run), threads: of(Kind::Thread) })
+    }
+
+    /// Returns the refs of the bundle of these runs and threads.
+    pub fn gather(&self, names: &[String]) -> Result<Gathered, Error> {
+        let chains = chains(&self.store, Some(names))?;
+        Ok(Gathered::new(&self.store, &chains, &self.logs_of(&chains, false)?)?)
     }
 
     /// Returns the logs that name runs and threads among these and, unless they are `all`, no
@@ -65,12 +73,9 @@ impl Repository {
     /// Writes a bundle file. An existing file is replaced atomically.
     pub fn bundle_into(&self, names: Option<&[String]>, path: &Path) -> Result<Bundled, Error> {
         let failed = |source: io::Error| Error::File { path: path.to_owned(), source };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-        let bundled = self.bundle(names, &mut file)?;
-        file.flush().map_err(failed)?;
-        readable(file.as_file()).map_err(failed)?;
-        file.persist(path).map_err(|error| failed(error.error))?;
+        let mut file = NewFile::beside(path).map_err(failed)?;
+        let bundled = self.bundle(names, file.as_write())?;
+        file.place().map_err(failed)?;
         Ok(bundled)
     }
 }
@@ -93,16 +98,6 @@ fn chains(store: &Store, names: Option<&[String]>) -> Result<Vec<(Place, String)
         chains.extend(thread.map(|thread| (Place::of_thread(&thread.thread), thread.reference)));
     }
     if chains.is_empty() { Err(Error::Nothing) } else { Ok(chains) }
-}
-
-/// Gives a private temporary file the default mode of a new file.
-fn readable(file: &std::fs::File) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    Ok(())
 }
 
 /// An error while writing a bundle.

@@ -1,5 +1,7 @@
 //! Reads single lines of printed reports, so that a test names a row and compares all of it.
 
+use base64ct::{Base64, Encoding as _};
+
 /// Returns the verdict in the heading of a report of `verify`, with its mark.
 #[track_caller]
 pub(crate) fn verdict(text: &str) -> &str {
@@ -62,4 +64,12 @@ pub(crate) fn masked(text: &str) -> String {
         rest = hash.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/'));
     }
     shown + rest
+}
+
+/// Returns the bundle that a page carries as evidence.
+#[track_caller]
+pub(crate) fn evidence(page: &str) -> Vec<u8> {
+    let (_, after) = page.split_once("<script type=\"application/octet-stream\" id=\"evidence\">").expect("evidence");
+    let (encoded, _) = after.split_once('<').expect("its end");
+    Base64::decode_vec(encoded).expect("base64 without line breaks")
 }

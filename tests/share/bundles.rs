@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{RUN_REF, json, marks, pushed, shared};
 use crate::common::assert_output;
-use crate::common::report::{find_row, verdict};
+use crate::common::report::{evidence, find_row, verdict};
 
 #[test]
 fn a_bundle_is_verified_where_there_is_no_repository() {
@@ -115,16 +115,19 @@ fn bend(env: &crate::common::Environment, from: &str, bend: impl FnOnce(String) 
 fn a_head_that_says_more_than_it_should_is_refused() {
     let env = shared();
     env.handoff(["bundle", "--all", "--output", "../run.bundle"]).exit(0).success();
-    // All products are gone, and a line says that this is meant.
-    env.git(["bundle", "create", "--quiet", "--version=3", "../lazy.bundle", "--filter=blob:none", RUN_REF]).success();
     let refused = |why: &str| {
         let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(1);
         assert!(said.stdout.is_empty() && said.stderr.contains(why), "{said}");
     };
-    bend(&env, "lazy.bundle", |head| head);
-    refused(r#"requires the capability "filter=blob:none""#);
     let v3 = |head: String| head.replace("# v2 git bundle\n", "# v3 git bundle\n@object-format=sha1\n");
-    for line in ["@filter=tree:0", "@filter=blob:limit=1g", "@filter", "@mood=good", "@object-format=sha256"] {
+    for line in [
+        "@filter=tree:0",
+        "@filter=blob:limit=1g",
+        "@filter=blob:limit=",
+        "@filter",
+        "@mood=good",
+        "@object-format=sha256",
+    ] {
         bend(&env, "run.bundle", |head| v3(head).replace("sha1\n", &format!("sha1\n{line}\n")));
         refused("requires the capability");
     }
@@ -143,6 +146,26 @@ fn a_head_that_says_more_than_it_should_is_refused() {
     bend(&env, "run.bundle", |head| format!("{}{} refs/heads/main\n", v3(head.clone()), &line(&head)[..40]));
     let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(0);
     insta::assert_snapshot!(said.stderr, @"warning: refs/heads/main is no name of a run, thread or log; it was left aside");
+}
+
+/// The manifests and the plan must be there; the products may be left out.
+#[test]
+fn products_that_a_filter_leaves_out_leave_the_row_open() {
+    let env = shared();
+    env.handoff(["report", "--content", "none", "--output", "../page.html", "handoff-dag-1"]).exit(0).success();
+    let page = fs::read_to_string(env.path().join("page.html")).unwrap();
+    fs::write(env.path().join("filtered.bundle"), evidence(&page)).unwrap();
+    env.git(["bundle", "verify", "--quiet", "../filtered.bundle"]).success();
+    let said = env.handoff_in("home", ["verify", "--bundle", "../filtered.bundle"]).exit(0).stdout;
+    insta::assert_snapshot!(find_row(&said, "content"), @"─ content    3 blobs of 3 products are not in this partial clone");
+    // Without the line, the same objects are missed.
+    bend(&env, "filtered.bundle", |head| head.replace("@filter=blob:none\n", ""));
+    let said = env.handoff_in("home", ["verify", "--bundle", "../made.bundle"]).exit(3).stdout;
+    assert_eq!(verdict(&said), "✗ TAMPERED");
+    // A plan that a filter leaves out cannot be judged.
+    env.git(["bundle", "create", "--quiet", "--version=3", "../lazy.bundle", "--filter=blob:none", RUN_REF]).success();
+    let said = env.handoff_in("home", ["verify", "--bundle", "../lazy.bundle"]).exit(3).stdout;
+    assert_eq!(verdict(&said), "✗ INCOMPLETE");
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! Writes the evidence of a page: a git bundle, without the contents that the page leaves out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+use crate::git::program;
+use crate::git::store::Store;
+use crate::model::digest::Oid;
+use crate::model::format::REFS;
+use crate::model::place::Place;
+
+use super::content::{Content, LeftOut, SMALL};
+
+/// A bundle, and the blobs of its chains that it lacks.
+pub(super) struct Evidence {
+    pub(super) bundle: Vec<u8>,
+    pub(super) omitted: BTreeSet<Oid>,
+}
+
+/// Returns a bundle of these refs without some blobs.
+///
+/// If it lacks objects, it is of version 3 and says so with `@filter`, as git's own filtered
+/// bundles do. It may contain more blobs than the filter says.
+pub(super) fn bundle(
+    store: &Store,
+    refs: &BTreeMap<Place, Oid>,
+    left_out: &LeftOut,
+    content: Content,
+) -> Result<Evidence, program::Error> {
+    let Listed { lines, omitted } = objects(store, refs, left_out, content)?;
+    let omits = (!omitted.is_empty()).then_some(content);
+    let mut bundle = head(store, refs, omits).into_bytes();
+    let call = store.git().env("GIT_NO_LAZY_FETCH", "1").config("pack.threads=0");
+    call.args(["pack-objects", "--stdout", "--quiet", "--delta-base-offset", "--no-reuse-delta", "--window=50"])
+        .input(lines)
+        .stream(&mut |chunk| bundle.write_all(chunk))?;
+    Ok(Evidence { bundle, omitted })
+}
+
+fn head(store: &Store, refs: &BTreeMap<Place, Oid>, omits: Option<Content>) -> String {
+    let format = store.object_format();
+    let version = match (omits, format) {
+        (None, "sha1") => "# v2 git bundle\n".to_owned(),
+        _ => format!("# v3 git bundle\n@object-format={format}\n"),
+    };
+    let filter = match omits {
+        Some(Content::None) => "@filter=blob:none\n".to_owned(),
+        Some(_) => format!("@filter=blob:limit={}\n", SMALL + 1),
+        None => String::new(),
+    };
+    let refs: String = refs.iter().map(|(place, oid)| oid.to_string() + " " + &place.below(REFS) + "\n").collect();
+    format!("{version}{filter}{refs}\n")
+}
+
+/// Lists the objects for `git pack-objects`, one a line with its path, and those that are left out:
+/// the given ones, and blobs that a partial clone lacks.
+fn objects(
+    store: &Store,
+    refs: &BTreeMap<Place, Oid>,
+    left_out: &LeftOut,
+    content: Content,
+) -> Result<Listed, program::Error> {
+    let tips: String = refs.values().map(|oid| oid.to_string() + "\n").collect();
+    let call = store.git().env("GIT_NO_LAZY_FETCH", "1");
+    let lines = call.args(["rev-list", "--objects", "--missing=print", "--stdin"]).input(tips).run()?;
+    let mut listed = Listed { lines: Vec::with_capacity(lines.len()), omitted: BTreeSet::new() };
+    for line in lines.split_inclusive(|b| *b == b'\n') {
+        let text = String::from_utf8_lossy(line);
+        let word = text.split_ascii_whitespace().next().unwrap_or_default();
+        let is_missing = word.starts_with('?');
+        let Ok(oid) = word.trim_start_matches('?').parse::<Oid>() else { continue };
+        let path = text.trim_end().split_once(' ').map_or("", |(_, path)| path);
+        let is_content = content == Content::None && holds_content(path);
+        if is_missing || is_content || left_out.blobs.contains(&oid) {
+            listed.omitted.insert(oid);
+        } else {
+            listed.lines.extend_from_slice(line);
+        }
+    }
+    Ok(listed)
+}
+
+/// Returns true for the paths of contents, in the tree of a run or a thread. The entries determine
+/// `state.json`, so a page without contents lacks it as well.
+fn holds_content(path: &str) -> bool {
+    let of_item = path.starts_with("items/");
+    let is_file = |name| path.ends_with(name);
+    (of_item && (is_file("/patch") || is_file("/state.json") || path.contains("/outputs/")))
+        || path.starts_with("artifacts/")
+        || path.starts_with("worktree/")
+        || path == "state"
+}
+
+struct Listed {
+    lines: Vec<u8>,
+    omitted: BTreeSet<Oid>,
+}

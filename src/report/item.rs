@@ -1,0 +1,152 @@
+//! The facts about one item.
+
+use serde_json::{Value, json};
+
+use super::facts::RunPage;
+use super::{content, words};
+use crate::model::item_index::ItemIndex;
+use crate::report::words::Facts;
+
+/// Returns everything that the page shows of an item.
+///
+/// `entries` are those about the item, oldest first.
+pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Value {
+    let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
+    let (fired, ended) = (last("item.fired"), last("item.reconciled"));
+    let status = page.status(at);
+    let details = if page.has_details(&status) { Some(true) } else { None };
+    let mut shown = json!({
+        "anchor": page.anchor(at),
+        "id": page.id(at),
+        "status": status,
+        "mark": mark(&status),
+        "attempts": page.view.state.items[at].attempts,
+        "took": page.timing.took(at),
+        "products": ended.map_or(0, |ended| ended["products"].as_object().map_or(0, serde_json::Map::len)),
+    });
+    if details.is_some() {
+        shown["details"] = json!({
+            "facts": item_facts(page, at, entries),
+            "inputs": inputs(fired),
+            "contents": products(page, ended),
+            "protected": ended.map_or(Value::Null, |ended| ended["protected"].clone()),
+            "entries": entries.iter().map(|entry| step(entry)).collect::<Vec<_>>(),
+        });
+    }
+    shown
+}
+
+/// Returns the mark of a status, as `git handoff status` has it.
+pub(super) fn mark(status: &str) -> &'static str {
+    match status {
+        "done" => "✓",
+        "done, red" => "!",
+        "failed" => "✗",
+        "running" => "▶",
+        "skipped" | "cancelled" | "superseded" => "─",
+        _ => "·",
+    }
+}
+
+fn item_facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Value {
+    let (definition, manifest) = (page.definition(at), page.manifest(at));
+    let executor = match manifest["subagent"].as_str() {
+        Some(subagent) => format!("{} ({subagent})", words::plain(&definition["executor"])),
+        None => words::plain(&definition["executor"]),
+    };
+    let mut facts = Facts::default();
+    facts.add_field("Goal", &definition["inputs"], "goal");
+    facts.add("Executor", executor);
+    facts.add_field("Inputs in the plan", &definition, "inputs");
+    facts.add("After", page.dependencies(at).join(", "));
+    facts.add("Locks", words::list(&definition["resourceLocks"]));
+    add_manifest(&mut facts, &manifest);
+    let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
+    if let Some(fired) = last("item.fired") {
+        facts.add_field("Manifest", fired, "manifest");
+    }
+    if let Some(ended) = last("item.reconciled") {
+        add_end(&mut facts, ended);
+    }
+    if let Some(key) = &page.view.state.items[at].approved_by {
+        facts.add("Protected changes approved by", key);
+    }
+    facts.into_value()
+}
+
+fn add_manifest(facts: &mut Facts, manifest: &Value) {
+    let file = |file: &Value| match file["path"].as_str() {
+        Some(path) => format!("{path}, {}", words::digest_and_size(file)),
+        None => String::new(),
+    };
+    let version = words::plain(&manifest["program"]["version"]);
+    let program = file(&manifest["program"]);
+    facts.add_field("Command", manifest, "argv");
+    facts.add_field("Setup", manifest, "setup");
+    facts.add_field("Check", manifest, "verify");
+    facts.add("Program", if version.is_empty() { program } else { format!("{program}, {version}") });
+    facts.add("Interpreter", file(&manifest["interpreter"]));
+    facts.add_field("Sandbox", manifest, "sandbox");
+    facts.add_field("Network", manifest, "network");
+    facts.add("Time limit", manifest["timeout"].as_u64().map(|s| format!("{s} s")).unwrap_or_default());
+    facts.add("Protected files", words::list(&manifest["protect"]));
+    // The names would make up half of a large page.
+    let names = manifest["env"].as_array().map_or(0, Vec::len);
+    facts.add(
+        "Environment",
+        if names > 0 { format!("{names} variables, named in the manifest") } else { String::new() },
+    );
+}
+
+fn add_end(facts: &mut Facts, ended: &Value) {
+    let claims = &ended["claims"];
+    facts.add_field("Summary by the worker", ended, "summary");
+    facts.add_field("Model, by its own account", claims, "model");
+    facts.add_field("Session", claims, "session");
+    facts.add_field("Use, by its own account", claims, "usage");
+    facts.add("Left out of the patch", words::list(&ended["excluded"]));
+    for (name, field) in [("Check before the work", "checkBefore"), ("Check after the work", "check")] {
+        let run = &ended[field];
+        let words = [words::plain(&run["argv"]), words::exit(&run["exit"]), words::digest_and_size(&run["output"])];
+        facts.add(name, words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", "));
+    }
+    if let (Some(run), Some(item)) = (ended["reused"]["run"].as_str(), ended["reused"]["item"].as_str()) {
+        facts.add("Reused from", format!("{run}/{item}"));
+    }
+    facts.add_field("Blocks of the pipeline", ended, "blocks");
+    facts.add("Transcript, not in this page", words::digest_and_size(&ended["transcript"]));
+}
+
+fn inputs(fired: Option<&Value>) -> Vec<Value> {
+    let given = fired.and_then(|fired| fired["inputRefs"].as_object());
+    let row = |(key, input): (&String, &Value)| {
+        json!({
+            "key": key,
+            "from": words::plain(&input["from"]),
+            "product": words::plain(&input["select"]),
+            "sha256": input["ref"],
+        })
+    };
+    given.into_iter().flatten().map(row).collect()
+}
+
+fn products(page: &RunPage<'_>, ended: Option<&Value>) -> Vec<Value> {
+    let made = ended.and_then(|ended| ended["products"].as_object());
+    made.into_iter()
+        .flatten()
+        .map(|(name, product)| content::product(page.store, page.omitted, name, product))
+        .collect()
+}
+
+/// Returns a row of a table of entries.
+pub(super) fn step(entry: &Value) -> Value {
+    json!({
+        "seq": entry["seq"],
+        "at": entry["at"],
+        "kind": entry["kind"],
+        "attempt": entry["attempt"],
+        "actor": entry["actor"],
+        "note": words::note(entry),
+        "hash": entry["hash"],
+    })
+}

@@ -1,0 +1,239 @@
+//! The report of runs and threads: one HTML file that carries its evidence.
+//!
+//! The page is its template, filled with facts. Every fact follows from the evidence in the page, or
+//! from the claims of the program that wrote it. The page's own script (`verify.mjs`), a second
+//! implementation of the format, derives the facts again, fills the same template, and compares the
+//! result with the page. So the template is neither maud's nor askama's: it must be readable by both.
+
+mod claims;
+mod content;
+mod evidence;
+mod facts;
+mod item;
+mod markdown;
+mod picture;
+mod template;
+mod thread;
+mod timeline;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64ct::{Base64, Encoding as _};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub use content::{Content, SMALL, SMALL_SUM};
+
+use claims::{Found, RunClaims};
+use content::LeftOut;
+use facts::RunPage;
+use picture::Picture;
+use thread::ShownThread;
+
+use crate::anchor::verification::{self, VerifyRequest};
+use crate::git::program;
+use crate::git::store::{self, Store};
+use crate::ledger::chain;
+use crate::model::digest::{Digest, Oid};
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::model::time::Moment;
+use crate::repository::{Repository, Trust};
+use crate::run::{Target, View, target, view};
+use crate::share::bundling;
+use crate::thread::target::ThreadTarget;
+use crate::thread::verification::Which;
+use crate::verify::{LOCAL, Report};
+
+/// The template of the page.
+const TEMPLATE: &str = include_str!("page.html");
+
+/// The second implementation of the format.
+const SCRIPT: &str = include_str!("verify.mjs");
+
+/// The line of [`SCRIPT`] from which on it is for node alone.
+const NODE_ONLY: &str = "// ---- node only ----";
+
+/// A report to write.
+pub struct Request<'a> {
+    /// The runs and threads.
+    pub names: &'a [String],
+    /// The contents to include.
+    pub content: Content,
+    /// The time that the page states.
+    pub written: Moment,
+}
+
+/// A run that a report shows.
+struct ShownRun {
+    report: Report,
+    /// The run as read, or `None` if its entries are not a legal history.
+    view: Option<View>,
+    id: RunId,
+}
+
+impl ShownRun {
+    fn claims(&self) -> RunClaims {
+        let picture = self.view.as_ref().map(Picture::of).unwrap_or_default();
+        RunClaims::of(&self.report, self.view.is_some(), picture)
+    }
+}
+
+/// The claims that a page carries as JSON.
+#[derive(Serialize)]
+struct PageClaims<'a> {
+    tool: &'a str,
+    written: Moment,
+    content: &'static str,
+    runs: BTreeMap<&'a str, RunClaims>,
+    threads: BTreeMap<&'a str, Found>,
+}
+
+impl Repository {
+    /// Returns the report of some runs and threads as HTML.
+    ///
+    /// They are verified with the keys that this repository knows and with its own logs; no anchor
+    /// elsewhere is asked.
+    pub fn report(&self, request: &Request<'_>) -> Result<String, Error> {
+        let gathered = self.gather(request.names)?;
+        let store = gathered.store();
+        let (runs, threads) = (self.shown_runs(request.names, store)?, self.shown_threads(request.names, store)?);
+        let mut left_out = LeftOut::default();
+        for view in runs.iter().filter_map(|shown| shown.view.as_ref()) {
+            left_out.decide(store, view, request.content)?;
+        }
+        threads.iter().for_each(|thread| left_out.decide_thread(&thread.links, request.content));
+        let evidence = evidence::bundle(store, &gathered.refs, &left_out, request.content)?;
+        let claims = PageClaims {
+            tool: concat!("git-handoff ", env!("CARGO_PKG_VERSION")),
+            written: request.written,
+            content: request.content.word(),
+            runs: runs.iter().map(|shown| (shown.id.as_str(), shown.claims())).collect(),
+            threads: threads.iter().map(|shown| (shown.id.as_str(), shown.found())).collect(),
+        };
+        let run_facts = runs.iter().enumerate().map(|(number, shown)| {
+            let page = shown.view.as_ref().map(|view| RunPage::new(store, view, &evidence.omitted, number));
+            run_facts(number, shown, page.as_ref(), &claims.runs[shown.id.as_str()])
+        });
+        let mut facts = page_facts(&claims, &evidence.omitted);
+        facts["runs"] = run_facts.collect();
+        facts["threads"] =
+            threads.iter().enumerate().map(|(number, shown)| shown.facts(number, store, &evidence.omitted)).collect();
+        facts["evidence"] = base64(&evidence.bundle).into();
+        Ok(template::fill(TEMPLATE, &facts).expect("the template's tags match"))
+    }
+
+    /// Verifies and reads the named runs, in the order of their ids.
+    fn shown_runs(&self, names: &[String], store: &Store) -> Result<Vec<ShownRun>, Error> {
+        let mut runs = Vec::new();
+        for name in names {
+            if Target::look_up(&self.store, name)?.is_some() {
+                runs.push(name.clone());
+            }
+        }
+        let local = [LOCAL.to_owned()];
+        let request = VerifyRequest { anchors: &local, ..VerifyRequest::default() };
+        let mut shown: Vec<ShownRun> = Vec::new();
+        for report in self.verification(request, &mut |_| ())?.found(&runs)?.reports() {
+            let report = report?;
+            let id = RunId::parse(&report.run).map_err(|_| Error::Unnamed(report.run.clone()))?;
+            let view = view(store, &id, &format::run_ref(&id)).ok().flatten();
+            shown.push(ShownRun { report, view, id });
+        }
+        shown.sort_by(|a, b| a.id.cmp(&b.id));
+        shown.dedup_by(|a, b| a.id == b.id);
+        Ok(shown)
+    }
+
+    /// Verifies and reads the named threads, in the order of their ids.
+    fn shown_threads(&self, names: &[String], store: &Store) -> Result<Vec<ShownThread>, Error> {
+        let mut threads = Vec::new();
+        for name in names {
+            if ThreadTarget::look_for(&self.store, name)?.is_some() {
+                threads.push(name.clone());
+            }
+        }
+        let verified = self.verify_threads(Which::Named(&threads), &Trust::default(), &mut |_| ())?;
+        let mut shown: Vec<ShownThread> = Vec::new();
+        for report in verified.reports() {
+            let report = report?;
+            let id = report.thread.clone();
+            let links = chain::read(store, &format::thread_ref(&id)).ok().flatten().map(|(_, links)| links);
+            shown.push(ShownThread { id, report, links: links.unwrap_or_default() });
+        }
+        shown.sort_by(|a, b| a.id.cmp(&b.id));
+        shown.dedup_by(|a, b| a.id == b.id);
+        Ok(shown)
+    }
+}
+
+fn run_facts(number: usize, shown: &ShownRun, page: Option<&RunPage<'_>>, claims: &RunClaims) -> Value {
+    let anchor = format!("r{number}");
+    let mut facts = match page {
+        Some(page) => page.facts(&claims.picture),
+        None => json!({ "anchor": anchor, "run": shown.id, "outcome": "unreadable", "isUnreadable": true }),
+    };
+    facts["claims"] = claims.found.facts(&anchor);
+    facts
+}
+
+fn page_facts(claims: &PageClaims<'_>, omitted: &BTreeSet<Oid>) -> Value {
+    let names: Vec<&str> = claims.runs.keys().chain(claims.threads.keys()).copied().collect();
+    let script = script();
+    json!({
+        "title": names.join(", "),
+        "tool": claims.tool,
+        "written": claims.written,
+        "isNone": claims.content == "none",
+        "isSmall": claims.content == "small",
+        "isAll": claims.content == "all",
+        "omitted": omitted.len(),
+        "scriptHash": Digest::of(script.as_bytes()).to_string(),
+        "claimsJson": in_script(&String::from_utf8_lossy(&format::canonical(claims))),
+        "script": script,
+    })
+}
+
+/// Returns the digest of the script of every page that this program writes.
+pub fn script_hash() -> Digest {
+    Digest::of(script().as_bytes())
+}
+
+/// Returns the script: the verifier, and the template that it fills.
+fn script() -> String {
+    let verifier = SCRIPT.split_once(NODE_ONLY).map_or(SCRIPT, |(verifier, _)| verifier);
+    let template = in_script(&json!(TEMPLATE).to_string());
+    format!("\n{verifier}\nHandoff.template = {template};\nHandoff.openPage();\n")
+}
+
+/// Writes JSON so that it can stand in a script element.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+fn base64(bytes: &[u8]) -> String {
+    Base64::encode_string(bytes)
+}
+
+/// An error while writing a report.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error(transparent)]
+    Gather(#[from] bundling::Error),
+    #[error(transparent)]
+    Verify(#[from] verification::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    #[error(transparent)]
+    ThreadTarget(#[from] crate::thread::target::Error),
+    #[error(transparent)]
+    Threads(#[from] crate::thread::verification::Error),
+    #[error("the run {0:?} has no valid id")]
+    Unnamed(String),
+    #[error("cannot write the evidence")]
+    Evidence(#[from] program::Error),
+}

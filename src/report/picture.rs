@@ -1,0 +1,131 @@
+//! The graph of a run as facts for the page's SVG.
+//!
+//! Places of boxes are the writer's choice, so they come with the page. The page's own script
+//! checks that each item is in one box, that no two boxes overlap, and that the edges are the
+//! dependencies.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::facts::RunPage;
+use super::item;
+use crate::graph::{self, Outline};
+use crate::model::item_index::ItemIndex;
+use crate::run::View;
+
+/// The longest label, in characters.
+const LABEL: usize = 22;
+
+/// A drawn box: `x`, `y`, width, height, and the positions of its items.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Placed(pub(super) i64, pub(super) i64, pub(super) i64, pub(super) i64, pub(super) Vec<usize>);
+
+/// An edge between two boxes by position, straight or with one bend.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Drawn(pub(super) usize, pub(super) usize, pub(super) Option<(i64, i64)>);
+
+/// The places of boxes and edges.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Picture {
+    pub(super) boxes: Vec<Placed>,
+    pub(super) edges: Vec<Drawn>,
+    pub(super) width: i64,
+    pub(super) height: i64,
+}
+
+impl Picture {
+    /// Places the items of a run.
+    pub(super) fn of(view: &View) -> Self {
+        let placed = graph::Picture::new(&Outline::of_run(view), graph::BOXES);
+        let members = |node: &graph::Node| node.members.iter().map(|at| at.get()).collect();
+        let boxes = placed
+            .boxes
+            .iter()
+            .map(|node| Placed(node.x.into(), node.y.into(), node.width.into(), node.height.into(), members(node)));
+        let edges =
+            placed.edges.iter().map(|edge| Drawn(edge.from, edge.to, edge.bend.map(|(x, y)| (x.into(), y.into()))));
+        Self {
+            boxes: boxes.collect(),
+            edges: edges.collect(),
+            width: placed.width.into(),
+            height: placed.height.into(),
+        }
+    }
+}
+
+/// Returns the facts of the drawn graph.
+pub(super) fn facts(page: &RunPage<'_>, picture: &Picture) -> Value {
+    let indices: Vec<ItemIndex> = page.view.state.graph.items().indices().collect();
+    let boxes: Vec<Value> = picture.boxes.iter().map(|placed| drawn(page, &indices, placed)).collect();
+    let edges: Vec<String> = picture.edges.iter().filter_map(|edge| path(picture, edge)).collect();
+    json!({ "width": picture.width, "height": picture.height, "boxes": boxes, "edges": edges })
+}
+
+fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed) -> Value {
+    let Placed(x, y, width, height, members) = placed;
+    let members: Vec<ItemIndex> = members.iter().filter_map(|at| indices.get(*at).copied()).collect();
+    let mut counts: BTreeMap<usize, (String, usize)> = BTreeMap::new();
+    for at in &members {
+        let status = page.status(*at);
+        counts.entry(rank(&status)).or_insert((status, 0)).1 += 1;
+    }
+    // The worst status colours the box.
+    let worst = counts.values().next().map_or("pending", |(status, _)| status);
+    let words: Vec<String> = counts.values().map(|(status, count)| format!("{count} {status}")).collect();
+    let ids: Vec<&str> = members.iter().map(|at| page.id(*at)).collect();
+    let (name, title) = match ids.as_slice() {
+        [id] => (label(id), format!("{id}: {worst}")),
+        ids => (label(&format!("{}… {}", prefix(ids), ids.len())), format!("{}…: {}", prefix(ids), words.join(", "))),
+    };
+    let (fill, stroke) = colors(worst);
+    json!({
+        "x": x, "y": y, "width": width, "height": height, "textX": x + 10, "textY": y + height / 2 + 5,
+        "label": format!("{} {name}", item::mark(worst)),
+        "title": title,
+        "anchor": members.first().map(|at| page.anchor(*at)),
+        "fill": fill,
+        "stroke": stroke,
+        "lineWidth": if ids.len() > 1 { 3 } else { 1 },
+    })
+}
+
+/// Returns the path of an edge from the right side of a box to the left side of another.
+fn path(picture: &Picture, Drawn(from, to, bend): &Drawn) -> Option<String> {
+    let (from, to) = (picture.boxes.get(*from)?, picture.boxes.get(*to)?);
+    let bend = bend.map(|(x, y)| format!(" L{x} {y}")).unwrap_or_default();
+    Some(format!("M{} {}{bend} L{} {}", from.0 + from.2, from.1 + from.3 / 2, to.0, to.1 + to.3 / 2))
+}
+
+/// Returns the order of statuses, the worst first.
+fn rank(status: &str) -> usize {
+    ["failed", "done, red", "running", "pending", "cancelled", "skipped", "done", "superseded"]
+        .iter()
+        .position(|word| *word == status)
+        .unwrap_or(8)
+}
+
+/// Returns the fill and the stroke of a status.
+pub(super) fn colors(status: &str) -> (&'static str, &'static str) {
+    match status {
+        "done" => ("#dff3e3", "#1a7f37"),
+        "done, red" => ("#fff1c2", "#9a6700"),
+        "failed" => ("#ffe1de", "#b3261e"),
+        "running" => ("#dbeafe", "#1d4ed8"),
+        _ => ("#eeeeee", "#6b6b6b"),
+    }
+}
+
+/// Shortens a name for a box.
+pub(super) fn label(id: &str) -> String {
+    crate::model::printable::cut_to(id.to_owned(), LABEL)
+}
+
+/// Returns the longest common beginning of the ids.
+fn prefix(ids: &[&str]) -> String {
+    let Some((first, rest)) = ids.split_first() else { return String::new() };
+    let common = |other: &&str| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let length = rest.iter().map(common).min().unwrap_or(0);
+    first.chars().take(length).collect()
+}

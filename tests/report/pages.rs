@@ -1,0 +1,118 @@
+//! What the command writes, and where.
+
+use std::fs;
+
+use crate::common::ground::Ground;
+use crate::common::{assert_output, finished};
+
+/// A run with a done, a red, a failed and a skipped item.
+pub(super) fn mixed() -> Ground {
+    let ground = Ground::new();
+    ground.config("handoff.executor.red.command", "echo red >>a.txt");
+    ground.config("handoff.executor.red.verify", "exit 1");
+    ground.config("handoff.executor.red.onVerifyFail", "keep");
+    ground.config("handoff.executor.fails.command", "exit 3");
+    ground.config("handoff.executor.fails.maxAttempts", "1");
+    ground.config("handoff.queue.default.concurrency", "1");
+    let items = serde_json::json!([
+        { "id": "makes", "executor": "command", "inputs": { "command": "echo b >outputs/b; echo a >>a.txt" } },
+        { "id": "takes", "executor": "command", "inputs": { "command": "cat inputs/b >outputs/c" },
+          "needs": { "b": { "from": "makes", "select": { "kind": "output", "path": "b" } } } },
+        { "id": "red", "executor": "red" },
+        { "id": "fails", "executor": "fails" },
+        { "id": "waits", "executor": "command", "inputs": { "command": "true" }, "depends_on": ["fails"] },
+    ]);
+    ground.drive("mixed", items.as_array().unwrap()).ends(4);
+    ground.env.handoff(["close", "mixed"]).success();
+    ground
+}
+
+#[test]
+fn a_page_is_a_file_of_the_run_s_name_or_a_stream() {
+    let env = finished();
+    assert_output!(env.handoff(["report", "handoff-dag-1"]), @"
+    ------- stderr -------
+    wrote handoff-dag-1.html
+    ");
+    let page = fs::read_to_string(env.repo().join("handoff-dag-1.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\" data-verdict=\"not-recomputed\">"));
+    assert!(page.contains(">nothing has been recomputed in this page</p>"));
+    let streamed = env.handoff(["report", "handoff-dag-1", "-o", "-"]).success();
+    assert_eq!(streamed.len(), page.len());
+    env.handoff(["report", "handoff-dag-1", "-o", "sub/page.html"]).ends(1);
+    fs::create_dir(env.repo().join("sub")).unwrap();
+    env.handoff_in("repo/sub", ["report", "handoff-dag-1"]).success();
+    assert!(env.repo().join("sub/handoff-dag-1.html").exists());
+}
+
+#[test]
+fn bad_input_is_named_and_nothing_is_written() {
+    let env = finished();
+    assert_output!(env.handoff(["report", "nothing"]), @r#"
+    ------- stderr -------
+    error: there is no run "nothing" here
+    hint: git handoff runs
+    [exit status: 1]
+    "#);
+    assert_output!(env.handoff(["report"]), @"
+    ------- stderr -------
+    error: the following required arguments were not provided:
+      <NAMES>...
+
+    Usage: git handoff report <NAMES>...
+
+    For more information, try '--help'.
+    [exit status: 2]
+    ");
+    assert_output!(env.handoff(["report", "handoff-dag-1", "--content", "most"]), @"
+    ------- stderr -------
+    error: invalid value 'most' for '--content <WHICH>'
+      [possible values: none, small, all]
+
+    For more information, try '--help'.
+    [exit status: 2]
+    ");
+    assert_output!(env.handoff(["report", "handoff-dag-1", "-o", "missing/page.html"]), @"
+    ------- stderr -------
+    error: cannot write missing/page.html
+    caused by: No such file or directory (os error 2)
+    [exit status: 1]
+    ");
+    let written = fs::read_dir(env.repo()).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    assert!(written.filter(|name| name.ends_with(".html") || name.starts_with(".tmp")).count() == 0);
+}
+
+#[test]
+fn the_hash_of_the_script_is_that_of_the_page() {
+    let env = finished();
+    let hash = env.handoff_in("home", ["report", "--script-hash"]).success();
+    let page = env.handoff(["report", "handoff-dag-1", "-o", "-"]).success();
+    let (_, script) = page.split_once("<script id=\"script\">").unwrap();
+    let (script, _) = script.split_once("</script>").unwrap();
+    assert_eq!(git_handoff::model::digest::Digest::of(script.as_bytes()).to_string(), hash.trim_end());
+    assert!(page.contains(hash.trim_end()));
+}
+
+/// The page makes no request and has no style or script that a strict policy would have to allow.
+#[test]
+fn a_page_refers_to_nothing_outside() {
+    let ground = mixed();
+    let page = ground.env.handoff(["report", "mixed", "-o", "-"]).success();
+    let (body, _) = page.split_once("<script").unwrap();
+    for word in ["http:", "https:", " style=", "url(", "@import", "<link", "<iframe", "<object"] {
+        let body = body.replace("http://www.w3.org/2000/svg", "");
+        assert!(!body.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn contents_are_left_out_as_asked() {
+    let ground = mixed();
+    let page = |content: &str| {
+        let page = ground.env.handoff(["report", "mixed", "-o", "-", "--content", content]).success();
+        page.split_once("<script").unwrap().0.to_owned()
+    };
+    let (none, all) = (page("none"), page("all"));
+    assert!(none.contains(", left out of this page") && !none.contains("<pre"));
+    assert!(all.contains("<pre") && !all.contains(", left out of this page"));
+}
