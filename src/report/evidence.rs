@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
+use gix::objs::Kind;
+
 use crate::git::program;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
@@ -63,6 +65,8 @@ fn objects(
     let tips: String = refs.values().map(|oid| oid.to_string() + "\n").collect();
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1");
     let lines = call.args(["rev-list", "--objects", "--missing=print", "--stdin"]).input(tips).run()?;
+    let needed = needed(store, refs)?;
+    let is_blob = |oid| store.kind(oid).ok().flatten() == Some(Kind::Blob);
     let mut listed = Listed { lines: Vec::with_capacity(lines.len()), omitted: BTreeSet::new() };
     for line in lines.split_inclusive(|b| *b == b'\n') {
         let text = String::from_utf8_lossy(line);
@@ -71,13 +75,30 @@ fn objects(
         let Ok(oid) = word.trim_start_matches('?').parse::<Oid>() else { continue };
         let path = text.trim_end().split_once(' ').map_or("", |(_, path)| path);
         let is_content = content == Content::None && holds_content(path);
-        if is_missing || is_content || left_out.blobs.contains(&oid) {
+        let is_left_out = (is_content || left_out.blobs.contains(&oid)) && is_blob(oid) && !needed.contains(&oid);
+        if is_missing || is_left_out {
             listed.omitted.insert(oid);
         } else {
             listed.lines.extend_from_slice(line);
         }
     }
     Ok(listed)
+}
+
+/// Returns the blobs of the latest trees that are no contents, such as plans and manifests. A
+/// content with the same bytes stays, too.
+fn needed(store: &Store, refs: &BTreeMap<Place, Oid>) -> Result<BTreeSet<Oid>, program::Error> {
+    let mut needed = BTreeSet::new();
+    for tip in refs.values() {
+        let listed = store.git().args(["ls-tree", "-r", "-z", "--full-tree", &tip.to_string()]).run()?;
+        for line in String::from_utf8_lossy(&listed).split_terminator('\0') {
+            let Some((what, path)) = line.split_once('\t') else { continue };
+            if !holds_content(path) {
+                needed.extend(what.rsplit(' ').next().and_then(|oid| oid.parse::<Oid>().ok()));
+            }
+        }
+    }
+    Ok(needed)
 }
 
 /// Returns true for the paths of contents, in the tree of a run or a thread. The entries determine
