@@ -4807,6 +4807,7 @@ class RunVerifier {
       for (const [path, digest] of Object.entries(artifacts)) {
         const file = this.begin.files?.get(`artifacts/${encodePath(path)}`);
         if (file && file !== 'unread') examine(`the artifact ${path}`, { oid: file.oid, sha256: digest }, { entry: 0, path }, 'artifacts');
+        else if (file === 'unread' && this.store.filtered) findings.addLeftOut('content');
         else if (file === 'unread') findings.add('content', 'content-unread', `the artifact ${path} cannot be read`, { path });
       }
       for (const [name, { product }] of Object.entries(imports)) {
@@ -4828,7 +4829,8 @@ class RunVerifier {
    */
   readFile(commit, path, size = limits.file) {
     const file = commit.files?.get(path);
-    if (!file || file === 'unread') return { bytes: null, oid: null, isLeftOut: false };
+    const isUnread = file === 'unread';
+    if (!file || isUnread) return { bytes: null, oid: null, isLeftOut: isUnread && this.store.filtered };
     const bytes = this.store.readBlob(file.oid);
     if (bytes === null) return { bytes, oid: file.oid, isLeftOut: this.isLeftOut(file.oid) };
     return { bytes: bytes.length <= size ? bytes : null, oid: file.oid, isLeftOut: false };
@@ -5033,6 +5035,10 @@ class RunVerifier {
     const expected = this.replay.items.get(item).stateJson();
     const { bytes, oid, isLeftOut } = this.readFile(commit, path);
     // The state follows from the entries, so that a blob that was left out is known by its name.
+    if (isLeftOut && oid === null) {
+      this.findings.addLeftOut('plan');
+      return;
+    }
     const isRight = isLeftOut
       ? oid === objectName(this.store.format, 'blob', expected)
       : bytes !== null && equalBytes(bytes, expected);
