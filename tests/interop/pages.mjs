@@ -40,14 +40,15 @@ function placesInMain(page) {
   const places = [];
   const tag = /<[^>]*>/g;
   tag.lastIndex = start;
-  for (let last = start; ; ) {
+  for (let last = start; ;) {
     const match = tag.exec(page);
     if (!match || match.index > end) return places;
     if (match.index > last && page.slice(last, match.index).trim() !== '') {
       const text = page.slice(last, match.index);
       places.push(last + text.length - text.trimStart().length);
     }
-    for (const value of match[0].matchAll(/="([^"]+)"/g)) places.push(match.index + value.index + 2);
+    for (const value of match[0].matchAll(/="([^"]+)"/g))
+      places.push(match.index + value.index + 2);
     last = match.index + match[0].length;
   }
 }
@@ -61,7 +62,8 @@ function* changesOfJson(value) {
   else if (Array.isArray(value)) {
     if (value.length > 0) yield value.slice(1);
     for (const [i, each] of value.entries()) {
-      for (const changed of changesOfJson(each)) yield value.with?.(i, changed) ?? Object.assign([...value], { [i]: changed });
+      for (const changed of changesOfJson(each))
+        yield value.with?.(i, changed) ?? Object.assign([...value], { [i]: changed });
     }
   } else {
     for (const key of Object.keys(value)) {
@@ -79,7 +81,10 @@ function* changesOf(page) {
   }
   const { claimsText, evidenceText } = Handoff.partsOfPage(page);
   const evidenceAt = page.indexOf(evidenceText);
-  const bytes = Array.from({ length: Math.floor(evidenceText.length / 997) + 1 }, (_, i) => i * 997);
+  const bytes = Array.from(
+    { length: Math.floor(evidenceText.length / 997) + 1 },
+    (_, i) => i * 997,
+  );
   for (const at of sample(bytes, 100)) {
     const other = evidenceText[at] === 'A' ? 'B' : 'A';
     yield [`character ${at} of the evidence`, replaceAt(page, evidenceAt + at, other)];

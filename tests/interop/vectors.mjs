@@ -36,7 +36,9 @@ function comparable(field, value) {
     if (value.alsoStopped) value.alsoStopped = value.alsoStopped.map(withoutReasons);
   }
   if (field === 'codes') {
-    value = Object.fromEntries(Object.entries(value).map(([row, codes]) => [row, [...codes].sort()]));
+    value = Object.fromEntries(
+      Object.entries(value).map(([row, codes]) => [row, [...codes].sort()]),
+    );
   }
   return JSON.stringify(value, (_, each) =>
     each && typeof each === 'object' && !Array.isArray(each)
@@ -56,8 +58,13 @@ async function verify(vector, isProof) {
 }
 
 const started = performance.now();
-const all = [...vectors.map((vector) => [vector, false]), ...proofs.map((vector) => [vector, true])];
-const chosen = all.filter(([{ file }]) => names.length === 0 || names.some((name) => file.includes(name)));
+const all = [
+  ...vectors.map((vector) => [vector, false]),
+  ...proofs.map((vector) => [vector, true]),
+];
+const chosen = all.filter(
+  ([{ file }]) => names.length === 0 || names.some((name) => file.includes(name)),
+);
 let agreeing = 0;
 for (const [vector, isProof] of chosen) {
   const fields = ['rows', 'codes', 'failure', 'outcome', 'exit'];
