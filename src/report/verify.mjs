@@ -4025,7 +4025,15 @@ class Chain {
   }
 
   static async read(store, head) {
+    const chain = Chain.start(store, head);
+    await chain.signatures;
+    return chain;
+  }
+
+  /** Reads a chain whose signatures are checked in the background, until `signatures` settles. */
+  static start(store, head) {
     const chain = new Chain();
+    chain.signatures = Promise.resolve();
     if (head === undefined || (store.objects.has(head) && store.read(head, 'commit') === null)) {
       chain.hasRef = false;
       chain.faults.push({ code: 'ref', text: 'the ref names no commit' });
@@ -4033,7 +4041,7 @@ class Chain {
     }
     chain.walk(store, head);
     chain.commits.reverse();
-    await checkSignatures(chain.commits);
+    chain.signatures = checkSignatures(chain.commits);
     return chain;
   }
 
@@ -4707,7 +4715,7 @@ class RunVerifier {
   async verify() {
     const ref = `refs/handoff/runs/${encodeSegment(this.run)}`;
     this.head ??= this.store.refs.get(ref);
-    this.chain = await Chain.read(this.store, this.head);
+    this.chain = Chain.start(this.store, this.head);
     this.commits = this.chain.valid;
     for (const { code, text } of this.chain.faults) this.findings.add('chain', code, text);
     if (!this.chain.hasRef) {
@@ -4721,7 +4729,9 @@ class RunVerifier {
     const first = this.chain.isWhole ? this.commits[0] : undefined;
     this.first = first ?? null;
     this.begin = first?.entry.kind === 'run.submitted' ? first : null;
+    // The trees are compared while the browser checks the signatures.
     this.checkChain();
+    await this.chain.signatures;
     await this.checkSigners();
     if (!this.chain.isWhole) {
       this.openUnreadable();
