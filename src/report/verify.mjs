@@ -7596,13 +7596,12 @@ async function recompute({ claimsText, evidenceText, scriptText, template }, opt
     ensure(bytes, 'the evidence of the page is not base64');
     const store = await readBundle(bytes);
     const reports = await verifyNamed(store, claims, options, result);
-    if (result.reasons.length === 0) {
-      result.filled = fill(template, pageFacts(store, reports, claims, scriptText, evidenceText));
-    }
+    result.filled = tryToFill(template, store, reports, claims, scriptText, evidenceText);
     for (const { run, thread, failure, findings } of result.runs) {
       if (failure === null || failure === 'not-sealed') continue;
       result.reasons.push(`${run ?? thread}: ${findings[0]?.text ?? failure}`);
     }
+    if (result.filled === null) result.reasons.push('the page cannot be computed from its claims');
     if (result.reasons.length === 0) result.verdict = verdictOf(result.runs);
   } catch (error) {
     result.reasons.push(
@@ -7610,6 +7609,16 @@ async function recompute({ claimsText, evidenceText, scriptText, template }, opt
     );
   }
   return result;
+}
+
+/** Returns the page as it must be, or null if the claims do not fit what they are about. */
+function tryToFill(template, store, reports, claims, scriptText, evidenceText) {
+  try {
+    return fill(template, pageFacts(store, reports, claims, scriptText, evidenceText));
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof FormatError) return null;
+    throw error;
+  }
 }
 
 /** Verifies the runs and threads that the claims name, and compares them with the claims. */
@@ -7688,8 +7697,11 @@ const verdictWords = {
 };
 
 /** Says in words what a verdict means for the runs. */
-function sentenceOf({ verdict, runs }) {
+function sentenceOf({ verdict, runs, filled }) {
   const words = [verdictWords[verdict]];
+  if (verdict === 'tampered' && filled !== null) {
+    words.push('what follows is what the evidence says, and not what the file said');
+  }
   if (verdict === 'partial' && runs.some(({ failure }) => failure === 'not-sealed')) {
     words.push('a run is not sealed yet');
   }
@@ -7708,8 +7720,23 @@ function wordOfRow(row, { state }, codes = []) {
   return `recomputed here: ${found ?? wordOfClaim(state, codes.join(', '))}`;
 }
 
-/** Serialises a document as both the page and its recomputed text are compared. */
-const serialise = (root) => root.documentElement.outerHTML;
+/**
+ * Serialises a document as both the page and its recomputed text are compared. A browser opens
+ * `details` by itself, for a link or a search, so that `open` does not count.
+ */
+function serialise(page) {
+  let root = page.documentElement;
+  if (root.querySelector('details[open]')) {
+    root = root.cloneNode(true);
+    for (const details of root.querySelectorAll('details[open]')) details.removeAttribute('open');
+  }
+  const { doctype } = page;
+  const isPlain = doctype?.name === 'html' && doctype.publicId === '' && doctype.systemId === '';
+  const around = isPlain && page.childNodes.length === 2 ? '' : 'other nodes around the page\n';
+  return around + root.outerHTML;
+}
+
+const parsePage = (text) => new globalThis.DOMParser().parseFromString(text, 'text/html');
 
 /** Checks the page that this script is in, and shows the verdict. */
 function openPage() {
@@ -7717,42 +7744,63 @@ function openPage() {
   if (!page || typeof BigInt === 'undefined' || typeof TextDecoder === 'undefined') return;
   settings.pause = () => new Promise((resolve) => globalThis.setTimeout(resolve, 0));
   const start = () => {
-    const shown = serialise(page);
-    checkDocument(page, shown).catch((error) =>
-      showVerdict(page, { verdict: 'tampered', reasons: [String(error)], runs: [] }),
+    checkDocument(page).catch((error) =>
+      showResult(page, { verdict: 'tampered', reasons: [String(error)], runs: [], filled: null }),
     );
   };
   if (page.readyState === 'loading') page.addEventListener('DOMContentLoaded', start);
   else start();
 }
 
-async function checkDocument(page, shown) {
-  const elements = (id) => page.querySelectorAll(`[id="${id}"]`);
+async function checkDocument(page) {
+  const shown = serialise(page);
   const parts = {};
   for (const id of ['claims', 'evidence', 'script']) {
-    const found = elements(id);
+    const found = page.querySelectorAll(`[id="${id}"]`);
     ensure(found.length === 1, `the page has not exactly one part "${id}"`);
     parts[`${id}Text`] = found[0].textContent;
   }
   const result = await recompute({ ...parts, template: Handoff.template });
-  if (result.filled !== null) {
-    const expected = serialise(
-      new globalThis.DOMParser().parseFromString(result.filled, 'text/html'),
-    );
-    if (expected !== shown) {
-      result.verdict = 'tampered';
-      const main = (text) => text.slice(text.indexOf('<main>'), text.indexOf('</main>'));
-      const isOutside = main(expected) === main(shown);
-      const cause = isOutside
-        ? ' (outside the report itself: a browser extension may be the cause)'
-        : '';
-      result.reasons.push(
-        `the page does not say what its evidence says${cause}, ${firstDifference(expected, shown)}`,
-      );
-    }
-  }
+  if (result.filled !== null) compareShown(shown, serialise(parsePage(result.filled)), result);
+  showResult(page, result);
+  page.getElementById('compare').addEventListener('click', () => compareKeys(page, parts));
+}
+
+function compareShown(shown, expected, result) {
+  if (shown === expected) return;
+  const main = (text) => text.slice(text.indexOf('<main>'), text.indexOf('</main>'));
+  const isOutside = main(expected) === main(shown);
+  const cause = isOutside
+    ? ' (outside the report itself: a browser extension may be the cause)'
+    : '';
+  const place = firstDifference(expected, shown);
+  result.verdict = 'tampered';
+  result.reasons.push(`the page does not say what its evidence says${cause}, ${place}`);
+}
+
+/**
+ * Puts the recomputed page in place of the one that was loaded, and shows the verdict in it. The
+ * text of a page does not show everything: a shadow root hides what is compared here.
+ */
+function showResult(page, result) {
+  const title = 'A page that does not hold';
+  const fresh = parsePage(result.filled ?? fill(Handoff.template, { title })).documentElement;
+  const root = page.documentElement;
+  for (const { name } of [...root.attributes]) root.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) root.setAttribute(name, value);
+  root.replaceChildren(...[...fresh.childNodes].map((node) => page.adoptNode(node)));
   showVerdict(page, result);
-  page.getElementById('compare')?.addEventListener('click', () => compareKeys(page, parts));
+  revealTarget(page);
+}
+
+/** Shows again what the address of the page names. */
+function revealTarget(page) {
+  const name = page.location?.hash.slice(1);
+  const target = name ? page.getElementById(name) : null;
+  for (let node = target; node; node = node.parentElement) {
+    if (node.localName === 'details') node.open = true;
+  }
+  target?.scrollIntoView();
 }
 
 function showVerdict(page, result) {

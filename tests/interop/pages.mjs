@@ -27,7 +27,7 @@ async function check(page) {
 }
 
 /** Returns at most so many elements, evenly spread. */
-function sample(list, most = mostOfAKind) {
+function sample(list, most) {
   const step = Math.max(list.length / most, 1);
   return Array.from({ length: Math.min(list.length, most) }, (_, i) => list[Math.floor(i * step)]);
 }
@@ -78,7 +78,8 @@ function* changesOfJson(value) {
 
 /** Yields [what, page] for each change of a page, at most `most` of those that take long to check. */
 function* changesOf(page, most) {
-  for (const at of sample(placesInMain(page))) {
+  const mostTexts = Math.min(mostOfAKind, Math.ceil(1e8 / page.length));
+  for (const at of sample(placesInMain(page), mostTexts)) {
     yield [`character ${at} of the page`, replaceAt(page, at, otherCharacter(page[at]))];
   }
   const { claimsText, evidenceText } = Handoff.partsOfPage(page);
