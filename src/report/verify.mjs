@@ -7829,9 +7829,19 @@ function readPastedKeys(text) {
   for (const line of readLines(text)) {
     const bare = /^ssh-ed25519 +(\S+)/.exec(line);
     const named = line.split(/\s+/).find(isFingerprint);
-    if (bare) signers.push(`pasted ssh-ed25519 ${bare[1]}`);
-    else if (named && !/ssh-ed25519/.test(line)) fingerprints.add(named);
-    else signers.push(line);
+    if (named && !/ssh-ed25519/.test(line)) {
+      fingerprints.add(named);
+      continue;
+    }
+    const signer = bare ? `pasted ssh-ed25519 ${bare[1]}` : line;
+    try {
+      readSignerLine(signer);
+    } catch {
+      throw new FormatError(
+        `"${line}" is neither a fingerprint, a public key nor a line of an allowed-signers file`,
+      );
+    }
+    signers.push(signer);
   }
   return { signers: signers.join('\n'), fingerprints };
 }
