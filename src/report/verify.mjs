@@ -866,6 +866,7 @@ const unencodedByte = /[A-Za-z0-9_-]/;
 
 /** Encodes a name as one segment of a ref or of a path in a tree. */
 function encodeSegment(name) {
+  if (/^[A-Za-z0-9_-]*$/.test(name)) return name;
   const bytes = toBytes(name);
   let encoded = '';
   let afterPlainDot = false;
@@ -3951,9 +3952,17 @@ function fileAt(folder, path) {
   return folder.find(name) ?? null;
 }
 
+const fanOutFolders = new Map();
+
+/** Returns the folder of an item. With `fanOut`, it is below one of 256 folders. */
 function itemFolder(item, fanOut) {
-  const part = fanOut ? hexOfSha256(item).slice(0, 2) + '/' : '';
-  return `items/${part}${encodeSegment(item)}/`;
+  if (!fanOut) return `items/${encodeSegment(item)}/`;
+  let folder = fanOutFolders.get(item);
+  if (folder === undefined) {
+    folder = `items/${hexOfSha256(item).slice(0, 2)}/${encodeSegment(item)}/`;
+    fanOutFolders.set(item, folder);
+  }
+  return folder;
 }
 
 const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(name)}`;
