@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// The layout of plans whose items have nothing in common but that each depends on some items before.
+/// Lays out plans whose items have no names in common, and depend on some items before them.
 fn graph() {
     for (count, edges, most) in PICTURES {
         let indices: Vec<ItemIndex> = ItemVec::from(vec![(); count]).indices().collect();

@@ -5,10 +5,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use git_handoff::git::store::Store;
 use git_handoff::graph::tree::{Needs, rows};
 use git_handoff::graph::{BOXES, Keys, LABEL, Outline, OutlineItem, Picture, mermaid, text};
 use git_handoff::model::item_index::{ItemIndex, ItemVec};
 use git_handoff::model::name::ItemId;
+use git_handoff::run::Target;
+use serde_json::json;
+
+use crate::common::ground::{Ground, item};
 
 /// Outlines items, each with the positions of its dependencies.
 fn outline<I: AsRef<str>>(items: &[(I, Vec<usize>)]) -> Outline {
@@ -264,11 +269,11 @@ fn rows_continue_a_column_or_branch_off() {
     let chain = outline(&[("a", vec![]), ("b", vec![0]), ("c", vec![1])]);
     assert_eq!(drawn(&chain, BOXES), "a\nb\nc\n");
     let tree = outline(&[("a", vec![]), ("b", vec![0]), ("c", vec![0]), ("d", vec![1])]);
-    assert_eq!(drawn(&tree, BOXES), "a\n├─ c\n└─ b\n   d\n");
+    assert_eq!(drawn(&tree, BOXES), "a\n├─ b\n│  d\n└─ c\n");
     assert_eq!(drawn(&fan(3), BOXES), "split\n├─ shard-001\n├─ shard-002\n├─ shard-003\njoin < 3 above\n");
     let two = outline(&[("a", vec![]), ("b", vec![]), ("c", vec![0, 1]), ("d", vec![2])]);
     assert_eq!(drawn(&two, BOXES), "├─ a\n├─ b\nc < a, b\nd\n");
-    // Of a long spine with a leaf at each step, the last branch continues the column in the end.
+    // A long spine with a leaf at each step continues the column in the end.
     let mut items = vec![("s0".to_owned(), vec![])];
     for at in 1..60 {
         items.push((format!("leaf{at}"), vec![2 * (at - 1)]));
@@ -309,4 +314,27 @@ fn mermaid_gets_no_more_than_it_takes() {
     let long: Vec<(String, Vec<usize>)> = (0..150).map(|at| (format!("{at}{}", "*".repeat(60)), vec![])).collect();
     let text = mermaid::write(&outline(&long), None);
     assert!(text.encode_utf16().count() <= mermaid::MOST_UNITS && text.starts_with("flowchart LR\n  n0["), "{text}");
+}
+
+#[test]
+fn the_entries_of_a_run_say_which_rule_created_what() {
+    let ground = Ground::new();
+    let mut split = item("split", "echo 1 > outputs/part-1; echo 2 > outputs/part-2");
+    split["inputs"]["mapReduce"] = json!({
+        "map": { "executor": "command", "inputs": { "command": "cp inputs/input outputs/result" } },
+        "reduce": { "executor": "command", "inputs": { "command": "cat inputs/part-* > outputs/all" } },
+    });
+    let plan = json!({ "id": "r", "pattern": "map-reduce", "items": [split, item("deploy~2", "true")] });
+    ground.env.write("plan.json", &plan.to_string());
+    ground.env.handoff(["submit", "../plan.json", "--run"]).success();
+    let store = Store::discover(&ground.env.repo()).unwrap();
+    let view = Target::find(&store, "r").unwrap().view(&store).unwrap();
+    let outline = Outline::of_run(&view);
+    let keys = |id: &str| &outline.items.iter().find(|item| item.id.as_str() == id).unwrap().keys;
+    let map = Keys { map: Some("split".to_owned()), ..Keys::default() };
+    assert_eq!((keys("map-part-1"), keys("map-part-2")), (&map, &map));
+    assert_eq!(*keys("reduce"), Keys { rule: Some("split.reduce".to_owned()), ..Keys::default() });
+    assert_eq!(*keys("deploy~2"), Keys { round: Some(2), ..Keys::default() });
+    assert_eq!(*keys("split"), Keys::default());
+    assert_eq!(drawn(&outline, 4), "├─ split\n│  map of split (2)\n│  reduce\n└─ deploy~2\n");
 }

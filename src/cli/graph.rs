@@ -4,7 +4,7 @@ use std::path::Path;
 
 use git_handoff::graph::text::plain;
 use git_handoff::graph::tree::{self, Needs, Row};
-use git_handoff::graph::{BOXES, Drawing, Node, Outline, Picture, Standing, count_statuses, dot, mermaid, svg, worst};
+use git_handoff::graph::{self, BOXES, Drawing, Node, Outline, Picture, count_statuses, dot, mermaid, svg, worst};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::RunId;
 use git_handoff::model::printable::{Color, Painted};
@@ -13,13 +13,13 @@ use git_handoff::run::submission::Wanted;
 use git_handoff::run::{Target, View};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, shade, status, validate};
+use super::{Ending, Failure, Output, status, validate};
 
 /// The width of a line if the output does not go to a terminal.
 const COLUMNS: usize = 80;
 
 /// The maximum width of the lines before a mark; deeper rows show their depth instead.
-const DEEPEST: usize = 24;
+const DEEPEST: usize = 30;
 
 /// The maximum width of the column of statuses.
 const STATUS: usize = 25;
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "RUN|PLAN")]
     what: String,
     /// Print an SVG image
-    #[arg(long, conflicts_with_all = ["dot", "mermaid", "json"])]
+    #[arg(long, conflicts_with_all = ["dot", "mermaid"])]
     svg: bool,
     /// Print a graph for Graphviz
     #[arg(long, conflicts_with = "mermaid")]
@@ -57,8 +57,8 @@ struct Subject {
 
 /// Prints the graph.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    if output.json && (arguments.dot || arguments.mermaid) {
-        return Err(Failure::usage("--json cannot be used with --dot or --mermaid".to_owned()));
+    if output.json && (arguments.svg || arguments.dot || arguments.mermaid) {
+        return Err(Failure::usage("--json cannot be used with --svg, --dot or --mermaid".to_owned()));
     }
     let subject = match Target::look_up(&repository.store, &arguments.what)? {
         Some(target) => {
@@ -141,23 +141,28 @@ fn name(subject: &Subject, node: &Node) -> String {
 /// A row in parts.
 struct Line {
     lines: String,
-    mark: &'static str,
     name: String,
-    status: String,
-    color: Option<Color>,
+    standing: Standing,
     needs: Needs,
+}
+
+/// The status of a box as a row shows it.
+struct Standing {
+    mark: &'static str,
+    words: String,
+    /// The red and failed items of a group.
+    bad: Vec<String>,
+    color: Option<Color>,
 }
 
 impl Line {
     fn new(subject: &Subject, picture: &Picture, names: &[String], row: &Row) -> Self {
         let node = &picture.boxes[row.node];
         let depth = row.lines.chars().count();
-        let lines = if depth > DEEPEST { format!("[{}] ", depth / 3) } else { row.lines.clone() };
-        let (mark, status, color) = match &subject.view {
-            Some(view) => standing(view, node, &subject.outline),
-            None => ("·", String::new(), None),
-        };
-        Self { lines, mark, name: names[row.node].clone(), status, color, needs: row.needs.clone() }
+        let lines =
+            if depth > DEEPEST { format!("{:>DEEPEST$} ", format!("[{}]", depth / 3)) } else { row.lines.clone() };
+        let standing = Standing::of(subject, node);
+        Self { lines, name: names[row.node].clone(), standing, needs: row.needs.clone() }
     }
 
     fn needs_words(&self, names: &[String], width: usize) -> String {
@@ -177,23 +182,29 @@ impl Line {
     }
 }
 
-/// Returns the mark of a box, its status in words, and the colour of both.
-fn standing(view: &View, node: &Node, outline: &Outline) -> (&'static str, String, Option<Color>) {
-    let Some(at) = worst(&view.state, &node.members) else { return ("·", String::new(), None) };
-    let (word, color) = status::shaded(view, at);
-    if node.group.is_none() {
-        return (status::mark(view, at), word.to_owned(), color);
+impl Standing {
+    fn of(subject: &Subject, node: &Node) -> Self {
+        let none = Self { mark: "·", words: String::new(), bad: Vec::new(), color: None };
+        let Some(view) = &subject.view else { return none };
+        let Some(at) = worst(&view.state, &node.members) else { return none };
+        let (word, color) = status::shaded(view, at);
+        let mark = status::mark(view, at);
+        if node.group.is_none() {
+            return Self { mark, words: word.to_owned(), bad: Vec::new(), color };
+        }
+        let counts = count_statuses(&view.state, &node.members).into_iter();
+        let counts: Vec<String> = counts.map(|(word, count)| format!("{count} {word}")).collect();
+        let is_bad = |at: &&ItemIndex| graph::Standing::of(&view.state, **at) >= graph::Standing::Red;
+        let bad = node.members.iter().filter(is_bad);
+        let bad = bad.map(|at| plain(subject.outline.items[*at].id.as_str())).collect();
+        Self { mark, words: counts.join(", "), bad, color }
     }
-    let counts: Vec<String> =
-        count_statuses(&view.state, &node.members).into_iter().map(|(word, count)| format!("{count} {word}")).collect();
-    let bad = |at: &&ItemIndex| matches!(Standing::of(&view.state, **at), Standing::Failed | Standing::Red);
-    let bad: Vec<String> = node.members.iter().filter(bad).map(|at| plain(outline.items[*at].id.as_str())).collect();
-    let bad: Vec<&str> = bad.iter().map(String::as_str).collect();
-    let mut words = counts.join(", ");
-    if !bad.is_empty() {
-        words = fit(&format!("{words}: "), &bad, COLUMNS / 2);
+
+    /// Returns the words, with the names of red and failed items as far as they fit.
+    fn words(&self, width: usize) -> String {
+        let bad: Vec<&str> = self.bad.iter().map(String::as_str).collect();
+        if bad.is_empty() { self.words.clone() } else { fit(&format!("{}: ", self.words), &bad, width) }
     }
-    (status::mark(view, at), words, shade::of(word))
 }
 
 /// Lists as many names as fit, and how many more there are.
@@ -226,7 +237,7 @@ struct Columns {
 impl Columns {
     fn fitting(lines: &[Line], whole: usize) -> Self {
         let most = |width: fn(&Line) -> usize| lines.iter().map(width).max().unwrap_or(0);
-        let status = most(|line| console::measure_text_width(&line.status)).min(STATUS);
+        let status = most(|line| console::measure_text_width(&line.standing.words)).min(STATUS);
         let needs = if lines.iter().any(|line| line.needs != Needs::Shown) { NEEDS } else { 0 };
         let name = most(Line::width).min(whole.saturating_sub(status + needs + 4)).max(whole / 4);
         Self { whole, name, status }
@@ -234,14 +245,15 @@ impl Columns {
 
     /// Formats a row, at most as wide as the whole.
     fn arrange(&self, line: &Line, names: &[String], color: bool) -> Painted {
-        let mark = Cell::default().and(line.lines.as_str(), None).and(line.mark, line.color);
+        let Standing { mark, words, color: shade, .. } = &line.standing;
+        let mark = Cell::default().and(line.lines.as_str(), None).and(*mark, *shade);
         let mut cell = table::clip(&mark.and(format!(" {}", line.name), None), self.name);
         let column = if self.status > 0 { self.name + self.status + 4 } else { self.name + 2 };
         let needs = line.needs_words(names, self.whole.saturating_sub(column));
-        if !line.status.is_empty() {
+        if !words.is_empty() {
             // A long status may use the place of the dependencies if there are none.
             let room = if needs.is_empty() { self.whole.saturating_sub(self.name + 2) } else { self.status };
-            let shown = table::clip(&Cell::default().and(line.status.as_str(), line.color), room);
+            let shown = table::clip(&Cell::default().and(line.standing.words(room), *shade), room);
             cell = cell.padded(self.name + 2).join(shown);
         }
         if !needs.is_empty() {

@@ -2,16 +2,15 @@
 //!
 //! An [`Outline`] lists the items with their dependencies. [`Picture::new`] groups them until at
 //! most [`BOXES`] boxes are left, and places the boxes. [`tree`] lists the same boxes as rows of
-//! text, [`dot`], [`mermaid`] and [`svg`] write them for other
-//! programs. Pure and deterministic: equal
-//! outlines give equal pictures.
+//! text, [`dot`], [`mermaid`] and [`svg`] write them for other programs. Pure and deterministic:
+//! equal outlines give equal pictures.
 //!
 //! # Groups
 //!
 //! An outline with at most as many items as boxes is drawn whole. Otherwise items are grouped, one
 //! kind of group after another, until few enough boxes are left:
 //!
-//! 1. items that one rule created;
+//! 1. items that one rule created, other than copies of a map;
 //! 2. items that rules created for the outputs of one item (copies of a map);
 //! 3. items whose ids differ in numbers alone: `shard-001` to `shard-400` are `shard-#`;
 //! 4. items whose ids have the same beginning, up to the first digit or separator: `test/a` and
@@ -19,7 +18,7 @@
 //! 5. items of the same round, from the second one on;
 //! 6. items of the same layer, widest layer first, and at last adjacent layers.
 //!
-//! Of a kind, the large groups are made first, and groups of equal size together; an item belongs
+//! The large groups of a kind are made first, and groups of equal size together; an item belongs
 //! to one group. If groups depend on each other in a cycle, each of them is split by layer, so
 //! that its members are in the same layer. Edges within a group are not drawn.
 

@@ -33,7 +33,7 @@ pub struct OutlineItem {
 /// The groups that an item may belong to, other than by its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
-    /// The rule that created it.
+    /// The rule that created it, unless it is a copy of a map.
     pub rule: Option<String>,
     /// The item for one of whose outputs a rule created it.
     pub map: Option<String>,
@@ -54,8 +54,8 @@ impl Outline {
             *time += 1;
             for at in e.items.keys().filter_map(|id| view.state.graph.position(id)) {
                 let keys = &mut outline.items[at].keys;
-                keys.rule = Some(rule.to_string());
                 keys.map = mapped(&view.state, rule).map(ToString::to_string);
+                keys.rule = Some(rule.to_string()).filter(|_| keys.map.is_none());
                 keys.round = keys.round.or_else(|| Some(*time).filter(|time| *time > 1));
             }
         }

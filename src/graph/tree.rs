@@ -8,7 +8,7 @@ use super::Picture;
 use crate::model::order::topological;
 
 /// From this depth on, the last branch with rows of its own continues the column.
-const DEEP: usize = 8;
+const DEEP: usize = 6;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Row {
     pub node: usize,
     /// The lines that lead to it, three columns for each branch.
     pub lines: String,
-    /// What it depends on.
+    /// The boxes that it depends on.
     pub needs: Needs,
 }
 
@@ -32,10 +32,11 @@ pub enum Needs {
     Boxes(Vec<usize>),
 }
 
-/// Lists the boxes of a picture. The rows hang below a line for the whole run, which is the caller's.
+/// Lists the boxes of a picture. The caller prints a line for the
+/// whole run above them.
 #[must_use]
 pub fn rows(picture: &Picture) -> Vec<Row> {
-    let tree = Tree::new(picture.needs());
+    let mut tree = Tree::new(picture.needs());
     let mut rows = Vec::with_capacity(picture.boxes.len());
     // A stack instead of recursion: a picture can be deep.
     let mut open = tree.below(tree.root(), &Lines::default());
@@ -62,12 +63,14 @@ impl Lines {
     }
 }
 
-/// The tree of immediate dominators. Its root stands for the whole picture.
+/// The tree of immediate dominators. Its root is no box, but the whole picture.
 struct Tree {
     needs: Vec<Vec<usize>>,
     parent: Vec<usize>,
     /// The children of each box and of the root, in the order of the rows.
     children: Vec<Vec<usize>>,
+    /// The number of rows of each box with those below it.
+    sizes: Vec<usize>,
 }
 
 impl Tree {
@@ -83,11 +86,7 @@ impl Tree {
         order.iter().for_each(|at| children[parent[*at]].push(*at));
         let mut sizes = vec![1; root + 1];
         order.iter().rev().for_each(|at| sizes[parent[*at]] += sizes[*at]);
-        let mut tree = Self { needs, parent, children };
-        for at in 0..=root {
-            tree.choose_last(at, &sizes);
-        }
-        tree
+        Self { needs, parent, children, sizes }
     }
 
     fn root(&self) -> usize {
@@ -95,8 +94,9 @@ impl Tree {
     }
 
     /// Moves the child that should continue the column to the end: one that joins others if there
-    /// is one, else the one with most rows. Nothing may be listed before what it needs.
-    fn choose_last(&mut self, above: usize, sizes: &[usize]) {
+    /// is one, else, if lines are long, the one with most rows. Nothing may be listed before what
+    /// it needs.
+    fn choose_last(&mut self, above: usize, depth: usize) {
         let mut needed = vec![false; self.needs.len()];
         for &child in &self.children[above] {
             for &on in self.needs[child].iter().filter(|on| **on != above) {
@@ -105,8 +105,9 @@ impl Tree {
         }
         let children = &mut self.children[above];
         let free = children.iter().enumerate().filter(|(_, child)| !needed[**child]);
-        let (needs, parent) = (&self.needs, &self.parent);
-        let last = free.max_by_key(|(place, child)| (joins(needs, parent, **child), sizes[**child], *place));
+        let (needs, parent, sizes) = (&self.needs, &self.parent, &self.sizes);
+        let size = |child: usize| if depth >= DEEP { sizes[child] } else { 0 };
+        let last = free.max_by_key(|(place, child)| (joins(needs, parent, **child), size(**child), *place));
         if let Some((place, _)) = last {
             let child = children.remove(place);
             children.push(child);
@@ -122,7 +123,8 @@ impl Tree {
     }
 
     /// Returns the rows below a row with their lines, the first one last.
-    fn below(&self, above: usize, lines: &Lines) -> Vec<(usize, Lines)> {
+    fn below(&mut self, above: usize, lines: &Lines) -> Vec<(usize, Lines)> {
+        self.choose_last(above, lines.depth);
         let children = &self.children[above];
         let (base, last) = (&lines.below, children.len().saturating_sub(1));
         let row = |(place, &child): (usize, &usize)| {

@@ -205,7 +205,7 @@ impl Tracer<'_> {
                         "ph": ph, "name": name, "cat": "needs", "id": id, "pid": ATTEMPTS, "tid": tid(of.row), "ts": ts,
                     })
                 };
-                // A flow belongs to the span that encloses its time, so it begins just before the end.
+                // A viewer assigns a flow to the span around it, so it begins just before the end.
                 let (from, to) = (self.micros(producer.from), self.micros(producer.to));
                 events.push(event("s", producer, (to - 1).max(from)));
                 let mut end = event("f", attempt, self.micros(attempt.from));

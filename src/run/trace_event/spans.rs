@@ -32,7 +32,7 @@ pub(super) struct Attempt<'a> {
     pub(super) needs: Vec<usize>,
 }
 
-/// The time between the moment when an item was ready and its dispatch, or its decision by a person.
+/// The time from the moment when an item was ready to its dispatch or decision.
 pub(super) struct Wait {
     pub(super) item: ItemIndex,
     pub(super) from: Moment,
