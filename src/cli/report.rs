@@ -65,13 +65,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let request = Request { names: &arguments.names, content, written };
     if arguments.markdown {
         let text = repository.markdown_report(&request)?;
-        return match arguments.output.as_deref().filter(|path| *path != Path::new("-")) {
-            Some(path) => save(path, &text, output),
-            None => {
-                output.text(&text);
-                Ok(Ending::Done)
-            }
-        };
+        if let Some(path) = arguments.output.as_deref().filter(|path| *path != Path::new("-")) {
+            return save(path, &text, output);
+        }
+        output.text(&text);
+        return Ok(Ending::Done);
     }
     let page = repository.report(&request)?;
     let path = arguments.output.clone().unwrap_or_else(|| default_path(&arguments.names));

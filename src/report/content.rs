@@ -12,7 +12,8 @@ use crate::model::format;
 use crate::model::plan::ProductKey;
 use crate::run::View;
 
-/// Which patches, outputs, artifacts and saved states a page carries. Everything else is always in its evidence.
+/// The patches, outputs, artifacts and saved states that a page carries. Everything else is always
+/// in its evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Content {
     /// None: only their digests.

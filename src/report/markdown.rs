@@ -84,8 +84,8 @@ fn items(page: &RunPage<'_>) -> Vec<String> {
     lines
 }
 
-/// Returns a code span that shows exactly the text, also in a table. No mention or link in it has an
-/// effect.
+/// Returns a code span that shows exactly the text, also in a table. Mentions and links in it have
+/// no effect.
 fn code(text: &str) -> String {
     let text = printable::line(text).replace('|', "\\|");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);

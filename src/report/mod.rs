@@ -1,9 +1,9 @@
 //! The report of runs and threads: one HTML file that carries its evidence.
 //!
-//! The page is its template, filled with facts. Every fact follows from the evidence in the page, or
-//! from the claims of the program that wrote it. The page's own script (`verify.mjs`), a second
+//! The page is its template, filled with facts. Every fact follows from the evidence in the page,
+//! or from the claims of the program that wrote it. The page's own script (`verify.mjs`), a second
 //! implementation of the format, derives the facts again, fills the same template, and compares the
-//! result with the page. So the template is neither maud's nor askama's: it must be readable by both.
+//! result with the page. Two languages fill the template, so maud and askama cannot.
 
 mod claims;
 mod content;

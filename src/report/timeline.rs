@@ -95,7 +95,7 @@ impl Timing {
     fn critical(&self, view: &View) -> BTreeSet<ItemIndex> {
         let latest = |among: &mut dyn Iterator<Item = ItemIndex>| {
             let ended = among.filter_map(|at| Some((self.end(at)?, at)));
-            // Of equal ends the first counts.
+            // If two end at the same time, the first one counts.
             ended.fold(None, |best: Option<(i64, ItemIndex)>, one| match best {
                 Some(best) if best.0 >= one.0 => Some(best),
                 _ => Some(one),

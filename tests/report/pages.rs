@@ -1,4 +1,4 @@
-//! What the command writes, and where.
+//! The files that the command writes.
 
 use std::fs;
 
@@ -48,6 +48,7 @@ fn a_page_is_a_file_of_the_run_s_name_or_a_stream() {
 #[test]
 fn bad_input_is_named_and_nothing_is_written() {
     let env = finished();
+    let before = env.git(["status", "--porcelain", "--ignored"]).success();
     assert_output!(env.handoff(["report", "nothing"]), @r#"
     ------- stderr -------
     error: there is no run "nothing" here
@@ -78,8 +79,8 @@ fn bad_input_is_named_and_nothing_is_written() {
     caused by: No such file or directory (os error 2)
     [exit status: 1]
     ");
-    let written = fs::read_dir(env.repo()).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    assert!(written.filter(|name| name.ends_with(".html") || name.starts_with(".tmp")).count() == 0);
+    let status = env.git(["status", "--porcelain", "--ignored"]).success();
+    assert_eq!(status, before);
 }
 
 #[test]
