@@ -148,8 +148,10 @@ fn what_cannot_be_drawn_is_refused_with_a_reason() {
     assert!(output.stdout.starts_with("cycle at "), "{output}");
     let output = ground.env.handoff(["graph", "release", "--dot", "--mermaid"]).exit(2);
     assert!(output.stderr.contains("cannot be used with"), "{output}");
-    let output = ground.env.handoff(["graph", "release", "--dot", "--json"]).exit(2);
-    assert_eq!(error_code(&output.stderr), "usage");
+    for form in ["--dot", "--mermaid", "--svg"] {
+        let output = ground.env.handoff(["graph", "release", form, "--json"]).exit(2);
+        assert_eq!(error_code(&output.stderr), "usage", "{form}");
+    }
     // A run comes before a file of its name; a path names the file.
     ground.env.write("repo/release", "no plan");
     ground.env.handoff(["graph", "release"]).success();
