@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use git_handoff::git::temporary::NewFile;
-use git_handoff::report::{self, Content, Error, Request};
+use git_handoff::report::{self, Content, Error, Request, Written};
 use git_handoff::repository::Repository;
 
 use super::{Ending, Failure, Output};
 
-/// Write a page that shows runs, carries their evidence, and recomputes it where it is read
+/// Write a page that shows runs, carries their evidence and recomputes it
 ///
 /// The page is one HTML file. It makes no request, and reads the same without scripts. A script in
 /// it recomputes the evidence in the reader's browser; `node src/report/verify.mjs FILE` does so
@@ -95,6 +95,9 @@ fn save(path: &Path, text: &str, output: &mut Output) -> Result<Ending, Failure>
         file.place()
     };
     write().map_err(|error| Failure::io(&format!("cannot write {}", path.display()), &error))?;
+    if output.json {
+        output.value(&Written::new(path, text));
+    }
     output.note(&format!("wrote {}", path.display()));
     Ok(Ending::Done)
 }

@@ -18,6 +18,7 @@ mod timeline;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use base64ct::{Base64, Encoding as _};
 use serde::Serialize;
@@ -63,6 +64,21 @@ pub struct Request<'a> {
     pub content: Content,
     /// The time that the page states.
     pub written: Moment,
+}
+
+/// The file that was written, as `report --json` prints it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Written {
+    schema: &'static str,
+    file: String,
+    bytes: usize,
+}
+
+impl Written {
+    /// Describes a file with this text.
+    pub fn new(path: &Path, text: &str) -> Self {
+        Self { schema: "git-handoff.report/1", file: path.to_string_lossy().into_owned(), bytes: text.len() }
+    }
 }
 
 /// A run that a report shows.
