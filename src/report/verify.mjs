@@ -2459,7 +2459,7 @@ function isRule(value) {
     'when?': isWhen,
     'create?': (create) =>
       Array.isArray(create)
-        ? create.length >= 1 && create.length <= 1000 && create.every(isTemplate)
+        ? create.length <= 1000 && create.every(isTemplate)
         : isUnnamedItem(create),
     'forEach?': shape({ outputsOf: isItemName }),
     'outcome?': (word) => isString(word) && /^[a-z-]{1,64}$/.test(word),
@@ -4976,27 +4976,23 @@ class RunVerifier {
     const beganBy = this.first.signer;
     const isKnown = this.signers.isKnown(log.key);
     const isOtherFirst = submitted !== undefined && submitted !== this.first.hash;
-    if (isOtherFirst && log.key !== beganBy) {
+    const isOtherSeal = sealed !== undefined && !sameJson(sealed, this.seal ?? undefined);
+    let isOtherRun = !isWriter && isOtherSeal;
+    if (isOtherFirst) isOtherRun = beganBy !== null && beganBy !== log.key;
+    else if (submitted !== undefined && this.seal === null) isOtherRun = false;
+    if (isOtherRun) {
       this.noteOtherRun(log, submitted, isKnown, state);
       return;
     }
+    // The key may have been admitted later than this copy of the run goes.
+    if (sealed && this.seal === null && !isOtherFirst && !isWriter) return;
     if (isOtherFirst) {
-      state.isNamed = true;
       state.faults.push(['anchor-differs', `the log ${log.ref} has another first entry`]);
-    }
-    if (sealed) {
-      const isSame = this.seal !== null && sameJson(sealed, this.seal);
-      if (!isWriter && log.key !== beganBy) {
-        if (this.seal && !isSame) this.noteOtherRun(log, submitted, isKnown, state);
-        else if (this.seal && !isKnown) state.isNamed = state.isHeld = true;
-        return;
-      }
-      state.isNamed = true;
-      if (!isSame) state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
-      else if (isWriter) {
-        state.isHeld = true;
-        this.anchors.push({ log: log.ref, key: log.key });
-      }
+    } else if (isOtherSeal) {
+      state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
+    } else if (sealed && (isWriter || !isKnown)) {
+      state.isHeld = true;
+      this.anchors.push({ log: log.ref, key: log.key });
     }
     if (isWriter || !isKnown) state.isNamed = true;
   }
@@ -5186,14 +5182,14 @@ class RunVerifier {
     const report = (code, text, path) =>
       findings.add('plan', code, text, { entry: entry.seq, path });
     const plan = this.readPlanFile('plan', entry.plan, readPlan, report);
-    const rules =
-      'rules' in entry ? this.readPlanFile('rules', entry.rules, readRules, report) : [];
     const nameLength = this.store.format === 'sha1' ? 40 : 64;
     if (entry.objectFormat !== this.store.format || entry.base.length !== nameLength) {
       report('plan-entry', 'entry 0 names another object format');
     }
     if (!plan) return null;
     this.comparePlan(plan, entry, report);
+    const rules =
+      'rules' in entry ? this.readPlanFile('rules', entry.rules, readRules, report) : [];
     if (!rules) return null;
     const ids = new Set((plan.rules ?? []).map((rule) => foldCase(rule.id)));
     if (rules.some((rule) => ids.has(foldCase(rule.id)))) {
@@ -5259,9 +5255,9 @@ class RunVerifier {
   }
 
   /** Returns the bytes of a revision that a rule reads. */
-  readRevision({ oid, sha256: digest, size }) {
+  readRevision({ oid, sha256: digest }) {
     const bytes = this.store.readBlob(oid);
-    const isRight = bytes !== null && bytes.length === size && digestOfBlob(bytes) === digest;
+    const isRight = bytes !== null && digestOfBlob(bytes) === digest;
     if (!isRight) throw new UnreadableDocument(bytes === null && this.isLeftOut(oid));
     return bytes;
   }
