@@ -5,11 +5,12 @@
 
 use serde_json::Value;
 
-use crate::git::{refs, work_tree};
+use crate::git::{program, refs, work_tree};
 use crate::model::entry::{Content, Product, RunTie, Worktree};
 use crate::model::format;
 use crate::model::name::ThreadId;
 use crate::model::packet::Unclean;
+use crate::model::printable;
 use crate::model::thread::{Checkpoint, CheckpointId, MAX_SUMMARY};
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::{self, Target};
@@ -138,6 +139,34 @@ impl Repository {
     pub fn thread_log(&self, thread: &str) -> Result<Vec<CheckpointShown>, Error> {
         let sound = ThreadTarget::find(&self.store, thread)?.sound(&self.store)?;
         Ok(sound.trail.checkpoints.iter().rev().map(CheckpointShown::of).collect())
+    }
+
+    /// Draws the entries of some threads, and of those that they come from, as `git log --graph`
+    /// does. Newest first.
+    ///
+    /// Every thread must be valid. The runs that checkpoints were made in are left out.
+    pub fn thread_graph(&self, threads: &[String]) -> Result<String, Error> {
+        let mut shown = Vec::new();
+        for thread in threads {
+            let target = ThreadTarget::find(&self.store, thread)?;
+            target.sound(&self.store)?;
+            shown.push(target.tip.to_string());
+        }
+        let log = |arguments: &[&str]| {
+            let call =
+                self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(["log", "--no-color", "--no-show-signature"]);
+            call.args(arguments).args(&shown).run()
+        };
+        // A commit of a run is reached only through a checkpoint that was made in it.
+        let subjects = String::from_utf8_lossy(&log(&["--format=%H %s"])?).into_owned();
+        let of_runs = subjects.lines().filter_map(|line| line.split_once(' '));
+        let of_runs =
+            of_runs.filter(|(_, subject)| !subject.starts_with("thread.")).map(|(commit, _)| format!("^{commit}"));
+        let of_runs: Vec<String> = of_runs.collect();
+        let mut arguments = vec!["--graph", "--format=%h %as %s"];
+        arguments.extend(of_runs.iter().map(String::as_str));
+        let drawn = printable::lines(&String::from_utf8_lossy(&log(&arguments)?));
+        Ok(drawn.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
     }
 
     /// Saves a checkpoint; `bytes` stores its state and packet after all checks have passed.
@@ -280,6 +309,8 @@ pub enum Error {
     Worktree(#[from] worktree::Error),
     #[error(transparent)]
     Head(#[from] work_tree::Error),
+    #[error("cannot draw the threads")]
+    Git(#[from] program::Error),
     #[error(transparent)]
     Trust(#[from] trust::Error),
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! Saved states are restored exactly, and never disappear.
 
-use crate::common::Environment;
+use crate::common::{Environment, assert_output};
 
 use super::{ends, json, packet, repository, save, text, with_input};
 use crate::common::report::find_row;
@@ -130,4 +130,36 @@ fn names_and_summaries_are_checked() {
     save(&env, "nightly:a b.lock", b"x", &[]);
     env.handoff(["thread", "show", "nightly:a b.lock"]).success();
     assert_eq!(env.git(["for-each-ref", "refs/handoff/threads"]).success().lines().count(), 1);
+}
+
+#[test]
+fn threads_and_their_sources_are_drawn_as_git_does() {
+    let env = repository();
+    save(&env, "t", b"1", &[]);
+    env.handoff(["fork", "t", "--as", "u"]).success();
+    save(&env, "t", b"2", &[]);
+    save(&env, "u", b"3", &[]);
+    assert_output!(env.handoff(["thread", "log", "--graph", "t", "u"]), @"
+    * e58d6ff 2026-06-04 thread.checkpointed u
+    * d109bc3 2026-06-04 thread.forked u
+    | * 62ba1a1 2026-06-04 thread.checkpointed t
+    |/
+    * 616abdc 2026-06-04 thread.checkpointed t
+    ");
+    assert_output!(env.handoff(["thread", "log", "--graph", "u"]), @"
+    * e58d6ff 2026-06-04 thread.checkpointed u
+    * d109bc3 2026-06-04 thread.forked u
+    * 616abdc 2026-06-04 thread.checkpointed t
+    ");
+    assert_output!(env.handoff(["thread", "log", "t", "u"]), @"
+    ------- stderr -------
+    error: several threads are shown only with --graph
+    [exit status: 2]
+    ");
+    assert_output!(env.handoff(["thread", "log", "--graph", "nothing"]), @r#"
+    ------- stderr -------
+    error: there is no thread "nothing" here
+    hint: git handoff thread list
+    [exit status: 1]
+    "#);
 }

@@ -70,6 +70,7 @@ impl From<operations::Error> for Failure {
             operations::Error::Adopt(inner) => inner.into(),
             operations::Error::Worktree(inner) => inner.into(),
             operations::Error::Head(_) => Self::of("head", &error),
+            operations::Error::Git(inner) => inner.into(),
             operations::Error::Trust(inner) => inner.into(),
             operations::Error::Repository(inner) => inner.into(),
         }

@@ -8,13 +8,27 @@ use super::{Ending, Failure, Output, Repository};
 /// Show the checkpoints of a thread, newest first
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The thread
-    thread: String,
+    /// The threads; several only with --graph
+    #[arg(required = true)]
+    threads: Vec<String>,
+    /// Draw the threads and those that they come from, as `git log --graph` does
+    #[arg(long)]
+    graph: bool,
 }
 
 /// Prints one line for each checkpoint.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
-    let checkpoints = repository.thread_log(&arguments.thread)?;
+    if arguments.graph {
+        if output.json {
+            return Err(Failure::usage("--graph is not for --json".to_owned()));
+        }
+        output.text(&repository.thread_graph(&arguments.threads)?);
+        return Ok(Ending::Done);
+    }
+    let [thread] = arguments.threads.as_slice() else {
+        return Err(Failure::usage("several threads are shown only with --graph".to_owned()));
+    };
+    let checkpoints = repository.thread_log(thread)?;
     if output.json {
         checkpoints.iter().for_each(|checkpoint| output.value(checkpoint));
         return Ok(Ending::Done);
