@@ -1,0 +1,101 @@
+// Starts the browsers, opens pages in them, and notes what a page does beyond being read.
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import puppeteer from 'puppeteer-core';
+
+/** The header that Jenkins sends with the artifacts of a build. */
+export const JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self';";
+
+/** A name that leads to this machine and is not a secure context, so `crypto.subtle` is missing. */
+export const INSECURE_HOST = 'reports.example';
+
+export const chromium = () =>
+  puppeteer.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    headless: true,
+    // Root in a container has no sandbox for the renderers, and /dev/shm is small there.
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`,
+    ],
+  });
+
+export const firefox = () =>
+  puppeteer.launch({
+    browser: 'firefox',
+    executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr',
+    headless: true,
+  });
+
+/**
+ * Serves the files of a folder: below /jenkins/ with the header of Jenkins, below /plain/ without.
+ * Returns the port, the paths that were asked for, and a function that ends the server.
+ */
+export async function serve(folder) {
+  const asked = [];
+  const server = createServer(async (request, response) => {
+    asked.push(request.url);
+    const [, way, name] = request.url.split('/');
+    try {
+      const bytes = await readFile(join(folder, basename(decodeURIComponent(name ?? ''))));
+      const headers = { 'Content-Type': 'text/html' };
+      if (way === 'jenkins') headers['Content-Security-Policy'] = JENKINS;
+      response.writeHead(200, headers).end(bytes);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { port: server.address().port, asked, close: () => server.close() };
+}
+
+export const fileUrl = (path) => pathToFileURL(path).href;
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+export const verdictOf = (page) => page.evaluate(() => document.documentElement.dataset.verdict);
+
+/**
+ * Waits until the script has changed the verdict, and returns it. Returns `not-recomputed` if it has
+ * not within the time limit.
+ */
+export async function awaitVerdict(page, limit = 8_000) {
+  const end = Date.now() + limit;
+  for (;;) {
+    const verdict = await verdictOf(page);
+    if (verdict !== 'not-recomputed' || Date.now() > end) return verdict;
+    await pause(15);
+  }
+}
+
+/**
+ * Opens a page in a tab of its own. The tab has `noise`: messages of level error or warning,
+ * uncaught errors, dialogs, and requests for anything but the page itself.
+ */
+export async function openTab(browser, url, { scripts = true } = {}) {
+  const tab = await browser.newPage();
+  tab.noise = [];
+  tab.on('console', (message) => {
+    if (['error', 'warn', 'warning', 'assert'].includes(message.type())) {
+      tab.noise.push(`console ${message.type()}: ${message.text()}`);
+    }
+  });
+  tab.on('pageerror', (error) => tab.noise.push(`page error: ${error}`));
+  tab.on('dialog', (dialog) => {
+    tab.noise.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss().catch(() => {});
+  });
+  tab.on('request', (request) => {
+    const wanted = request.url().split('#')[0];
+    // The content of a data URL is in the page.
+    if (wanted !== url.split('#')[0] && !wanted.startsWith('data:')) {
+      tab.noise.push(`request: ${wanted.slice(0, 200)}`);
+    }
+  });
+  if (!scripts) await tab.setJavaScriptEnabled(false);
+  await tab.goto(url, { waitUntil: 'load' });
+  return tab;
+}
