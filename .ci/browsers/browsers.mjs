@@ -71,12 +71,23 @@ export async function awaitVerdict(page, limit = 8_000) {
   }
 }
 
+/** Notes in `window.verdictAt` how long after the start of the navigation the verdict stood. */
+function noteVerdict() {
+  const timer = setInterval(() => {
+    const verdict = document.documentElement?.dataset.verdict;
+    if (!verdict || verdict === 'not-recomputed') return;
+    window.verdictAt = performance.now();
+    clearInterval(timer);
+  }, 5);
+}
+
 /**
  * Opens a page in a tab of its own. The tab has `noise`: messages of level error or warning,
  * uncaught errors, dialogs, and requests for anything but the page itself.
  */
-export async function openTab(browser, url, { scripts = true } = {}) {
+export async function openTab(browser, url, { scripts = true, isTimed = false } = {}) {
   const tab = await browser.newPage();
+  if (isTimed) await tab.evaluateOnNewDocument(noteVerdict);
   tab.noise = [];
   tab.on('console', (message) => {
     if (['error', 'warn', 'warning', 'assert'].includes(message.type())) {

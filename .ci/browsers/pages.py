@@ -12,6 +12,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+import time
 import zlib
 
 HOSTILE_ITEMS = (
@@ -132,13 +133,13 @@ def contents(folder):
 
 
 def thread(folder):
-    """A thread with two checkpoints; a page of it where `report` accepts threads."""
+    """A page of a thread with two checkpoints, and one of a run beside the thread."""
     repository = Repository(folder, "thread")
     for state in ("first", "second <b>"):
         repository.git("handoff", "checkpoint", "login", "--state", "-", given=state)
-    refused = repository.git("handoff", "report", "--output", str(folder / "thread.html"), "login", codes=(0, 1))
-    if not (folder / "thread.html").exists():
-        print(f"no page of a thread: report accepts runs alone {refused}".rstrip())
+    repository.page("thread", "login")
+    repository.run("beside", [command("make", "echo one >list")])
+    repository.page("beside", "beside", "login")
 
 
 def many(folder, count):
@@ -150,7 +151,9 @@ def many(folder, count):
         behind = {} if number % 10 == 0 else {"depends_on": [first]}
         items.append({"id": f"step-{number:05}", "executor": "command", "inputs": {"command": ["true"]}, "produces": [], **behind})
     repository.run("many", items, jobs=8)
+    start = time.monotonic()
     repository.page(f"many-{count}", "many", "--content", "none")
+    print(f"  {count} items: page written in {time.monotonic() - start:.1f} s")
 
 
 def picture():
