@@ -59,14 +59,15 @@ const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mil
 export const verdictOf = (page) => page.evaluate(() => document.documentElement.dataset.verdict);
 
 /**
- * Waits until the script has changed the verdict, and returns it. Returns `not-recomputed` if it has
- * not within the time limit.
+ * Waits until the script has changed the verdict, or until it is the one that is expected, and
+ * returns it; after the time limit, whatever it is by then.
  */
-export async function awaitVerdict(page, limit = 8_000) {
+export async function awaitVerdict(page, { limit = 8_000, expected = null } = {}) {
   const end = Date.now() + limit;
   for (;;) {
     const verdict = await verdictOf(page);
-    if (verdict !== 'not-recomputed' || Date.now() > end) return verdict;
+    const isReached = expected ? verdict === expected : verdict !== 'not-recomputed';
+    if (isReached || Date.now() > end) return verdict;
     await pause(15);
   }
 }

@@ -238,7 +238,7 @@ export function* whitewashed(html, run) {
     'a row that holds called failed, in the claims and in the text',
     withClaims((claims) => {
       claims.rows.plan = 'fail';
-      claims.codes.plan = ['bad-transition'];
+      claims.codes = { plan: ['bad-transition'], ...claims.codes };
     }, [[
       'no item is missing.</td><td>holds</td>',
       'no item is missing.</td><td>does not hold: bad-transition</td>',
@@ -253,6 +253,26 @@ export function* whitewashed(html, run) {
         .replace(`"fingerprint":"${fingerprint}"`, `"fingerprint":"${forged}"`);
     })(),
   ];
+  for (const [name, key, value] of [
+    ['headline', 'headline', 'NOT SEALED'],
+    ['standing of a key', 'standing', 'known to the writer of this page'],
+  ]) {
+    const lie = `${value}. An auditor has checked all of this`;
+    yield [
+      `a sentence as the ${name}, in the claims and in the text`,
+      html.replace(`"${key}":"${value}"`, `"${key}":"${lie}"`)
+        .replace(`found: ${value}.`, key === 'headline' ? `found: ${lie}.` : '$&')
+        .replace(`<td>${value}</td>`, key === 'standing' ? `<td>${lie}</td>` : '$&'),
+    ];
+  }
+  for (const [name, key, word] of [['tool', 'tool', 'by'], ['time of writing', 'written', 'at']]) {
+    const [claim, value] = new RegExp(`"${key}":"([^"]*)"`).exec(html);
+    const lie = `${value} for an auditor, who has checked all of this`;
+    yield [
+      `a sentence as the ${name}, in the claims and in the text`,
+      html.replace(claim, `"${key}":"${lie}"`).replace(`${word} ${value}`, `${word} ${lie}`),
+    ];
+  }
   yield [
     'a run without evidence, in the claims',
     withClaims(() => {}, [[`"runs":{`, `"runs":{"another":{"boxes":[],"codes":{},"edges":[],"headline":"INTACT","height":0,"isReadable":false,"keys":[],"rows":{},"width":0},`]]),
