@@ -3,7 +3,7 @@
 
 /** Returns at most `most` of the values, at even distances, the first and the last among them. */
 export function sampled(values, most) {
-  if (values.length <= most) return values;
+  if (values.length <= most || most < 2) return values.slice(0, most);
   const step = (values.length - 1) / (most - 1);
   return Array.from({ length: most }, (_, index) => values[Math.round(index * step)]);
 }
