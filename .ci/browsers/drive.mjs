@@ -126,11 +126,29 @@ async function recomputed(browser, server) {
       });
     }
   }
+  await contentsShown(browser);
   // A fragment within a closed element opens it: that is the browser's doing, not tampering.
   await closing(await openTab(browser, `${fileUrl(pathOf('small'))}#known`), async (tab) => {
     const found = await awaitVerdict(tab);
     expect('small#known', found === 'intact', `verdict ${found}`);
   });
+}
+
+/** A page shows the contents that it carries, and names those that it does not. */
+async function contentsShown(browser) {
+  for (const content of ['none', 'small', 'all']) {
+    const where = `content ${content}`;
+    await closing(await openTab(browser, fileUrl(pathOf(`content-${content}`))), async (tab) => {
+      await openAll(tab);
+      const image = await tab.evaluate(() => document.querySelector('img')?.naturalWidth ?? null);
+      expect(where, image === (content === 'none' ? null : 2), `the image is ${image} pixels wide`);
+      const text = await tab.evaluate(() => document.querySelector('main').textContent);
+      const count = text.split('left out of this page').length - 1;
+      const most = { none: 6, small: 1, all: 0 }[content];
+      expect(where, count === most, `${count} products are left out instead of ${most}`);
+      expect(where, text.includes('docs/spec.md'), 'it does not name the artifact');
+    });
+  }
 }
 
 /** Hostile names are text. */

@@ -125,9 +125,10 @@ def contents(folder):
     (repository.path / "dot.png").write_bytes(picture())
     repository.git("add", "dot.png")
     repository.git("commit", "-q", "-m", "Add a picture")
+    (repository.path / "spec.md").write_text("# What to make\n")
     repository.run("contents", [command(
-        "make", "cp dot.png outputs/dot.png; seq 1 200000 >outputs/large.txt; printf '\\000\\001\\377' >outputs/bytes.bin; "
-        "printf '{\"a\": 1}' >outputs/a.json; seq 1 2000 >numbers")])
+        "make", "mkdir outputs/deep; echo low >outputs/deep/low.txt; cp dot.png outputs/dot.png; seq 1 200000 >outputs/large.txt; printf '\\000\\001\\377' >outputs/bytes.bin; "
+        "printf '{\"a\": 1}' >outputs/a.json; seq 1 2000 >numbers")], artifacts={"docs/spec.md": "spec.md"})
     for content in ("none", "small", "all"):
         repository.page(f"content-{content}", "contents", "--content", content)
 
