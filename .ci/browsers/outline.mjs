@@ -53,6 +53,9 @@ const PLACEHOLDERS = [
   [/\b[0-9a-f]{40}\b/g, '<object>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>'],
   [/\b\d+(\.\d+)? (ms|s|min|h)\b( \d+ (s|min)\b)?/g, '<duration>'],
+  // The characters that isolate a name are invisible.
+  [/\u2068/g, '<name>'],
+  [/\u2069/g, '</name>'],
   [/git-handoff \d+\.\d+\.\d+/g, 'git-handoff <version>'],
 ];
 

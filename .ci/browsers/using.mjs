@@ -134,7 +134,10 @@ export async function large(browser) {
     await closing(await openTab(browser, fileUrl(path), { isTimed: true }), async (tab) => {
       await tab.evaluate(() => scrollTo(0, document.body.scrollHeight));
       expect(where, await tab.evaluate(() => scrollY > 1_000), 'it cannot be scrolled');
+      await tab.evaluate(() => (document.getElementById('r0i5').open = true));
       const verdict = await awaitVerdict(tab, { limit: 180_000 });
+      const isOpen = await tab.evaluate(() => document.getElementById('r0i5').open !== false);
+      expect(where, isOpen, 'an item that the reader opened meanwhile is closed');
       const took = await tab.evaluate(() => Math.round(window.verdictAt));
       expect(where, verdict === 'intact', `verdict ${verdict}`);
       console.log(`  ${where}: ${(size / 1e6).toFixed(1)} MB, recomputed after ${took} ms`);
