@@ -3,32 +3,35 @@
 use std::collections::BTreeSet;
 
 use super::facts::RunPage;
+use super::thread::ShownThread;
 use super::{Error, Request, ShownRun, item, words};
 use crate::graph::{Outline, mermaid};
 use crate::model::item_index::ItemIndex;
 use crate::model::printable;
+use crate::model::quote::quoted;
 use crate::repository::Repository;
-use crate::verify::State;
+use crate::verify::{Row, SignerSeen, State};
 
 /// The most items in the table; those that are not done and green come first.
 const MOST_ROWS: usize = 50;
 
 impl Repository {
-    /// Returns the report of some runs as Markdown: verdict, items, graph, checks, and how to
+    /// Returns the report of some runs and threads as Markdown: verdict, items, graph, checks, and how to
     /// verify it.
     pub fn markdown_report(&self, request: &Request<'_>) -> Result<String, Error> {
         let gathered = self.gather(request.names)?;
         let omitted = BTreeSet::new();
-        let mut text = String::new();
+        let mut sections = Vec::new();
         for (number, shown) in self.shown_runs(request.names, gathered.store())?.iter().enumerate() {
             let page = shown.view.as_ref().map(|view| RunPage::new(gathered.store(), view, &omitted, number));
-            write_run(&mut text, shown, page.as_ref());
+            sections.push(run_section(shown, page.as_ref()));
         }
-        Ok(text)
+        sections.extend(self.shown_threads(request.names, gathered.store())?.iter().map(thread_section));
+        Ok(sections.join("\n"))
     }
 }
 
-fn write_run(text: &mut String, shown: &ShownRun, page: Option<&RunPage<'_>>) {
+fn run_section(shown: &ShownRun, page: Option<&RunPage<'_>>) -> String {
     let report = &shown.report;
     let mark = match (report.intact, report.is_partial()) {
         (true, false) => "✓",
@@ -36,37 +39,52 @@ fn write_run(text: &mut String, shown: &ShownRun, page: Option<&RunPage<'_>>) {
         (false, _) => "✗",
     };
     let partial = if report.is_partial() { " PARTIAL" } else { "" };
-    let mut add = |line: &str| {
-        text.push_str(line);
-        text.push('\n');
+    let head = format!("## {mark} {}{partial}: {}\n\n", report.headline, code(shown.id.as_str()));
+    let body = match page {
+        Some(page) => {
+            let picture = mermaid::write(&Outline::of_run(page.view), Some(&page.view.state));
+            let summary = format!("{}; entries: {}.\n\n{}", page.outcome(), page.view.links.len(), items(page));
+            format!("{summary}\n```mermaid\n{}\n```\n\n", picture.trim_end())
+        }
+        None => "The entries are not a legal history, so no items are shown.\n\n".to_owned(),
     };
-    add(&format!("## {mark} {}{partial}: {}\n", report.headline, code(shown.id.as_str())));
-    if let Some(page) = page {
-        add(&format!("{}, {} entries.\n", page.outcome(), page.view.links.len()));
-        items(page).iter().for_each(|line| add(line));
-        add(&format!(
-            "\n```mermaid\n{}\n```\n",
-            mermaid::write(&Outline::of_run(page.view), Some(&page.view.state)).trim_end()
-        ));
-    } else {
-        add("The entries are not a legal history, so no items are shown.\n");
-    }
-    add("| check | result |\n|---|---|");
-    for row in report.rows.iter() {
+    let verify = format!("git handoff verify --signers FILE {}", quoted(shown.id.as_str()));
+    format!("{head}{body}{}{}", checks(report.rows.iter()), signed(&report.signers, &verify))
+}
+
+fn thread_section(shown: &ShownThread) -> String {
+    let report = &shown.report;
+    let (mark, word) = if report.intact { ("✓", "INTACT") } else { ("✗", "NOT INTACT") };
+    let head = format!("## {mark} {word}: thread {}\n\n", code(shown.id.as_str()));
+    let count = format!("Entries: {}, checkpoints: {}.\n\n", report.entries, report.checkpoints);
+    let verify = format!("git handoff thread verify --signers FILE {}", quoted(shown.id.as_str()));
+    format!("{head}{count}{}{}", checks(report.rows.iter()), signed(&report.signers, &verify))
+}
+
+fn checks<'r>(rows: impl Iterator<Item = &'r Row>) -> String {
+    let line = |row: &Row| {
         let mark = match row.state {
             State::Ok => "✓",
             State::Failed => "✗",
             State::NotApplicable => "─",
         };
-        add(&format!("| {mark} {} | {} |", row.name, code(&row.detail)));
-    }
-    let keys: Vec<String> = report.signers.iter().map(|signer| code(&signer.fingerprint)).collect();
-    add(&format!("\nSigned by {}. Verify it yourself, with a key that you know:\n", keys.join(", ")));
-    add(&format!("```sh\ngit handoff fetch\ngit handoff verify --signers FILE {}\n```\n", shown.id));
+        format!("| {mark} {} | {} |\n", row.name, code(&row.detail))
+    };
+    let head = "| check | result |\n|---|---|\n".to_owned();
+    std::iter::once(head).chain(rows.map(line)).collect::<Vec<_>>().concat()
+}
+
+fn signed(signers: &[SignerSeen], verify: &str) -> String {
+    let keys: Vec<String> = signers.iter().map(|signer| code(&signer.fingerprint)).collect();
+    let keys = keys.join(", ");
+    format!(
+        "\nSigned by {keys}. Verify it yourself, with a key that you know:\n\n\
+         ```sh\ngit handoff fetch\n{verify}\n```\n"
+    )
 }
 
 /// Returns the table of items, the ones that need attention first.
-fn items(page: &RunPage<'_>) -> Vec<String> {
+fn items(page: &RunPage<'_>) -> String {
     let mut order: Vec<ItemIndex> = page.view.state.graph.items().indices().collect();
     // The sort is stable.
     order.sort_by_key(|at| page.status(*at) == "done");
@@ -81,7 +99,7 @@ fn items(page: &RunPage<'_>) -> Vec<String> {
     if let Some(more) = order.len().checked_sub(MOST_ROWS + 1) {
         lines.push(format!("\n{} more items are not listed.", more + 1));
     }
-    lines
+    lines.join("\n") + "\n"
 }
 
 /// Returns a code span that shows exactly the text, also in a table. Mentions and links in it have
