@@ -31,7 +31,7 @@ async function each(browser, changes, check) {
 /** Every change of a page ends in the verdict `tampered`. */
 export async function tampering(browser) {
   const most = isSample
-    ? { texts: 120, attributes: 4, evidence: 40, claims: 30 }
+    ? { texts: 100, attributes: 3, evidence: 40, claims: 20 }
     : { texts: Infinity, attributes: 60, evidence: 300, claims: Infinity };
   const mustBeTampered = async (tab, [name]) => {
     // With another policy the script may not run at all.
