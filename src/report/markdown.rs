@@ -16,8 +16,8 @@ use crate::verify::{Row, SignerSeen, State};
 const MOST_ROWS: usize = 50;
 
 impl Repository {
-    /// Returns the report of some runs and threads as Markdown: verdict, items, graph, checks, and how to
-    /// verify it.
+    /// Returns the report of some runs and threads as Markdown: verdict, items, graph, checks, and
+    /// how to verify it.
     pub fn markdown_report(&self, request: &Request<'_>) -> Result<String, Error> {
         let gathered = self.gather(request.names)?;
         let omitted = BTreeSet::new();
