@@ -75,14 +75,15 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed) -> Value {
     let worst = counts.values().next().map_or("pending", |(status, _)| status);
     let words: Vec<String> = counts.values().map(|(status, count)| format!("{count} {status}")).collect();
     let ids: Vec<&str> = members.iter().map(|at| page.id(*at)).collect();
-    let (name, title) = match ids.as_slice() {
-        [id] => (label(id), format!("{id}: {worst}")),
-        ids => (label(&format!("{}… {}", prefix(ids), ids.len())), format!("{}…: {}", prefix(ids), words.join(", "))),
+    let (shown, name, title) = match ids.as_slice() {
+        [id] => (label(id), (*id).to_owned(), worst.to_owned()),
+        ids => (label(&format!("{}… {}", prefix(ids), ids.len())), prefix(ids) + "…", words.join(", ")),
     };
     let (fill, stroke) = colors(worst);
     json!({
         "x": x, "y": y, "width": width, "height": height, "textX": x + 10, "textY": y + height / 2 + 5,
-        "label": format!("{} {name}", item::mark(worst)),
+        "label": format!("{} {shown}", item::mark(worst)),
+        "name": name,
         "title": title,
         "anchor": members.first().map(|at| page.anchor(*at)),
         "fill": fill,

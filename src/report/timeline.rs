@@ -175,13 +175,15 @@ fn bar(page: &RunPage<'_>, at: ItemIndex, attempt: &Attempt, y: i64) -> Value {
         Some(_) => page.status(at),
     };
     let took = words::duration((end - attempt.begin).max(0).unsigned_abs());
-    let title = format!("{}, attempt {}, {took}, by {}", page.id(at), attempt.number, attempt.actor);
     let (fill, stroke) = picture::colors(&status);
     json!({
         "x": from,
         "y": y + 3,
         "width": (to - from).max(2),
-        "title": format!("{} {title}", item::mark(&status)),
+        "mark": item::mark(&status),
+        "name": page.id(at),
+        "title": format!("attempt {}, {took}", attempt.number),
+        "actor": attempt.actor,
         "fill": fill,
         "stroke": stroke,
     })
