@@ -1483,8 +1483,8 @@ class Store {
     this.refs = new Map();
     this.objects = new Map();
     this.filtered = false;
-    this.filter = null;
-    this.folders = new Map();
+    /** Object name to {@link Tree}, for the trees that were read. */
+    this.trees = new Map();
   }
 
   /** Returns the bytes of an object of the type, or null. */
@@ -1499,6 +1499,21 @@ class Store {
 
   readBlob(name) {
     return this.read(name, 'blob');
+  }
+
+  /** Returns a tree object, or null if it is not here or too large. */
+  readTree(name) {
+    if (!this.trees.has(name)) {
+      const bytes = this.read(name, 'tree');
+      const isRead = bytes !== null && bytes.length <= limits.folder;
+      this.trees.set(name, isRead ? new Tree(bytes, this.format) : null);
+    }
+    return this.trees.get(name);
+  }
+
+  /** Returns true if an object is not here because the bundle leaves objects out. */
+  isLeftOut(name) {
+    return this.filtered && !this.objects.has(name);
   }
 }
 
@@ -1529,7 +1544,6 @@ async function readBundle(bytes) {
       } else {
         ensure(name === 'filter', 'a bundle with an unknown capability');
         store.filtered = true;
-        store.filter = value;
       }
       continue;
     }
@@ -2625,14 +2639,8 @@ class ItemState {
     this.blocks = null;
     /** The `item.reconciled` or `item.decided` that ended it, while it is the latest end. */
     this.end = null;
-    /** One record for each attempt, in order. */
-    this.attempts = [];
-    /** One record for each decision of a person, in order. */
-    this.decisions = [];
-    /** One record for each other entry about it, such as a skip, in order. */
-    this.events = [];
-    this.firstEntry = null;
-    this.lastEntry = null;
+    /** The items that it depends on, without those that the plan does not have. */
+    this.dependencies = definition.depends_on;
   }
 
   get hasEnded() {
@@ -2748,8 +2756,10 @@ class Replay {
     }
     /** Document name to its revisions, oldest first. */
     this.documents = new Map();
-    /** Pipeline name to {digest, pipeline}; `pipeline` is null if it cannot be used. */
-    this.pipelines = new Map();
+    /** Pipeline name to its digest. */
+    this.pipelines = new Map(Object.entries(entryZero.pipelines ?? {}));
+    /** Digest to the pipeline, or to null if that cannot be used. */
+    this.pipelinesByDigest = new Map();
     /** Rule id to the number of its `run.extended`. */
     this.rounds = new Map();
     /** Rule id to the items that it created. */
@@ -2772,13 +2782,11 @@ class Replay {
     this.roles = new Map();
     /** Admissions: {key, role, entry}. */
     this.admissions = [];
-    const planned = new Set(this.items.keys());
-    this.orderedAfter = new Map();
-    for (const { order } of this.rules) {
-      for (const item of Object.keys(order ?? {}).filter((each) => planned.has(each))) {
-        const before = order[item].filter((each) => planned.has(each));
-        this.orderedAfter.set(item, [...(this.orderedAfter.get(item) ?? []), ...before]);
-      }
+    const orders = this.rules.map((rule) => rule.order ?? {});
+    for (const [id, item] of this.items) {
+      const ordered = orders.flatMap((order) => (Object.hasOwn(order, id) ? order[id] : []));
+      const all = new Set([...item.dependencies, ...ordered]);
+      item.dependencies = [...all].filter((each) => this.items.has(each));
     }
     this.declaredDocuments = new Set(
       [
@@ -2799,9 +2807,7 @@ class Replay {
   }
 
   dependencies(id) {
-    const { depends_on: listed } = this.items.get(id).definition;
-    const ordered = this.orderedAfter.get(id);
-    return ordered ? [...new Set([...listed, ...ordered])] : listed;
+    return this.items.get(id).dependencies;
   }
 
   /** Returns the `gate` of the rule that makes the item a gate, or null. */
@@ -2928,8 +2934,8 @@ class Replay {
 
   /**
    * Judges an entry, and applies it if it is legal. Returns {codes, isLegal, isLeftOut}.
-   * `added` is, for `run.extended`, {items, pipelines}: a map from items to {code, item}, and one
-   * from names to {digest, pipeline}.
+   * `added` is, for `run.extended`, a map from items to their normalised form, or to null if an
+   * item cannot be used.
    */
   apply(entry, added) {
     this.codes = new Set();
@@ -2937,6 +2943,8 @@ class Replay {
     const isRepeated = 'said' in entry && this.recordedStatements.has(entry.said);
     const method = this['apply ' + entry.kind];
     let isLegal = Boolean(method) && !isRepeated;
+    if (['item.reconciled', 'item.retried', 'item.requeued'].includes(entry.kind))
+      this.checkBlocks(entry);
     const isOfRule = entry.kind === 'run.extended' || entry.kind === 'run.concluded';
     if (isLegal && (!this.isSealed || isOfRule)) isLegal = method.call(this, entry, added);
     else isLegal = false;
@@ -2995,7 +3003,6 @@ class Replay {
     const isClaimed = isDone && item.definition.executor === 'claimed';
     if ('grade' in entry !== isClaimed) return false;
     if (isDone && !hasDeclaredProducts(item.definition, entry.products)) return false;
-    this.checkBlocks(item, entry, isDone);
     item.settle(entry.status, entry.reason, entry);
     if (isDone) this.addProducedDocuments(item, entry);
     return true;
@@ -3058,7 +3065,6 @@ class Replay {
     const item = this.items.get(entry.item);
     if (item?.status !== 'running' || entry.attempt !== item.attemptCount) return false;
     if (entry.reason !== 'failure' || !isExitLegal(entry.exit)) return false;
-    this.checkBlocks(item, entry, false);
     item.settle(null, entry.detail);
     return true;
   }
@@ -3074,7 +3080,6 @@ class Replay {
     } else {
       return false;
     }
-    this.checkBlocks(item, entry, false);
     item.limitedAttempts = entry.reason === 'crash' ? item.limitedAttempts - 1 : 0;
     item.settle(null, entry.detail);
     return true;
@@ -3122,13 +3127,8 @@ class Replay {
     return true;
   }
 
-  'apply run.extended'(entry, added) {
+  'apply run.extended'(entry, items) {
     const { cause } = entry;
-    const faults = [...added.items.values()]
-      .map(({ code }) => code)
-      .filter((code) => code !== null);
-    for (const code of faults) this.codes.add(code);
-    const items = new Map([...added.items].map(([id, { item }]) => [id, item]));
     const rule = cause === 'actor' ? undefined : this.rulesById.get(cause.rule);
     if (rule) {
       const acting = this.tryRules(() => this.actionOf(rule));
@@ -3137,14 +3137,14 @@ class Replay {
         return false;
       }
     }
-    if (faults.length > 0 || this.isClosed || this.isSealed) return false;
+    if ([...items.values()].includes(null) || this.isClosed || this.isSealed) return false;
     if (cause === 'actor') {
       const names = [...pipelineNamesOf([...items.values()])];
       const missing = names.filter((name) => !this.pipelines.has(name));
       const named = Object.keys(entry.pipelines ?? {});
       if (!this.entryZero.openEnded || !this.doItemsFit(items, true)) return false;
       if (sameSet(missing) !== sameSet(named)) return false;
-      for (const [name, pipeline] of added.pipelines) this.pipelines.set(name, pipeline);
+      for (const name of named) this.pipelines.set(name, entry.pipelines[name]);
       this.addItems(items, 'actor', entry);
       return true;
     }
@@ -3241,16 +3241,18 @@ class Replay {
     return this.conclusions.length > 0 || this.earlyConclusions.length > 0;
   }
 
-  /** Reports `blocks` if the blocks of an entry do not fit the item's pipeline. */
-  checkBlocks(item, entry, isDone) {
-    if (!this.areBlocksLegal(item, entry, isDone)) this.codes.add('blocks');
+  /** Reports `blocks` if those of an entry, legal or not, do not fit the item's pipeline. */
+  checkBlocks(entry) {
+    const item = this.items.get(entry.item);
+    if (item && !this.areBlocksLegal(item, entry)) this.codes.add('blocks');
   }
 
-  areBlocksLegal(item, entry, isDone) {
+  areBlocksLegal(item, entry) {
     const name = pipelineNameOf(item.definition);
-    if (name === null || entry.attempt === 0) return !('blocks' in entry);
-    const pipeline = this.pipelines.get(name)?.pipeline;
-    if (!pipeline) return true;
+    const digest = name === null ? undefined : this.pipelines.get(name);
+    const pipeline = digest === undefined ? undefined : this.pipelinesByDigest.get(digest);
+    if (pipeline === null) return true;
+    if (pipeline === undefined || entry.attempt === 0) return !('blocks' in entry);
     const blocks = entry.blocks ?? [];
     if (blocks.length > pipeline.blocks.length) return false;
     let canFollow = true;
@@ -3261,7 +3263,7 @@ class Replay {
       firstVerdict ??= block.verify ?? null;
       canFollow = isCheckBlock(definition) ? 'verify' in block : block.status === 'done';
     }
-    if (!isDone) return true;
+    if (entry.kind !== 'item.reconciled' || entry.status !== 'done') return true;
     if (blocks.length < pipeline.blocks.length || !canFollow) return false;
     const { verify } = entry;
     const isOwnVerdict = verify?.by === 'self';
@@ -3281,7 +3283,6 @@ class Replay {
     for (const id of sortNames(items.keys())) {
       const definition = items.get(id);
       const item = new ItemState(definition, origin);
-      item.firstEntry = entry;
       this.items.set(id, item);
       for (const name of documentNamesOf(definition)) this.declaredDocuments.add(name);
       const before = definition.replaces ?? definition.continues;
@@ -3741,215 +3742,211 @@ function nameOfCopy(id) {
   return `${match[1]}~${number + 1n}`;
 }
 
-/** Records in the replay what a legal entry says, for those who show the run. */
-function recordFacts(replay, commit, manifest) {
-  const { entry } = commit;
-  const { seq, at, actor, kind } = entry;
-  const item = replay.items.get(entry.item);
-  if (!item) return;
-  item.firstEntry ??= entry;
-  item.lastEntry = entry;
-  const base = { seq, at, actor, kind, signer: commit.signer };
-  if (kind === 'item.fired') {
-    item.attempts.push({
-      number: entry.attempt,
-      startedAt: at,
-      startSeq: seq,
-      startedBy: commit.signer,
-      inputRefs: entry.inputRefs,
-      manifestDigest: entry.manifest,
-      /** The manifest, or null if it cannot be used. */
-      manifest,
-      /** The entry that ended the attempt, or null while it runs. */
-      end: null,
-      endedAt: null,
-      endSeq: null,
-      status: 'running',
-    });
-    return;
-  }
-  if (kind === 'item.decided') {
-    item.decisions.push({
-      ...base,
-      decision: entry.decision,
-      by: entry.by,
-      message: entry.message ?? null,
-      about: entry.about,
-      hasStatement: 'said' in entry,
-      entry,
-    });
-    return;
-  }
-  const attempt = item.attempts.at(-1);
-  const endsAttempt = attempt && attempt.end === null && attempt.number === entry.attempt;
-  if (endsAttempt) {
-    attempt.end = entry;
-    attempt.endedAt = at;
-    attempt.endSeq = seq;
-    const outcomes = {
-      'item.retried': 'failed',
-      'item.requeued': 'crashed',
-      'item.cancelled': 'cancelled',
-    };
-    attempt.status = outcomes[kind] ?? entry.status;
-    if (kind === 'item.requeued' && entry.reason === 'operator') attempt.status = 'restarted';
-  }
-  if (kind !== 'item.reconciled' || !endsAttempt)
-    item.events.push({ ...base, reason: entry.reason ?? null, entry });
-}
-
 // ---- trees (sections 5 and 9) ----
 
-/**
- * A folder as it counts after an entry. A folder that cannot be read has no nodes, and a malformed
- * one keeps the nodes that it had before. `nodes` are in git's order: {key, name, mode, oid, bytes,
- * folder}, where `key` is the name, and a slash if it is a folder.
- */
-class Folder {
-  constructor(oid, nodes, isUnread) {
-    this.oid = oid;
-    this.nodes = nodes;
-    this.isUnread = isUnread;
+/** The nodes of a tree object, which stay bytes until one of them is asked for. */
+class Tree {
+  constructor(bytes, format) {
+    this.bytes = bytes;
+    this.nameLength = format === 'sha1' ? 20 : 32;
+    /** The place of each node in the bytes. */
+    this.starts = [];
+    /** False if git would not write such a tree. It has no nodes then. */
+    this.isWellFormed = this.findNodes();
+    if (!this.isWellFormed) this.starts = [];
   }
 
-  /** Returns the node of a key, or undefined. */
-  find(key) {
-    let low = 0;
-    let high = this.nodes.length - 1;
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      const found = this.nodes[middle].key;
-      if (found === key) return this.nodes[middle];
-      if (found < key) low = middle + 1;
-      else high = middle - 1;
+  get count() {
+    return this.starts.length;
+  }
+
+  /** Notes where nodes start. Returns false unless they are whole, named, and in git's order. */
+  findNodes() {
+    const { bytes, nameLength } = this;
+    let before = null;
+    for (let at = 0; at < bytes.length;) {
+      const space = bytes.indexOf(32, at);
+      const zero = space < 0 ? -1 : bytes.indexOf(0, space);
+      const end = zero + 1 + nameLength;
+      if (zero <= space + 1 || end > bytes.length) return false;
+      for (let i = space + 1; i < zero; i++) if (bytes[i] === 47) return false;
+      if (before !== null && !this.isInOrder(before, at)) return false;
+      this.starts.push(at);
+      before = at;
+      at = end;
     }
-    return undefined;
+    return true;
   }
-}
 
-function startsWithBytes(bytes, at, part) {
-  if (at + part.length > bytes.length) return false;
-  // The object, which differs most often, is at the end.
-  for (let i = part.length - 1; i >= 0; i--) if (bytes[at + i] !== part[i]) return false;
-  return true;
-}
-
-/** Reads the node at a place of a tree object, or returns null. */
-function readNode(bytes, at, nameLength) {
-  const space = bytes.indexOf(32, at);
-  const zero = space < 0 ? -1 : bytes.indexOf(0, space);
-  const end = zero + 1 + nameLength;
-  if (zero < 0 || end > bytes.length) return null;
-  const mode = toLatin(bytes.subarray(at, space));
-  const name = toLatin(bytes.subarray(space + 1, zero));
-  const key = mode === '40000' ? name + '/' : name;
-  const oid = toHex(bytes.subarray(zero + 1, end));
-  return { key, name, mode, oid, bytes: bytes.subarray(at, end), folder: null };
-}
-
-/**
- * Reads a tree object: an array of nodes, or the word `unread` or `malformed`. Nodes that are byte
- * for byte those of the folder before are taken from it, which most nodes of large folders are.
- */
-function readTree(store, oid, before) {
-  const bytes = store.read(oid, 'tree');
-  if (bytes === null || bytes.length > limits.folder) return 'unread';
-  const nameLength = store.format === 'sha1' ? 20 : 32;
-  const earlier = before?.nodes ?? [];
-  const nodes = [];
-  const fresh = [];
-  let isMalformed = false;
-  let previous = '';
-  for (let at = 0, next = 0; at < bytes.length;) {
-    let node = earlier[next];
-    if (node && startsWithBytes(bytes, at, node.bytes)) {
-      next++;
-    } else {
-      node = readNode(bytes, at, nameLength);
-      if (node === null) return 'unread';
-      if (node.name === '' || node.name.includes('/')) isMalformed = true;
-      while (next < earlier.length && earlier[next].key <= node.key) next++;
-      fresh.push(node);
-    }
-    if (node.key <= previous) isMalformed = true;
-    previous = node.key;
-    at += node.bytes.length;
-    nodes.push(node);
-  }
-  const folder = new Folder(oid, nodes, false);
-  const isTwice = ({ key, name }) => folder.find(key === name ? name + '/' : name) !== undefined;
-  return isMalformed || fresh.some(isTwice) ? 'malformed' : { folder, fresh };
-}
-
-/**
- * Opens a folder and what is below it. Folders that are the same as before are not read again.
- * `note` is called with `unread`, `malformed`, `empty` or `deep`, the path and the object.
- */
-function openFolder(store, oid, before, path, note) {
-  if (before?.oid === oid) return before;
-  if (path.length > limits.path) note('deep', path, oid);
-  const read = readTree(store, oid, before);
-  if (read === 'unread') {
-    note('unread', path, oid);
-    return new Folder(oid, [], true);
-  }
-  if (read === 'malformed') {
-    note('malformed', path, oid);
-    return new Folder(oid, before?.nodes ?? [], before?.isUnread ?? false);
-  }
-  const { folder, fresh } = read;
-  if (folder.nodes.length === 0 && path !== '') note('empty', path, oid);
-  for (const node of fresh) {
-    if (node.mode !== '40000') continue;
-    node.folder = openFolder(
-      store,
-      node.oid,
-      before?.find(node.key)?.folder,
-      `${path}${node.key}`,
-      note,
-    );
-  }
-  return folder;
-}
-
-/** Calls `visit(path, before, now)` for each file that differs; either may be null. */
-function compareFolders(before, now, path, visit) {
-  if (before === now || before?.isUnread || now?.isUnread) return;
-  const [left, right] = [before?.nodes ?? [], now?.nodes ?? []];
-  for (let i = 0, j = 0; i < left.length || j < right.length;) {
-    const [x, y] = [left[i], right[j]];
-    if (x === y) {
+  /** Returns true if the node at one place precedes that at another: folders end with a slash. */
+  isInOrder(before, at) {
+    const { bytes } = this;
+    let [i, j] = [bytes.indexOf(32, before) + 1, bytes.indexOf(32, at) + 1];
+    while (bytes[i] === bytes[j] && bytes[i] !== 0) {
       i++;
       j++;
-      continue;
     }
-    const isOld = x !== undefined && (y === undefined || x.key <= y.key);
-    const isNew = y !== undefined && (x === undefined || y.key <= x.key);
-    compareNodes(isOld ? x : null, isNew ? y : null, path, visit);
-    if (isOld) i++;
-    if (isNew) j++;
+    const next = (place, start) => bytes[place] || (this.isFolderAt(start) ? 47 : 0);
+    return next(i, before) < next(j, at);
+  }
+
+  /** Returns true if the node at a place of the bytes has the mode 40000. */
+  isFolderAt(at) {
+    const { bytes } = this;
+    if (bytes[at] !== 52 || bytes[at + 5] !== 32) return false;
+    for (let i = at + 1; i < at + 5; i++) if (bytes[i] !== 48) return false;
+    return true;
+  }
+
+  /** Returns {name, mode, isFolder, key, oid}: `key` is the name, and a slash if it is a folder. */
+  node(index) {
+    const at = this.starts[index];
+    const end = this.starts[index + 1] ?? this.bytes.length;
+    const space = this.bytes.indexOf(32, at);
+    const name = toLatin(this.bytes.subarray(space + 1, end - this.nameLength - 1));
+    const isFolder = this.isFolderAt(at);
+    return {
+      name,
+      mode: toLatin(this.bytes.subarray(at, space)),
+      isFolder,
+      key: isFolder ? name + '/' : name,
+      oid: toHex(this.bytes.subarray(end - this.nameLength, end)),
+    };
+  }
+
+  /** Returns the node of a key, or null. */
+  find(key) {
+    let low = 0;
+    let high = this.count - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const found = this.node(middle);
+      if (found.key === key) return found;
+      if (found.key < key) low = middle + 1;
+      else high = middle - 1;
+    }
+    return null;
+  }
+
+  /** Counts the nodes from one on that are byte for byte those of another tree from one on. */
+  countSame(index, other, otherIndex) {
+    if (index === this.count || otherIndex === other.count) return 0;
+    const [start, otherStart] = [this.starts[index], other.starts[otherIndex]];
+    const length = Math.min(this.bytes.length - start, other.bytes.length - otherStart);
+    let same = 0;
+    while (same < length && this.bytes[start + same] === other.bytes[otherStart + same]) same++;
+    let [low, high] = [index, this.count];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const end = this.starts[middle + 1] ?? this.bytes.length;
+      if (end <= start + same) low = middle + 1;
+      else high = middle;
+    }
+    return low - index;
   }
 }
 
-function compareNodes(before, now, path, visit) {
-  const { key, mode } = before ?? now;
-  if (mode === '40000')
-    compareFolders(before?.folder ?? null, now?.folder ?? null, path + key, visit);
-  else if (before?.oid !== now?.oid || before?.mode !== now?.mode) visit(path + key, before, now);
+/** The changes of a tree by one entry. Folders that the entry must not change are not read. */
+class TreeChanges {
+  constructor(store, allowed) {
+    this.store = store;
+    this.allowed = allowed;
+    /** Allowed paths that changed, to the blob that is there now, or null if it is gone. */
+    this.paths = new Map();
+    /** The other changes: {path, text}. */
+    this.problems = [];
+    /** Folders that cannot be read: {path, oid}. */
+    this.unread = [];
+  }
+
+  /** Compares the trees before and after the entry; there may be none before. */
+  static of(store, allowed, before, now) {
+    const changes = new TreeChanges(store, allowed);
+    if (before !== now) changes.compareFolders(before, now, '');
+    return changes;
+  }
+
+  problem(path, text) {
+    this.problems.push({ path, text: `${path || '/'} ${text}` });
+  }
+
+  compareFolders(before, now, path) {
+    if (path.length > limits.path) {
+      this.problem(path, 'is deeper than any path');
+      return;
+    }
+    const none = new Tree(new Uint8Array(0), this.store.format);
+    const read = (oid) => (oid === null ? none : this.store.readTree(oid));
+    const [left, right] = [read(before), read(now)];
+    if (!left || !right) {
+      this.unread.push({ path, oid: left ? now : before });
+      return;
+    }
+    if (!left.isWellFormed || !right.isWellFormed) {
+      this.problem(path, 'is not a well-formed folder');
+      return;
+    }
+    if (now !== null && right.count === 0 && path !== '') this.problem(path, 'is an empty folder');
+    for (let i = 0, j = 0; ;) {
+      const same = left.countSame(i, right, j);
+      i += same;
+      j += same;
+      const x = i < left.count ? left.node(i) : null;
+      const y = j < right.count ? right.node(j) : null;
+      if (!x && !y) return;
+      const isOld = x && (!y || x.key <= y.key);
+      const isNew = y && (!x || y.key <= x.key);
+      this.compareNodes(isOld ? x : null, isNew ? y : null, path);
+      if (isOld) i++;
+      if (isNew) j++;
+    }
+  }
+
+  /** Compares two nodes of one key, or notes that one is new or gone. */
+  compareNodes(before, now, folder) {
+    const { allowed } = this;
+    const { key, isFolder } = now ?? before;
+    const path = folder + key;
+    if (isFolder) {
+      if (allowed.reaches(path)) this.compareFolders(before?.oid ?? null, now?.oid ?? null, path);
+      else this.problem(path, 'is changed');
+    } else if (!now) {
+      if (allowed.mayRemove(path)) this.paths.set(path, null);
+      else this.problem(path, 'is removed');
+    } else if (!allowed.sets.has(path)) this.problem(path, 'is changed');
+    else if (now.mode !== '100644') this.problem(path, `has the mode ${now.mode}`);
+    else this.paths.set(path, now.oid);
+  }
 }
 
-/** Returns {mode, oid} of a file, `unread` if a folder above it cannot be read, or null. */
-function fileAt(folder, path) {
+/** What a map of files has instead of an object if a folder above the path cannot be read. */
+const unreadFile = { unread: 'unread', leftOut: 'left out' };
+
+/**
+ * Applies changes to a map from paths to objects. Only what an entry may change ever gets into it,
+ * so that a later entry does not see any other change.
+ */
+function applyChanges(files, { store, allowed, paths, unread }) {
+  for (const { path: folder, oid } of unread) {
+    const word = store.isLeftOut(oid) ? unreadFile.leftOut : unreadFile.unread;
+    for (const path of allowed.sets.keys()) if (path.startsWith(folder)) files.set(path, word);
+  }
+  for (const [path, oid] of paths) {
+    if (oid === null) files.delete(path);
+    else files.set(path, oid);
+  }
+}
+
+/** Returns the bytes of the blob at a path of a tree, or null. */
+function readBlobAt(store, tree, path) {
   const segments = path.split('/');
-  const name = segments.pop();
-  for (const segment of segments) {
-    if (folder.isUnread) return 'unread';
-    const node = folder.find(segment + '/');
+  let oid = tree;
+  for (const [i, segment] of segments.entries()) {
+    const node = store.readTree(oid)?.find(i < segments.length - 1 ? segment + '/' : segment);
     if (!node) return null;
-    folder = node.folder;
+    oid = node.oid;
   }
-  if (folder.isUnread) return 'unread';
-  return folder.find(name) ?? null;
+  return store.readBlob(oid);
 }
 
 const fanOutFolders = new Map();
@@ -3969,53 +3966,87 @@ const pathOfName = (name) => `${hexOfSha256(name).slice(0, 2)}/${encodeSegment(n
 const pipelinePath = (digest) => `pipelines/${digest.slice(7)}.json`;
 const importPath = (name) => `imports/${hexOfSha256(name)}/`;
 
-/**
- * Returns the paths that an entry may change (section 5): `sets` maps a path to the object that
- * must be there, or to null if any blob may; files at `removed` or below `outputs` may go.
- */
-function changesOf(entry, fanOut) {
-  const changes = { sets: new Map(), removed: null, outputs: null };
-  const { sets } = changes;
-  const { kind } = entry;
-  if (kind.startsWith('item.')) {
-    const folder = itemFolder(entry.item, fanOut);
-    sets.set(folder + 'state.json', null);
-    if (kind === 'item.fired') sets.set(folder + 'manifest.json', null);
-    if (kind !== 'item.reconciled') return changes;
-    if ('reused' in entry) sets.set(folder + 'reused.json', null);
-    changes.outputs = folder + 'outputs/';
-    if (!entry.products.patch) changes.removed = folder + 'patch';
-    for (const [key, { oid }] of Object.entries(entry.products)) {
-      if (key === 'patch') sets.set(folder + 'patch', oid);
-      else if (key.startsWith('outputs/')) sets.set(folder + encodePath(key), oid);
-      else sets.set(encodePath(key), oid);
+/** The paths that an entry may change (section 5). */
+class AllowedChanges {
+  constructor(entry, fanOut, format) {
+    /** Path to the object that must be there, or to null if any blob may. */
+    this.sets = new Map();
+    /** The patch of an item, and the folder of its outputs, if the entry may remove these. */
+    this.patch = this.outputs = null;
+    this.allowItem(entry, fanOut);
+    this.allowRun(entry, fanOut);
+    this.allowLog(entry, format);
+    this.folders = new Set();
+    for (const path of this.sets.keys()) {
+      for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+        this.folders.add(path.slice(0, at + 1));
     }
-  } else if (kind === 'document.written') {
-    sets.set(`documents/${encodePath(entry.name)}`, entry.oid);
-  } else if (kind === 'run.extended') {
-    for (const item of Object.keys(entry.items))
-      sets.set(itemFolder(item, fanOut) + 'item.json', null);
-  } else if (kind === 'run.submitted') {
-    sets.set('plan.json', null);
-    for (const path of Object.keys(entry.artifacts))
-      sets.set(`artifacts/${encodePath(path)}`, null);
-    if ('rules' in entry) sets.set('rules.json', null);
-    if ('continues' in entry) sets.set('continues.json', null);
-    for (const [name, { product }] of Object.entries(entry.imports ?? {})) {
-      sets.set(importPath(name) + 'product', product.oid);
-      sets.set(importPath(name) + 'evidence.json', null);
-    }
-  } else if (kind === 'log.submitted' || kind === 'log.sealed') {
-    sets.set(pathOfName(entry.run), null);
-  } else if (kind === 'log.decided') {
-    sets.set(`decided/${pathOfName(entry.run)}/${encodeSegment(entry.item)}`, null);
-  } else if (kind === 'log.written') {
-    sets.set(`written/${pathOfName(entry.run)}/${encodePath(entry.name)}`, entry.oid);
-  } else if (kind === 'log.thread') {
-    sets.set(`threads/${pathOfName(entry.thread)}`, null);
   }
-  for (const digest of Object.values(entry.pipelines ?? {})) sets.set(pipelinePath(digest), null);
-  return changes;
+
+  allowItem(entry, fanOut) {
+    const { kind } = entry;
+    if (!kind.startsWith('item.')) return;
+    const folder = itemFolder(entry.item, fanOut);
+    this.sets.set(folder + 'state.json', null);
+    if (kind === 'item.fired') this.sets.set(folder + 'manifest.json', null);
+    if (kind !== 'item.reconciled') return;
+    if ('reused' in entry) this.sets.set(folder + 'reused.json', null);
+    this.patch = folder + 'patch';
+    this.outputs = folder + 'outputs/';
+    for (const [key, { oid }] of Object.entries(entry.products))
+      this.sets.set((key.startsWith('documents/') ? '' : folder) + encodePath(key), oid);
+  }
+
+  allowRun(entry, fanOut) {
+    const { kind } = entry;
+    const allowAny = (path) => this.sets.set(path, null);
+    if (kind === 'document.written') {
+      this.sets.set(`documents/${encodePath(entry.name)}`, entry.oid);
+    } else if (kind === 'run.extended') {
+      for (const item of Object.keys(entry.items)) allowAny(itemFolder(item, fanOut) + 'item.json');
+    } else if (kind === 'run.submitted') {
+      allowAny('plan.json');
+      for (const path of Object.keys(entry.artifacts)) allowAny(`artifacts/${encodePath(path)}`);
+      if ('rules' in entry) allowAny('rules.json');
+      if ('continues' in entry) allowAny('continues.json');
+      for (const [name, { product }] of Object.entries(entry.imports ?? {})) {
+        this.sets.set(importPath(name) + 'product', product.oid);
+        allowAny(importPath(name) + 'evidence.json');
+      }
+    }
+    for (const digest of Object.values(entry.pipelines ?? {})) allowAny(pipelinePath(digest));
+  }
+
+  /** The record in a log follows from its entry. */
+  allowLog(entry, format) {
+    const { kind, run } = entry;
+    if (kind === 'log.written') {
+      this.sets.set(`written/${pathOfName(run)}/${encodePath(entry.name)}`, entry.oid);
+      return;
+    }
+    const fields = recordFields[kind];
+    if (!fields) return;
+    const record = Object.create(null);
+    for (const field of fields) if (field in entry) record[field] = entry[field];
+    const paths = {
+      'log.decided': () => `decided/${pathOfName(run)}/${encodeSegment(entry.item)}`,
+      'log.thread': () => `threads/${pathOfName(entry.thread)}`,
+    };
+    const path = paths[kind]?.() ?? pathOfName(run);
+    this.sets.set(path, objectName(format, 'blob', canonicalBytes(record)));
+  }
+
+  mayRemove(path) {
+    if (this.sets.has(path)) return false;
+    return path === this.patch || (this.outputs !== null && path.startsWith(this.outputs));
+  }
+
+  /** Returns true if the entry may change something below a folder, whose path ends with `/`. */
+  reaches(folder) {
+    if (this.folders.has(folder)) return true;
+    if (this.outputs === null) return false;
+    return this.outputs.startsWith(folder) || folder.startsWith(this.outputs);
+  }
 }
 
 // ---- chains (section 9) ----
@@ -4061,7 +4092,7 @@ class Chain {
     for (let name = head; ;) {
       const bytes = store.read(name, 'commit');
       if (bytes === null) {
-        this.isLeftOut = store.filtered && !store.objects.has(name);
+        this.isLeftOut = store.isLeftOut(name);
         if (!this.isLeftOut)
           this.faults.push({ code: 'object', text: `object ${name} is not here` });
         return;
@@ -4334,7 +4365,7 @@ async function checkRoles(commits, report) {
       current = new Map(current);
       current.set(entry.key, new Set([...(current.get(entry.key) ?? []), entry.role]));
     }
-    if (!('said' in entry)) continue;
+    if (!('said' in entry) || signer === null) continue;
     commit.statement = await readStatement(entry, first?.hash);
     const role = entry.kind === 'item.decided' ? 'approve' : 'document';
     if (commit.statement && commit.rolesBefore.get(commit.statement.key)?.has(role)) {
@@ -4415,7 +4446,7 @@ class Log {
     for (let name = head; name !== undefined;) {
       const bytes = store.read(name, 'commit');
       if (bytes === null) {
-        if (store.filtered && !store.objects.has(name)) this.isUnread = true;
+        if (store.isLeftOut(name)) this.isUnread = true;
         else this.isBroken = true;
         return;
       }
@@ -4428,16 +4459,17 @@ class Log {
     for (const { entry, signer } of commits) {
       if (entry?.kind === 'log.thread' && signer === this.key) this.signedThreads.push(entry);
     }
-    let folder = null;
+    const files = new Map();
     for (const [i, commit] of commits.entries()) {
       const before = this.sound.at(-1);
-      const now = this.isInPlace(commit, i, before) ? this.openTree(store, commit, folder) : null;
+      const isSound =
+        this.isInPlace(commit, i, before) &&
+        this.isTreeSound(store, commit, before?.tree ?? null, files);
       if (this.isUnread) return;
-      if (!now) {
+      if (!isSound) {
         this.isBroken = true;
         return;
       }
-      folder = now;
       this.sound.push(commit);
       const { entry } = commit;
       if (entry.kind === 'log.submitted') this.submitted.set(entry.run, entry.first);
@@ -4470,38 +4502,22 @@ class Log {
     return false;
   }
 
-  /** Returns the tree after an entry, or null if it is not the one that the entry makes. */
-  openTree(store, commit, before) {
-    let isSound = true;
-    const now = openFolder(store, commit.tree, before, '', (fault, path, oid) => {
-      if (fault === 'unread' && store.filtered && !store.objects.has(oid)) this.isUnread = true;
-      else isSound = false;
-    });
-    const { sets } = changesOf(commit.entry, null);
-    compareFolders(before, now, '', (path) => {
-      if (!sets.has(path)) isSound = false;
-    });
-    for (const [path, oid] of sets) {
-      const file = fileAt(now, path);
-      if (file === null || file === 'unread' || file.mode !== '100644') isSound = false;
-      else if (oid !== null) isSound &&= file.oid === oid;
-      else isSound &&= this.holdsRecord(store, commit.entry, file.oid);
+  /** Returns true if an entry changed exactly its own paths in the tree. */
+  isTreeSound(store, { entry, tree }, before, files) {
+    const allowed = new AllowedChanges(entry, false, store.format);
+    const changes = TreeChanges.of(store, allowed, before, tree);
+    if (changes.unread.some(({ oid }) => !store.isLeftOut(oid))) return false;
+    if (changes.unread.length > 0) this.isUnread = true;
+    if (changes.problems.length > 0) return false;
+    applyChanges(files, changes);
+    if (this.isUnread) return true;
+    for (const [path, oid] of allowed.sets) {
+      if (files.get(path) !== oid) return false;
+      // The record follows from the entry, so that a blob that was left out is known by its name.
+      const isHere = entry.kind === 'log.written' || store.readBlob(oid) !== null;
+      if (!isHere && !store.isLeftOut(oid)) this.damaged.add(entry.run ?? entry.thread);
     }
-    return isSound ? now : null;
-  }
-
-  holdsRecord(store, entry, oid) {
-    const bytes = store.readBlob(oid);
-    const expected = Object.create(null);
-    for (const field of recordFields[entry.kind])
-      if (field in entry) expected[field] = entry[field];
-    // The record follows from the entry, so that a blob that was left out is known by its name.
-    if (bytes === null && objectName(store.format, 'blob', canonicalBytes(expected)) === oid) {
-      if (!store.filtered) this.damaged.add(entry.run ?? entry.thread);
-      return true;
-    }
-    if (bytes === null) this.damaged.add(entry.run ?? entry.thread);
-    return bytes === null || equalBytes(canonicalBytes(expected), bytes);
+    return true;
   }
 }
 
@@ -4715,10 +4731,10 @@ class RunVerifier {
     this.sealCommit = null;
     this.manifestCount = 0;
     this.inputCount = 0;
-    this.attemptSandboxes = {};
-    this.otherRuns = [];
-    this.anchors = [];
-    this.files = new Map();
+    /** Item to the commit of its latest dispatch. */
+    this.dispatches = new Map();
+    /** Pipeline name to the first digest that an entry gives it. */
+    this.pipelineNames = new Map();
   }
 
   async verify() {
@@ -4809,71 +4825,38 @@ class RunVerifier {
 
   checkTrees(report) {
     this.fanOut = this.begin?.entry.fanOut ?? false;
+    const files = new Map();
     let before = null;
     for (const commit of this.chain.commits) {
-      if (commit.tree === null) continue;
-      const { entry } = commit;
-      const note = (fault, path, oid) => {
-        if (!entry) return;
-        const where = `entry ${entry.seq}: the folder ${path || '/'}`;
-        if (fault !== 'unread') report('tree-change', commit, `${where} is ${fault}`, { path });
-        else if (this.store.filtered && !this.store.objects.has(oid))
-          this.findings.addLeftOut('chain');
-        else
-          report('object', commit, `entry ${entry.seq}: object ${oid} is not in the bundle`, {
-            path,
-          });
-      };
-      const now = openFolder(this.store, commit.tree, before, '', note);
-      if (entry) {
-        this.compareTree(commit, before, now, report);
-        this.headFolder = now;
-      }
-      before = now;
+      if (commit.entry) this.compareTree(commit, before, files, report);
+      before = commit.tree;
     }
   }
 
-  compareTree(commit, before, now, report) {
-    const { entry } = commit;
-    const changes = changesOf(entry, this.fanOut);
+  /** Compares the tree with the entry, and notes the files of the entry in `commit.files`. */
+  compareTree(commit, before, files, report) {
+    const { entry, tree } = commit;
+    const { store } = this;
     const number = `entry ${entry.seq}`;
-    compareFolders(before, now, '', (path, oldFile, newFile) => {
-      const isRemoval =
-        newFile === null
-          ? path === changes.removed ||
-            (changes.outputs !== null && path.startsWith(changes.outputs))
-          : path === changes.removed;
-      if (!changes.sets.has(path) && !isRemoval) {
-        report('tree-change', commit, `${number} changes ${path}`, { path });
-      } else if (newFile && newFile.mode !== '100644') {
-        report('tree-change', commit, `${number}: ${path} has the mode ${newFile.mode}`, { path });
-      }
-    });
+    const allowed = new AllowedChanges(entry, this.fanOut, store.format);
+    const changes = TreeChanges.of(store, allowed, before, tree);
+    for (const { path, oid } of changes.unread) {
+      if (store.isLeftOut(oid)) this.findings.addLeftOut('chain');
+      else report('object', commit, `${number}: object ${oid} is not in the bundle`, { path });
+    }
+    for (const { path, text } of changes.problems)
+      report('tree-change', commit, `${number}: ${text}, and the entry does not say so`, { path });
+    applyChanges(files, changes);
     commit.files = new Map();
-    for (const [path, oid] of changes.sets) {
-      const file = fileAt(now, path);
-      commit.files.set(path, file);
-      if (file === 'unread') continue;
-      const expected = oid ?? this.recordOf(entry);
-      if (file === null)
+    for (const [path, wanted] of allowed.sets) {
+      const found = files.get(path);
+      commit.files.set(path, found);
+      const isUnread = Object.values(unreadFile).includes(found);
+      if (found === undefined)
         report('tree-holds', commit, `${number}: ${path} is not in the tree`, { path });
-      else if (expected !== null && file.oid !== expected) {
+      else if (!isUnread && wanted !== null && found !== wanted)
         report('tree-holds', commit, `${number}: ${path} is another object`, { path });
-      }
     }
-    if (entry.kind.startsWith('item.')) {
-      const path = itemFolder(entry.item, this.fanOut) + 'manifest.json';
-      commit.files.set(path, fileAt(now, path));
-    }
-  }
-
-  /** Returns the object that an entry of a log puts into the tree, or null. */
-  recordOf(entry) {
-    const fields = recordFields[entry.kind];
-    if (!fields) return null;
-    const record = Object.create(null);
-    for (const field of fields) if (field in entry) record[field] = entry[field];
-    return objectName(this.store.format, 'blob', canonicalBytes(record));
   }
 
   // -- signature --
@@ -4992,14 +4975,12 @@ class RunVerifier {
       state.faults.push(['anchor-differs', `the log ${log.ref} has another seal`]);
     } else if (sealed && (isWriter || !isKnown)) {
       state.isHeld = true;
-      this.anchors.push({ log: log.ref, key: log.key });
     }
     if (isWriter || !isKnown) state.isNamed = true;
   }
 
   /** Notes another run of the same id, which is a conflict if it is unknown which is meant. */
   noteOtherRun(log, first, isKnown, state) {
-    this.otherRuns.push({ key: log.key, first: first ?? null });
     const isAsked = this.signers.wanted !== null || this.options.base != null;
     if (isAsked || !(isKnown || !this.signers.isKnown(this.first.signer))) return;
     const other = `that of ${log.key} began with ${first ?? 'an unknown entry'}`;
@@ -5014,7 +4995,7 @@ class RunVerifier {
     const sizes = { products: 0, artifacts: 0, bytes: 0 };
     const examine = (what, { oid, sha256: digest, size }, place, kind) => {
       const bytes = this.store.readBlob(oid);
-      if (bytes === null && this.isLeftOut(oid)) {
+      if (bytes === null && this.store.isLeftOut(oid)) {
         findings.addLeftOut('content');
       } else if (bytes === null) {
         findings.add(
@@ -5058,19 +5039,13 @@ class RunVerifier {
     if (this.begin) {
       const { artifacts, imports = {} } = this.begin.entry;
       for (const [path, digest] of Object.entries(artifacts)) {
-        const file = this.begin.files?.get(`artifacts/${encodePath(path)}`);
-        if (file && file !== 'unread')
-          examine(
-            `the artifact ${path}`,
-            { oid: file.oid, sha256: digest },
-            { entry: 0, path },
-            'artifacts',
-          );
-        else if (file === 'unread' && this.store.filtered) findings.addLeftOut('content');
-        else if (file === 'unread')
-          findings.add('content', 'content-unread', `the artifact ${path} cannot be read`, {
-            path,
-          });
+        const oid = this.begin.files?.get(`artifacts/${encodePath(path)}`);
+        const what = `the artifact ${path}`;
+        const place = { entry: 0, path };
+        if (oid === unreadFile.leftOut) findings.addLeftOut('content');
+        else if (oid === unreadFile.unread)
+          findings.add('content', 'content-unread', `${what} cannot be read`, place);
+        else if (oid !== undefined) examine(what, { oid, sha256: digest }, place, 'artifacts');
       }
       for (const [name, { product }] of Object.entries(imports)) {
         examine(`the import ${name}`, product, { entry: 0, path: name }, 'products');
@@ -5081,23 +5056,18 @@ class RunVerifier {
     findings.details.content = `${products}${artifacts}, ${sizes.bytes} B re-hashed`;
   }
 
-  /** Returns true if an object is absent in a store that leaves blobs out on purpose. */
-  isLeftOut(oid) {
-    return this.store.filtered && !this.store.objects.has(oid);
-  }
-
   /**
    * Reads a file that an entry set. Returns {bytes, oid, isLeftOut}: `bytes` is null if the file
    * is not in the tree, or its blob is missing or too large.
    */
   readFile(commit, path, size = limits.file) {
-    const file = commit.files?.get(path);
-    const isUnread = file === 'unread';
-    if (!file || isUnread)
-      return { bytes: null, oid: null, isLeftOut: isUnread && this.store.filtered };
-    const bytes = this.store.readBlob(file.oid);
-    if (bytes === null) return { bytes, oid: file.oid, isLeftOut: this.isLeftOut(file.oid) };
-    return { bytes: bytes.length <= size ? bytes : null, oid: file.oid, isLeftOut: false };
+    const oid = commit.files?.get(path);
+    const nothing = { bytes: null, oid: null, isLeftOut: false };
+    if (oid === undefined || oid === unreadFile.unread) return nothing;
+    if (oid === unreadFile.leftOut) return { ...nothing, isLeftOut: true };
+    const bytes = this.store.readBlob(oid);
+    if (bytes === null) return { bytes, oid, isLeftOut: this.store.isLeftOut(oid) };
+    return { bytes: bytes.length <= size ? bytes : null, oid, isLeftOut: false };
   }
 
   // -- plan, handoff and manifest --
@@ -5108,21 +5078,18 @@ class RunVerifier {
     else
       for (const row of ['plan', 'handoff'])
         findings.addOpen(row, 'the first entry is no run.submitted');
-    const manifests = new Map();
     for (const [i, commit] of this.commits.entries()) {
       const { entry } = commit;
       if (i % 500 === 499) await settings.pause();
-      if (this.replay) this.replay.roles = commit.rolesBefore;
-      if (entry.kind === 'item.fired') {
-        manifests.set(entry.item, this.checkManifest(commit));
-        if (this.replay) this.checkNeeds(commit);
-      }
-      if (commit === this.begin || !this.replay) continue;
-      await this.replayEntry(commit, manifests);
+      if (entry.kind === 'item.fired') this.dispatches.set(entry.item, commit);
+      if (commit !== this.begin && this.replay) await this.replayEntry(commit);
+    }
+    for (const commit of this.commits) {
+      if (commit.entry.kind === 'item.fired') this.checkManifest(commit);
     }
     if (this.begin) {
       await this.checkImports();
-      await this.checkContinued();
+      if ('continues' in this.begin.entry) await this.readContinued();
     }
     this.closePlan();
   }
@@ -5187,7 +5154,7 @@ class RunVerifier {
       report('plan-entry', 'entry 0 names another object format');
     }
     if (!plan) return null;
-    this.comparePlan(plan, entry, report);
+    this.compareEntryZero(plan, entry, report);
     const rules =
       'rules' in entry ? this.readPlanFile('rules', entry.rules, readRules, report) : [];
     if (!rules) return null;
@@ -5201,14 +5168,17 @@ class RunVerifier {
     if (sameSet(names) !== sameSet(Object.keys(entry.pipelines ?? {}))) {
       report('pipelines', 'entry 0 has other pipelines than its items name');
     }
-    for (const [name, digest] of Object.entries(entry.pipelines ?? {})) {
-      replay.pipelines.set(name, this.checkPipeline(this.begin, name, digest));
-    }
     const needs = plan.items
       .flatMap((item) => Object.values(item.needs ?? {}))
       .filter(isFromElsewhere);
     if (sameSet(needs.map(importName)) !== sameSet(Object.keys(entry.imports ?? {}))) {
       report('imports', 'entry 0 has other imports than its items need');
+    }
+    this.readPipelines(replay.pipelinesByDigest);
+    const hasUnknown = (item) => dependenciesOf(item).some((each) => !replay.items.has(each));
+    if (replay.shadowedItems > 0 || plan.items.some(hasUnknown)) {
+      const text = 'the plan has an item twice, or one that depends on an unknown one';
+      report('plan-items', text, 'plan.json');
     }
     return replay;
   }
@@ -5232,18 +5202,7 @@ class RunVerifier {
     return value;
   }
 
-  comparePlan(plan, entry, report) {
-    const ids = new Set(plan.items.map((item) => item.id));
-    const areKnown = plan.items.every((item) =>
-      dependenciesOf(item).every((each) => ids.has(each)),
-    );
-    if (ids.size < plan.items.length || !areKnown) {
-      report(
-        'plan-items',
-        'the plan has an item twice, or one that depends on an unknown one',
-        'plan.json',
-      );
-    }
+  compareEntryZero(plan, entry, report) {
     const hasRules = Boolean(plan.rules?.length) || 'rules' in entry;
     const fanOut = plan.items.length > 256 || plan.openEnded === true || hasRules;
     const fits =
@@ -5258,51 +5217,56 @@ class RunVerifier {
   readRevision({ oid, sha256: digest }) {
     const bytes = this.store.readBlob(oid);
     const isRight = bytes !== null && digestOfBlob(bytes) === digest;
-    if (!isRight) throw new UnreadableDocument(bytes === null && this.isLeftOut(oid));
+    if (!isRight) throw new UnreadableDocument(bytes === null && this.store.isLeftOut(oid));
     return bytes;
   }
 
-  checkPipeline(commit, name, digest) {
+  /** Reads the pipelines that entries name, and compares each with its digest and its names. */
+  readPipelines(byDigest) {
+    for (const commit of this.commits) {
+      const { kind, pipelines = {} } = commit.entry;
+      if (commit !== this.begin && kind !== 'run.extended') continue;
+      for (const digest of Object.values(pipelines))
+        if (!byDigest.has(digest)) byDigest.set(digest, this.readSealedPipeline(commit, digest));
+    }
+    for (const { entry } of this.commits) {
+      for (const [name, digest] of Object.entries(entry.pipelines ?? {}))
+        if (!this.pipelineNames.has(name)) this.pipelineNames.set(name, digest);
+    }
+    for (const [name, digest] of this.pipelineNames) {
+      const pipeline = byDigest.get(digest);
+      const [, id, wanted] = /^([^@]*)(?:@(.*))?$/s.exec(name);
+      if (pipeline && (pipeline.id !== id || (wanted ?? digest) !== digest)) {
+        const text = `the pipeline ${name} has another id or digest than its name`;
+        this.findings.add('plan', 'pipeline-name', text);
+      }
+    }
+  }
+
+  /** Returns a pipeline, or null after a finding. */
+  readSealedPipeline(commit, digest) {
     const path = pipelinePath(digest);
-    const report = (code, text) =>
-      this.findings.add(
-        'plan',
-        code,
-        `the pipeline ${name} ${text}`,
-        this.placeOf(commit, { path }),
-      );
-    const unusable = { digest, pipeline: null };
     const { bytes, isLeftOut } = this.readFile(commit, path, limits.pipeline);
     if (isLeftOut) {
       this.findings.addLeftOut('plan');
-      return unusable;
+      return null;
     }
-    if (bytes === null) {
-      report('pipeline-unread', 'cannot be read');
-      return unusable;
-    }
-    if (digestOf(bytes) !== digest) {
-      report('pipeline-digest', 'is not the one that its entry names');
-      return unusable;
-    }
-    const pipeline = readPipeline(bytes);
-    if (!pipeline) {
-      report('pipeline-invalid', 'is not valid');
-      return unusable;
-    }
-    const at = name.indexOf('@');
-    const id = at < 0 ? name : name.slice(0, at);
-    if (pipeline.id !== id || (at >= 0 && name.slice(at + 1) !== digest)) {
-      report('pipeline-name', 'has another id or digest than its name');
-    }
-    return { digest, pipeline };
+    const fail = (code, text) => {
+      const place = this.placeOf(commit, { path });
+      this.findings.add('plan', code, `the pipeline ${digest} ${text}`, place);
+      return null;
+    };
+    if (bytes === null) return fail('pipeline-unread', 'cannot be read');
+    if (digestOf(bytes) !== digest) return fail('pipeline-digest', 'has another digest');
+    return readPipeline(bytes) ?? fail('pipeline-invalid', 'is not valid');
   }
 
-  async replayEntry(commit, manifests) {
+  async replayEntry(commit) {
     const { findings, replay } = this;
     const { entry } = commit;
     const report = (code, text, more) =>
       findings.add('plan', code, text, this.placeOf(commit, more));
+    if (entry.kind === 'item.fired') this.checkNeeds(commit);
     let added;
     if (entry.kind === 'run.extended') {
       added = this.readAdded(commit, report);
@@ -5311,16 +5275,15 @@ class RunVerifier {
         return;
       }
     }
-    const isDone = entry.kind === 'item.reconciled' && entry.status === 'done';
     if ('reused' in entry) await this.checkReused(commit);
+    replay.roles = commit.rolesBefore;
     const { codes, isLegal, isLeftOut } = replay.apply(entry, added);
     for (const code of codes) report(code, textOfPlanCode(code, entry));
     if (isLeftOut) findings.addLeftOut('plan');
-    const manifest = manifests.get(entry.item) ?? null;
-    if (isDone && !('reused' in entry) && manifest) this.checkProtected(entry, manifest, report);
-    if (!isLegal) return;
-    recordFacts(replay, commit, manifest);
-    if (entry.kind.startsWith('item.')) this.checkState(commit, report);
+    if (!isLegal || !entry.kind.startsWith('item.')) return;
+    const isDone = entry.kind === 'item.reconciled' && entry.status === 'done';
+    if (isDone && !('reused' in entry)) this.checkProtected(entry, report);
+    this.checkState(commit, report);
   }
 
   checkState(commit, report) {
@@ -5341,7 +5304,10 @@ class RunVerifier {
   }
 
   /** Compares the protected files of an entry with its manifest; their content needs the base. */
-  checkProtected(entry, manifest, report) {
+  checkProtected(entry, report) {
+    const { bytes } = this.readDispatchedManifest(entry.item);
+    const manifest = bytes && readManifest(bytes);
+    if (!manifest) return;
     const say = (text) => report('protected', `the protected files of ${entry.item}: ${text}`);
     if (!manifest.protect) {
       if ('reference' in entry || 'protected' in entry) say('the manifest protects none');
@@ -5351,35 +5317,43 @@ class RunVerifier {
     if ('protectedAllowed' in entry !== isAllowed)
       say('the manifest does not allow what the entry allows');
     else if (!('reference' in entry)) say('the entry names no reference state');
-    else this.unseenProtected = (this.unseenProtected ?? 0) + 1;
   }
 
-  /** Reads what a `run.extended` adds. Returns null if an item cannot be read. */
+  /** Reads the manifest of the latest dispatch of an item, like `readFile`. */
+  readDispatchedManifest(item) {
+    const dispatch = this.dispatches.get(item);
+    if (!dispatch) return { bytes: null, oid: null, isLeftOut: false };
+    return this.readFile(dispatch, this.manifestPath(item), limits.manifest);
+  }
+
+  manifestPath(item) {
+    return itemFolder(item, this.fanOut) + 'manifest.json';
+  }
+
+  /**
+   * Reads the items that a `run.extended` adds: a map to their normalised form, or to null after a
+   * finding. Returns null if the replay ends, since an item cannot be read.
+   */
   readAdded(commit, report) {
     const { entry } = commit;
-    const pipelines = new Map();
-    for (const [name, digest] of Object.entries(entry.pipelines ?? {})) {
-      pipelines.set(name, this.checkPipeline(commit, name, digest));
-    }
     const items = new Map();
-    let isReadable = true;
-    for (const [id, digest] of Object.entries(entry.items)) {
+    for (const id of sortNames(Object.keys(entry.items))) {
       const path = itemFolder(id, this.fanOut) + 'item.json';
       const { bytes, isLeftOut } = this.readFile(commit, path);
       if (bytes === null) {
-        isReadable = false;
         if (isLeftOut) for (const row of ['plan', 'handoff']) this.findings.addLeftOut(row);
         else report('item-unread', `item.json of ${id} cannot be read`, { item: id, path });
-        continue;
+        return null;
       }
       const item = tryJson(bytes, { size: limits.file });
       let code = null;
-      if (digestOf(bytes) !== digest) code = 'item-digest';
+      if (digestOf(bytes) !== entry.items[id]) code = 'item-digest';
       else if (!isAddedItem(item) || item.id !== id) code = 'item-invalid';
       else if (!equalBytes(canonicalBytes(normaliseItem(item)), bytes)) code = 'item-invalid';
-      items.set(id, { code, item: code === null ? normaliseItem(item) : null });
+      if (code !== null) report(code, textOfPlanCode(code, entry), { item: id, path });
+      items.set(id, code === null ? normaliseItem(item) : null);
     }
-    return isReadable ? { items, pipelines } : null;
+    return items;
   }
 
   checkNeeds(commit) {
@@ -5403,68 +5377,60 @@ class RunVerifier {
       }
       if (from !== sourceOf(need) || !sameJson(select, need.select)) {
         report('input-source', `the input ${key} of ${item.id} is from elsewhere than its need`);
-      }
-      if (ref !== this.replay.bindingOf(need)) {
+      } else if (ref !== this.replay.bindingOf(need)) {
         report('input-bytes', `the input ${key} of ${item.id} is not what its need is bound to`);
       }
     }
   }
 
-  /** Checks the manifest of a dispatch, and returns it, or null if it cannot be used. */
   checkManifest(commit) {
     const { entry } = commit;
     this.manifestCount++;
-    const path = itemFolder(entry.item, this.fanOut) + 'manifest.json';
-    const name = `the manifest of ${entry.item} #${entry.attempt}`;
-    const report = (code, text) =>
+    const path = this.manifestPath(entry.item);
+    const report = (code, text) => {
+      const name = `the manifest of ${entry.item} #${entry.attempt}`;
       this.findings.add('manifest', code, `${name} ${text}`, this.placeOf(commit, { path }));
+    };
     const { bytes, isLeftOut } = this.readFile(commit, path, limits.manifest);
-    if (isLeftOut) {
-      this.findings.addLeftOut('manifest');
-      return null;
-    }
-    if (bytes === null) {
-      report('manifest-unread', 'cannot be read');
-      return null;
-    }
-    if (digestOf(bytes) !== entry.manifest) {
+    if (isLeftOut) this.findings.addLeftOut('manifest');
+    else if (bytes === null) report('manifest-unread', 'cannot be read');
+    else if (digestOf(bytes) !== entry.manifest)
       report('manifest-digest', 'is not the one that its entry names');
-      return null;
+    else {
+      const manifest = readManifest(bytes);
+      const item = this.replay?.items.get(entry.item);
+      if (!manifest) report('manifest-invalid', 'is not valid');
+      else if (!this.fitsEntry(manifest, entry)) report('manifest-entry', 'contradicts its entry');
+      else if (item && !this.fitsPlan(manifest, item.definition))
+        report('manifest-plan', 'is not as the plan requires');
     }
-    const manifest = readManifest(bytes);
-    if (!manifest) {
-      report('manifest-invalid', 'is not valid');
-      return null;
-    }
-    this.attemptSandboxes[manifest.sandbox] = (this.attemptSandboxes[manifest.sandbox] ?? 0) + 1;
-    const fields = ['run', 'item', 'attempt', 'inputRefs'];
-    const isOfEntry = fields.every((field) => sameJson(manifest[field], entry[field]));
-    if (!isOfEntry || manifest.base !== this.begin?.entry.base) {
-      report('manifest-entry', 'contradicts its entry');
-    } else if (this.replay?.items.has(entry.item) && !this.fitsPlan(manifest)) {
-      report('manifest-plan', 'is not as the plan requires');
-    }
-    return manifest;
   }
 
-  fitsPlan(manifest) {
-    const { definition } = this.replay.items.get(manifest.item);
+  fitsEntry(manifest, entry) {
+    const fields = ['item', 'attempt', 'inputRefs'];
+    return (
+      manifest.run === this.run &&
+      manifest.base === this.begin?.entry.base &&
+      fields.every((field) => sameJson(manifest[field], entry[field]))
+    );
+  }
+
+  fitsPlan(manifest, definition) {
     const { executor, inputs, timeout, protect = [] } = definition;
     if (manifest.executor !== executor || manifest.inputs !== canonicalDigest(inputs)) return false;
     if (timeout !== undefined && manifest.timeout !== timeout) return false;
     if (!protect.every((pathspec) => manifest.protect?.includes(pathspec))) return false;
     const { subagent, command } = inputs;
-    if ('subagent' in manifest !== (executor === 'dispatch')) return false;
-    if (executor === 'dispatch' && subagent !== undefined && manifest.subagent !== subagent)
-      return false;
+    const isDispatch = executor === 'dispatch';
+    if (isDispatch && subagent !== undefined) {
+      if (manifest.subagent !== (isString(subagent) ? subagent : undefined)) return false;
+    } else if ('subagent' in manifest !== isDispatch) return false;
     if (executor === 'command') {
-      if (!sameJson(manifest.argv, isString(command) ? ['sh', '-c', command] : command))
-        return false;
-    } else if (manifest.argv.length === 0) {
-      return false;
-    }
+      const argv = isString(command) ? ['sh', '-c', command] : command;
+      if (!sameJson(manifest.argv, argv)) return false;
+    } else if (manifest.argv.length === 0) return false;
     const name = pipelineNameOf(definition);
-    const digest = name === null ? undefined : this.replay.pipelines.get(name)?.digest;
+    const digest = name === null ? undefined : this.pipelineNames.get(name);
     return manifest.pipeline === digest && (name === null || digest !== undefined);
   }
 
@@ -5552,8 +5518,11 @@ class RunVerifier {
       'has another manifest than was dispatched',
     );
     ensure(manifest.run === entry.reused.run, 'has a manifest of another run');
-    const path = itemFolder(entry.item, this.fanOut) + 'manifest.json';
-    const { bytes } = this.readFile(commit, path, limits.manifest);
+    const { bytes, isLeftOut } = this.readDispatchedManifest(entry.item);
+    if (isLeftOut) {
+      this.findings.addLeftOut('handoff');
+      return;
+    }
     const own = bytes && readManifest(bytes);
     ensure(own, 'cannot be compared with the manifest');
     const strip = ({ run, item, attempt, branches, ...rest }) => rest;
@@ -5689,10 +5658,6 @@ class RunVerifier {
         `the continued run ${run} is here, with other entries`,
       );
     }
-  }
-
-  async checkContinued() {
-    if ('continues' in this.begin.entry) await this.readContinued();
   }
 
   /** Verifies a run of the bundle that is a source of this one, or returns null. */
@@ -6151,7 +6116,7 @@ class ThreadChain {
     for (let name = head; ;) {
       const bytes = this.store.read(name, 'commit');
       if (bytes === null) {
-        this.isLeftOut = this.store.filtered && !this.store.objects.has(name);
+        this.isLeftOut = this.store.isLeftOut(name);
         if (!this.isLeftOut) this.fault(`object ${name} is no commit that is here`);
         return;
       }
@@ -6371,7 +6336,7 @@ class ThreadVerifier {
     for (const { id, commit: head } of tied) {
       const report = (text, code = null) =>
         this.findings.add('lineage', code, `run ${id}: ${text}`);
-      if (this.store.filtered && !this.store.objects.has(head)) {
+      if (this.store.isLeftOut(head)) {
         this.findings.addLeftOut('lineage');
         continue;
       }
@@ -6430,7 +6395,7 @@ class ThreadVerifier {
   }
 
   reportMissing(oid, what) {
-    if (this.store.filtered && !this.store.objects.has(oid)) this.findings.addLeftOut('content');
+    if (this.store.isLeftOut(oid)) this.findings.addLeftOut('content');
     else
       this.findings.add('content', 'content-unread', `${what}: object ${oid} is not in the bundle`);
   }
@@ -6438,13 +6403,14 @@ class ThreadVerifier {
   checkWorktree(oid, where, seen) {
     if (seen.has(oid)) return;
     seen.add(oid);
-    const read = readTree(this.store, oid, null);
-    if (!read.folder) {
+    const tree = this.store.readTree(oid);
+    if (!tree?.isWellFormed) {
       this.reportMissing(oid, `a folder of the working tree of ${where}`);
       return;
     }
-    for (const node of read.folder.nodes) {
-      if (node.mode === '40000') this.checkWorktree(node.oid, where, seen);
+    for (let i = 0; i < tree.count; i++) {
+      const node = tree.node(i);
+      if (node.isFolder) this.checkWorktree(node.oid, where, seen);
       else if (node.mode !== '160000' && this.store.readBlob(node.oid) === null) {
         this.reportMissing(node.oid, `the file ${node.name} of the working tree of ${where}`);
       }
@@ -6554,12 +6520,9 @@ async function verifyRun(store, run, options = {}) {
     seal: verifier.seal,
     submitted: verifier.begin?.entry ?? null,
     plan: verifier.replay?.plan ?? null,
-    sandbox: verifier.attemptSandboxes,
-    anchors: verifier.anchors,
-    otherRuns: verifier.otherRuns,
     findings: findings.list,
     replay: verifier.replay,
-    headFolder: verifier.headFolder ?? null,
+    headTree: commits.at(-1)?.tree ?? null,
     links: commits.map(linkOf),
   };
 }
@@ -6776,13 +6739,17 @@ function textOrNull(bytes) {
   }
 }
 
+function startsWithBytes(bytes, start) {
+  return equalBytes(bytes.subarray(0, start.length), start);
+}
+
 /** A product for the page, with its content if the page carries it and it can be shown. */
 function productFacts(store, name, product) {
   const shown = { name, sha256: product.sha256 ?? null, size: product.size ?? null };
   const bytes = store.readBlob(product.oid);
   if (bytes === null) return { ...shown, leftOut: true };
   if (product.size > largestImage || bytes.length > largestImage) return shown;
-  const image = imageStarts.find(([start]) => startsWithBytes(bytes, 0, start));
+  const image = imageStarts.find(([start]) => startsWithBytes(bytes, start));
   if (image) return { ...shown, image: dataUrl(image[1], bytes) };
   if (product.size > largestShown || bytes.length === 0) return shown;
   const text = textOrNull(bytes);
@@ -7097,8 +7064,7 @@ class RunFacts {
 
   /** Reads JSON at a path of the tree after the last entry. */
   readHead(path) {
-    const file = fileAt(this.report.headFolder, path);
-    const bytes = file && file !== 'unread' ? this.store.readBlob(file.oid) : null;
+    const bytes = readBlobAt(this.store, this.report.headTree, path);
     return bytes === null ? undefined : tryJson(bytes);
   }
 
@@ -7345,23 +7311,13 @@ function noteOfThread({ run, adopted_from: adopted, from, to, checkpoint }) {
 /** Counts the blobs that the trees of the evidence name and that it does not have. */
 function countLeftOut(store) {
   const missing = new Set();
-  const seen = new Set();
-  const visit = (folder) => {
-    for (const node of folder.nodes) {
-      if (node.folder) {
-        if (!seen.has(node.folder)) visit(node.folder);
-      } else if (node.mode !== '160000' && !store.objects.has(node.oid)) missing.add(node.oid);
+  for (const [name, { type }] of store.objects) {
+    const tree = type === 'tree' ? store.readTree(name) : null;
+    for (let i = 0; i < (tree?.count ?? 0); i++) {
+      if (tree.isFolderAt(tree.starts[i])) continue;
+      const { mode, oid } = tree.node(i);
+      if (mode !== '160000' && !store.objects.has(oid)) missing.add(oid);
     }
-    seen.add(folder);
-  };
-  let before = null;
-  const nameLength = store.format === 'sha1' ? 40 : 64;
-  for (const { type, bytes } of store.objects.values()) {
-    if (type !== 'commit') continue;
-    // Each commit begins with `tree ` and the name of its tree.
-    const tree = toLatin(bytes.subarray(5, 5 + nameLength));
-    before = openFolder(store, tree, before, '', () => {});
-    visit(before);
   }
   return missing.size;
 }
