@@ -3137,7 +3137,8 @@ class Replay {
         return false;
       }
     }
-    if ([...items.values()].includes(null) || this.isClosed || this.isSealed) return false;
+    const areUsable = [...items].every(([id, item]) => item?.id === id);
+    if (!areUsable || this.isClosed || this.isSealed) return false;
     if (cause === 'actor') {
       const names = [...pipelineNamesOf([...items.values()])];
       const missing = names.filter((name) => !this.pipelines.has(name));
@@ -4417,6 +4418,7 @@ class Log {
   static async read(store, ref, head) {
     const log = new Log();
     log.ref = ref;
+    log.isBeside = ref.startsWith('refs/handoff/logs/');
     const [segment, digits] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
     log.key = decodeSegment(segment);
     log.isBroken = !isFingerprint(log.key);
@@ -5348,7 +5350,7 @@ class RunVerifier {
       const item = tryJson(bytes, { size: limits.file });
       let code = null;
       if (digestOf(bytes) !== entry.items[id]) code = 'item-digest';
-      else if (!isAddedItem(item) || item.id !== id) code = 'item-invalid';
+      else if (!isAddedItem(item)) code = 'item-invalid';
       else if (!equalBytes(canonicalBytes(normaliseItem(item)), bytes)) code = 'item-invalid';
       if (code !== null) report(code, textOfPlanCode(code, entry), { item: id, path });
       items.set(id, code === null ? normaliseItem(item) : null);
@@ -6183,6 +6185,10 @@ class ThreadChain {
     }
   }
 
+  get tiedRuns() {
+    return this.commits.map(({ entry }) => entry.run).filter(Boolean);
+  }
+
   /** Returns the entries that the key of entry 0 did not sign. */
   unsigned() {
     return this.commits.filter(
@@ -6224,7 +6230,7 @@ class ThreadVerifier {
     findings.details.chain = `${entries}, hash-linked, no gaps`;
     if (!thread.isWhole) {
       if (thread.isLeftOut) findings.addLeftOut('chain');
-      for (const row of ['anchor', 'lineage', 'content'])
+      for (const row of ['anchor', 'lineage'])
         findings.addOpen(row, 'the thread cannot be read to its first entry');
       return;
     }
@@ -6234,43 +6240,55 @@ class ThreadVerifier {
       await this.checkRuns(chain);
       this.checkContent(chain);
     }
+    const isTied = [thread, ...this.lineage].some((chain) => chain.tiedRuns.length > 0);
+    if (this.lineage.length === 0 && !isTied) findings.addOpen('lineage', 'it began by itself');
     findings.details.content = `${counted(thread.checkpoints.size, 'checkpoint')} re-hashed`;
   }
 
-  /** Calls `report(text)` for each statement of the key's logs that contradicts the thread. */
-  async compareLogs(chain, isLineage, report) {
-    const hashes = chain.commits.map(({ hash }) => hash);
-    const seen = { isNamed: false, isUnread: false };
-    for (const log of (await logsOf(this.store)).filter(({ key }) => key === chain.key)) {
-      if (log.isUnread) seen.isUnread = true;
-      const sound = log.threads.get(chain.name) ?? [];
-      const knowsMore = (sound.at(-1)?.entries ?? 0) > hashes.length;
-      if (log.isBroken && !isLineage) report(`the log ${log.ref} is broken`);
-      const statements =
-        log.isBroken || knowsMore
-          ? log.signedThreads.filter(({ thread }) => thread === chain.name)
-          : sound.slice(-1);
-      for (const { entries, last } of statements) {
-        seen.isNamed = true;
-        if (entries > hashes.length) {
-          if (!isLineage)
-            report(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
-        } else if (hashes[entries - 1] !== last) {
-          report(`the log ${log.ref} names another entry ${entries - 1}`);
-        }
-      }
-    }
-    return seen;
+  async checkAnchor() {
+    const { findings, thread } = this;
+    const report = (text) => findings.add('anchor', null, text);
+    const isHeld = await this.compareLogs(thread, (log) => log.isBeside, report);
+    const own = (await logsOf(this.store)).filter(({ key }) => key === thread.key);
+    if (own.some(({ isUnread }) => isUnread)) findings.addLeftOut('anchor');
+    else if (!isHeld) findings.addOpen('anchor', 'no log at hand holds the thread');
+    findings.details.anchor = 'local (detect)';
   }
 
-  async checkAnchor() {
-    const { findings } = this;
-    const seen = await this.compareLogs(this.thread, false, (text) =>
-      findings.add('anchor', null, text),
-    );
-    if (seen.isUnread) findings.addLeftOut('anchor');
-    else if (!seen.isNamed) findings.addOpen('anchor', 'no log at hand holds the thread');
-    findings.details.anchor = 'local (detect)';
+  /**
+   * Compares a thread with the latest sound statement of each log at hand, and then with all
+   * statements of its key. Logs that are `isBeside` the thread also say how long it is. Returns
+   * true if a log holds the thread.
+   */
+  async compareLogs(chain, isBeside, report) {
+    const logs = await logsOf(this.store);
+    const own = logs.filter(({ key }) => key === chain.key);
+    let [isHeld, doesFail] = [false, false];
+    const fail = (text) => {
+      doesFail = true;
+      report(text);
+    };
+    const compare = (log, { entries, last }) => {
+      const found = chain.commits[entries - 1]?.hash;
+      if (found === last) isHeld = true;
+      else if (found !== undefined) fail(`the log ${log.ref} names another entry ${entries - 1}`);
+      else if (isBeside(log))
+        fail(`the log ${log.ref} knows of ${counted(entries, 'entry', 'entries')}`);
+    };
+    const latest = (log) => log.threads.get(chain.name)?.at(-1);
+    for (const log of logs.filter((each) => own.includes(each) || isBeside(each))) {
+      if (latest(log)) compare(log, latest(log));
+    }
+    if (doesFail) return isHeld;
+    for (const { isBroken, ref } of own) if (isBroken) fail(`the log ${ref} is broken`);
+    if (doesFail) return isHeld;
+    // Earlier statements matter only if the latest ones cannot be compared.
+    const unsure = own.filter((log) => (latest(log)?.entries ?? 0) > chain.commits.length);
+    for (const log of unsure) {
+      for (const statement of log.signedThreads)
+        if (statement.thread === chain.name) compare(log, statement);
+    }
+    return isHeld;
   }
 
   async checkLineage() {
@@ -6293,7 +6311,9 @@ class ThreadVerifier {
       const faults = this.faultsOfSource(earlier, source, taken);
       for (const text of faults) report(`thread ${source.thread}: ${text}`);
       if (!earlier.isWhole) return;
-      await this.compareLogs(earlier, true, (text) => report(`thread ${source.thread}: ${text}`));
+      const say = (text) => report(`thread ${source.thread}: ${text}`);
+      // No log is beside an ancestor, of which only the beginning counts.
+      await this.compareLogs(earlier, () => false, say);
       this.judgeLineageKeys(earlier);
       this.lineage.push(earlier);
       chain = earlier;
@@ -6332,8 +6352,7 @@ class ThreadVerifier {
 
   /** Verifies the runs to which checkpoints are tied. */
   async checkRuns(chain) {
-    const tied = chain.commits.map(({ entry }) => entry.run).filter(Boolean);
-    for (const { id, commit: head } of tied) {
+    for (const { id, commit: head } of chain.tiedRuns) {
       const report = (text, code = null) =>
         this.findings.add('lineage', code, `run ${id}: ${text}`);
       if (this.store.isLeftOut(head)) {
@@ -7394,8 +7413,11 @@ const isRunClaims = shape({
   width: isPlace,
   height: isPlace,
 });
+/** No other program writes pages; a longer text could be read as praise. */
+const isTool = (value) =>
+  isString(value) && /^git-handoff [0-9]{1,5}(?:\.[0-9]{1,5}){2}(?:-rc\.[0-9]{1,5})?$/.test(value);
 const areClaims = shape({
-  tool: isString,
+  tool: isTool,
   written: isTime,
   content: oneOf('none', 'small', 'all'),
   runs: mapOf(isRunName, isRunClaims),
@@ -8014,7 +8036,7 @@ export async function checkPageFile(bytes, options = {}) {
 }
 
 function textOfPage({ verdict, reasons, runs }) {
-  const marks = { intact: symbols.ok, partial: symbols.fail, tampered: symbols.fail };
+  const marks = { intact: symbols.ok, partial: symbols.open, tampered: symbols.fail };
   const lines = [
     `page  ${marks[verdict]} ${verdict.toUpperCase()}`,
     ...reasons.map((reason) => `  ${reason}`),

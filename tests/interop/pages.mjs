@@ -109,6 +109,12 @@ function fail(text) {
   console.log(text);
 }
 
+// The script stands in a page, which it would end or hide with one of these.
+const script = readFileSync(new URL('../../src/report/verify.mjs', import.meta.url), 'utf8');
+const embedded = script.split('// ---- node only ----')[0];
+for (const [mark] of embedded.matchAll(/<\/?script|<!--|-->/gi))
+  fail(`the script contains ${mark}`);
+
 for (const file of files) {
   const started = performance.now();
   const bytes = new Uint8Array(readFileSync(file));
