@@ -323,30 +323,35 @@ const sha512Low = Int32Array.from(sha512Constants, (k) => Number(k & 0xffffffffn
 const sha512ScheduleHigh = new Int32Array(80);
 const sha512ScheduleLow = new Int32Array(80);
 
-/** Hashes blocks of 128 bytes. Each word of 64 bits is a high and a low word of 32 bits. */
+/** Extends a block of 128 bytes to 80 words. Each has a high and a low half of 32 bits. */
+function fillSha512Schedule(view, at) {
+  const wh = sha512ScheduleHigh;
+  const wl = sha512ScheduleLow;
+  for (let i = 0; i < 16; i++) {
+    wh[i] = view.getInt32(at + 8 * i);
+    wl[i] = view.getInt32(at + 8 * i + 4);
+  }
+  for (let i = 16; i < 80; i++) {
+    const xh = wh[i - 15];
+    const xl = wl[i - 15];
+    const yh = wh[i - 2];
+    const yl = wl[i - 2];
+    const s0h = ((xh >>> 1) | (xl << 31)) ^ ((xh >>> 8) | (xl << 24)) ^ (xh >>> 7);
+    const s0l = ((xl >>> 1) | (xh << 31)) ^ ((xl >>> 8) | (xh << 24)) ^ ((xl >>> 7) | (xh << 25));
+    const s1h = ((yh >>> 19) | (yl << 13)) ^ ((yl >>> 29) | (yh << 3)) ^ (yh >>> 6);
+    const s1l = ((yl >>> 19) | (yh << 13)) ^ ((yh >>> 29) | (yl << 3)) ^ ((yl >>> 6) | (yh << 26));
+    const sum = (wl[i - 16] >>> 0) + (s0l >>> 0) + (wl[i - 7] >>> 0) + (s1l >>> 0);
+    wl[i] = sum | 0;
+    wh[i] = (wh[i - 16] + s0h + wh[i - 7] + s1h + Math.floor(sum / 0x100000000)) | 0;
+  }
+}
+
 function sha512Blocks(high, low, bytes, end) {
   const wh = sha512ScheduleHigh;
   const wl = sha512ScheduleLow;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < end; at += 128) {
-    for (let i = 0; i < 16; i++) {
-      wh[i] = view.getInt32(at + 8 * i);
-      wl[i] = view.getInt32(at + 8 * i + 4);
-    }
-    for (let i = 16; i < 80; i++) {
-      const xh = wh[i - 15];
-      const xl = wl[i - 15];
-      const yh = wh[i - 2];
-      const yl = wl[i - 2];
-      const s0h = ((xh >>> 1) | (xl << 31)) ^ ((xh >>> 8) | (xl << 24)) ^ (xh >>> 7);
-      const s0l = ((xl >>> 1) | (xh << 31)) ^ ((xl >>> 8) | (xh << 24)) ^ ((xl >>> 7) | (xh << 25));
-      const s1h = ((yh >>> 19) | (yl << 13)) ^ ((yl >>> 29) | (yh << 3)) ^ (yh >>> 6);
-      const s1l =
-        ((yl >>> 19) | (yh << 13)) ^ ((yh >>> 29) | (yl << 3)) ^ ((yl >>> 6) | (yh << 26));
-      const sum = (wl[i - 16] >>> 0) + (s0l >>> 0) + (wl[i - 7] >>> 0) + (s1l >>> 0);
-      wl[i] = sum | 0;
-      wh[i] = (wh[i - 16] + s0h + wh[i - 7] + s1h + Math.floor(sum / 0x100000000)) | 0;
-    }
+    fillSha512Schedule(view, at);
     let [ah, bh, ch, dh, eh, fh, gh, hh] = high;
     let [al, bl, cl, dl, el, fl, gl, hl] = low;
     for (let i = 0; i < 80; i++) {
@@ -661,6 +666,11 @@ const jsonEscapes = {
   r: '\r',
   t: '\t',
 };
+const jsonWords = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+];
 // With the flag `u`, only a surrogate without its partner is a surrogate.
 const loneSurrogate = /\p{Surrogate}/u;
 
@@ -701,11 +711,7 @@ class JsonReader {
       this.depth--;
       return value;
     }
-    for (const [word, value] of [
-      ['true', true],
-      ['false', false],
-      ['null', null],
-    ]) {
+    for (const [word, value] of jsonWords) {
       if (this.text.startsWith(word, this.at)) {
         this.at += word.length;
         return value;
@@ -1007,9 +1013,9 @@ const isSchemaId = (value) =>
 /** Reads `id@version` and completes the version with zeros, or returns null. */
 function readSchema(text) {
   if (typeof text !== 'string' || text.split('@').length !== 2) return null;
-  let [id, version] = text.split('@');
-  if (/^[0-9]+$/.test(version)) version += '.0.0';
-  else if (/^[0-9]+\.[0-9]+$/.test(version)) version += '.0';
+  const [id, written] = text.split('@');
+  const zeros = /^[0-9]+$/.test(written) ? '.0.0' : /^[0-9]+\.[0-9]+$/.test(written) ? '.0' : '';
+  const version = written + zeros;
   return isSchemaId(id) && readVersion(version) ? { id, version } : null;
 }
 
@@ -2749,6 +2755,11 @@ function valueAt(value, pointer) {
 /** How much a condition in `if` forgives, to find the rules that stopped. */
 const forgive = { nothing: 0, missingValue: 1, unusable: 2 };
 
+const emptyOutcome = () => ({
+  total: 0,
+  ...{ done: 0, red: 0, failed: 0, skipped: 0, cancelled: 0, running: 0, pending: 0 },
+});
+
 /**
  * The state of a run after each of its entries. `apply` judges one entry, and changes the state
  * only if the entry is a legal transition.
@@ -2777,7 +2788,7 @@ class Replay {
     this.rounds = new Map();
     /** Rule id to the items that it created. */
     this.createdItems = new Map();
-    /** The entries `run.concluded`: {rule, outcome, detail, entry}. */
+    /** The entries `run.concluded`: {rule, outcome, detail}. */
     this.conclusions = [];
     /** The further conclusions of an early end: {rule, outcome}. */
     this.earlyConclusions = [];
@@ -2793,8 +2804,6 @@ class Replay {
     this.recordedStatements = new Set();
     /** The roles of each key before the entry that is judged, from row signature. */
     this.roles = new Map();
-    /** Admissions: {key, role, entry}. */
-    this.admissions = [];
     const orders = this.rules.map((rule) => rule.order ?? {});
     for (const [id, item] of this.items) {
       const ordered = orders.flatMap((order) => (Object.hasOwn(order, id) ? order[id] : []));
@@ -3027,9 +3036,6 @@ class Replay {
       this.addRevision(declared.name, {
         ...entry.products[`documents/${declared.name}`],
         schema: declared.schema ? readSchema(declared.schema) : null,
-        author: null,
-        item: item.id,
-        entry,
       });
     }
   }
@@ -3037,7 +3043,7 @@ class Replay {
   addRevision(name, revision) {
     const revisions = this.documents.get(name) ?? [];
     this.documents.set(name, revisions);
-    revisions.push({ name, revision: revisions.length + 1, ...revision });
+    revisions.push({ ...revision, revision: revisions.length + 1 });
   }
 
   'apply item.decided'(entry) {
@@ -3128,15 +3134,14 @@ class Replay {
         (other) => other === name || other.startsWith(name + '/') || name.startsWith(other + '/'),
       );
     if (clashes) return false;
-    const { sha256: digest, oid, size, schema = null, author } = entry;
-    this.addRevision(entry.name, { sha256: digest, oid, size, schema, author, item: null, entry });
+    const { sha256: digest, oid, schema = null } = entry;
+    this.addRevision(entry.name, { sha256: digest, oid, schema });
     return true;
   }
 
   'apply run.admitted'(entry) {
     if (this.isClosed && entry.role !== 'seal') return false;
     if (this.roles.get(entry.key)?.has(entry.role)) return false;
-    this.admissions.push({ key: entry.key, role: entry.role, entry });
     return true;
   }
 
@@ -3159,13 +3164,13 @@ class Replay {
       if (!this.entryZero.openEnded || !this.doItemsFit(items, true)) return false;
       if (sameSet(missing) !== sameSet(named)) return false;
       for (const name of named) this.pipelines.set(name, entry.pipelines[name]);
-      this.addItems(items, 'actor', entry);
+      this.addItems(items, 'actor');
       return true;
     }
     if (!rule || 'pipelines' in entry || !this.doItemsFit(items, false)) return false;
     if (this.roundsOf(rule) >= (rule.when?.atMost ?? 1)) return false;
     this.rounds.set(rule.id, this.roundsOf(rule) + 1);
-    this.addItems(items, { rule: rule.id }, entry);
+    this.addItems(items, { rule: rule.id });
     return true;
   }
 
@@ -3190,7 +3195,7 @@ class Replay {
     }
     if (this.isClosed || this.isSealed || this.hasConcluded(rule)) return false;
     const { outcome, detail = null } = entry;
-    this.conclusions.push({ rule: rule.id, outcome, detail, entry });
+    this.conclusions.push({ rule: rule.id, outcome, detail });
     return true;
   }
 
@@ -3293,7 +3298,7 @@ class Replay {
 
   // -- items that are added --
 
-  addItems(items, origin, entry) {
+  addItems(items, origin) {
     for (const id of sortNames(items.keys())) {
       const definition = items.get(id);
       const item = new ItemState(definition, origin);
@@ -3474,16 +3479,7 @@ class Replay {
   }
 
   outcome() {
-    const counts = {
-      total: 0,
-      done: 0,
-      red: 0,
-      failed: 0,
-      skipped: 0,
-      cancelled: 0,
-      running: 0,
-      pending: 0,
-    };
+    const counts = emptyOutcome();
     counts.total = counts.pending = this.shadowedItems;
     let withNothing = 0;
     for (const item of this.countingItems()) {
@@ -4581,15 +4577,6 @@ const failureOfCode = {
   'other-base': 'mismatch',
 };
 const codesOfDistrust = ['key-revoked', 'key-not-valid', 'key-unknown'];
-const codesThatEndReplay = [
-  'plan-unread',
-  'plan-invalid',
-  'rules-unread',
-  'rules-invalid',
-  'rules-twice',
-  'item-unread',
-];
-
 /** Returns a number and a noun, such as `1 entry` and `2 entries`. */
 function counted(number, singular, plural = singular + 's') {
   return `${number} ${number === 1 ? singular : plural}`;
@@ -4743,7 +4730,6 @@ class RunVerifier {
     this.replay = null;
     this.outcome = null;
     this.seal = null;
-    this.sealCommit = null;
     this.manifestCount = 0;
     this.inputCount = 0;
     /** Item to the commit of its latest dispatch. */
@@ -4904,7 +4890,6 @@ class RunVerifier {
       return;
     }
     const { entry, hash, name } = commits[at];
-    this.sealCommit = commits[at];
     this.seal = { root: this.root, entries: at, seal: hash, commit: name };
     const place = this.placeOf(commits[at]);
     if (entry.root !== this.root)
@@ -5007,68 +4992,51 @@ class RunVerifier {
 
   checkContent() {
     const { findings } = this;
-    const sizes = { products: 0, artifacts: 0, bytes: 0 };
-    const examine = (what, { oid, sha256: digest, size }, place, kind) => {
-      const bytes = this.store.readBlob(oid);
-      if (bytes === null && this.store.isLeftOut(oid)) {
-        findings.addLeftOut('content');
-      } else if (bytes === null) {
-        findings.add(
-          'content',
-          'content-unread',
-          `${what}: object ${oid} is not in the bundle`,
-          place,
-        );
-      } else if (digestOfBlob(bytes) !== digest || (size !== undefined && bytes.length !== size)) {
-        findings.add(
-          'content',
-          'content-bytes',
-          `${what} has other bytes than its entry says`,
-          place,
-        );
-      } else {
-        sizes[kind]++;
-        sizes.bytes += bytes.length;
-      }
-    };
+    this.contents = { products: 0, artifacts: 0, bytes: 0 };
     for (const commit of this.commits) {
       const { entry } = commit;
-      if (entry.kind === 'document.written') {
-        examine(
-          `the document ${entry.name}`,
-          entry,
-          this.placeOf(commit, { path: entry.name }),
-          'products',
-        );
-      }
+      const examine = (what, product, path) =>
+        this.examine('products', what, product, this.placeOf(commit, { path }));
+      if (entry.kind === 'document.written')
+        examine(`the document ${entry.name}`, entry, entry.name);
       if (entry.kind !== 'item.reconciled') continue;
-      for (const [key, product] of Object.entries(entry.products)) {
-        examine(
-          `${key} of ${entry.item}`,
-          product,
-          this.placeOf(commit, { path: key }),
-          'products',
-        );
-      }
+      for (const [key, product] of Object.entries(entry.products))
+        examine(`${key} of ${entry.item}`, product, key);
     }
-    if (this.begin) {
-      const { artifacts, imports = {} } = this.begin.entry;
-      for (const [path, digest] of Object.entries(artifacts)) {
-        const oid = this.begin.files?.get(`artifacts/${encodePath(path)}`);
-        const what = `the artifact ${path}`;
-        const place = { entry: 0, path };
-        if (oid === unreadFile.leftOut) findings.addLeftOut('content');
-        else if (oid === unreadFile.unread)
-          findings.add('content', 'content-unread', `${what} cannot be read`, place);
-        else if (oid !== undefined) examine(what, { oid, sha256: digest }, place, 'artifacts');
-      }
-      for (const [name, { product }] of Object.entries(imports)) {
-        examine(`the import ${name}`, product, { entry: 0, path: name }, 'products');
-      }
+    if (this.begin) this.checkSealedContent(this.begin);
+    const { products, artifacts, bytes } = this.contents;
+    const also = artifacts > 0 ? ` and ${counted(artifacts, 'artifact')}` : '';
+    findings.details.content = `${counted(products, 'product')}${also}, ${bytes} B re-hashed`;
+  }
+
+  /** Examines the artifacts and the imports that entry 0 seals. */
+  checkSealedContent({ entry, files }) {
+    for (const [path, digest] of Object.entries(entry.artifacts)) {
+      const oid = files?.get(`artifacts/${encodePath(path)}`);
+      const what = `the artifact ${path}`;
+      const place = { entry: 0, path };
+      if (oid === unreadFile.leftOut) this.findings.addLeftOut('content');
+      else if (oid === unreadFile.unread)
+        this.findings.add('content', 'content-unread', `${what} cannot be read`, place);
+      else if (oid !== undefined) this.examine('artifacts', what, { oid, sha256: digest }, place);
     }
-    const artifacts = sizes.artifacts > 0 ? ` and ${counted(sizes.artifacts, 'artifact')}` : '';
-    const products = counted(sizes.products, 'product');
-    findings.details.content = `${products}${artifacts}, ${sizes.bytes} B re-hashed`;
+    for (const [name, { product }] of Object.entries(entry.imports ?? {}))
+      this.examine('products', `the import ${name}`, product, { entry: 0, path: name });
+  }
+
+  /** Compares the bytes of a blob with an entry; a size may be absent. */
+  examine(kind, what, { oid, sha256: digest, size }, place) {
+    const bytes = this.store.readBlob(oid);
+    const fail = (code, text) => this.findings.add('content', code, `${what}${text}`, place);
+    if (bytes === null) {
+      if (this.store.isLeftOut(oid)) this.findings.addLeftOut('content');
+      else fail('content-unread', `: object ${oid} is not in the bundle`);
+    } else if (digestOfBlob(bytes) !== digest || bytes.length !== (size ?? bytes.length)) {
+      fail('content-bytes', ' has other bytes than its entry says');
+    } else {
+      this.contents[kind]++;
+      this.contents.bytes += bytes.length;
+    }
   }
 
   /**
@@ -5986,18 +5954,7 @@ class Proof {
   /** The outcome of the item alone, or null for a proof about an earlier state. */
   outcome() {
     if (!this.end) return null;
-    const outcome = {
-      total: 1,
-      done: 0,
-      red: 0,
-      failed: 0,
-      skipped: 0,
-      cancelled: 0,
-      running: 0,
-      pending: 0,
-    };
-    outcome[isEndRed(this.end) ? 'red' : 'done'] = 1;
-    return outcome;
+    return { ...emptyOutcome(), total: 1, [isEndRed(this.end) ? 'red' : 'done']: 1 };
   }
 }
 
@@ -6239,6 +6196,7 @@ class ThreadVerifier {
     for (const { signer: key, seconds, entry } of thread.commits) {
       if (key !== null) this.keys.push({ key, seconds, conducts: true, entry });
     }
+    if (thread.commits.length === 0) findings.addOpen('signature', 'no entry could be read');
     const entries = counted(thread.commits.length, 'entry', 'entries');
     findings.details.chain = `${entries}, hash-linked, no gaps`;
     if (!thread.isWhole) {
@@ -6484,18 +6442,6 @@ async function verifyThread(store, name, options = {}) {
     signers: listed,
     decisions: [],
     entries: thread.commits.length,
-    last: thread.commits.at(-1)?.hash ?? null,
-    checkpoints: [...thread.checkpoints.values()].map(({ name: checkpoint, commit, content }) => ({
-      checkpoint,
-      commit: commit.name,
-      entry: commit.entry,
-      content,
-    })),
-    lineage: verifier.lineage.map((chain) => ({
-      thread: chain.name,
-      key: chain.key,
-      entries: chain.commits.length,
-    })),
     findings: findings.list,
     links: thread.commits.map(linkOf),
   };
@@ -6519,9 +6465,6 @@ function decisionsOf(verifier) {
 const linkOf = (commit) => ({
   commit: commit.name,
   leafHash: commit.hash,
-  actor: commit.entry.actor,
-  signer: commit.signer,
-  statementBy: commit.statement?.key ?? null,
   entry: commit.entry,
 });
 
@@ -6548,10 +6491,7 @@ async function verifyRun(store, run, options = {}) {
     decisions: decisionsOf(verifier),
     root: verifier.root ?? null,
     entries: commits.length,
-    isSealed: verifier.seal !== null,
-    seal: verifier.seal,
     submitted: verifier.begin?.entry ?? null,
-    plan: verifier.replay?.plan ?? null,
     findings: findings.list,
     replay: verifier.replay,
     headTree: commits.at(-1)?.tree ?? null,
