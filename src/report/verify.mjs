@@ -1503,6 +1503,7 @@ class Store {
     this.refs = new Map();
     this.objects = new Map();
     this.filtered = false;
+    this.filter = null;
     /** Object name to {@link Tree}, for the trees that were read. */
     this.trees = new Map();
   }
@@ -1563,6 +1564,7 @@ async function readBundle(bytes) {
         store.format = value;
       } else {
         ensure(name === 'filter', 'a bundle with an unknown capability');
+        store.filter = value;
         store.filtered = true;
       }
       continue;
@@ -4428,7 +4430,7 @@ class Log {
     const log = new Log();
     log.ref = ref;
     log.isBeside = ref.startsWith('refs/handoff/logs/');
-    const [segment, digits] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
+    const [segment, digits = ''] = ref.slice(ref.lastIndexOf('/') + 1).split('.');
     log.key = decodeSegment(segment);
     log.isBroken = !isFingerprint(log.key);
     log.isUnread = false;
@@ -4441,14 +4443,10 @@ class Log {
     log.sealed = new Map();
     log.threads = new Map();
     await log.readEntries(store, head);
-    const prefix = 'sha256:' + digits;
-    if (
-      digits !== undefined &&
-      !log.isUnread &&
-      !log.sound.some(({ hash }) => hash.startsWith(prefix))
-    ) {
-      log.isBroken = true;
-    }
+    /** False if no sound entry is of the key and the digits in the name of the ref. */
+    log.hasOwnName =
+      log.isUnread || log.sound.some(({ hash }) => hash.startsWith(`sha256:${digits}`));
+    if (digits !== '' && !log.hasOwnName) log.isBroken = true;
     return log;
   }
 
@@ -7583,7 +7581,24 @@ async function verifyNamed(store, claims, options, result) {
       result.reasons.push(`${name} is in the evidence, and not on the page`);
     }
   }
+  result.reasons.push(...(await faultsOfEvidence(store, claims)));
   return reports;
+}
+
+const refOfChain =
+  /^refs\/handoff\/(?:remotes\/.+\/)?(?:runs|threads|logs|archives|(?:thread-)?stamps)\/[^/]+$/;
+
+/** Returns what is wrong with the head of the bundle: its filter, and refs that name no chain. */
+async function faultsOfEvidence(store, { content }) {
+  const faults = [];
+  const filter = content === 'none' ? 'blob:none' : 'blob:limit=32769';
+  if (store.filter !== null && store.filter !== filter)
+    faults.push(`the evidence has the filter ${store.filter} instead of ${filter}`);
+  for (const ref of store.refs.keys())
+    if (!refOfChain.test(ref)) faults.push(`${ref} does not belong in the evidence`);
+  for (const { ref, hasOwnName } of await logsOf(store))
+    if (!hasOwnName) faults.push(`${ref} in the evidence is not the log of its name`);
+  return faults;
 }
 
 function verdictOf(runs) {

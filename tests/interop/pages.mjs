@@ -88,7 +88,10 @@ function* changesOf(page, most) {
     { length: Math.floor(evidenceText.length / 997) + 1 },
     (_, i) => i * 997,
   );
-  for (const at of sample(bytes, Math.min(most, 100))) {
+  // The head of the bundle, up to the blank line, is text: each of its characters counts.
+  const headBytes = Buffer.from(evidenceText.slice(0, 4000), 'base64').indexOf('\n\n');
+  const head = Array.from({ length: Math.floor((headBytes / 3) * 4) }, (_, i) => i);
+  for (const at of [...sample(bytes, Math.min(most, 100)), ...sample(head, Math.min(most, 100))]) {
     const other = evidenceText[at] === 'A' ? 'B' : 'A';
     yield [`character ${at} of the evidence`, replaceAt(page, evidenceAt + at, other)];
   }
