@@ -2799,9 +2799,10 @@ class Replay {
     this.superseded = new Set();
     this.isClosed = false;
     this.isSealed = false;
+    /** The rules that had stopped at the latest `run.sealed`, legal or not. */
+    this.stoppedAtSeal = null;
     /** The entry `run.closed` or `run.cancelled`. */
     this.closing = null;
-    this.seal = null;
     /** Statements that an earlier legal entry recorded. */
     this.recordedStatements = new Set();
     /** The roles of each key before the entry that is judged, from row signature. */
@@ -2969,12 +2970,12 @@ class Replay {
     let isLegal = Boolean(method) && !isRepeated;
     if (['item.reconciled', 'item.retried', 'item.requeued'].includes(entry.kind))
       this.checkBlocks(entry);
-    const isOfRule = entry.kind === 'run.extended' || entry.kind === 'run.concluded';
+    // These are compared with the rules in any case.
+    const isOfRule = ['run.extended', 'run.concluded', 'run.sealed'].includes(entry.kind);
     if (isLegal && (!this.isSealed || isOfRule)) isLegal = method.call(this, entry, added);
     else isLegal = false;
     // What a rule should have done is a finding of its own.
-    const isRuleFault = this.codes.has('rule') || this.codes.has('rule-waits');
-    if (!isLegal && !isRuleFault) this.codes.add('transition');
+    if (!isLegal && !this.codes.has('rule')) this.codes.add('transition');
     if (isLegal && 'said' in entry) this.recordedStatements.add(entry.said);
     return { codes: this.codes, isLegal, isLeftOut: this.isLeftOut };
   }
@@ -3230,13 +3231,12 @@ class Replay {
   'apply run.sealed'(entry) {
     const isComplete = () =>
       !this.entryZero.openEnded && this.countingItems().every((item) => item.status === 'done');
-    let isLegal = this.isSettled && (this.isClosed || isComplete());
+    let isLegal = !this.isSealed && this.isSettled && (this.isClosed || isComplete());
     const named = Object.keys(entry.stopped ?? {});
     if ('stopped' in entry) {
       const areRules = named.every((id) => this.rulesById.has(id));
       if (!areRules || this.hasConclusion) isLegal = false;
     }
-    if (!isLegal) this.codes.add('transition');
     if (!this.isClosed) {
       for (const rule of this.rules) {
         const waits = this.tryRules(
@@ -3244,17 +3244,12 @@ class Replay {
         );
         if (waits?.value) this.codes.add('rule-waits');
       }
-      if (this.codes.has('rule-waits')) isLegal = false;
     }
-    if (!this.hasConclusion) {
-      const read = this.tryRules(() => this.rulesThatStopped());
-      if (read && 'stopped' in entry && sameSet(read.value) !== sameSet(named))
-        this.codes.add('stopped');
-    } else if ('stopped' in entry) {
+    const read = this.tryRules(() => this.rulesThatStopped());
+    this.stoppedAtSeal = read ? read.value : sortNames(named);
+    if ('stopped' in entry && sameSet(this.stoppedAtSeal) !== sameSet(named))
       this.codes.add('stopped');
-    }
-    this.isSealed = isLegal;
-    if (isLegal) this.seal = entry;
+    this.isSealed ||= isLegal;
     return isLegal;
   }
 
@@ -3458,14 +3453,21 @@ class Replay {
 
   /** Returns the ids of the rules that stopped. */
   rulesThatStopped() {
-    if (this.hasConclusion) return [];
-    const stopped = this.rules.filter((rule) => this.hasStoppedShort(rule, forgive.unusable));
-    if (!this.isSettled) return [];
-    const acting = this.rules.filter((rule) => this.actionOf(rule));
-    if (!this.isClosed && acting.length > 0) return [];
+    if (!this.isSettled || this.hasConclusion) return [];
     const areAllGood = this.countingItems().every((item) => this.isGood(item));
-    if (this.isClosed && areAllGood) stopped.push(...acting);
-    return sortNames(new Set(stopped.map((rule) => rule.id)));
+    const stopped = [];
+    for (const rule of this.rules) {
+      try {
+        const isActing = Boolean(this.actionOf(rule));
+        if (isActing && !this.isClosed) return [];
+        if (isActing ? areAllGood : this.hasStoppedShort(rule, forgive.unusable))
+          stopped.push(rule.id);
+      } catch (error) {
+        if (error instanceof UnreadableDocument) error.rule = rule.id;
+        throw error;
+      }
+    }
+    return sortNames(new Set(stopped));
   }
 
   // -- the outcome (section 9) --
@@ -3501,7 +3503,10 @@ class Replay {
         rule,
         reason: detail ? `${outcome}: ${detail}` : outcome,
       })),
-      ...this.stoppedForOutcome().map((rule) => ({ rule, reason: this.whyStopped(rule) })),
+      ...(this.stoppedAtSeal ?? this.stoppedForOutcome()).map((rule) => ({
+        rule,
+        reason: this.whyStopped(rule),
+      })),
     ];
     if (stopped.length > 0) counts.stopped = stopped[0];
     if (stopped.length > 1) counts.alsoStopped = stopped.slice(1);
@@ -3512,7 +3517,8 @@ class Replay {
     try {
       return this.rulesThatStopped();
     } catch (error) {
-      if (error instanceof UnreadableDocument) return [];
+      // A rule whose document cannot be read may have stopped.
+      if (error instanceof UnreadableDocument) return [error.rule];
       throw error;
     }
   }
