@@ -3525,9 +3525,15 @@ class Replay {
 
   whyStopped(id) {
     const rule = this.rulesById.get(id);
+    if (!rule) return 'the run has no such rule';
     if (this.isAtLimit(rule))
       return `it may act ${rule.when?.atMost ?? 1} times, and would act again`;
-    if (this.isClosed && this.actionOf(rule)) return 'it still acts, and the run was closed';
+    try {
+      if (this.isClosed && this.actionOf(rule)) return 'it still acts, and the run was closed';
+    } catch (error) {
+      if (!(error instanceof UnreadableDocument)) throw error;
+      return error.message;
+    }
     return 'it finds nothing to compare where it looks';
   }
 }
