@@ -5023,12 +5023,12 @@ class RunVerifier {
   checkSealedContent({ entry, files }) {
     for (const [path, digest] of Object.entries(entry.artifacts)) {
       const oid = files?.get(`artifacts/${encodePath(path)}`);
-      const what = `the artifact ${path}`;
-      const place = { entry: 0, path };
+      // Row chain reports an artifact that is not in the tree, or in a folder that is damaged.
       if (oid === unreadFile.leftOut) this.findings.addLeftOut('content');
-      else if (oid === unreadFile.unread)
-        this.findings.add('content', 'content-unread', `${what} cannot be read`, place);
-      else if (oid !== undefined) this.examine('artifacts', what, { oid, sha256: digest }, place);
+      else if (oid !== undefined && oid !== unreadFile.unread) {
+        const artifact = { oid, sha256: digest };
+        this.examine('artifacts', `the artifact ${path}`, artifact, { entry: 0, path });
+      }
     }
     for (const [name, { product }] of Object.entries(entry.imports ?? {}))
       this.examine('products', `the import ${name}`, product, { entry: 0, path: name });
