@@ -128,7 +128,7 @@ def contents(folder):
     (repository.path / "spec.md").write_text("# What to make\n")
     repository.run("contents", [command(
         "make", "mkdir outputs/deep; echo low >outputs/deep/low.txt; cp dot.png outputs/dot.png; seq 1 200000 >outputs/large.txt; printf '\\000\\001\\377' >outputs/bytes.bin; "
-        "printf '{\"a\": 1}' >outputs/a.json; seq 1 2000 >numbers")], artifacts={"docs/spec.md": "spec.md"})
+        "printf '{\"a\": 1}' >outputs/a.json; seq 1 2000 >numbers")], artifacts={"material/spec.md": "spec.md"})
     for content in ("none", "small", "all"):
         repository.page(f"content-{content}", "contents", "--content", content)
 

@@ -97,7 +97,7 @@ async function contentsShown(browser) {
       const count = text.split('left out of this page').length - 1;
       const most = { none: 6, small: 1, all: 0 }[content];
       expect(where, count === most, `${count} products are left out instead of ${most}`);
-      expect(where, text.includes('docs/spec.md'), 'it does not name the artifact');
+      expect(where, text.includes('material/spec.md'), 'it does not name the artifact');
     });
   }
 }

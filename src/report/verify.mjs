@@ -7106,7 +7106,7 @@ class RunFacts {
     const words = statuses.map((status) => `${counts.get(status)} ${status}`).join(', ');
     const prefix = commonPrefix(ids);
     const isOne = ids.length === 1;
-    const name = cutTo(isOne ? ids[0] : `${prefix}… ${ids.length}`, longestLabel);
+    const shown = cutTo(isOne ? ids[0] : `${prefix}… ${ids.length}`, longestLabel);
     const [fillColor, stroke] = colorsOf(worst);
     return {
       x,
@@ -7115,8 +7115,9 @@ class RunFacts {
       height,
       textX: x + 10,
       textY: y + Math.floor(height / 2) + 5,
-      label: `${markOf(worst)} ${name}`,
-      title: isOne ? `${ids[0]}: ${worst}` : `${prefix}…: ${words}`,
+      label: `${markOf(worst)} ${shown}`,
+      name: isOne ? ids[0] : `${prefix}…`,
+      title: isOne ? worst : words,
       anchor: ids.length > 0 ? this.anchorOf(ids[0]) : null,
       fill: fillColor,
       stroke,
@@ -7177,7 +7178,10 @@ class RunFacts {
       x: from,
       y: y + 3,
       width: Math.max(to - from, 2),
-      title: `${markOf(status)} ${id}, attempt ${number}, ${took}, by ${actor}`,
+      mark: markOf(status),
+      name: id,
+      title: `attempt ${number}, ${took}`,
+      actor,
       fill: fillColor,
       stroke,
     };
@@ -7754,9 +7758,12 @@ function showResult(page, result, recomputed = null) {
   const title = 'A page that does not hold';
   const fresh = recomputed ?? parsePage(fill(Handoff.template, { title })).documentElement;
   const root = page.documentElement;
+  // The reader may have opened some while this was recomputed.
+  const opened = Array.from(page.querySelectorAll('details'), (details) => details.open);
   for (const { name } of [...root.attributes]) root.removeAttribute(name);
   for (const { name, value } of fresh.attributes) root.setAttribute(name, value);
   root.replaceChildren(...fresh.childNodes);
+  page.querySelectorAll('details').forEach((details, at) => (details.open = opened[at] ?? false));
   showVerdict(page, result);
   revealTarget(page);
 }
