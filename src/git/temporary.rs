@@ -80,35 +80,50 @@ fn held() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file for people that becomes visible once it is whole. An existing one is replaced at once.
+/// A file for people that becomes visible once it is whole. An existing one is replaced at once; a
+/// device or a pipe is written to.
 pub struct NewFile<'p> {
-    file: NamedTempFile,
+    target: NewTarget,
     path: &'p Path,
+}
+
+enum NewTarget {
+    Temporary(NamedTempFile),
+    Special(fs::File),
 }
 
 impl<'p> NewFile<'p> {
     /// Begins the file at a path, in the same folder.
     pub fn beside(path: &'p Path) -> io::Result<Self> {
+        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if is_special {
+            let file = fs::OpenOptions::new().write(true).open(path)?;
+            return Ok(Self { target: NewTarget::Special(file), path });
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Its error does not name the temporary file.
         fs::metadata(folder)?;
-        Ok(Self { file: NamedTempFile::new_in(folder)?, path })
+        Ok(Self { target: NewTarget::Temporary(NamedTempFile::new_in(folder)?), path })
     }
 
     /// Returns the file for writing.
     pub fn as_write(&mut self) -> &mut dyn Write {
-        &mut self.file
+        match &mut self.target {
+            NewTarget::Temporary(file) => file,
+            NewTarget::Special(file) => file,
+        }
     }
 
     /// Gives it the default mode of a new file, and its name.
-    pub fn place(mut self) -> io::Result<()> {
-        self.file.flush()?;
+    pub fn place(self) -> io::Result<()> {
+        let NewTarget::Temporary(mut file) = self.target else { return Ok(()) };
+        file.flush()?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            self.file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+            file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
         }
-        self.file.persist(self.path).map_err(|error| error.error)?;
+        file.persist(self.path).map_err(|error| error.error)?;
         Ok(())
     }
 }

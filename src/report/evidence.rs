@@ -9,7 +9,7 @@ use crate::git::program;
 use crate::git::store::Store;
 use crate::model::digest::Oid;
 use crate::model::format::REFS;
-use crate::model::place::Place;
+use crate::model::place::{self, Place};
 
 use super::content::{Content, LeftOut, SMALL};
 
@@ -19,7 +19,8 @@ pub(super) struct Evidence {
     pub(super) omitted: BTreeSet<Oid>,
 }
 
-/// Returns a bundle of these refs without some blobs.
+/// Returns a bundle of the runs, threads and logs among these refs, without some blobs. The page's
+/// script reads no time stamps.
 ///
 /// If it lacks objects, it is of version 3 and says so with `@filter`, as git's own filtered
 /// bundles do. It may contain more blobs than the filter says.
@@ -29,6 +30,8 @@ pub(super) fn bundle(
     left_out: &LeftOut,
     content: Content,
 ) -> Result<Evidence, program::Error> {
+    let is_read = |place: &Place| matches!(place.kind, place::Kind::Run | place::Kind::Thread | place::Kind::Log);
+    let refs = &refs.iter().filter(|(place, _)| is_read(place)).map(|(place, oid)| (place.clone(), *oid)).collect();
     let Listed { lines, omitted } = objects(store, refs, left_out, content)?;
     let omits = (!omitted.is_empty()).then_some(content);
     let mut bundle = head(store, refs, omits).into_bytes();

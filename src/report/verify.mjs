@@ -7601,8 +7601,7 @@ async function verifyNamed(store, claims, options, result) {
   return reports;
 }
 
-const refOfChain =
-  /^refs\/handoff\/(?:remotes\/.+\/)?(?:runs|threads|logs|archives|(?:thread-)?stamps)\/[^/]+$/;
+const refOfChain = /^refs\/handoff\/(?:runs|threads|logs)\/[^/]+$/;
 
 /** Returns what is wrong with the head of the bundle: its filter, and refs that name no chain. */
 async function faultsOfEvidence(store, { content }) {

@@ -117,3 +117,14 @@ fn contents_are_left_out_as_asked() {
     assert!(none.contains(", left out of this page") && !none.contains("<pre"));
     assert!(all.contains("<pre") && !all.contains(", left out of this page"));
 }
+
+/// A device is not replaced by a file.
+#[test]
+fn a_page_goes_into_a_pipe_as_it_goes_into_a_file() {
+    let env = finished();
+    env.handoff(["report", "handoff-dag-1"]).success();
+    let line = "mkfifo pipe && (cat pipe >copy & git-handoff report handoff-dag-1 -o pipe; wait) && test -p pipe";
+    env.shell("repo", line).success();
+    let size = |name: &str| fs::metadata(env.repo().join(name)).unwrap().len();
+    assert_eq!(size("copy"), size("handoff-dag-1.html"));
+}
