@@ -95,8 +95,9 @@ async function contentsShown(browser) {
       expect(where, image === (content === 'none' ? null : 2), `the image is ${image} pixels wide`);
       const text = await tab.evaluate(() => document.querySelector('main').textContent);
       const count = text.split('left out of this page').length - 1;
-      const most = { none: 6, small: 1, all: 0 }[content];
-      expect(where, count === most, `${count} products are left out instead of ${most}`);
+      // Six products and an artifact.
+      const most = { none: 7, small: 1, all: 0 }[content];
+      expect(where, count === most, `${count} contents are left out instead of ${most}`);
       expect(where, text.includes('material/spec.md'), 'it does not name the artifact');
     });
   }

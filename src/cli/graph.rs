@@ -48,11 +48,17 @@ pub(crate) struct Arguments {
 }
 
 /// The run or the plan to draw.
-struct Subject {
+struct Subject<'v> {
     id: RunId,
     /// The run, or `None` for a plan.
-    view: Option<View>,
+    view: Option<&'v View>,
     outline: Outline,
+}
+
+impl<'v> Subject<'v> {
+    fn of_run(view: &'v View) -> Self {
+        Self { id: view.run.clone(), outline: Outline::of_run(view), view: Some(view) }
+    }
 }
 
 /// Prints the graph.
@@ -60,10 +66,11 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if output.json && (arguments.svg || arguments.dot || arguments.mermaid) {
         return Err(Failure::usage("--json cannot be used with --svg, --dot or --mermaid".to_owned()));
     }
+    let view: View;
     let subject = match Target::look_up(&repository.store, &arguments.what)? {
         Some(target) => {
-            let view = target.view(&repository.store)?;
-            Subject { id: view.run.clone(), outline: Outline::of_run(&view), view: Some(view) }
+            view = target.view(&repository.store)?;
+            Subject::of_run(&view)
         }
         None if is_plan(&arguments.what) => match read_plan(Path::new(&arguments.what), repository, output)? {
             Some(subject) => subject,
@@ -75,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
                 .map_or_else(Failure::bug, Failure::from));
         }
     };
-    let state = subject.view.as_ref().map(|view| &view.state);
+    let state = subject.view.map(|view| &view.state);
     if arguments.mermaid {
         output.text(&mermaid::write(&subject.outline, state));
         return Ok(Ending::Done);
@@ -91,7 +98,8 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     } else if arguments.dot {
         output.text(&dot::write(subject.id.as_str(), &subject.outline, &picture, state));
     } else {
-        print(&subject, &picture, output);
+        let width = output.width().unwrap_or(COLUMNS);
+        lines(&subject, &picture, width, output.color).into_iter().for_each(|line| output.line(line));
     }
     Ok(Ending::Done)
 }
@@ -102,7 +110,7 @@ fn is_plan(what: &str) -> bool {
 }
 
 /// Reads a plan, or prints its problems and returns `None`.
-fn read_plan(path: &Path, repository: &Repository, output: &mut Output) -> Result<Option<Subject>, Failure> {
+fn read_plan(path: &Path, repository: &Repository, output: &mut Output) -> Result<Option<Subject<'static>>, Failure> {
     let bytes = validate::read_plan(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     match repository.validate(&bytes, Some(folder), &Wanted::default()) {
@@ -117,21 +125,27 @@ fn read_plan(path: &Path, repository: &Repository, output: &mut Output) -> Resul
     }
 }
 
-/// Prints one line for the run, and one for each box.
-fn print(subject: &Subject, picture: &Picture, output: &mut Output) {
-    let width = output.width().unwrap_or(COLUMNS);
-    let head = match &subject.view {
+/// Returns the graph of a run as lines.
+pub(crate) fn of_run(view: &View, output: &Output) -> Vec<Painted> {
+    let subject = Subject::of_run(view);
+    let picture = Picture::new(&subject.outline, BOXES);
+    lines(&subject, &picture, output.width().unwrap_or(COLUMNS), output.color)
+}
+
+/// Returns one line for the run, and one for each box.
+fn lines(subject: &Subject<'_>, picture: &Picture, width: usize, color: bool) -> Vec<Painted> {
+    let head = match subject.view {
         Some(view) => status::total(view),
         None => format!("{}: {}", subject.id, table::many(subject.outline.items.len(), "item")).into(),
     };
-    output.line(table::clip(&head, width).painted(output.color));
+    let head = table::clip(&head, width).painted(color);
     let names: Vec<String> = picture.boxes.iter().map(|node| name(subject, node)).collect();
     let lines: Vec<Line> = tree::rows(picture).iter().map(|row| Line::new(subject, picture, &names, row)).collect();
     let columns = Columns::fitting(&lines, width);
-    lines.iter().for_each(|line| output.line(columns.arrange(line, &names, output.color)));
+    std::iter::once(head).chain(lines.iter().map(|line| columns.arrange(line, &names, color))).collect()
 }
 
-fn name(subject: &Subject, node: &Node) -> String {
+fn name(subject: &Subject<'_>, node: &Node) -> String {
     match &node.group {
         Some(group) => format!("{} ({})", plain(group), node.members.len()),
         None => plain(subject.outline.items[node.members[0]].id.as_str()),
@@ -156,7 +170,7 @@ struct Standing {
 }
 
 impl Line {
-    fn new(subject: &Subject, picture: &Picture, names: &[String], row: &Row) -> Self {
+    fn new(subject: &Subject<'_>, picture: &Picture, names: &[String], row: &Row) -> Self {
         let node = &picture.boxes[row.node];
         let depth = row.lines.chars().count();
         let lines =
@@ -183,9 +197,9 @@ impl Line {
 }
 
 impl Standing {
-    fn of(subject: &Subject, node: &Node) -> Self {
+    fn of(subject: &Subject<'_>, node: &Node) -> Self {
         let none = Self { mark: "·", words: String::new(), bad: Vec::new(), color: None };
-        let Some(view) = &subject.view else { return none };
+        let Some(view) = subject.view else { return none };
         let Some(at) = worst(&view.state, &node.members) else { return none };
         let (word, color) = status::shaded(view, at);
         let mark = status::mark(view, at);

@@ -151,6 +151,20 @@ impl Output {
         is_read.then(|| usize::from(console::Term::stdout().size().1)).filter(|width| *width > 0)
     }
 
+    /// Returns the number of lines of the terminal above the one with the cursor, at least one.
+    #[expect(clippy::unused_self, reason = "only code with the output may inspect the streams")]
+    pub(crate) fn height(&self) -> usize {
+        usize::from(console::Term::stdout().size().0).saturating_sub(1).max(1)
+    }
+
+    /// Prints lines in place of the last ones on the terminal, of which there are `before`.
+    pub(crate) fn redraw(&mut self, before: usize, lines: &[Painted]) {
+        let up = if before > 0 { format!("\u{1b}[{before}A\u{1b}[J") } else { String::new() };
+        self.bytes(up.as_bytes());
+        lines.iter().for_each(|line| self.line(line.clone()));
+        self.flush();
+    }
+
     /// Returns true if the user can be asked for a password.
     pub(crate) fn can_ask() -> bool {
         io::stderr().is_terminal()

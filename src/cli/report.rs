@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         if output.is_terminal() {
             return Err(Failure::refused("terminal", "a page is nothing for a terminal".into()));
         }
-        output.text(&page);
+        output.bytes(page.as_bytes());
         return Ok(Ending::Done);
     }
     save(&path, &page, output)?;

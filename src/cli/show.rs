@@ -14,7 +14,7 @@ use git_handoff::model::protected::ProtectedChange;
 use git_handoff::model::quote::quoted;
 use git_handoff::model::state::RunState;
 use git_handoff::repository::Repository;
-use git_handoff::run::show::{Record, RunShown, Step, seal};
+use git_handoff::run::show::{Record, RunDocument, Step, seal};
 use git_handoff::run::{Target, View, piece, revisions, target};
 
 use super::table::{self, Cell};
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     let (target, rest) = Target::with_rest(&repository.store, &arguments.target)?;
     let view = target.view(&repository.store)?;
     match rest {
-        None if output.json => output.value(&RunShown::of(&view, &target.reference)),
+        None if output.json => output.value(&RunDocument::of(&view, &target.reference)),
         None => print_run(&view, &target.reference, output),
         Some(rest) => {
             let record = Record::gather(&repository.store, &view, target::item(&view, rest)?)?;

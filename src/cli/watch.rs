@@ -1,33 +1,76 @@
 //! `git handoff watch`
 
+use git_handoff::model::printable::Painted;
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
 use git_handoff::run::follow::Follower;
+use git_handoff::run::{Target, View};
 
 use super::progress::Display;
-use super::{Ending, Failure, Output, status};
+use super::{Ending, Failure, Output, graph, status};
 
 /// Watch a run that another process drives, until it settles
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run
     run: String,
+    /// Show the run as a graph, on a terminal drawn again after each change
+    #[arg(long)]
+    graph: bool,
 }
 
-/// Shows progress, and at the end the table of items. Ends with the exit code of `run`.
+/// Shows progress, and at the end the table of items or the graph. Ends with the exit code of
+/// `run`.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
-    let (mut following, mut view) = Follower::begin(&repository.store, target)?;
+    let (following, view) = Follower::begin(&repository.store, target)?;
+    let is_graph = arguments.graph && !output.json;
+    let view = if is_graph && output.is_terminal() {
+        redraw(following, view, output)?
+    } else {
+        follow(following, view, repository, output)?
+    };
+    if output.json {
+        output.value(&git_handoff::run::list::Status::of(&view));
+    } else if !is_graph {
+        status::print_table(&view, output);
+    } else if !output.is_terminal() {
+        graph::of_run(&view, output).into_iter().for_each(|line| output.line(line));
+    }
+    Ok(if view.state.outcomes().is_green() { Ending::Done } else { Ending::NotAllDone })
+}
+
+/// Prints a line for each new entry, and returns the run at its end.
+fn follow(
+    mut following: Follower<'_>,
+    mut view: View,
+    repository: &Repository,
+    output: &Output,
+) -> Result<View, Failure> {
     let mut display = Display::new(&view.state, repository.environment.clock, None, None, output.stderr_color);
     while let Some(next) = following.next(&view)? {
         next.links.iter().skip(view.links.len()).for_each(|link| display.recorded(link, &next.state));
         view = next;
     }
     display.end();
-    if output.json {
-        output.value(&git_handoff::run::list::Status::of(&view));
-    } else {
-        status::print_table(&view, output);
+    Ok(view)
+}
+
+/// Draws the graph again after each change, and returns the run at its end.
+fn redraw(mut following: Follower<'_>, mut view: View, output: &mut Output) -> Result<View, Failure> {
+    let mut drawn = 0;
+    loop {
+        let mut lines: Vec<Painted> = graph::of_run(&view, output);
+        // A line above the screen could not be drawn again.
+        lines.truncate(output.height());
+        output.redraw(drawn, &lines);
+        drawn = lines.len();
+        match following.next(&view)? {
+            Some(next) => view = next,
+            None => break,
+        }
     }
-    Ok(if view.state.outcomes().is_green() { Ending::Done } else { Ending::NotAllDone })
+    // At the end there is room for all of them.
+    let lines = graph::of_run(&view, output);
+    output.redraw(drawn, &lines);
+    Ok(view)
 }

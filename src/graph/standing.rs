@@ -67,14 +67,14 @@ impl Standing {
     }
 
     /// Returns the colours of its box in diagrams: of the area and of the border.
-    pub(super) fn colors(self) -> (&'static str, &'static str) {
+    #[must_use]
+    pub fn colors(self) -> (&'static str, &'static str) {
         match self {
-            Self::Done => ("#d8f3dc", "#2d6a4f"),
-            Self::Dropped => ("#f1f3f5", "#adb5bd"),
-            Self::Waiting => ("#ffffff", "#868e96"),
-            Self::Running => ("#fff3bf", "#e67700"),
-            Self::Red => ("#ffe8cc", "#d9480f"),
-            Self::Failed => ("#ffe3e3", "#c92a2a"),
+            Self::Done => ("#dff3e3", "#1a7f37"),
+            Self::Dropped | Self::Waiting => ("#eeeeee", "#6b6b6b"),
+            Self::Running => ("#dbeafe", "#1d4ed8"),
+            Self::Red => ("#fff1c2", "#9a6700"),
+            Self::Failed => ("#ffe1de", "#b3261e"),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::run::View;
 use crate::run::log_entry::entry_shown;
+use crate::run::show::RunDocument;
 
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;
@@ -31,6 +32,7 @@ pub(super) struct RunPage<'a> {
     /// The items of the plan, as it has them.
     planned: HashMap<String, Value>,
     entries: Vec<Value>,
+    document: RunDocument<'a>,
 }
 
 impl<'a> RunPage<'a> {
@@ -39,13 +41,16 @@ impl<'a> RunPage<'a> {
         let plan = blob(store, view.links[0].tree, format::PLAN);
         let items = plan["items"].as_array().cloned().unwrap_or_default().into_iter();
         let planned = items.map(|item| (words::plain(&item["id"]), item)).collect();
-        Self { store, view, omitted, timing: Timing::of(view), number, planned, entries }
+        let document = RunDocument::of(view, &view.head.name);
+        let timing = Timing::of(view, &document.attempts);
+        Self { store, view, omitted, timing, number, planned, entries, document }
     }
 
     /// Returns the facts for the template.
     pub(super) fn facts(&self, picture: &Picture) -> Value {
         let items = self.items();
-        let (documents, sources) = (self.documents(), self.sources());
+        let (documents, sources) = (self.documents(), &self.document.sources);
+        let artifacts = self.artifacts();
         let decisions = self.entries_of(|kind| kind == "item.decided");
         json!({
             "anchor": format!("r{}", self.number),
@@ -61,6 +66,8 @@ impl<'a> RunPage<'a> {
             "decisions": decisions,
             "hasSources": !sources.is_empty(),
             "sources": sources,
+            "hasArtifacts": !artifacts.is_empty(),
+            "artifacts": artifacts,
             "events": self.entries_of(|kind| kind.starts_with("run.")),
         })
     }
@@ -97,7 +104,6 @@ impl<'a> RunPage<'a> {
         facts.add_field("Rules of the queue", first, "rules");
         facts.add("Keys that may write", words::list(&first["writers"]));
         facts.add_field("Roles", first, "roles");
-        facts.add_field("Artifacts", first, "artifacts");
         facts.add_field("Pipelines", first, "pipelines");
         facts.add_field("Object format", first, "objectFormat");
         facts.add_field("Program", first, "tool");
@@ -135,17 +141,19 @@ impl<'a> RunPage<'a> {
         rows
     }
 
-    /// Returns the products of other runs and threads, and the run that this one continues.
-    fn sources(&self) -> Vec<Value> {
-        let first = &self.entries[0];
-        let imports = first["imports"].as_object().into_iter().flatten().map(|(name, import)| {
-            json!({ "name": name, "sha256": import["product"]["sha256"], "evidence": import["evidence"] })
-        });
-        let continues = first["continues"].as_object().map(|continues| {
-            let name = format!("{}, continued", words::plain(&continues["run"]));
-            json!({ "name": name, "sha256": continues["root"], "evidence": continues["evidence"] })
-        });
-        imports.chain(continues).collect()
+    /// Returns the files that were sealed with the plan.
+    fn artifacts(&self) -> Vec<Value> {
+        let Some(tree) = self.view.head.tree else { return Vec::new() };
+        let artifacts = self.view.state.submitted.artifacts.iter();
+        artifacts
+            .map(|(path, sha256)| {
+                let oid = self.store.blob_at(tree, &format::artifact_path(path)).ok().flatten();
+                let carried = oid.filter(|oid| !self.omitted.contains(oid));
+                let size = carried.and_then(|oid| self.store.size(oid).ok().flatten());
+                let artifact = json!({ "sha256": sha256, "oid": oid, "size": size });
+                content::product(self.store, self.omitted, path.as_str(), &artifact)
+            })
+            .collect()
     }
 
     /// Formats the outcome: `2 of 4 done, 1 failed, 1 skipped`.

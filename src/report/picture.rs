@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::facts::RunPage;
 use super::item;
-use crate::graph::{self, Outline};
+use crate::graph::{self, Outline, Standing};
 use crate::model::item_index::ItemIndex;
 use crate::run::View;
 
@@ -109,13 +109,14 @@ fn rank(status: &str) -> usize {
 
 /// Returns the fill and the stroke of a status.
 pub(super) fn colors(status: &str) -> (&'static str, &'static str) {
-    match status {
-        "done" => ("#dff3e3", "#1a7f37"),
-        "done, red" => ("#fff1c2", "#9a6700"),
-        "failed" => ("#ffe1de", "#b3261e"),
-        "running" => ("#dbeafe", "#1d4ed8"),
-        _ => ("#eeeeee", "#6b6b6b"),
-    }
+    let standing = match status {
+        "done" => Standing::Done,
+        "done, red" => Standing::Red,
+        "failed" => Standing::Failed,
+        "running" => Standing::Running,
+        _ => Standing::Dropped,
+    };
+    standing.colors()
 }
 
 /// Shortens a name for a box.

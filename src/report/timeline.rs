@@ -8,7 +8,9 @@ use super::facts::RunPage;
 use super::{item, picture, words};
 use crate::model::entry::Event;
 use crate::model::item_index::{ItemIndex, ItemVec};
+use crate::model::time::Moment;
 use crate::run::View;
+use crate::run::attempts::AttemptShown;
 
 /// The most items that the timeline draws.
 const MOST_ROWS: usize = 200;
@@ -45,32 +47,26 @@ struct Attempt {
 }
 
 impl Timing {
-    pub(super) fn of(view: &View) -> Self {
+    pub(super) fn of(view: &View, attempts: &[AttemptShown<'_>]) -> Self {
         let begin = view.links[0].entry.at.millis();
         let end = view.links[view.links.len() - 1].entry.at.millis();
         let mut items = view.state.items.map(|_| ItemTiming { since: begin, attempts: Vec::new() });
         for link in &view.links {
-            let at = link.entry.at.millis();
             if let Event::RunExtended(extended) = &link.entry.event {
                 for position in extended.items.keys().filter_map(|id| view.state.graph.position(id)) {
-                    items[position].since = at;
+                    items[position].since = link.entry.at.millis();
                 }
             }
-            let Some((id, number)) = link.entry.event.item() else { continue };
-            let Some(position) = view.state.graph.position(id) else { continue };
-            let attempts = &mut items[position].attempts;
-            match &link.entry.event {
-                Event::ItemFired(_) => {
-                    let actor = link.entry.actor.clone();
-                    attempts.push(Attempt { number, actor, begin: at, end: None, is_failed: false });
-                }
-                event => {
-                    if let Some(open) = attempts.last_mut().filter(|attempt| attempt.end.is_none()) {
-                        open.end = Some(at);
-                        open.is_failed = !matches!(event.shown_status(), Some("done"));
-                    }
-                }
-            }
+        }
+        for shown in attempts {
+            let Some(position) = view.state.graph.position(shown.item) else { continue };
+            items[position].attempts.push(Attempt {
+                number: shown.attempt,
+                actor: shown.actor.to_owned(),
+                begin: shown.started_at.millis(),
+                end: shown.ended_at.map(Moment::millis),
+                is_failed: shown.ended_at.is_some() && shown.status != "done",
+            });
         }
         // A seal may follow much later, and would squeeze everything else.
         let ends = items.iter().flat_map(|item| &item.attempts).map(|attempt| attempt.end.unwrap_or(end));

@@ -6728,12 +6728,16 @@ function startsWithBytes(bytes, start) {
 /** A product for the page, with its content if the page carries it and it can be shown. */
 function productFacts(store, name, product) {
   const shown = { name, sha256: product.sha256 ?? null, size: product.size ?? null };
-  const bytes = store.readBlob(product.oid);
+  return contentFacts(shown, store.readBlob(product.oid));
+}
+
+/** Adds a content to what is shown of it, if the page carries it and it can be shown. */
+function contentFacts(shown, bytes) {
   if (bytes === null) return { ...shown, leftOut: true };
-  if (product.size > largestImage || bytes.length > largestImage) return shown;
+  if (shown.size > largestImage || bytes.length > largestImage) return shown;
   const image = imageStarts.find(([start]) => startsWithBytes(bytes, start));
   if (image) return { ...shown, image: dataUrl(image[1], bytes) };
-  if (product.size > largestShown || bytes.length === 0) return shown;
+  if (shown.size > largestShown || bytes.length === 0) return shown;
   const text = textOrNull(bytes);
   if (text !== null && !text.includes('\0')) return { ...shown, text };
   return { ...shown, save: dataUrl('application/octet-stream', bytes) };
@@ -6884,6 +6888,7 @@ class RunFacts {
     const decisions = this.linksOf((kind) => kind === 'item.decided');
     const documents = this.documents();
     const sources = this.sources();
+    const artifacts = this.artifacts();
     return {
       anchor: `r${this.number}`,
       run: this.report.run,
@@ -6898,6 +6903,8 @@ class RunFacts {
       decisions,
       hasSources: sources.length > 0,
       sources,
+      hasArtifacts: artifacts.length > 0,
+      artifacts,
       events: this.linksOf((kind) => kind.startsWith('run.')),
     };
   }
@@ -6957,7 +6964,6 @@ class RunFacts {
     facts.addField('Rules of the queue', first, 'rules');
     facts.add('Keys that may write', listWord(first.writers));
     facts.addField('Roles', first, 'roles');
-    facts.addField('Artifacts', first, 'artifacts');
     facts.addField('Pipelines', first, 'pipelines');
     facts.addField('Object format', first, 'objectFormat');
     facts.addField('Program', first, 'tool');
@@ -7002,6 +7008,16 @@ class RunFacts {
       rows.push({ name: `${run}, continued`, sha256: root, evidence });
     }
     return rows;
+  }
+
+  /** The files that were sealed with the plan. */
+  artifacts() {
+    const { artifacts } = this.report.links[0].entry;
+    return entriesInOrder(artifacts).map(([name, sha256]) => {
+      const path = `artifacts/${encodePath(name)}`;
+      const bytes = readBlobAt(this.store, this.report.headTree, path);
+      return contentFacts({ name, sha256, size: bytes === null ? null : bytes.length }, bytes);
+    });
   }
 
   items() {

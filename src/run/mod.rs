@@ -1,6 +1,7 @@
 //! Operations on runs, from submission to seal, and queries about them.
 
 pub mod adopt;
+pub mod attempts;
 pub mod coordinate;
 pub mod difference;
 pub mod documents;

@@ -6,10 +6,12 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::View;
+use super::attempts::AttemptShown;
 use super::documents::DocumentShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
 use super::revisions;
+use super::usage::RunUsage;
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
@@ -29,11 +31,11 @@ use crate::model::time::Moment;
 /// The format of both answers.
 const SCHEMA: &str = "git-handoff.show/1";
 
-/// A run, as `show RUN --json` prints it.
+/// A run as data: what `show RUN --json` prints, and what pages and other answers are made of.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
-pub struct RunShown<'a> {
+pub struct RunDocument<'a> {
     schema: &'static str,
     pub run: &'a RunId,
     /// The ref that holds it.
@@ -67,15 +69,35 @@ pub struct RunShown<'a> {
     pub documents: Vec<DocumentShown>,
     pub outcome: Outcomes,
     pub items: Vec<ItemStatus>,
+    pub attempts: Vec<AttemptShown<'a>>,
+    /// The tokens and prices that the workers reported.
+    pub usage: RunUsage,
+    /// The products of other runs and threads, and the run that this one continues.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceShown>,
 }
 
-impl<'a> RunShown<'a> {
+/// A source of a run outside it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
+pub struct SourceShown {
+    pub name: String,
+    /// The digest of the product, or the root of the continued run.
+    pub sha256: Digest,
+    /// The digest of the evidence of its origin.
+    pub evidence: Digest,
+}
+
+impl<'a> RunDocument<'a> {
     /// Returns the answer about a run that was read from a ref.
     pub fn of(view: &'a View, reference: &'a str) -> Self {
         let state = &view.state;
         let first = &view.links[0].entry;
         Self {
             schema: SCHEMA,
+            usage: RunUsage::of(view),
+            attempts: AttemptShown::all(view),
+            sources: sources(view),
             run: &view.run,
             reference,
             commit: view.head.commit,
@@ -99,6 +121,21 @@ impl<'a> RunShown<'a> {
             items: ItemStatus::all(view),
         }
     }
+}
+
+fn sources(view: &View) -> Vec<SourceShown> {
+    let submitted = &view.state.submitted;
+    let imports = submitted.imports.iter().map(|(name, import)| SourceShown {
+        name: name.clone(),
+        sha256: import.product.sha256,
+        evidence: import.evidence,
+    });
+    let continues = submitted.continues.iter().map(|continues| SourceShown {
+        name: format!("{}, continued", continues.run),
+        sha256: continues.root,
+        evidence: continues.evidence,
+    });
+    imports.chain(continues).collect()
 }
 
 /// Returns the seal of a run, or `None` if it is open.

@@ -139,6 +139,12 @@ impl Status {
 }
 
 impl RunUsage {
+    /// Sums the use of all items of a run.
+    pub fn of(view: &View) -> Self {
+        let used: Vec<ItemUsage> = Attempts::of(view).iter().filter_map(Attempts::usage).collect();
+        Self::sum(&used.iter().collect::<Vec<_>>())
+    }
+
     /// Sums the use of items.
     pub fn sum(items: &[&ItemUsage]) -> Self {
         let sum: Usage = items.iter().map(|usage| usage.total()).sum();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::paging::on_terminal;
 use crate::common::ground::{Ground, item, wait_for};
 use crate::common::report::find_line;
+use crate::common::{assert_output, finished};
 
 fn names(answer: &Value) -> Vec<&str> {
     answer["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect()
@@ -147,4 +148,15 @@ fn on_a_terminal_no_word_is_cut() {
         let said = all(&shown);
         assert!(all(&piped).iter().all(|word| said.contains(word)), "{line}:\n{shown}\n{piped}");
     }
+}
+
+/// Off a terminal, the graph comes at the end.
+#[test]
+fn watch_shows_a_graph_if_asked() {
+    let env = finished();
+    assert_output!(env.handoff(["watch", "--graph", "handoff-dag-1"]), @"
+    handoff-dag-1: 2 of 2 done, sealed
+    ✓ edit-a              done
+    ✓ apply-patch         done
+    ");
 }

@@ -1,0 +1,50 @@
+//! Lists the attempts of a run with their times.
+
+use serde::Serialize;
+
+use super::View;
+use crate::model::entry::Event;
+use crate::model::name::ItemId;
+use crate::model::time::Moment;
+
+/// An attempt of an item.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/show.json describes the fields")]
+pub struct AttemptShown<'a> {
+    pub item: &'a ItemId,
+    pub attempt: u32,
+    /// The actor of its dispatch.
+    pub actor: &'a str,
+    pub started_at: Moment,
+    /// `None` while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Moment>,
+    /// `running`, or the status that its end gave the item.
+    pub status: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub red: bool,
+}
+
+impl<'a> AttemptShown<'a> {
+    /// Returns the attempts of all items, in the order of their dispatches.
+    pub fn all(view: &'a View) -> Vec<Self> {
+        let mut attempts: Vec<Self> = Vec::new();
+        let mut running = view.state.items.map(|_| None::<usize>);
+        for link in &view.links {
+            let Some((item, attempt)) = link.entry.event.item() else { continue };
+            let Some(at) = view.state.graph.position(item) else { continue };
+            if matches!(link.entry.event, Event::ItemFired(_)) {
+                running[at] = Some(attempts.len());
+                let (actor, started_at) = (link.entry.actor.as_str(), link.entry.at);
+                attempts.push(Self { item, attempt, actor, started_at, ended_at: None, status: "running", red: false });
+            } else if let Some(open) = running[at].take() {
+                let open = &mut attempts[open];
+                open.ended_at = Some(link.entry.at);
+                open.status = link.entry.event.shown_status().unwrap_or("pending");
+                open.red = link.entry.event.is_red();
+            }
+        }
+        attempts
+    }
+}
