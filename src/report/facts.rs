@@ -172,6 +172,11 @@ impl<'a> RunPage<'a> {
         format!("r{}i{}", self.number, at.get())
     }
 
+    /// Returns the anchor of a box of the graph that stands for several items.
+    pub(super) fn group_anchor(&self, number: usize) -> String {
+        format!("r{}g{number}", self.number)
+    }
+
     pub(super) fn dependencies(&self, at: ItemIndex) -> Vec<&'a str> {
         self.view.state.graph.dependencies(at).iter().map(|on| self.id(*on)).collect()
     }

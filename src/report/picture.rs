@@ -58,12 +58,13 @@ impl Picture {
 /// Returns the facts of the drawn graph.
 pub(super) fn facts(page: &RunPage<'_>, picture: &Picture) -> Value {
     let indices: Vec<ItemIndex> = page.view.state.graph.items().indices().collect();
-    let boxes: Vec<Value> = picture.boxes.iter().map(|placed| drawn(page, &indices, placed)).collect();
+    let boxes: Vec<Value> =
+        picture.boxes.iter().zip(0..).map(|(placed, number)| drawn(page, &indices, placed, number)).collect();
     let edges: Vec<String> = picture.edges.iter().filter_map(|edge| path(picture, edge)).collect();
     json!({ "width": picture.width, "height": picture.height, "boxes": boxes, "edges": edges })
 }
 
-fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed) -> Value {
+fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usize) -> Value {
     let Placed(x, y, width, height, members) = placed;
     let members: Vec<ItemIndex> = members.iter().filter_map(|at| indices.get(*at).copied()).collect();
     let mut counts: BTreeMap<usize, (String, usize)> = BTreeMap::new();
@@ -80,16 +81,30 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed) -> Value {
         ids => (label(&format!("{}… {}", prefix(ids), ids.len())), prefix(ids) + "…", words.join(", ")),
     };
     let (fill, stroke) = colors(worst);
+    let (anchor, group) = match members.as_slice() {
+        [at] => (page.anchor(*at), Value::Null),
+        members => {
+            let anchor = page.group_anchor(number);
+            let group =
+                json!({ "anchor": anchor, "members": members.iter().map(|at| member(page, *at)).collect::<Vec<_>>() });
+            (anchor, group)
+        }
+    };
     json!({
         "x": x, "y": y, "width": width, "height": height, "textX": x + 10, "textY": y + height / 2 + 5,
         "label": format!("{} {shown}", item::mark(worst)),
         "name": name,
         "title": title,
-        "anchor": members.first().map(|at| page.anchor(*at)),
+        "anchor": anchor,
         "fill": fill,
         "stroke": stroke,
-        "lineWidth": if ids.len() > 1 { 3 } else { 1 },
+        "lineWidth": if group.is_null() { 1 } else { 3 },
+        "group": group,
     })
+}
+
+fn member(page: &RunPage<'_>, at: ItemIndex) -> Value {
+    json!({ "anchor": page.anchor(at), "id": page.id(at), "mark": item::mark(&page.status(at)) })
 }
 
 /// Returns the path of an edge from the right side of a box to the left side of another.

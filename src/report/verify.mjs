@@ -7106,12 +7106,12 @@ class RunFacts {
     return {
       width,
       height,
-      boxes: boxes.map((box) => this.box(box)),
+      boxes: boxes.map((box, number) => this.box(box, number)),
       edges: edges.map(([from, to, bend]) => pathOfEdge(boxes[from], boxes[to], bend)),
     };
   }
 
-  box([x, y, width, height, members]) {
+  box([x, y, width, height, members], number) {
     const ids = members.map((at) => this.ids[at]);
     const counts = new Map();
     for (const id of ids) counts.set(this.status(id), (counts.get(this.status(id)) ?? 0) + 1);
@@ -7124,6 +7124,8 @@ class RunFacts {
     const isOne = ids.length === 1;
     const shown = cutTo(isOne ? ids[0] : `${prefix}… ${ids.length}`, longestLabel);
     const [fillColor, stroke] = colorsOf(worst);
+    const anchor = isOne ? this.anchorOf(ids[0]) : `r${this.number}g${number}`;
+    const member = (id) => ({ anchor: this.anchorOf(id), id, mark: markOf(this.status(id)) });
     return {
       x,
       y,
@@ -7134,10 +7136,11 @@ class RunFacts {
       label: `${markOf(worst)} ${shown}`,
       name: isOne ? ids[0] : `${prefix}…`,
       title: isOne ? worst : words,
-      anchor: ids.length > 0 ? this.anchorOf(ids[0]) : null,
+      anchor,
       fill: fillColor,
       stroke,
-      lineWidth: ids.length > 1 ? 3 : 1,
+      lineWidth: isOne ? 1 : 3,
+      group: isOne ? null : { anchor, members: ids.map(member) },
     };
   }
 

@@ -19,6 +19,7 @@ use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
+use super::show::RunDocument;
 use super::target::{self, Target, own_runs, unarchived_runs};
 use super::times::Times;
 use super::usage::{Attempts, ItemUsage, RunUsage};
@@ -315,17 +316,18 @@ pub fn counts(view: &View) -> BTreeMap<&'static str, u64> {
 impl Status {
     /// Returns the status of a run that was read.
     pub fn of(view: &View) -> Self {
+        let document = RunDocument::of(view, &view.head.name);
         Self {
             schema: "git-handoff.status/1",
             run: view.run.clone(),
-            queue: view.state.submitted.queue.clone(),
-            sealed: view.state.sealed,
-            submitted_at: view.links.first().map(|link| link.entry.at),
-            author: view.links.first().map(|link| link.entry.actor.clone()),
+            queue: document.queue.to_owned(),
+            sealed: document.sealed,
+            submitted_at: Some(document.submitted_at),
+            author: Some(document.submitted_by.to_owned()),
             driver: None,
-            outcome: view.state.outcomes(),
+            outcome: document.outcome,
             usage: None,
-            items: ItemStatus::all(view),
+            items: document.items,
         }
     }
 

@@ -319,17 +319,17 @@ fn a_rule_creates_only_so_much_at_once() {
     let done = json!({ "items": [{ "items": ["a"], "are": "done" }] });
     let each = json!({ "outputsOf": "a", "key": format!("{long}/{long}/{long}/{{{{key}}}}"), "from": "a", "select": { "kind": "patch" } });
     let rules = json!([
-        // Two hundred and fifty megabytes of inputs.
+        // Two hundred and seventy megabytes of inputs.
         { "id": "large", "when": done, "forEach": { "outputsOf": "a" }, "create": [{ "item": {
             "id": "l-{{key}}", "executor": "command", "inputs": command(&"x".repeat(1 << 20)) } }] },
-        // Sixty thousand needs.
+        // Seventy thousand needs.
         { "id": "many", "when": done, "forEach": { "outputsOf": "a" }, "create": [{ "item": {
             "id": "m-{{key}}", "executor": "command", "inputs": command("") }, "each": each }] },
-        // Two hundred and seventy-five thousand items.
-        { "id": "small", "when": done, "forEach": { "outputsOf": "a" }, "create": (0..1100).map(|at| json!({ "item": {
+        // Two hundred and seventy thousand items.
+        { "id": "small", "when": done, "forEach": { "outputsOf": "a" }, "create": (0..1000).map(|at| json!({ "item": {
             "id": format!("s-{{{{key}}}}-{at}"), "executor": "command", "inputs": command("") } })).collect::<Vec<_>>() },
     ]);
-    let split = item("a", "i=0; while test $i -lt 250; do : >outputs/$i; i=$((i+1)); done");
+    let split = item("a", "i=0; while test $i -lt 270; do : >outputs/$i; i=$((i+1)); done");
     ground.env.write("r.json", &json!({ "id": "r", "items": [split], "rules": rules }).to_string());
     let _ = run(&ground, "submit ../r.json").exit(0);
     let output = run(&ground, "run r").exit(4);
