@@ -172,7 +172,7 @@ impl<'a> RunPage<'a> {
         format!("r{}i{}", self.number, at.get())
     }
 
-    /// Returns the anchor of a box of the graph that stands for several items.
+    /// Returns the anchor of a box of the graph with several items.
     pub(super) fn group_anchor(&self, number: usize) -> String {
         format!("r{}g{number}", self.number)
     }
