@@ -152,20 +152,10 @@ impl Repository {
             target.sound(&self.store)?;
             shown.push(target.tip.to_string());
         }
-        let log = |arguments: &[&str]| {
-            let call =
-                self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(["log", "--no-color", "--no-show-signature"]);
-            call.args(arguments).args(&shown).run()
-        };
-        // A commit of a run is reached only through a checkpoint that was made in it.
-        let subjects = String::from_utf8_lossy(&log(&["--format=%H %s"])?).into_owned();
-        let of_runs = subjects.lines().filter_map(|line| line.split_once(' '));
-        let of_runs =
-            of_runs.filter(|(_, subject)| !subject.starts_with("thread.")).map(|(commit, _)| format!("^{commit}"));
-        let of_runs: Vec<String> = of_runs.collect();
-        let mut arguments = vec!["--graph", "--format=%h %as %s"];
-        arguments.extend(of_runs.iter().map(String::as_str));
-        let drawn = printable::lines(&String::from_utf8_lossy(&log(&arguments)?));
+        // The subject of an entry is its kind first, and a commit of a run has another kind.
+        let call = self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(["log", "--no-color", "--no-show-signature"]);
+        let drawn = call.args(["--graph", "--grep=^thread\\.", "--format=%h %as %s"]).args(&shown).run()?;
+        let drawn = printable::lines(&String::from_utf8_lossy(&drawn));
         Ok(drawn.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
     }
 
