@@ -68,7 +68,7 @@ fn objects(
     let tips: String = refs.values().map(|oid| oid.to_string() + "\n").collect();
     let call = store.git().env("GIT_NO_LAZY_FETCH", "1");
     let lines = call.args(["rev-list", "--objects", "--missing=print", "--stdin"]).input(tips).run()?;
-    let needed = needed(store, refs)?;
+    let needed = if content == Content::All { BTreeSet::new() } else { needed(store, refs)? };
     let is_blob = |oid| store.kind(oid).ok().flatten() == Some(Kind::Blob);
     let mut listed = Listed { lines: Vec::with_capacity(lines.len()), omitted: BTreeSet::new() };
     for line in lines.split_inclusive(|b| *b == b'\n') {

@@ -14,8 +14,9 @@ use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::name::ItemId;
 use crate::run::View;
+use crate::run::attempts::AttemptShown;
 use crate::run::log_entry::entry_shown;
-use crate::run::show::RunDocument;
+use crate::run::show::SourceShown;
 
 /// From this number of items on, those that are done and green are only a row of the table.
 const MOST_DETAILED: usize = 2000;
@@ -32,7 +33,6 @@ pub(super) struct RunPage<'a> {
     /// The items of the plan, as it has them.
     planned: HashMap<String, Value>,
     entries: Vec<Value>,
-    document: RunDocument<'a>,
 }
 
 impl<'a> RunPage<'a> {
@@ -41,15 +41,14 @@ impl<'a> RunPage<'a> {
         let plan = blob(store, view.links[0].tree, format::PLAN);
         let items = plan["items"].as_array().cloned().unwrap_or_default().into_iter();
         let planned = items.map(|item| (words::plain(&item["id"]), item)).collect();
-        let document = RunDocument::of(view, &view.head.name);
-        let timing = Timing::of(view, &document.attempts);
-        Self { store, view, omitted, timing, number, planned, entries, document }
+        let timing = Timing::of(view, &AttemptShown::all(view));
+        Self { store, view, omitted, timing, number, planned, entries }
     }
 
     /// Returns the facts for the template.
     pub(super) fn facts(&self, picture: &Picture) -> Value {
         let items = self.items();
-        let (documents, sources) = (self.documents(), &self.document.sources);
+        let (documents, sources) = (self.documents(), SourceShown::all(self.view));
         let artifacts = self.artifacts();
         let decisions = self.entries_of(|kind| kind == "item.decided");
         json!({

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::facts::RunPage;
 use super::{content, words};
+use crate::graph::Standing;
 use crate::model::item_index::ItemIndex;
 use crate::report::words::Facts;
 
@@ -14,19 +15,18 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
     let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
     let (fired, ended) = (last("item.fired"), last("item.reconciled"));
     let status = page.status(at);
-    let details = if page.has_details(&status) { Some(true) } else { None };
     let mut shown = json!({
         "anchor": page.anchor(at),
         "id": page.id(at),
         "status": status,
-        "mark": mark(&status),
+        "mark": standing(&status).mark(),
         "attempts": page.view.state.items[at].attempts,
         "took": page.timing.took(at),
         "products": ended.map_or(0, |ended| ended["products"].as_object().map_or(0, serde_json::Map::len)),
     });
-    if details.is_some() {
+    if page.has_details(&status) {
         shown["details"] = json!({
-            "facts": item_facts(page, at, entries),
+            "facts": item_facts(page, at, fired, ended),
             "inputs": inputs(fired),
             "contents": products(page, ended),
             "protected": ended.map_or(Value::Null, |ended| ended["protected"].clone()),
@@ -36,19 +36,19 @@ pub(super) fn facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Va
     shown
 }
 
-/// Returns the mark of a status, as `git handoff status` has it.
-pub(super) fn mark(status: &str) -> &'static str {
+/// Returns the standing that gives a status of the page its mark and its colours.
+pub(super) fn standing(status: &str) -> Standing {
     match status {
-        "done" => "✓",
-        "done, red" => "!",
-        "failed" => "✗",
-        "running" => "▶",
-        "skipped" | "cancelled" | "superseded" => "─",
-        _ => "·",
+        "done" => Standing::Done,
+        "done, red" => Standing::Red,
+        "failed" => Standing::Failed,
+        "running" => Standing::Running,
+        "skipped" | "cancelled" | "superseded" => Standing::Dropped,
+        _ => Standing::Waiting,
     }
 }
 
-fn item_facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Value {
+fn item_facts(page: &RunPage<'_>, at: ItemIndex, fired: Option<&Value>, ended: Option<&Value>) -> Value {
     let (definition, manifest) = (page.definition(at), page.manifest(at));
     let executor = match manifest["subagent"].as_str() {
         Some(subagent) => format!("{} ({subagent})", words::plain(&definition["executor"])),
@@ -61,11 +61,10 @@ fn item_facts(page: &RunPage<'_>, at: ItemIndex, entries: &[&Value]) -> Value {
     facts.add("After", page.dependencies(at).join(", "));
     facts.add("Locks", words::list(&definition["resourceLocks"]));
     add_manifest(&mut facts, &manifest);
-    let last = |kind: &str| entries.iter().rev().find(|entry| entry["kind"] == kind).copied();
-    if let Some(fired) = last("item.fired") {
+    if let Some(fired) = fired {
         facts.add_field("Manifest", fired, "manifest");
     }
-    if let Some(ended) = last("item.reconciled") {
+    if let Some(ended) = ended {
         add_end(&mut facts, ended);
     }
     if let Some(key) = &page.view.state.items[at].approved_by {

@@ -94,7 +94,11 @@ fn items(page: &RunPage<'_>) -> String {
         let note = state.reason.as_deref().or(state.summary.as_deref()).unwrap_or_default();
         let note = if note.is_empty() { String::new() } else { code(&printable::cut_to(words::first_line(note), 200)) };
         let (id, took) = (code(page.id(*at)), page.timing.took(*at));
-        lines.push(format!("| {} {id} | {status} | {} | {took} | {note} |", item::mark(&status), state.attempts));
+        lines.push(format!(
+            "| {} {id} | {status} | {} | {took} | {note} |",
+            item::standing(&status).mark(),
+            state.attempts
+        ));
     }
     if let Some(more) = order.len().checked_sub(MOST_ROWS + 1) {
         lines.push(format!("\n{} more items are not listed.", more + 1));

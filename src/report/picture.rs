@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::facts::RunPage;
 use super::item;
-use crate::graph::{self, Outline, Standing};
+use crate::graph::{self, Outline};
 use crate::model::item_index::ItemIndex;
 use crate::run::View;
 
@@ -80,7 +80,8 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
         [id] => (label(id), (*id).to_owned(), worst.to_owned()),
         ids => (label(&format!("{}… {}", prefix(ids), ids.len())), prefix(ids) + "…", words.join(", ")),
     };
-    let (fill, stroke) = colors(worst);
+    let standing = item::standing(worst);
+    let (fill, stroke) = standing.colors();
     let (anchor, group) = match members.as_slice() {
         [at] => (page.anchor(*at), Value::Null),
         members => {
@@ -92,7 +93,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
     };
     json!({
         "x": x, "y": y, "width": width, "height": height, "textX": x + 10, "textY": y + height / 2 + 5,
-        "label": format!("{} {shown}", item::mark(worst)),
+        "label": format!("{} {shown}", standing.mark()),
         "name": name,
         "title": title,
         "anchor": anchor,
@@ -104,7 +105,7 @@ fn drawn(page: &RunPage<'_>, indices: &[ItemIndex], placed: &Placed, number: usi
 }
 
 fn member(page: &RunPage<'_>, at: ItemIndex) -> Value {
-    json!({ "anchor": page.anchor(at), "id": page.id(at), "mark": item::mark(&page.status(at)) })
+    json!({ "anchor": page.anchor(at), "id": page.id(at), "mark": item::standing(&page.status(at)).mark() })
 }
 
 /// Returns the path of an edge from the right side of a box to the left side of another.
@@ -120,18 +121,6 @@ fn rank(status: &str) -> usize {
         .iter()
         .position(|word| *word == status)
         .unwrap_or(8)
-}
-
-/// Returns the fill and the stroke of a status.
-pub(super) fn colors(status: &str) -> (&'static str, &'static str) {
-    let standing = match status {
-        "done" => Standing::Done,
-        "done, red" => Standing::Red,
-        "failed" => Standing::Failed,
-        "running" => Standing::Running,
-        _ => Standing::Dropped,
-    };
-    standing.colors()
 }
 
 /// Shortens a name for a box.

@@ -171,12 +171,13 @@ fn bar(page: &RunPage<'_>, at: ItemIndex, attempt: &Attempt, y: i64) -> Value {
         Some(_) => page.status(at),
     };
     let took = words::duration((end - attempt.begin).max(0).unsigned_abs());
-    let (fill, stroke) = picture::colors(&status);
+    let standing = item::standing(&status);
+    let (fill, stroke) = standing.colors();
     json!({
         "x": from,
         "y": y + 3,
         "width": (to - from).max(2),
-        "mark": item::mark(&status),
+        "mark": standing.mark(),
         "name": page.id(at),
         "title": format!("attempt {}, {took}", attempt.number),
         "actor": attempt.actor,

@@ -10,7 +10,7 @@ use crate::git::{archives, refs};
 use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::entry::Grade;
-use crate::model::item_index::ItemIndex;
+use crate::model::item_index::{ItemIndex, ItemVec};
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::{Outcomes, Stopped};
 use crate::model::plan::ProductKey;
@@ -53,10 +53,10 @@ pub struct RunSummary {
     /// The number of items by status. Red items are counted apart from done ones.
     pub counts: BTreeMap<&'static str, u64>,
     /// The number of ready items that wait for a decision.
-    #[serde(rename = "awaitsApproval", skip_serializing_if = "is_zero_u64")]
+    #[serde(rename = "awaitsApproval", skip_serializing_if = "is_zero")]
     pub awaits_approval: u64,
     /// The number of items that are done without products.
-    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero_u64")]
+    #[serde(rename = "handedOverNothing", skip_serializing_if = "is_zero")]
     pub handed_over_nothing: u64,
     /// The outcomes that rules recorded. The run is not green if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -190,14 +190,8 @@ pub struct ItemStatus {
     pub usage: Option<ItemUsage>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-fn is_zero_u64(count: &u64) -> bool {
-    *count == 0
+fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }
 
 impl Repository {
@@ -346,7 +340,12 @@ impl Status {
 impl ItemStatus {
     /// Returns the status of all items of a run, in their listed order.
     pub fn all(view: &View) -> Vec<Self> {
-        let (times, attempts) = (Times::of(view), Attempts::of(view));
+        Self::with_attempts(view, &Attempts::of(view))
+    }
+
+    /// Returns the status of all items of a run, whose attempts were collected before.
+    pub(super) fn with_attempts(view: &View, attempts: &ItemVec<Attempts>) -> Vec<Self> {
+        let times = Times::of(view);
         view.state.listed().into_iter().map(|at| Self::with(view, at, times[at], &attempts[at])).collect()
     }
 

@@ -11,7 +11,7 @@ use super::documents::DocumentShown;
 use super::list::ItemStatus;
 use super::log_entry::has_no_products;
 use super::revisions;
-use super::usage::RunUsage;
+use super::usage::{Attempts, RunUsage};
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
@@ -93,11 +93,12 @@ impl<'a> RunDocument<'a> {
     pub fn of(view: &'a View, reference: &'a str) -> Self {
         let state = &view.state;
         let first = &view.links[0].entry;
+        let attempts = Attempts::of(view);
         Self {
             schema: SCHEMA,
-            usage: RunUsage::of(view),
+            usage: RunUsage::of(&attempts),
             attempts: AttemptShown::all(view),
-            sources: sources(view),
+            sources: SourceShown::all(view),
             run: &view.run,
             reference,
             commit: view.head.commit,
@@ -118,24 +119,35 @@ impl<'a> RunDocument<'a> {
             cancelled: state.cancelled.as_deref(),
             documents: revisions::list(view).iter().map(DocumentShown::of).collect(),
             outcome: state.outcomes(),
-            items: ItemStatus::all(view),
+            items: ItemStatus::with_attempts(view, &attempts),
         }
     }
 }
 
-fn sources(view: &View) -> Vec<SourceShown> {
-    let submitted = &view.state.submitted;
-    let imports = submitted.imports.iter().map(|(name, import)| SourceShown {
-        name: name.clone(),
-        sha256: import.product.sha256,
-        evidence: import.evidence,
-    });
-    let continues = submitted.continues.iter().map(|continues| SourceShown {
-        name: format!("{}, continued", continues.run),
-        sha256: continues.root,
-        evidence: continues.evidence,
-    });
-    imports.chain(continues).collect()
+impl SourceShown {
+    /// Returns the sources of a run.
+    pub fn all(view: &View) -> Vec<Self> {
+        let submitted = &view.state.submitted;
+        let imports = submitted.imports.iter().map(|(name, import)| Self {
+            name: name.clone(),
+            sha256: import.product.sha256,
+            evidence: import.evidence,
+        });
+        let continues = submitted.continues.iter().map(|continues| Self {
+            name: format!("{}, continued", continues.run),
+            sha256: continues.root,
+            evidence: continues.evidence,
+        });
+        imports.chain(continues).collect()
+    }
+}
+
+/// Reads an item's manifest in a tree of its run. Returns `None` if the tree has none, if it is not
+/// valid, or if a partial clone lacks it.
+pub(super) fn manifest(store: &Store, view: &View, tree: Oid, id: &ItemId) -> Result<Option<Manifest>, store::Error> {
+    let blob = store.blob_at(tree, &view.state.layout().manifest(id))?;
+    let bytes = blob.filter(|oid| store.contains(*oid)).map(|oid| store.read_blob(oid)).transpose()?;
+    Ok(bytes.and_then(|bytes| Manifest::parse(&bytes).ok()))
 }
 
 /// Returns the seal of a run, or `None` if it is open.
@@ -278,13 +290,7 @@ impl<'a> Record<'a> {
     /// Collects what is recorded about an item.
     pub fn gather(store: &Store, view: &'a View, at: ItemIndex) -> Result<Self, store::Error> {
         let id = &view.state.graph.item(at).id;
-        let blob = match view.head.tree {
-            Some(tree) => store.blob_at(tree, &view.state.layout().manifest(id))?,
-            None => None,
-        };
-        // A partial clone may lack the manifest; the rest does not need it.
-        let bytes = blob.filter(|oid| store.contains(*oid)).map(|oid| store.read_blob(oid)).transpose()?;
-        let manifest = bytes.and_then(|bytes| Manifest::parse(&bytes).ok());
+        let manifest = view.head.tree.map(|tree| manifest(store, view, tree, id)).transpose()?.flatten();
         let steps = view.links.iter().filter_map(|link| Step::from_link(link, id, &view.state)).collect();
         Ok(Self { view, at, manifest, steps })
     }

@@ -14,7 +14,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::manifest::Manifest;
 use crate::model::plan::Source;
 use crate::model::time::Moment;
-use crate::run::View;
+use crate::run::{View, show};
 
 /// The groups of rows, as processes of the trace.
 const ATTEMPTS: u64 = 1;
@@ -128,10 +128,8 @@ impl Tracer<'_> {
     /// Returns the manifest of an attempt, or `None` if it is missing or differs from the recorded
     /// one.
     fn manifest(&self, attempt: &Attempt<'_>, fired: &ItemFired) -> Result<Option<Manifest>, store::Error> {
-        let path = self.view.state.layout().manifest(&fired.item);
-        let Some(blob) = self.store.blob_at(attempt.fired.tree, &path)? else { return Ok(None) };
-        let bytes = self.store.read_blob(blob)?;
-        Ok(Manifest::parse(&bytes).ok().filter(|_| Digest::of(&bytes) == fired.manifest))
+        let found = show::manifest(self.store, self.view, attempt.fired.tree, &fired.item)?;
+        Ok(found.filter(|manifest| Digest::of(&manifest.canonical()) == fired.manifest))
     }
 
     /// Returns an event for each lock that an attempt held.

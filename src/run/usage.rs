@@ -132,16 +132,15 @@ impl Status {
         for item in &mut self.items {
             item.usage = view.state.graph.position(&item.id).and_then(|at| attempts[at].usage());
         }
-        let known: Vec<&ItemUsage> = self.items.iter().filter_map(|item| item.usage.as_ref()).collect();
-        self.usage = Some(RunUsage::sum(&known));
+        self.usage = Some(RunUsage::of(&attempts));
         self
     }
 }
 
 impl RunUsage {
     /// Sums the use of all items of a run.
-    pub fn of(view: &View) -> Self {
-        let used: Vec<ItemUsage> = Attempts::of(view).iter().filter_map(Attempts::usage).collect();
+    pub(super) fn of(attempts: &ItemVec<Attempts>) -> Self {
+        let used: Vec<ItemUsage> = attempts.iter().filter_map(Attempts::usage).collect();
         Self::sum(&used.iter().collect::<Vec<_>>())
     }
 
