@@ -99,16 +99,10 @@ fn record(dir: &Path, run: &Run) {
 
 fn failed(item: &Item, attempt: u32) -> Event {
     Event::ItemRetried(ItemEnded {
-        item: item.id.clone(),
-        attempt,
-        reason: Again::Failure,
         detail: Some("exit code 1".into()),
         exit: Some(Exit { code: Some(1), signal: None }),
         duration_ms: Some(1),
-        transcript: None,
-        claims: None,
-        not_before: None,
-        blocks: Vec::new(),
+        ..ItemEnded::new(item.id.clone(), attempt, Again::Failure)
     })
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         base: None,
         pattern: None,
         open_ended: false,
+        concurrency: None,
         rules: Vec::new(),
         artifacts: BTreeMap::new(),
         items: items.iter().enumerate().map(item).collect(),
@@ -91,6 +92,7 @@ pub(crate) fn submitted(items: &[Made]) -> RunState {
         queue: "default".into(),
         pattern: "dag".into(),
         open_ended: false,
+        concurrency: None,
         writers: vec!["SHA256:x".into()],
         imports: std::collections::BTreeMap::new(),
         roles: None,
@@ -106,12 +108,7 @@ pub(crate) fn base() -> Oid {
 }
 
 pub(crate) fn fired(at: usize, attempt: u32) -> Event {
-    Event::ItemFired(ItemFired {
-        item: name(at),
-        attempt,
-        manifest: Digest::of(b"manifest"),
-        input_refs: BTreeMap::new(),
-    })
+    Event::ItemFired(ItemFired::new(name(at), attempt, Digest::of(b"manifest"), BTreeMap::new()))
 }
 
 pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
@@ -119,18 +116,7 @@ pub(crate) fn reconciled(at: usize, attempt: u32, status: Outcome) -> Event {
 }
 
 pub(crate) fn ended(at: usize, attempt: u32, reason: Again, not_before: Option<Moment>) -> ItemEnded {
-    ItemEnded {
-        item: name(at),
-        attempt,
-        reason,
-        detail: None,
-        exit: None,
-        duration_ms: None,
-        transcript: None,
-        not_before,
-        claims: None,
-        blocks: Vec::new(),
-    }
+    ItemEnded { not_before, ..ItemEnded::new(name(at), attempt, reason) }
 }
 
 pub(crate) fn dropped(at: usize, attempt: u32) -> ItemDropped {

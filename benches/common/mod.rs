@@ -85,12 +85,7 @@ impl Recording {
             branches: None,
             tool: format::TOOL.into(),
         };
-        let fired = ItemFired {
-            item: item.id.clone(),
-            attempt,
-            manifest: Digest::of(&manifest.canonical()),
-            input_refs: [].into(),
-        };
+        let fired = ItemFired::new(item.id.clone(), attempt, Digest::of(&manifest.canonical()), [].into());
         NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest))
     }
 

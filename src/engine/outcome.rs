@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::driver::DriverId;
 use crate::model::entry::{Again, Event, Grade, ItemEnded, ItemReconciled, Outcome};
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Phase, RunState};
@@ -26,9 +27,6 @@ impl Batch {
         let at = finished.at;
         let transcript = finished.transcript.as_ref().map(|kept| kept.transcript);
         let ended = |reason: Again, detail: &str, not_before: Option<Moment>| ItemEnded {
-            item: finished.item.clone(),
-            attempt: finished.attempt,
-            reason,
             detail: Some(detail.to_owned()),
             exit: finished.exit,
             duration_ms: Some(finished.duration_ms),
@@ -36,6 +34,8 @@ impl Batch {
             not_before,
             claims: finished.claims.clone().map(Box::new),
             blocks: finished.blocks.clone(),
+            driver: state.items[at].holder.as_ref().map(|holder| holder.driver.clone()),
+            ..ItemEnded::new(finished.item.clone(), finished.attempt, reason)
         };
         match &finished.verdict {
             Verdict::Interrupted => {
@@ -66,6 +66,7 @@ impl Batch {
                     reference: finished.reference.filter(|_| done),
                     protected: if done { finished.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.protected_allowed,
+                    driver: state.items[at].holder.as_ref().map(|holder| holder.driver.clone()),
                     ..ItemReconciled::new(finished.item.clone(), finished.attempt, status)
                 }));
                 if !done {
@@ -78,12 +79,13 @@ impl Batch {
     }
 
     /// Adds the end of an item that reuses the products of another run.
-    pub(super) fn reused(&mut self, job: &Job, found: Found) {
+    pub(super) fn reused(&mut self, job: &Job, driver: Option<DriverId>, found: Found) {
         let event = Event::ItemReconciled(ItemReconciled {
             products: found.products,
             verify: found.verify,
             reused: Some(found.reused),
             blocks: found.blocks,
+            driver,
             ..ItemReconciled::new(job.item.clone(), job.attempt, Outcome::Done)
         });
         self.entries.push(NewEntry::Reused(event, found.evidence));

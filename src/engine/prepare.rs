@@ -99,7 +99,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         return Err(format!("its manifest would have {} bytes or too many values; no reader takes it", sealed.len()));
     }
     let (item, input_refs) = (item.id.clone(), manifest.input_refs.clone());
-    let fired = ItemFired { item, attempt: job.attempt, manifest: Digest::of(&sealed), input_refs };
+    let fired = ItemFired::new(item, job.attempt, Digest::of(&sealed), input_refs);
     Ok((fired, manifest, job))
 }
 

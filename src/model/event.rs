@@ -9,6 +9,7 @@ use super::archive::ArchiveAdded;
 use super::decision::{ItemDecided, LogDecided};
 use super::digest::{Digest, Oid};
 use super::document::{DocumentWritten, LogWritten};
+use super::driver::{self, Because, DriverId, RunShared};
 use super::entry::Error;
 use super::extension::{RunConcluded, RunExtended};
 use super::log_event::{LogSealed, LogSubmitted, LogThread};
@@ -16,7 +17,7 @@ use super::name::{FilePath, ItemId};
 use super::outcome::{Claims, Exit, ItemReconciled, Outcome, Transcript};
 use super::pipeline::BlockEnded;
 use super::plan::{Selector, Source};
-use super::role::RunAdmitted;
+use super::role::{RunAdmitted, RunDismissed};
 use super::submitted::RunSubmitted;
 use super::thread::{ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed, ThreadRolledBack};
 use super::time::Moment;
@@ -28,6 +29,10 @@ pub enum Event {
     RunSubmitted(RunSubmitted),
     /// A key got a role.
     RunAdmitted(RunAdmitted),
+    /// A key lost its roles.
+    RunDismissed(RunDismissed),
+    /// The run is driven through a remote from here on.
+    RunShared(RunShared),
     /// An attempt was dispatched.
     ItemFired(ItemFired),
     /// An attempt ended with its final result, or an item failed before dispatch.
@@ -90,6 +95,22 @@ pub struct ItemFired {
     pub manifest: Digest,
     /// The resolved inputs by key.
     pub input_refs: BTreeMap<FilePath, InputRef>,
+    /// The driver that holds the attempt; only in a shared run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverId>,
+    /// The name of the driver's host, by the driver's own word.
+    #[serde(default, deserialize_with = "driver::text", skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The job of an engine that started the driver, by the driver's own word.
+    #[serde(default, deserialize_with = "driver::text", skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+}
+
+impl ItemFired {
+    /// Returns the dispatch of an attempt that no driver holds.
+    pub fn new(item: ItemId, attempt: u32, manifest: Digest, input_refs: BTreeMap<FilePath, InputRef>) -> Self {
+        Self { item, attempt, manifest, input_refs, driver: None, host: None, job: None }
+    }
 }
 
 /// A resolved input: its source, and the digest of its bytes.
@@ -148,6 +169,36 @@ pub struct ItemEnded {
     /// The earliest time of the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,
+    /// The driver that held the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverId>,
+    /// The driver that took the attempt from its driver; only with the reason `lost`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taker: Option<DriverId>,
+    /// Why the attempt was taken; exactly with the reason `lost`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
+}
+
+impl ItemEnded {
+    /// Returns the end of an attempt without details.
+    pub fn new(item: ItemId, attempt: u32, reason: Again) -> Self {
+        Self {
+            item,
+            attempt,
+            reason,
+            detail: None,
+            exit: None,
+            duration_ms: None,
+            transcript: None,
+            blocks: Vec::new(),
+            claims: None,
+            not_before: None,
+            driver: None,
+            taker: None,
+            because: None,
+        }
+    }
 }
 
 /// The reason for another attempt.
@@ -160,6 +211,8 @@ pub enum Again {
     Crash,
     /// An operator requested it.
     Operator,
+    /// The driver was lost, and its attempt taken from it.
+    Lost,
 }
 
 /// The fields of `item.skipped` and `item.cancelled`.
@@ -228,6 +281,8 @@ macro_rules! kinds {
 kinds! {
     "run.submitted" => RunSubmitted,
     "run.admitted" => RunAdmitted,
+    "run.dismissed" => RunDismissed,
+    "run.shared" => RunShared,
     "item.fired" => ItemFired,
     "item.reconciled" => ItemReconciled,
     "item.decided" => ItemDecided,

@@ -1,5 +1,6 @@
 //! Reasons why an event is illegal in a state.
 
+use super::driver::DriverId;
 use super::name::{FilePath, ItemId};
 use super::plan::ProductKey;
 
@@ -101,4 +102,18 @@ pub enum Illegal {
     WrongStop(ItemId),
     #[error("the run was sealed before every item had ended")]
     SealedUnsettled,
+    #[error("the run was shared a second time, after its end, or with times that are too short")]
+    WrongSharing,
+    #[error("item {0:?} was dispatched in a shared run without naming a driver")]
+    NoDriver(ItemId),
+    #[error("item {0:?} was dispatched while as many items ran as the run allows, {1}")]
+    TooManyRunning(ItemId, u32),
+    #[error("item {0:?}: the entry does not name the driver that holds the attempt, which is {1}")]
+    NotHolder(ItemId, DriverId),
+    #[error("item {0:?}: the entry names a driver, and no driver holds the attempt")]
+    NotHeld(ItemId),
+    #[error("item {0:?}: the driver that is lost cannot take its own attempt")]
+    OwnTaker(ItemId),
+    #[error("the key {0} was dismissed, which has no role, is named in entry 0, or has the role seal")]
+    NotDismissable(String),
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::digest::Digest;
+use super::driver::DriverId;
 use super::entry::{InputRef, Product};
 use super::format;
 use super::item_index::ItemIndex;
@@ -50,6 +52,19 @@ impl Phase {
     }
 }
 
+/// The driver that holds a running attempt, as the dispatch names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The driver.
+    pub driver: DriverId,
+    /// The name of its host.
+    pub host: Option<String>,
+    /// The job of the engine that started it.
+    pub job: Option<String>,
+    /// The digest of the dispatch manifest.
+    pub manifest: Digest,
+}
+
 /// The state of one item.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own from the entries")]
@@ -65,6 +80,8 @@ pub struct ItemState {
     pub crashes: u32,
     /// The earliest time of the next attempt.
     pub not_before: Option<Moment>,
+    /// The driver that holds the running attempt; not in `state.json`.
+    pub holder: Option<Holder>,
     /// The reason of the status.
     pub reason: Option<String>,
     /// Whether it is done although its check failed. Not in `state.json`, but in the entry.
@@ -115,6 +132,7 @@ impl ItemState {
             granted_at: 0,
             crashes: 0,
             not_before: None,
+            holder: None,
             reason: None,
             red: false,
             protected: Vec::new(),

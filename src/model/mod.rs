@@ -14,6 +14,7 @@ pub mod decision;
 pub mod descriptor;
 pub mod digest;
 pub mod document;
+pub mod driver;
 pub mod elsewhere;
 pub mod entry;
 pub mod event;

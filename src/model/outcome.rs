@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::{Digest, Oid};
+use super::driver::DriverId;
 use super::event::Product;
 use super::name::ItemId;
 use super::pipeline::BlockEnded;
@@ -184,6 +185,9 @@ pub struct ItemReconciled {
     /// True if the settings allow these changes, so that they do not make the item red.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected_allowed: bool,
+    /// The driver that held the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverId>,
 }
 
 impl ItemReconciled {
@@ -210,6 +214,7 @@ impl ItemReconciled {
             excluded: Vec::new(),
             protected: Vec::new(),
             protected_allowed: false,
+            driver: None,
         }
     }
 

@@ -66,6 +66,8 @@ macro_rules! plan_fields {
             base: Option<String> = "base", optional, read::text;
             /// Whether items can be added after submit.
             open_ended: bool = "openEnded", optional, read::boolean;
+            /// The most items that may run at once, over all drivers.
+            concurrency: Option<u32> = "concurrency", optional, read::integer(1..=100_000);
             /// Files to seal at submit, by path.
             artifacts: BTreeMap<FilePath, String> = "artifacts", optional, read::artifacts;
             /// The items, in order.

@@ -10,6 +10,7 @@ use super::digest::Digest;
 use super::entry::Again;
 use super::event::Event;
 use super::extension::Cause;
+use super::name::ItemId;
 use super::submitted::{RunSubmitted, fingerprint};
 
 /// A role of a key in a run.
@@ -85,6 +86,15 @@ impl RunAdmitted {
     }
 }
 
+/// The fields of `run.dismissed`: a key has no role from here on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunDismissed {
+    /// The fingerprint of the key.
+    #[serde(deserialize_with = "fingerprint")]
+    pub key: String,
+}
+
 /// The authorized keys at a point of a chain, with roles.
 ///
 /// Computed from the entries; [`Keys::take`] applies the next one.
@@ -93,6 +103,10 @@ pub struct Keys {
     roles: BTreeMap<String, BTreeSet<Role>>,
     /// The owners in entry 0, who alone can give the role `seal`.
     owners: BTreeSet<String>,
+    /// The keys in entry 0, which cannot be dismissed.
+    named: BTreeSet<String>,
+    /// The running items that a driver holds, each with the key of its dispatch, if known.
+    held: BTreeMap<ItemId, Option<String>>,
 }
 
 impl Keys {
@@ -110,14 +124,35 @@ impl Keys {
         }
         let owns = |(key, roles): (&String, &BTreeSet<Role>)| roles.contains(&Role::Own).then(|| key.clone());
         let owners = roles.iter().filter_map(owns).collect();
-        Self { roles, owners }
+        let named = roles.keys().cloned().collect();
+        Self { roles, owners, named, held: BTreeMap::new() }
     }
 
-    /// Applies an authorized entry.
-    pub fn take(&mut self, event: &Event) {
-        if let Event::RunAdmitted(e) = event {
-            self.admit(e);
+    /// Applies an authorized entry that `key` signed, if its signature was checked.
+    pub fn take(&mut self, event: &Event, key: Option<&str>) {
+        match event {
+            Event::RunAdmitted(e) => self.admit(e),
+            Event::RunDismissed(e) => drop(self.roles.remove(&e.key)),
+            Event::ItemFired(e) if e.driver.is_some() => {
+                self.held.insert(e.item.clone(), key.map(str::to_owned));
+            }
+            _ => {
+                if let Some((item, _)) = event.item() {
+                    self.held.remove(item);
+                }
+            }
         }
+    }
+
+    /// Returns true if a key can be dismissed: it has a role, and neither entry 0 nor the role
+    /// `seal` protects it.
+    pub(super) fn is_dismissable(&self, key: &str) -> bool {
+        self.roles.contains_key(key) && !self.named.contains(key) && !self.has(key, Role::Seal)
+    }
+
+    /// Returns the key of the dispatch of a running item that a driver holds, if known.
+    pub fn dispatcher(&self, item: &ItemId) -> Option<&str> {
+        self.held.get(item)?.as_deref()
     }
 
     /// Gives a key a role.
@@ -143,12 +178,40 @@ impl Keys {
     /// Returns the reason why a key may not append an event, if any.
     pub fn refuse(&self, key: &str, event: &Event) -> Option<Refused> {
         let Some(roles) = self.roles.get(key) else { return Some(Refused::Stranger) };
-        let wanted = wanted(event);
+        let wanted = self.wanted(event);
         if !wanted.is_empty() && !wanted.iter().any(|role| roles.contains(role)) {
             return Some(Refused::Role(wanted));
         }
         let seals = matches!(event, Event::RunAdmitted(e) if e.role == Role::Seal);
-        (seals && !self.owners.contains(key)).then_some(Refused::Admission)
+        if seals && !self.owners.contains(key) {
+            return Some(Refused::Admission);
+        }
+        let ends = self.held_by(event).and_then(Option::as_deref);
+        ends.is_some_and(|holder| holder != key).then_some(Refused::Holder)
+    }
+
+    /// Returns the key of the holder whose attempt the event ends in the holder's name.
+    fn held_by(&self, event: &Event) -> Option<&Option<String>> {
+        let (item, driver) = match event {
+            Event::ItemReconciled(e) => (&e.item, &e.driver),
+            Event::ItemRetried(e) => (&e.item, &e.driver),
+            Event::ItemRequeued(e) if e.reason != Again::Lost => (&e.item, &e.driver),
+            _ => return None,
+        };
+        driver.as_ref().and_then(|_| self.held.get(item))
+    }
+
+    /// Returns the roles of which one is required for an event; empty if any key of the run may
+    /// append it.
+    ///
+    /// Only an owner takes a running attempt from its driver without naming the driver.
+    fn wanted(&self, event: &Event) -> &'static [Role] {
+        match event {
+            Event::ItemRequeued(e) if e.reason == Again::Operator && self.held.contains_key(&e.item) => {
+                if e.driver.is_some() { &[Role::Work] } else { &[Role::Own] }
+            }
+            event => wanted(event),
+        }
     }
 }
 
@@ -162,6 +225,8 @@ pub enum Refused {
     Role(&'static [Role]),
     #[error("which entry 0 does not name as an owner, and so cannot give the role seal")]
     Admission,
+    #[error("which did not dispatch the attempt")]
+    Holder,
 }
 
 fn either(roles: &[Role]) -> String {
@@ -197,11 +262,12 @@ fn wanted(event: &Event) -> &'static [Role] {
             }
         }
         Event::ItemRequeued(e) if e.reason == Again::Crash => &[Work],
-        Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::RunClosed(_) => &[Own, Work],
+        Event::ItemRequeued(_) | Event::ItemSkipped(_) | Event::RunClosed(_) | Event::RunShared(_) => &[Own, Work],
         Event::RunSealed(_) => &[Seal],
         // An owner; other events are not in a run's chain.
         Event::RunSubmitted(_)
         | Event::RunAdmitted(_)
+        | Event::RunDismissed(_)
         | Event::RunCancelled(_)
         | Event::ItemCancelled(_)
         | Event::LogSubmitted(_)

@@ -3,6 +3,7 @@
 mod again;
 mod counted;
 mod decided;
+mod drivers;
 mod edges;
 mod extend;
 mod lines;
@@ -14,13 +15,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::digest::Digest;
 use super::document::{Author, DocumentWritten, Documents};
-use super::entry::{Event, InputRef, ItemReconciled, Outcome, RunSubmitted};
+use super::driver::RunShared;
+use super::entry::{Event, ItemFired, ItemReconciled, Outcome, RunSubmitted};
 pub use super::extension::RunConcluded;
 use super::format;
 use super::graph::Graph;
 pub use super::illegal::Illegal;
 use super::item_index::{ItemIndex, ItemVec};
-pub use super::item_state::{ItemState, Phase};
+pub use super::item_state::{Holder, ItemState, Phase};
 use super::name::{FilePath, ItemId};
 use super::pipeline::BlockKind;
 use super::plan::{Item, ProductKey};
@@ -45,6 +47,8 @@ pub struct RunState {
     pub cancelled: Option<String>,
     /// Whether the run is sealed.
     pub sealed: bool,
+    /// The times of a shared run.
+    pub shared: Option<RunShared>,
     /// The rules that stopped early, with reasons: from the seal, or from a reader of an open run's
     /// documents. The state itself has no documents' bytes.
     pub stopped: BTreeMap<ItemId, String>,
@@ -77,6 +81,8 @@ pub struct RunState {
     changes: u64,
     holders: HashMap<String, ItemIndex>,
     open: usize,
+    /// The number of running items.
+    running: u32,
 }
 
 impl RunState {
@@ -97,6 +103,8 @@ impl RunState {
             closed: None,
             cancelled: None,
             sealed: false,
+            shared: None,
+            running: 0,
             stopped: BTreeMap::new(),
             documents,
             rules: Vec::new(),
@@ -169,10 +177,16 @@ impl RunState {
     ///
     /// An error leaves the state unchanged.
     pub fn apply(&mut self, event: &Event) -> Result<(), Illegal> {
+        self.apply_signed(event, None)
+    }
+
+    /// Applies an event like [`RunState::apply`]; `key` signed its entry, if that was checked.
+    pub fn apply_signed(&mut self, event: &Event, key: Option<&str>) -> Result<(), Illegal> {
         if self.sealed {
             return Err(Illegal::AfterSeal);
         }
         self.follow(event)?;
+        self.keys.take(event, key);
         match event {
             Event::RunSealed(e) => self.stopped.clone_from(&e.stopped),
             _ => self.stopped.clear(),
@@ -184,12 +198,14 @@ impl RunState {
 
     fn follow(&mut self, event: &Event) -> Result<(), Illegal> {
         match event {
-            Event::ItemFired(e) => self.fire(&e.item, e.attempt, &e.input_refs),
+            Event::ItemFired(e) => self.fire(e),
             Event::ItemReconciled(e) => self.reconcile(e),
             Event::ItemRetried(e) => self.retry(e),
             Event::ItemRequeued(e) => self.requeue(e),
             Event::ItemDecided(e) => self.decide(e),
-            Event::RunAdmitted(e) => self.admit(e),
+            Event::RunAdmitted(e) => self.expect_admission(e),
+            Event::RunDismissed(e) => self.expect_dismissal(e),
+            Event::RunShared(e) => self.share(*e),
             Event::ItemSkipped(e) => {
                 let at = self.find(&e.item)?;
                 self.expect_phase(at, &[Phase::Waiting], e.attempt)?;
@@ -224,7 +240,8 @@ impl RunState {
         }
     }
 
-    fn fire(&mut self, item: &ItemId, attempt: u32, inputs: &BTreeMap<FilePath, InputRef>) -> Result<(), Illegal> {
+    fn fire(&mut self, e: &ItemFired) -> Result<(), Illegal> {
+        let ItemFired { item, attempt, input_refs: inputs, .. } = e;
         let at = self.find(item)?;
         if self.cancelled.is_some() || self.closed.is_some() {
             return Err(Illegal::AfterEnd(item.clone()));
@@ -235,10 +252,11 @@ impl RunState {
         if self.items[at].phase != Phase::Waiting {
             return Err(Illegal::NotWaiting(item.clone()));
         }
-        if attempt != self.items[at].attempts + 1 {
-            return Err(Illegal::WrongAttempt(item.clone(), attempt));
+        if *attempt != self.items[at].attempts + 1 {
+            return Err(Illegal::WrongAttempt(item.clone(), *attempt));
         }
         self.expect_attempt_left(at)?;
+        self.expect_place_to_run(e)?;
         if let Some(on) = self.blocked_by(at).next() {
             return Err(Illegal::BeforeDependency(item.clone(), self.graph.item(on).id.clone()));
         }
@@ -247,9 +265,16 @@ impl RunState {
             return Err(Illegal::LockHeld(item.clone(), key.clone()));
         }
         self.holders.extend(locks.into_iter().map(|key| (key, at)));
+        self.running += 1;
         let state = &mut self.items[at];
         state.phase = Phase::Running;
-        state.attempts = attempt;
+        state.attempts = *attempt;
+        state.holder = e.driver.clone().map(|driver| Holder {
+            driver,
+            host: e.host.clone(),
+            job: e.job.clone(),
+            manifest: e.manifest,
+        });
         state.not_before = None;
         state.reason = None;
         state.inputs.clone_from(inputs);
@@ -261,6 +286,7 @@ impl RunState {
     fn reconcile(&mut self, e: &ItemReconciled) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         self.expect_attempt(at, e.attempt, e.attempt == 0)?;
+        self.expect_holder(at, e.driver.as_ref())?;
         let done = e.status == Outcome::Done;
         if !done && !e.products.is_empty() {
             return Err(Illegal::ProductsOfFailed(e.item.clone()));
@@ -388,7 +414,10 @@ impl RunState {
         self.open -= 1;
     }
 
+    /// Releases everything that an item holds while it runs.
     fn release(&mut self, at: ItemIndex) {
+        self.running -= u32::from(self.items[at].phase == Phase::Running);
+        self.items[at].holder = None;
         for key in &self.graph.item(at).resource_locks {
             if self.holders.get(key) == Some(&at) {
                 self.holders.remove(key);

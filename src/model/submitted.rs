@@ -40,6 +40,9 @@ pub struct RunSubmitted {
     pub pattern: String,
     /// Whether items may be added until the run is closed.
     pub open_ended: bool,
+    /// The most items that may run at once, over all drivers; absent without a limit.
+    #[serde(default, deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
     /// The fingerprints of authorized keys.
     #[serde(deserialize_with = "fingerprints")]
     pub writers: Vec<String>,
@@ -80,6 +83,11 @@ fn fingerprints<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
     let writers = Vec::<String>::deserialize(deserializer)?;
     writers.iter().try_for_each(|writer| checked(writer)).map_err(serde::de::Error::custom)?;
     Ok(writers)
+}
+
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let number = Option::<u32>::deserialize(deserializer)?;
+    if number == Some(0) { Err(serde::de::Error::custom("a limit of 0 items")) } else { Ok(number) }
 }
 
 /// Parses a fingerprint.

@@ -231,12 +231,7 @@ fn done_again(open: &OpenRun, continues: &Continues, old: &Manifest, e: &ItemRec
         evidence: Digest::of(&evidence),
         continued: true,
     };
-    let fired = ItemFired {
-        item: e.item.clone(),
-        attempt,
-        manifest: Digest::of(&manifest.canonical()),
-        input_refs: old.input_refs.clone(),
-    };
+    let fired = ItemFired::new(e.item.clone(), attempt, Digest::of(&manifest.canonical()), old.input_refs.clone());
     let ended = ItemReconciled {
         attempt,
         reason: None,

@@ -242,18 +242,7 @@ pub(crate) fn dropped(state: &RunState, at: ItemIndex, reason: &str) -> ItemDrop
 
 /// Returns the entry that gives an item another attempt, with nothing but the cause.
 pub(crate) fn requeued(state: &RunState, at: ItemIndex, reason: Again) -> ItemEnded {
-    ItemEnded {
-        item: state.graph.item(at).id.clone(),
-        attempt: state.items[at].attempts,
-        reason,
-        detail: None,
-        exit: None,
-        duration_ms: None,
-        transcript: None,
-        not_before: None,
-        claims: None,
-        blocks: Vec::new(),
-    }
+    ItemEnded::new(state.graph.item(at).id.clone(), state.items[at].attempts, reason)
 }
 
 /// Returns true if a chain ends with a seal, and false if it cannot be read.

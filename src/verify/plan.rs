@@ -175,6 +175,7 @@ fn check_submitted(case: &Case<'_>, submitted: &RunSubmitted, plan: &Plan, findi
     let held = [
         (plan.id == *case.run, "the plan is of another run"),
         (plan.open_ended == submitted.open_ended, "openEnded is not the plan's"),
+        (plan.concurrency == submitted.concurrency, "concurrency is not the plan's"),
         (artifacts, "the artifacts sealed at submit are not the plan's"),
         (fan_out == submitted.fan_out, "fanOut is not what follows from the plan"),
         (submitted.base.0.kind() == case.store.hash_kind(), "the base does not have the repository's object format"),

@@ -100,7 +100,7 @@ impl<'a> Writers<'a> {
     /// Admits the keys of an entry that was verified before.
     pub(super) fn admit_verified(&mut self, one: &Signed<'_>) {
         if let (Self::Run(run), Some(event)) = (self, one.event) {
-            run.keys.take(event);
+            run.keys.take(event, None);
         }
     }
 
@@ -127,7 +127,7 @@ impl RunWriters<'_> {
         {
             return Some((Code::Admission, "but admits a sealing key to a run with another entry 0".to_owned()));
         }
-        self.keys.take(event);
+        self.keys.take(event, Some(key));
         match event {
             Event::ItemDecided(e) if e.said.is_none() && e.by != key => {
                 Some((Code::DecidedBy, format!("but names {} as the key that decided", e.by)))

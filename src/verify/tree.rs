@@ -77,6 +77,8 @@ impl AllowedChanges {
             // The trees of threads and archives follow from their entries, and are compared
             // elsewhere.
             Event::RunAdmitted(_)
+            | Event::RunDismissed(_)
+            | Event::RunShared(_)
             | Event::RunConcluded(_)
             | Event::RunClosed(_)
             | Event::RunCancelled(_)

@@ -70,6 +70,7 @@ impl<'a> Teller<'a> {
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
             open_ended: parsed.open_ended,
+            concurrency: None,
             writers: vec![lab.signer.fingerprint()],
             imports: BTreeMap::new(),
             roles: None,
@@ -179,12 +180,7 @@ impl<'a> Teller<'a> {
         };
         bend(&mut manifest);
         let bytes = manifest.canonical();
-        let event = ItemFired {
-            item: id.clone(),
-            attempt: manifest.attempt,
-            manifest: Digest::of(&bytes),
-            input_refs: manifest.input_refs,
-        };
+        let event = ItemFired::new(id.clone(), manifest.attempt, Digest::of(&bytes), manifest.input_refs);
         let edits = vec![(self.state.layout().manifest(&id), blob(self.lab, &bytes))];
         self.add(Event::ItemFired(event), edits);
     }
@@ -302,18 +298,7 @@ impl<'a> Teller<'a> {
     pub(crate) fn requeue(&mut self, item: &str, reason: Again) {
         let id = ItemId::parse(item).unwrap();
         let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
-        let event = ItemEnded {
-            item: id,
-            attempt,
-            reason,
-            detail: None,
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            not_before: None,
-            claims: None,
-            blocks: Vec::new(),
-        };
+        let event = ItemEnded::new(id, attempt, reason);
         let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };
         self.add(event, Vec::new());
     }

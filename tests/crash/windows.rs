@@ -46,20 +46,9 @@ fn what_was_written_and_not_published_has_not_happened() {
     let dropped = |id| ItemDropped { item: named(id), attempt: 0, reason: "because".into() };
     let ended = RunEnded { reason: "because".into() };
     let events = [
-        Event::ItemFired(ItemFired { item: named("a"), attempt: 1, manifest: Digest::of(b""), input_refs: [].into() }),
+        Event::ItemFired(ItemFired::new(named("a"), 1, Digest::of(b""), [].into())),
         Event::ItemReconciled(ItemReconciled::new(named("a"), 1, Outcome::Done)),
-        Event::ItemRequeued(ItemEnded {
-            item: named("a"),
-            attempt: 1,
-            reason: Again::Crash,
-            detail: None,
-            exit: None,
-            duration_ms: None,
-            transcript: None,
-            not_before: None,
-            claims: None,
-            blocks: Vec::new(),
-        }),
+        Event::ItemRequeued(ItemEnded::new(named("a"), 1, Again::Crash)),
         Event::ItemCancelled(dropped("a")),
         Event::ItemSkipped(dropped("b")),
         Event::RunClosed(ended.clone()),

@@ -31,6 +31,7 @@ fn submitted() -> RunSubmitted {
         queue: "default".to_owned(),
         pattern: "dag".to_owned(),
         open_ended: false,
+        concurrency: None,
         writers: vec!["SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8".to_owned()],
         imports: std::collections::BTreeMap::new(),
         roles: None,

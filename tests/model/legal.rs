@@ -155,6 +155,15 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
             | Illegal::AdmittedAfterEnd,
         ) => "people",
         Err(Illegal::EndedUnsettled | Illegal::SealedUnsettled) => "unsettled",
+        Err(
+            Illegal::WrongSharing
+            | Illegal::NoDriver(_)
+            | Illegal::TooManyRunning(..)
+            | Illegal::NotHolder(..)
+            | Illegal::NotHeld(_)
+            | Illegal::OwnTaker(_)
+            | Illegal::NotDismissable(_),
+        ) => "drivers",
     }
 }
 

@@ -263,7 +263,7 @@ fn unknown(lab: &Lab, run: &mut Teller<'_>) {
     run.drafts.pop();
     let submitted = run.state.submitted.clone();
     run.state = git_handoff::model::state::RunState::new(submitted, git_handoff::model::graph::Graph::new(&run.plan));
-    let fired = ItemFired { item: id("edit-z"), attempt: 1, manifest: Digest::of(&bytes), input_refs: BTreeMap::new() };
+    let fired = ItemFired::new(id("edit-z"), 1, Digest::of(&bytes), BTreeMap::new());
     let layout = run.state.layout();
     let edits = vec![
         (layout.manifest(&id("edit-z")), blob(lab, &bytes)),

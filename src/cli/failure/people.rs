@@ -52,6 +52,8 @@ pub(super) fn missing_role(run: &RunId, key: &str, why: Refused) -> Hint {
             None => hints::admit_any(run, key),
         },
         Refused::Admission => hints::owners(run),
+        // Its driver can end the attempt, and anyone can see which one that is.
+        Refused::Holder => hints::drivers(run),
     }
 }
 

@@ -53,9 +53,10 @@ impl Driver<'_> {
                             let why = all.why_not(&manifest);
                             (self.tell)(Progress::Note(format!("{}: not reused: {why}", job.item)));
                         }
+                        let fired_by = fired.driver.clone();
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                         match found {
-                            Some(found) => batch.reused(&job, found),
+                            Some(found) => batch.reused(&job, fired_by, found),
                             None => drop(jobs.insert(at, (job, slots))),
                         }
                     }

@@ -8,10 +8,11 @@ impl RunState {
     /// Applies a failed attempt that another follows.
     pub(super) fn retry(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
-        if e.reason != Again::Failure {
+        if e.reason != Again::Failure || e.taker.is_some() || e.because.is_some() {
             return Err(Illegal::WrongReason(e.item.clone()));
         }
         self.expect_attempt(at, e.attempt, false)?;
+        self.expect_holder(at, e.driver.as_ref())?;
         self.expect_one_end(at, e.exit.as_ref())?;
         self.wait_again(at, e);
         Ok(())
@@ -21,9 +22,16 @@ impl RunState {
     pub(super) fn requeue(&mut self, e: &ItemEnded) -> Result<(), Illegal> {
         let at = self.find(&e.item)?;
         self.expect_one_end(at, e.exit.as_ref())?;
+        if e.because.is_some() != (e.reason == Again::Lost) || (e.taker.is_some() && e.reason != Again::Lost) {
+            return Err(Illegal::WrongReason(e.item.clone()));
+        }
         match e.reason {
-            Again::Crash => {
+            Again::Crash | Again::Lost => {
                 self.expect_attempt(at, e.attempt, false)?;
+                self.expect_holder(at, e.driver.as_ref())?;
+                if e.reason == Again::Lost {
+                    self.expect_taker(at, e)?;
+                }
                 self.wait_again(at, e);
                 self.items[at].granted_at += 1;
                 self.items[at].crashes += 1;
@@ -33,6 +41,9 @@ impl RunState {
                 // the item.
                 let from = [Phase::Running, Phase::Failed, Phase::Skipped, Phase::Cancelled];
                 self.expect_phase(at, &from, e.attempt)?;
+                if e.driver.is_some() {
+                    self.expect_holder(at, e.driver.as_ref())?;
+                }
                 if self.cancelled.is_some() || self.closed.is_some() {
                     return Err(Illegal::AfterEnd(e.item.clone()));
                 }

@@ -149,7 +149,7 @@ impl RunState {
         Ok(())
     }
 
-    pub(super) fn admit(&mut self, e: &RunAdmitted) -> Result<(), Illegal> {
+    pub(super) fn expect_admission(&self, e: &RunAdmitted) -> Result<(), Illegal> {
         // A closed run must still be sealed.
         if self.is_ended() && e.role != Role::Seal {
             return Err(Illegal::AdmittedAfterEnd);
@@ -157,7 +157,6 @@ impl RunState {
         if self.keys.has(&e.key, e.role) {
             return Err(Illegal::AdmittedBefore(e.key.clone()));
         }
-        self.keys.admit(e);
         Ok(())
     }
 

@@ -40,6 +40,7 @@ fn fresh() -> RunState {
         queue: "default".into(),
         pattern: "dag".into(),
         open_ended: false,
+        concurrency: None,
         writers: vec!["SHA256:x".into()],
         imports: BTreeMap::new(),
         roles: None,

@@ -138,7 +138,7 @@ fn a_dispatch_that_lost_a_race_does_not_consume_an_older_revision() {
         let input = InputRef { from: need.from.clone(), select: need.select.clone(), digest: Digest::of(bytes) };
         let manifest = Digest::of(b"manifest");
         let refs = BTreeMap::from([(key.clone(), input)]);
-        let fired = ItemFired { item: "a".parse().unwrap(), attempt: 1, manifest, input_refs: refs };
+        let fired = ItemFired::new("a".parse().unwrap(), 1, manifest, refs);
         [NewEntry::Plain(Event::ItemFired(fired))]
     };
     let write = |run: &mut OpenRun, bytes: &[u8], schema: Option<&str>| {

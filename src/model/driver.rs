@@ -1,0 +1,112 @@
+//! Drivers of a shared run, and the loss of their attempts.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The number of hex digits of a driver's id.
+const DIGITS: usize = 32;
+
+/// The most bytes of a text that a driver gives about itself.
+pub const MAX_TEXT: usize = 255;
+
+/// The shortest permitted interval between two beats, in milliseconds.
+pub const MIN_HEARTBEAT: u64 = 100;
+
+/// The least number of intervals after which a driver may count as lost.
+pub const MIN_BEATS_UNTIL_LOST: u64 = 4;
+
+/// The id of one process that drives a run: 32 hex digits, chosen at random by the process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct DriverId(String);
+
+impl DriverId {
+    /// Parses an id, or returns `None` if the text is not 32 lowercase hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (text.len() == DIGITS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the id of these random bytes.
+    pub fn of(random: [u8; DIGITS / 2]) -> Self {
+        Self(random.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Returns all digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the first eight digits, for people.
+    pub fn short(&self) -> &str {
+        &self.0[..8]
+    }
+}
+
+impl fmt::Display for DriverId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for DriverId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no id of a driver")))
+    }
+}
+
+/// The reason why an attempt was taken from its driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Because {
+    /// The driver was silent for the time that `run.shared` names.
+    Silent,
+    /// An operator or the engine that started the driver said so.
+    Told,
+    /// The driver's successor in the same clone holds its lock.
+    Lock,
+    /// The driver's key was dismissed.
+    Dismissed,
+}
+
+impl Because {
+    /// Returns the word in entries.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Told => "told",
+            Self::Lock => "lock",
+            Self::Dismissed => "dismissed",
+        }
+    }
+}
+
+/// The fields of `run.shared`: the run is driven through a remote from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunShared {
+    /// The time between two beats of a driver, in milliseconds.
+    pub heartbeat: u64,
+    /// The silence after which a driver counts as lost, in milliseconds.
+    pub lost_after: u64,
+}
+
+impl RunShared {
+    /// Returns true if the times are long enough to tell a lost driver from a slow one.
+    pub fn is_sound(&self) -> bool {
+        self.heartbeat >= MIN_HEARTBEAT && self.lost_after / MIN_BEATS_UNTIL_LOST >= self.heartbeat
+    }
+}
+
+/// Parses a text that a driver gives about itself, such as the name of its host.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    match text {
+        Some(text) if text.len() > MAX_TEXT => {
+            Err(serde::de::Error::custom(format!("a text of {} bytes; at most {MAX_TEXT} are allowed", text.len())))
+        }
+        text => Ok(text),
+    }
+}
