@@ -1,6 +1,6 @@
 //! The only reader of the system's clock.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::time::Moment;
 
@@ -29,6 +29,13 @@ impl Clock {
     pub fn is_pinned(self) -> bool {
         matches!(self, Self::Pinned(_))
     }
+}
+
+/// Returns the time since the machine started, including suspended time.
+pub fn since_boot() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let nanos = u32::try_from(now.tv_nsec).unwrap_or_default();
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or_default(), nanos)
 }
 
 /// A monotonic clock for waits, so that no correction of the system clock prolongs them.

@@ -19,6 +19,7 @@ mod pipeline;
 mod refusal;
 mod setup;
 mod share;
+mod sharing;
 mod target;
 mod thread;
 mod whence;
@@ -218,6 +219,10 @@ impl From<run::Error> for Failure {
             run::Error::Role { ref run, ref key, why } => {
                 Self::of("no-role", &error).hint(people::missing_role(run, key, why))
             }
+            ref remote @ (run::Error::Unreachable { .. }
+            | run::Error::PushRefused { .. }
+            | run::Error::Poisoned { .. }
+            | run::Error::Forked { .. }) => sharing::of_remote(remote),
             run::Error::Chain(inner) => inner.into(),
             run::Error::Store(inner) => inner.into(),
             run::Error::Ref(inner) => inner.into(),
@@ -232,6 +237,8 @@ impl From<run::Denied> for Failure {
         match denied {
             run::Denied::Run(inner) => inner.into(),
             run::Denied::Refused(inner) => inner.into(),
+            run::Denied::Shared(ref run) => Self::of("shared", &denied).hint(hints::run_via(run, "REMOTE")),
+            run::Denied::Remote(inner) => (*inner).into(),
             run::Denied::Repository(inner) => inner.into(),
         }
     }

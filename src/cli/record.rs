@@ -111,7 +111,7 @@ fn drive(begun: &Begun, output: &mut Output) -> Result<Driven, Failure> {
     let Begun { repository, submission, manner } = begun;
     let (runtime, interrupt) = interrupt::runtime()?;
     let options = DriveOptions { close: true, manner: *manner, ..DriveOptions::default() };
-    let drivable = repository.drivable(&submission.run, options)?;
+    let drivable = repository.drivable(&submission.run, &options)?;
     if *manner == Manner::Worktrees {
         let missing = drivable.unenforced();
         let warning = missing.map(|missing| format!("the command is confined by less than there could be: {missing}"));

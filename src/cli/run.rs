@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
     /// Run at most N items at once [default: the queue's concurrency]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Drive together with other drivers, each in a clone of its own, through this remote
+    #[arg(long, value_name = "REMOTE")]
+    via: Option<String>,
     /// Give the run this id instead of the plan's; the plan itself is not changed
     #[arg(long, value_name = "RUN")]
     id: Option<String>,
@@ -56,6 +59,10 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Err(Failure::usage("--id is for one plan file".to_owned()));
     }
     for named in &arguments.runs {
+        if let Some(run) = run_elsewhere(named, arguments.via.is_some(), repository)? {
+            runs.push(run);
+            continue;
+        }
         if let Some(target) = run_named(named, repository)? {
             if arguments.id.is_some() {
                 return Err(Failure::usage("--id is for a plan file: a run has its id".to_owned()));
@@ -78,10 +85,14 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         close: arguments.close,
         reuse: arguments.reuse,
         jobs: arguments.jobs.map(usize::from),
+        via: arguments.via.clone(),
         ..DriveOptions::default()
     };
+    if arguments.via.is_some() && arguments.runs.is_empty() {
+        return Err(Failure::usage("--via is for runs that are named".to_owned()));
+    }
     if !arguments.runs.is_empty() {
-        return drive(&runs, options, repository, output);
+        return drive(&runs, &options, repository, output);
     }
     let unsettled = repository.unsettled()?;
     if let Some(first) = unsettled.of_agents.first() {
@@ -91,9 +102,19 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     } else if unsettled.runs.is_empty() && unsettled.unreadable.is_empty() {
         output.note("every run here has settled");
     }
-    let ending = drive(&unsettled.runs, options, repository, output);
+    let ending = drive(&unsettled.runs, &options, repository, output);
     let unreadable = unsettled.unreadable.into_iter().map(|error| Err(error.into()));
     last_of(unreadable.chain([ending]), output)
+}
+
+/// Returns the id of a run that is not here, if a remote may have it.
+fn run_elsewhere(named: &str, has_remote: bool, repository: &Repository) -> Result<Option<RunId>, Failure> {
+    if !has_remote || Path::new(named).is_file() {
+        return Ok(None);
+    }
+    let Ok(run) = RunId::parse(named) else { return Ok(None) };
+    let is_own = Target::look_up(&repository.store, named)?.is_some_and(|target| target.is_own());
+    Ok((!is_own).then_some(run))
 }
 
 /// Returns the run with this name, or `None` for a plan file.
@@ -116,7 +137,7 @@ fn run_named(named: &str, repository: &Repository) -> Result<Option<Target>, Fai
 /// Drives runs, and prints the table of items of each.
 pub(crate) fn drive(
     runs: &[RunId],
-    options: DriveOptions,
+    options: &DriveOptions,
     repository: &Repository,
     output: &mut Output,
 ) -> Result<Ending, Failure> {
@@ -165,7 +186,7 @@ struct Opened<'r> {
 /// Opens runs, and prints warnings about their workers.
 fn open_runs<'r>(
     runs: &[&'r RunId],
-    options: DriveOptions,
+    options: &DriveOptions,
     repository: &'r Repository,
     output: &mut Output,
 ) -> Opened<'r> {

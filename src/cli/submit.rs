@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     };
     submission.warnings.iter().for_each(|warning| output.warn(&credential::without(warning)));
     if arguments.run {
-        return run::drive(&[submission.run], DriveOptions::default(), repository, output);
+        return run::drive(&[submission.run], &DriveOptions::default(), repository, output);
     }
     if output.json {
         output.value(&submission);

@@ -1,6 +1,7 @@
 //! Kinds of values: how each is parsed, and how the documentation describes it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{Error, Setting};
 use crate::model::credential::allow::Allowed;
@@ -41,6 +42,9 @@ pub(super) struct Size;
 
 /// A number of seconds.
 pub(super) struct Seconds;
+
+/// A duration in milliseconds from the first to the second, written with a unit.
+pub(super) struct Span(pub(super) u64, pub(super) u64);
 
 /// Yes or no.
 pub(super) struct Boolean;
@@ -176,6 +180,31 @@ impl Kind for Seconds {
 impl Read<u64> for Seconds {
     fn read(&self, setting: &Setting) -> Result<u64, Error> {
         whole(setting)
+    }
+}
+
+impl Kind for Span {
+    fn says(&self) -> String {
+        "duration, such as `200ms`, `5s` or `2m`".into()
+    }
+}
+
+impl Read<Duration> for Span {
+    fn read(&self, setting: &Setting) -> Result<Duration, Error> {
+        let text = setting.value.trim();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let unit = match &text[digits..] {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => return Err(Error::bad(setting, "is no duration such as `200ms`, `5s` or `2m`")),
+        };
+        let millis = text[..digits].parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+        match millis {
+            Some(millis) if (self.0..=self.1).contains(&millis) => Ok(Duration::from_millis(millis)),
+            _ => Err(Error::bad(setting, format!("is not a duration from {} ms to {} ms", self.0, self.1))),
+        }
     }
 }
 

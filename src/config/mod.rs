@@ -22,6 +22,7 @@ mod trust;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::git::program;
 use crate::git::store::Durability;
@@ -107,6 +108,12 @@ pub struct Config {
     pub tracked_limits: Limits,
     /// `handoff.maxCrashes`: after this many driver crashes during an item, the item fails.
     pub max_crashes: u32,
+    /// `handoff.heartbeat`: the time between two beats of a driver of a run that is shared here.
+    pub heartbeat: Duration,
+    /// `handoff.lostAfter`: the silence after which such a driver counts as lost.
+    pub lost_after: Duration,
+    /// `handoff.via.interval`: the shortest time between two pushes of a driver.
+    pub via_interval: Duration,
     /// `handoff.captureTimeout`: the time limit for capturing an attempt's products, in seconds.
     pub capture_timeout: u64,
     /// `handoff.maxItems`
@@ -188,6 +195,9 @@ impl Default for Config {
             max_items: 10_000,
             max_product_size: 100 << 20,
             max_crashes: 10,
+            heartbeat: Duration::from_secs(5),
+            lost_after: Duration::from_secs(60),
+            via_interval: Duration::from_millis(500),
             capture_timeout: 300,
             max_fetch_size: 2 << 30,
             workspace_root: None,

@@ -4,8 +4,10 @@
 //! happens.
 
 mod dispatch;
+mod error;
 mod finish;
 mod rules;
+pub(super) mod shared;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,24 +21,27 @@ use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::refs;
+use crate::git::tip::Tip;
+use crate::model::driver::{DriverId, RunShared};
 use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
-use crate::run::{self, NewEntry, OpenRun, coordinate};
-use crate::worktree::capture;
-use crate::worktree::workspace;
+use crate::run::{NewEntry, OpenRun};
 
 use super::attempt::{Finished, Job, Verdict};
 use super::decide::Schedule;
+use super::identity::Identity;
 use super::machine::Machine;
 use super::outcome::Batch;
-use super::run_lock::{self, RunLock};
-use super::slots::{self, HeldSlots, RETRY_INTERVAL, Slots};
+use super::run_lock::RunLock;
+use super::slots::{HeldSlots, RETRY_INTERVAL, Slots};
 use super::{attempt, command, recover, transcript_refs};
 use dispatch::Queued;
+pub use error::Error;
 use rules::RuleInput;
+use shared::{Claimed, Colleagues};
 
 /// How often to poll the ref for entries from other writers, such as a cancellation.
 const POLL: Duration = Duration::from_millis(250);
@@ -84,6 +89,18 @@ struct Driver<'a> {
     /// Worktrees being removed. The driver waits for them before it releases the run.
     removals: JoinSet<Option<String>>,
     tell: &'a mut dyn FnMut(Progress<'_>),
+    /// This driver among those of a shared run.
+    shared: Option<Colleagues>,
+}
+
+/// How a shared run is to be driven.
+pub(crate) struct Joining {
+    pub(super) identity: Identity,
+    pub(super) tip: Tip,
+    /// The times, if the run is not shared yet.
+    pub(super) times: RunShared,
+    /// The last driver of this repository.
+    pub(super) predecessor: Option<DriverId>,
 }
 
 /// Drives a run until it settles or is interrupted.
@@ -94,6 +111,7 @@ struct Driver<'a> {
 pub(crate) async fn drive(
     run: &mut OpenRun,
     mut machine: Machine,
+    joining: Option<Joining>,
     mut interrupt: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
@@ -106,13 +124,17 @@ pub(crate) async fn drive(
     let left = recover::clear(run.id(), &run.state, &machine.host, &|item| machine.filters(item))?;
     left.into_iter().for_each(|note| tell(Progress::Note(note)));
     if run.state.sealed {
-        run.mend_seal()?;
+        if joining.is_none() {
+            run.mend_seal()?;
+        }
         return Ok(Settled { interrupted: false, sealed: None });
     }
     for name in [format::run_ref, format::base_ref, format::transcripts_ref, format::salvage_ref] {
         refs::clear_stale_lock(run.store(), &name(run.id())).map_err(Error::StaleLock)?;
     }
-    run.mend()?;
+    if joining.is_none() {
+        run.mend()?;
+    }
     clock_note(run).into_iter().for_each(|note| tell(Progress::Note(note)));
     let (reports, mut finished) = mpsc::unbounded_channel();
     let clock = run.writer().clock;
@@ -138,13 +160,15 @@ pub(crate) async fn drive(
         reports,
         removals: JoinSet::new(),
         tell,
+        shared: None,
     };
-    driver.recover()?;
+    driver.begin(joining)?;
     let result = driver.run_loop(&mut finished, &mut interrupt).await;
     if result.is_err() {
         driver.abandon(&mut finished).await;
     }
     driver.tidy().await;
+    driver.shared.iter_mut().for_each(Colleagues::stop);
     drop(lock);
     result
 }
@@ -161,6 +185,18 @@ fn clock_note(run: &OpenRun) -> Option<String> {
 }
 
 impl Driver<'_> {
+    /// Ends what a dead driver left, and begins to drive a shared run with the others.
+    fn begin(&mut self, joining: Option<Joining>) -> Result<(), Error> {
+        let Some(Joining { identity, tip, times, predecessor }) = joining else { return self.recover() };
+        if self.run.state.shared.is_none() {
+            self.recover()?;
+        }
+        self.shared = Some(Colleagues::start(self.run, identity, tip, times)?);
+        self.rebuild();
+        self.take_over_predecessor(predecessor)?;
+        self.sweep()
+    }
+
     /// Records an end for the attempts that a dead driver left running.
     fn recover(&mut self) -> Result<(), Error> {
         let items = self.run.state.items.indexed();
@@ -188,50 +224,70 @@ impl Driver<'_> {
         finished: &mut mpsc::UnboundedReceiver<Finished>,
         interrupt: &mut watch::Receiver<bool>,
     ) -> Result<Settled, Error> {
-        let mut poll = tokio::time::interval(POLL);
-        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut measure = tokio::time::interval(MEASURE);
         measure.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut polled = Instant::now();
         loop {
-            if *interrupt.borrow() {
-                return self.interrupted(finished).await;
-            }
-            if let Some(why) = self.full.take() {
-                self.interrupted(finished).await?;
-                return Err(Error::NoSpace(why));
-            }
-            self.apply_rules()?;
-            let wake = self.dispatch()?;
-            if self.run.state.is_settled() && self.running.is_empty() {
-                match self.finish()? {
-                    Some(settled) => return Ok(settled),
-                    None => continue,
-                }
-            }
-            if self.schedule.is_idle() && self.running.is_empty() {
-                if self.run.state.is_left_to_people() {
-                    return Ok(Settled { interrupted: false, sealed: None });
-                }
-                return Err(Error::Stuck);
-            }
-            // Holders do not announce that they release a slot, so this retries.
-            let retry = (!self.queued.is_empty()).then_some(RETRY_INTERVAL);
-            let due = wake.map(|due| self.until(due));
-            let sleep = due.into_iter().chain(retry).min();
-            tokio::select! {
-                Some(first) = finished.recv() => {
-                    let batch = self.collect_more(first, finished).await;
-                    self.reconcile(batch)?;
-                }
-                () = tokio::time::sleep(sleep.unwrap_or(POLL)), if sleep.is_some() => {}
-                _ = poll.tick() => {
-                    self.run.refresh()?;
-                    self.catch_up()?;
-                }
-                _ = measure.tick() => self.measure(),
-                _ = interrupt.changed() => {}
+            match self.turn(finished, interrupt, &mut measure, &mut polled).await {
+                Ok(None) => {}
+                Ok(Some(settled)) => return Ok(settled),
+                Err(error) => self.hold_on(error, interrupt).await?,
             }
         }
+    }
+
+    /// Does what is due, and waits for the next event. Returns how the run ended, once it did.
+    async fn turn(
+        &mut self,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        interrupt: &mut watch::Receiver<bool>,
+        measure: &mut tokio::time::Interval,
+        polled: &mut Instant,
+    ) -> Result<Option<Settled>, Error> {
+        if *interrupt.borrow() {
+            return self.interrupted(finished).await.map(Some);
+        }
+        if let Some(why) = self.full.take() {
+            self.interrupted(finished).await?;
+            return Err(Error::NoSpace(why));
+        }
+        self.catch_up()?;
+        self.compare()?;
+        self.apply_rules()?;
+        let wake = self.dispatch()?;
+        if self.run.state.sealed || (self.run.state.is_settled() && self.running.is_empty()) {
+            return self.finish();
+        }
+        if self.schedule.is_idle() && self.running.is_empty() {
+            if self.run.state.is_left_to_people() {
+                return Ok(Some(Settled { interrupted: false, sealed: None }));
+            }
+            if self.shared.is_none() {
+                return Err(Error::Stuck);
+            }
+        }
+        // Holders do not announce that they release a slot, so this retries.
+        let retry = (!self.queued.is_empty()).then_some(RETRY_INTERVAL);
+        let due = wake.map(|due| self.until(due));
+        let sleep = due.into_iter().chain(retry).min();
+        let poll = tokio::time::Instant::from_std(*polled + self.poll());
+        tokio::select! {
+            Some(first) = finished.recv() => {
+                let batch = self.collect_more(first, finished).await;
+                self.reconcile(batch)?;
+            }
+            () = tokio::time::sleep(sleep.unwrap_or(POLL)), if sleep.is_some() => {}
+            () = tokio::time::sleep_until(poll) => {
+                *polled = Instant::now();
+                self.run.refresh()?;
+                *polled = Instant::now();
+                self.catch_up()?;
+                self.observe()?;
+            }
+            _ = measure.tick() => self.measure(),
+            _ = interrupt.changed() => {}
+        }
+        Ok(None)
     }
 
     fn start(&mut self, at: ItemIndex, job: Job, slots: HeldSlots) {
@@ -270,8 +326,7 @@ impl Driver<'_> {
             if let Verdict::NoSpace(why) = &finished.verdict {
                 self.full = Some(why.clone());
             }
-            let state = &self.run.state.items[finished.at];
-            if state.phase == Phase::Running && state.attempts == finished.attempt {
+            if self.holds(finished.at, finished.attempt) {
                 let now = self.run.writer().clock.now();
                 let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
                 batch.finished(&self.run.state, finished, left, now);
@@ -314,11 +369,16 @@ impl Driver<'_> {
     fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let started = Instant::now();
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
+        if recorded.as_ref().is_err_and(shared::is_of_remote) {
+            // Results are kept until the remote accepts them.
+            return recorded.map(drop);
+        }
         let ended = std::mem::take(&mut self.ended);
         self.dispose(ended, recorded.is_ok(), true);
         let links = recorded?;
         if !links.is_empty() {
             self.append_time = started.elapsed();
+            self.note_accepted();
         }
         links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
         self.catch_up()
@@ -330,18 +390,22 @@ impl Driver<'_> {
         if self.generation == self.run.generation() {
             return Ok(());
         }
+        self.rebuild();
+        self.sweep()
+    }
+
+    /// Rebuilds the schedule from the state, and ends the attempts that the state no longer has.
+    fn rebuild(&mut self) {
         self.generation = self.run.generation();
         // Their claims are decided again.
         self.queued.clear();
         let alive = self.running.keys().copied().collect();
         self.schedule = Schedule::new(&self.run.state, &alive, self.now());
         for (at, running) in &self.running {
-            let state = &self.run.state.items[*at];
-            if state.phase != Phase::Running || state.attempts != running.attempt {
+            if !self.holds(*at, running.attempt) {
                 running.cancel.send_replace(true);
             }
         }
-        self.sweep()
     }
 
     /// Skips items that wait for a lost item, which happens if two writers append without seeing
@@ -365,32 +429,4 @@ impl Driver<'_> {
 /// Returns the moment to decide by. Under a pinned clock no wait would end, so none is kept.
 fn moment(clock: Clock, steady: &Steady) -> Moment {
     if clock.is_pinned() { Moment::from_millis(i64::MAX) } else { steady.now() }
-}
-
-/// Failures to drive a run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum Error {
-    #[error(transparent)]
-    Hold(#[from] run_lock::Error),
-    #[error(transparent)]
-    Slots(#[from] slots::Error),
-    #[error(transparent)]
-    Run(#[from] run::Error),
-    #[error(transparent)]
-    Coordinate(#[from] coordinate::Error),
-    #[error("cannot remove the stale lock of the run's ref")]
-    StaleLock(#[source] std::io::Error),
-    #[error("cannot remove the leftovers of an interrupted attempt")]
-    Workspace(#[from] workspace::Error),
-    #[error("cannot save the work of an interrupted attempt")]
-    Salvage(#[source] Box<capture::Error>),
-    #[error("cannot move unsaved work aside")]
-    Aside(#[source] std::io::Error),
-    #[error("cannot keep the transcript or the salvaged work of an attempt")]
-    Keep(#[from] transcript_refs::Error),
-    #[error("{0}")]
-    NoSpace(String),
-    #[error("nothing is left to run, but the run has not settled: internal error, please report it")]
-    Stuck,
 }

@@ -12,6 +12,8 @@ pub mod run_lock;
 pub(crate) mod recover;
 
 mod attempt;
+mod beat;
+mod identity;
 mod locks;
 mod login;
 mod mise;
@@ -25,6 +27,7 @@ pub mod record;
 mod report;
 mod secrets;
 mod shell_line;
+mod silence;
 mod slots;
 mod status;
 mod transcript_refs;

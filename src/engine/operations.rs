@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
+use crate::git::tip::Tip;
 use crate::git::work_tree;
 use crate::ledger::log::{self, Record};
 use crate::model::digest::Digest;
+use crate::model::driver::RunShared;
 use crate::model::entry::RunSealed;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::outcomes::Outcomes;
@@ -23,11 +26,15 @@ use crate::plan::schemas::Schemas;
 use crate::process::live::Lives;
 use crate::repository::{self, Repository, Trust, trust};
 use crate::run::list::{self, ItemStatus};
+use crate::run::sharing::{self, Sharing};
 use crate::run::target::{self, unarchived_runs};
+use crate::run::via::Via;
 use crate::run::{self, Denied, OpenRun, Target, View, statements};
 use crate::sandbox;
 
+use super::drive::Joining;
 use super::event::Progress;
+use super::identity::Identity;
 use super::machine::{Machine, NoCache};
 use super::{command, drive};
 
@@ -47,7 +54,7 @@ pub enum Manner {
 }
 
 /// Options for driving a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
     /// Seal a settled run even if not every item is done.
     pub close: bool,
@@ -57,6 +64,8 @@ pub struct DriveOptions {
     pub jobs: Option<usize>,
     /// How the work may be done.
     pub manner: Manner,
+    /// The remote through which the run is driven together with other drivers.
+    pub via: Option<String>,
 }
 
 /// A run that is ready to be driven, for the caller to inspect first.
@@ -64,6 +73,7 @@ pub struct Drivable<'r> {
     repository: &'r Repository,
     open: OpenRun,
     machine: Machine,
+    joining: Option<Joining>,
 }
 
 /// The result of driving a run.
@@ -108,13 +118,19 @@ pub struct Unsettled {
 
 impl Repository {
     /// Opens a run to drive it on this machine.
-    pub fn drivable(&self, run: &RunId, wanted: DriveOptions) -> Result<Drivable<'_>, Error> {
-        let mut open = self.opened(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
+    pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, Error> {
+        let tip = wanted.via.as_ref().map(|remote| self.join(run, remote)).transpose()?;
+        let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
+        if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
+            let remote = Sharing::read(&self.store, run).map(|sharing| sharing.remote);
+            return Err(Error::Shared { run: run.clone(), remote });
+        }
         if !open.state.sealed && !open.state.keys.has(&open.writer().signer.fingerprint(), Role::Work) {
             let (run, key) = (run.clone(), open.writer().signer.fingerprint());
             return Err(Error::Run(run::Error::Role { run, key, why: Refused::Role(&[Role::Work]) }));
         }
         self.expect_unrevoked(&open)?;
+        let joining = tip.map(|tip| self.joining(&mut open, tip)).transpose()?;
         // A fetch may have brought statements before the run could accept them.
         self.accept_statements_on(&mut open)?;
         let mut machine = Machine::new(self, wanted.close)?;
@@ -124,7 +140,26 @@ impl Repository {
         }
         check_schemas(&open, &machine.schemas)?;
         check_sandboxes(&open, &machine)?;
-        Ok(Drivable { repository: self, open, machine })
+        Ok(Drivable { repository: self, open, machine, joining })
+    }
+
+    /// Prepares to drive a run through a remote.
+    fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining, Error> {
+        let identity = Identity::new(&self.environment.variables);
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let times = RunShared { heartbeat: millis(self.config.heartbeat), lost_after: millis(self.config.lost_after) };
+        if open.state.shared.is_none() && !times.is_sound() {
+            return Err(Error::Times);
+        }
+        let via = Via::new(tip.clone(), open.id(), Some(identity.id.clone()), self.config.via_interval);
+        open.share_via(via)?;
+        let sharing = Sharing::read(&self.store, open.id());
+        let predecessor = sharing.as_ref().and_then(|sharing| sharing.driver.clone());
+        if let Some(sharing) = sharing {
+            let sharing = Sharing { driver: Some(identity.id.clone()), ..sharing };
+            sharing.keep(&self.store, open.id()).map_err(sharing::Error::Record)?;
+        }
+        Ok(Joining { identity, tip, times, predecessor })
     }
 
     /// Refuses a run to which a key can append that is revoked here.
@@ -222,7 +257,7 @@ impl Drivable<'_> {
         interrupt: watch::Receiver<bool>,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Driven, Error> {
-        let settled = drive::drive(&mut self.open, self.machine, interrupt, tell).await?;
+        let settled = drive::drive(&mut self.open, self.machine, self.joining, interrupt, tell).await?;
         let view = Target::own(self.open.id().clone()).view(&self.repository.store)?;
         let drive::Settled { interrupted, sealed } = settled;
         Ok(Driven { view, interrupted, sealed })
@@ -281,6 +316,12 @@ pub enum Error {
     Schema { schema: Schema, why: Unreadable },
     #[error("the key {key}, which is revoked here, can append to the run {:?}, so it is not executed", run.as_str())]
     Revoked { run: RunId, key: String },
+    #[error("the run {:?} is shared{}", run.as_str(), remote.as_ref().map(|remote| format!(" through {remote}")).unwrap_or_default())]
+    Shared { run: RunId, remote: Option<String> },
+    #[error("handoff.lostAfter must be at least four times handoff.heartbeat")]
+    Times,
+    #[error(transparent)]
+    Sharing(#[from] sharing::Error),
     #[error(transparent)]
     Statements(#[from] statements::Error),
     #[error(transparent)]

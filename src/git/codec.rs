@@ -6,6 +6,7 @@
 use crate::model::digest::Oid;
 use crate::model::entry::{self, Entry};
 use crate::model::format::{COMMITTER, EMAIL};
+use crate::model::time::Moment;
 
 /// A commit whose message is an entry.
 #[derive(Clone, Debug)]
@@ -103,9 +104,13 @@ fn signature_header(tree: Oid) -> &'static str {
 }
 
 fn headers(entry: &Entry, tree: Oid, parents: &[Oid]) -> Vec<u8> {
+    headers_by(&entry.actor, entry.at, tree, parents)
+}
+
+fn headers_by(actor: &str, at: Moment, tree: Oid, parents: &[Oid]) -> Vec<u8> {
     let parents: String = parents.iter().fold(String::new(), |lines, parent| lines + &format!("parent {parent}\n"));
-    let date = entry.at.seconds();
-    let author = author(&entry.actor);
+    let date = at.seconds();
+    let author = author(actor);
     let author = format!("author {author} <{EMAIL}> {date} +0000");
     let committer = format!("committer {COMMITTER} <{EMAIL}> {date} +0000");
     format!("tree {tree}\n{parents}{author}\n{committer}\n").into_bytes()
@@ -127,6 +132,68 @@ fn push_message(out: &mut Vec<u8>, entry: &Entry, canonical: &[u8]) {
     out.extend_from_slice(b"\n\n");
     out.extend_from_slice(canonical);
     out.push(b'\n');
+}
+
+/// The message of a signed commit that carries no entry.
+pub struct Message<'a> {
+    /// The acting person or program.
+    pub author: &'a str,
+    /// The time of the commit.
+    pub at: Moment,
+    /// The text, without a final newline.
+    pub text: &'a [u8],
+}
+
+impl Message<'_> {
+    /// Returns the bytes to sign.
+    pub fn payload(&self, tree: Oid, parents: &[Oid]) -> Vec<u8> {
+        let mut out = headers_by(self.author, self.at, tree, parents);
+        self.push(&mut out);
+        out
+    }
+
+    /// Returns the commit with the signature header inserted.
+    pub fn signed(&self, tree: Oid, parents: &[Oid], signature: &str) -> Vec<u8> {
+        let mut out = headers_by(self.author, self.at, tree, parents);
+        push_signature(&mut out, tree, signature);
+        self.push(&mut out);
+        out
+    }
+
+    fn push(&self, out: &mut Vec<u8>) {
+        out.push(b'\n');
+        out.extend_from_slice(self.text);
+        out.push(b'\n');
+    }
+}
+
+/// A signed commit, taken apart.
+pub struct Parsed {
+    /// The text of the message, without its final newline.
+    pub text: Vec<u8>,
+    /// The armored signature.
+    pub signature: Option<String>,
+    /// The signed bytes.
+    pub payload: Vec<u8>,
+}
+
+/// Takes a signed commit apart, or returns `None` if it is none.
+pub fn parse_message(raw: &[u8]) -> Option<Parsed> {
+    let split = raw.windows(2).position(|w| w == b"\n\n")?;
+    let head = std::str::from_utf8(&raw[..=split]).ok()?;
+    let (mut kept, mut signature, mut inside) = (String::new(), Vec::new(), false);
+    for line in head.split_inclusive('\n') {
+        let begins = ["gpgsig ", "gpgsig-sha256 "].iter().find_map(|name| line.strip_prefix(name));
+        let rest = begins.or_else(|| line.strip_prefix(' ').filter(|_| inside));
+        inside = rest.is_some();
+        match rest {
+            Some(rest) => signature.push(rest.trim_end_matches('\n')),
+            None => kept.push_str(line),
+        }
+    }
+    let text = raw[split + 2..].strip_suffix(b"\n")?.to_vec();
+    let payload = [kept.as_bytes(), b"\n", &raw[split + 2..]].concat();
+    Some(Parsed { text, signature: (!signature.is_empty()).then(|| signature.join("\n")), payload })
 }
 
 /// Why a commit is not an entry.

@@ -49,6 +49,8 @@ pub mod snapshot;
 pub mod store;
 mod symlink_path;
 pub mod temporary;
+#[cfg(feature = "core")]
+pub mod tip;
 pub mod tree;
 mod variables;
 pub mod verified_stream;

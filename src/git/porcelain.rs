@@ -1,6 +1,7 @@
 //! Parses git's output for programs: `push --porcelain`, `ls-remote`, and the header of a bundle.
 //! Pure.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::model::digest::Oid;
@@ -45,6 +46,29 @@ pub fn is_not_atomic(said: &str) -> bool {
 /// Parses the output of `git push --porcelain` and skips lines that are not about a ref.
 pub fn pushed(text: &str) -> Vec<Answer> {
     text.lines().filter_map(answer).collect()
+}
+
+/// Parses the output of `git push --porcelain` into the flag and summary of each ref.
+pub fn pushed_lines(text: &str) -> BTreeMap<String, (char, String)> {
+    let line = |line: &str| {
+        let mut fields = line.splitn(3, '\t');
+        let flag = fields.next()?.chars().next()?;
+        let (_, to) = fields.next()?.rsplit_once(':')?;
+        Some((to.to_owned(), (flag, printable::line(fields.next()?))))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Parses the output of `git fetch --porcelain` into the new value of each local ref, `None` for a
+/// ref that would be deleted.
+pub fn fetched(text: &str) -> BTreeMap<String, Option<Oid>> {
+    let line = |line: &str| {
+        let mut fields = line.get(2..)?.split(' ');
+        let (_, new, name) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_gone = line.starts_with('-') || new.bytes().all(|b| b == b'0');
+        Some((name.to_owned(), if is_gone { None } else { Some(new.parse().ok()?) }))
+    };
+    text.lines().filter_map(line).collect()
 }
 
 fn answer(line: &str) -> Option<Answer> {

@@ -185,7 +185,7 @@ pub fn delete(store: &Store, reach: &Reach, to: &str, refs: &[(String, Oid)]) ->
 }
 
 /// Pushes only the named refs and runs no hooks.
-const PUSH: [&str; 6] =
+pub(super) const PUSH: [&str; 6] =
     ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed"];
 
 fn push_once(

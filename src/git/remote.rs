@@ -22,6 +22,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
 use crate::model::printable;
 
+pub(super) use super::pushing::PUSH;
 pub use super::pushing::{Spec, delete, push};
 
 /// The permitted transports. None runs a command from a URL.
@@ -243,7 +244,7 @@ pub(super) fn fetch_apart(
 }
 
 /// Options that prevent every effect except new objects.
-const FETCH: [&str; 8] = [
+pub(super) const FETCH: [&str; 8] = [
     "--quiet",
     "--no-tags",
     "--no-write-fetch-head",
@@ -255,7 +256,7 @@ const FETCH: [&str; 8] = [
 ];
 
 /// Returns a git command that checks every received object and limits their total size.
-fn receiving(store: &Store, reach: &Reach) -> Git {
+pub(super) fn receiving(store: &Store, reach: &Reach) -> Git {
     transport(store, reach)
         .frugal()
         .largest_file(reach.largest)

@@ -86,7 +86,8 @@ impl Head {
         Self { name, commit: None, tree: None, last: None, at: None, entries: 0 }
     }
 
-    fn push(&mut self, link: &Link) {
+    /// Moves the head to the entry that follows it.
+    pub fn follow(&mut self, link: &Link) {
         self.commit = Some(link.commit);
         self.tree = Some(link.tree);
         self.last = Some(link.hash);
@@ -166,7 +167,7 @@ pub struct Appended {
 impl Appended {
     fn add(&mut self, writer: &Writer, at: Moment, draft: Draft) -> Result<(), Error> {
         let link = writer.write(&mut self.batch, &self.head, at, draft)?;
-        self.head.push(&link);
+        self.head.follow(&link);
         self.links.push(link);
         Ok(())
     }
@@ -242,7 +243,7 @@ pub fn end(name: &str, links: &[Link]) -> Result<Head, Error> {
         if link.entry.seq != head.entries || link.entry.prev != head.last {
             return Err(Error::Broken(name.to_owned(), head.entries));
         }
-        head.push(link);
+        head.follow(link);
     }
     Ok(head)
 }
@@ -260,7 +261,7 @@ pub fn tip_at(store: &Store, name: &str, commit: Oid) -> Result<Head, Error> {
     let link = link(store, commit, &mut Meter::default())?.0;
     let mut head = Head::unborn(name.to_owned());
     head.entries = link.entry.seq;
-    head.push(&link);
+    head.follow(&link);
     Ok(head)
 }
 

@@ -40,7 +40,8 @@ pub struct Extension {
     pub name: LogName,
     /// Its new head.
     pub head: Oid,
-    old: Option<Oid>,
+    /// Its head before.
+    pub old: Option<Oid>,
     kept: KeepGuard,
 }
 

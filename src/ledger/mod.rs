@@ -3,6 +3,8 @@
 #[cfg(feature = "core")]
 pub mod archive;
 #[cfg(feature = "core")]
+pub mod beat;
+#[cfg(feature = "core")]
 pub mod chain;
 #[cfg(feature = "core")]
 pub mod log;

@@ -110,6 +110,11 @@ pub fn run_ref(run: &RunId) -> String {
     format!("{RUN_REFS}{}", run.encoded())
 }
 
+/// Returns the folder of the beats of a run's drivers, one ref for each driver.
+pub fn driver_refs(run: &RunId) -> String {
+    format!("{REFS}drivers/{}/", run.encoded())
+}
+
 /// Returns `refs/handoff/threads/<thread>`.
 pub fn thread_ref(thread: &ThreadId) -> String {
     format!("{THREAD_REFS}{}", thread.encoded())

@@ -3,6 +3,7 @@
 #[cfg(feature = "core")]
 pub mod ansi;
 pub mod archive;
+pub mod beat;
 pub mod bounds;
 pub mod catalog;
 pub mod causes;

@@ -150,6 +150,16 @@ impl Keys {
         self.roles.contains_key(key) && !self.named.contains(key) && !self.has(key, Role::Seal)
     }
 
+    /// Returns the running items that a driver holds and whose dispatching key is unknown.
+    pub fn unknown_dispatchers(&self) -> BTreeSet<ItemId> {
+        self.held.iter().filter(|(_, key)| key.is_none()).map(|(item, _)| item.clone()).collect()
+    }
+
+    /// Names the key that dispatched the running attempt of an item.
+    pub fn set_dispatcher(&mut self, item: ItemId, key: String) {
+        self.held.insert(item, Some(key));
+    }
+
     /// Returns the key of the dispatch of a running item that a driver holds, if known.
     pub fn dispatcher(&self, item: &ItemId) -> Option<&str> {
         self.held.get(item)?.as_deref()

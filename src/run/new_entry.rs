@@ -40,11 +40,11 @@ impl NewEntry {
         }
     }
 
-    /// Applies the event to the state, and returns it.
-    pub(super) fn apply(&self, state: &mut RunState) -> Result<Event, Illegal> {
+    /// Applies the event, which `key` signs, to the state, and returns it.
+    pub(super) fn apply(&self, state: &mut RunState, key: &str) -> Result<Event, Illegal> {
         match self {
             Self::Plain(event) | Self::Fired(event, _) | Self::Reused(event, _) => {
-                state.apply(event).map(|()| event.clone())
+                state.apply_signed(event, Some(key)).map(|()| event.clone())
             }
             Self::Extended(cause, items, pipelines) => {
                 let pipelines = pipelines.iter().map(|(name, spec)| (name.clone(), spec.digest())).collect();

@@ -1,12 +1,13 @@
 //! An open run: its state, and the only way to record entries on it.
 
 mod error;
+mod remote;
 
 use std::collections::BTreeMap;
 
-use crate::git::refs;
 use crate::git::retry::{Lost as _, Retry};
 use crate::git::store::{Edit, Store};
+use crate::git::tip::Move;
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
 use crate::ledger::log::{self, Record};
 use crate::ledger::merkle::Frontier;
@@ -38,6 +39,8 @@ pub struct OpenRun {
     generation: u64,
     /// Counts the races lost since the last recording.
     race: Retry,
+    /// The remote of a shared run.
+    shared: Option<Box<remote::Shared>>,
     /// The state after all entries, including staged ones.
     pub state: RunState,
 }
@@ -78,7 +81,7 @@ impl OpenRun {
     pub(super) fn new(writer: Writer, loaded: Loaded) -> Self {
         let Loaded { run, first, artifacts, head, frontier, state } = loaded;
         let (staged, race) = (Staged::default(), Retry::default());
-        Self { run, writer, head, frontier, first, artifacts, staged, generation: 0, race, state }
+        Self { run, writer, head, frontier, first, artifacts, staged, generation: 0, race, shared: None, state }
     }
 
     /// Returns the id of the run.
@@ -126,8 +129,10 @@ impl OpenRun {
     pub fn refresh(&mut self) -> Result<bool, Error> {
         let generation = self.generation;
         self.publish()?;
-        if refs::read(&self.writer.store, &self.head.name)? != self.head.commit {
-            self.reload()?;
+        if self.shared.is_some() {
+            self.read_remote()?;
+        } else {
+            self.follow_ref()?;
         }
         Ok(self.generation != generation)
     }
@@ -137,6 +142,9 @@ impl OpenRun {
     /// The ref must continue the chain that was opened, with entries that their signers could
     /// append.
     fn reload(&mut self) -> Result<(), Error> {
+        if self.shared.is_some() {
+            return self.reload_shared();
+        }
         let view = view(&self.writer.store, &self.run, &format::run_ref(&self.run))?;
         let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
         let known = usize::try_from(self.head.entries).expect("a chain in memory has a length that fits");
@@ -184,9 +192,17 @@ impl OpenRun {
         }
         loop {
             let entries = std::mem::take(&mut self.staged.entries);
-            match self.publish_once()? {
-                Some(links) => return Ok(links),
-                None => self.apply(&entries, true).or_else(|error| self.drop_staged().and(Err(error)))?,
+            match self.publish_once(&[]) {
+                Ok(Some(links)) => return Ok(links),
+                Ok(None) => self.apply(&entries, true).or_else(|error| self.drop_staged().and(Err(error)))?,
+                Err(Error::PushRefused { why, .. }) if entries.len() > 1 => return self.publish_each(&entries, &why),
+                Err(error) => {
+                    // Results wait for the remote.
+                    if error.is_of_remote() {
+                        self.apply(&entries, true)?;
+                    }
+                    return Err(error);
+                }
             }
         }
     }
@@ -207,14 +223,23 @@ impl OpenRun {
     /// Records the staged entries. If another writer appended first, they are dropped, the state is
     /// reloaded, and this returns `None`.
     pub fn publish_unless_raced(&mut self) -> Result<Option<Vec<Link>>, Error> {
-        if self.has_staged() { self.publish_once() } else { Ok(Some(Vec::new())) }
+        self.publish_with(&[])
+    }
+
+    /// Records the staged entries like [`OpenRun::publish_unless_raced`], and moves further refs of
+    /// the remote of a shared run in the same push.
+    pub fn publish_with(&mut self, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
+        if self.has_staged() { self.publish_once(more) } else { Ok(Some(Vec::new())) }
     }
 
     /// Records the staged entries with one swap. Returns `None` if another writer appended first
     /// and another try is due. After that, or an error, the state matches the ref, and nothing is
     /// staged.
-    fn publish_once(&mut self) -> Result<Option<Vec<Link>>, Error> {
+    fn publish_once(&mut self, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
         let drafts = std::mem::take(&mut self.staged).drafts;
+        if self.shared.is_some() {
+            return self.push_drafts(drafts, more);
+        }
         let published = self.writer.append(&self.head, drafts).and_then(chain::Appended::publish);
         match published {
             Ok((head, links)) => {
@@ -236,14 +261,14 @@ impl OpenRun {
     fn apply(&mut self, entries: &[NewEntry], raced: bool) -> Result<(), Error> {
         for new in entries {
             // A dispatch may be bound to a revision that is no longer the highest.
-            if raced && !new.is_bound(&self.state) {
+            if raced && !(new.is_bound(&self.state) && self.survives(new)) {
                 continue;
             }
             let key = self.writer.signer.fingerprint();
             if let Some(why) = new.refused(&self.state.keys, &key) {
                 return Err(Error::Role { run: self.run.clone(), key, why });
             }
-            match new.apply(&mut self.state) {
+            match new.apply(&mut self.state, &key) {
                 Ok(event) => {
                     let draft = self.draft(new, event);
                     self.staged.drafts.push(draft);
@@ -258,6 +283,10 @@ impl OpenRun {
 
     /// Drops the staged entries, and reloads the state.
     pub fn drop_staged(&mut self) -> Result<(), Error> {
+        if self.shared.is_some() {
+            self.unstage();
+            return Ok(());
+        }
         self.staged = Staged::default();
         self.reload()
     }
@@ -272,12 +301,16 @@ impl OpenRun {
         self.record(before.map(NewEntry::Plain).as_slice())?;
         loop {
             if self.state.sealed
-                && let Some(sealed) = self.mend_seal()?
+                && let Some(sealed) = if self.shared.is_some() { self.read_seal()? } else { self.mend_seal()? }
             {
                 return Ok(sealed);
             }
             let sealed = self.next_seal()?;
-            if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
+            if self.shared.is_some() {
+                if self.push_seal(&sealed)? {
+                    return Ok(sealed);
+                }
+            } else if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
                 let seal = links.first().expect("one event makes one entry");
                 // After a crash here the log lacks the seal; `run` and `doctor` add it.
                 self.log_seal(&sealed, seal)?;
@@ -311,6 +344,15 @@ impl OpenRun {
         let Event::RunSealed(sealed) = &seal.entry.event else { return Ok(None) };
         self.log_seal(sealed, seal)?;
         Ok(Some(sealed.clone()))
+    }
+
+    /// Returns the seal at the head, or `None` if the run is not sealed.
+    fn read_seal(&self) -> Result<Option<RunSealed>, Error> {
+        let Some(tip) = self.head.commit else { return Ok(None) };
+        match chain::decode(&self.writer.store, tip)?.entry.event {
+            Event::RunSealed(sealed) => Ok(Some(sealed)),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the entry of an event, with its changes to the run's tree.

@@ -20,7 +20,7 @@ use crate::repository::{self, Repository, Trust};
 use crate::verify::{Appender, Begun, Continuable, Mark, Refusal, Verified, continuable_on};
 
 use super::open::Loaded;
-use super::{Error, OpenRun};
+use super::{Error, OpenRun, sharing};
 
 /// The most bytes of a valid mark.
 const LARGEST: u64 = 64 << 10;
@@ -96,13 +96,19 @@ impl OpenRun {
 impl Repository {
     /// Opens a run for recording, if our key began it, or a known signer whose key is not revoked.
     pub fn opened(&self, run: &RunId) -> Result<OpenRun, Denied> {
+        self.follow_sharing(self.opened_here(run)?)
+    }
+
+    /// Opens a run like [`Repository::opened`], by the entries that are here. A shared run is not
+    /// followed to its remote.
+    pub fn opened_here(&self, run: &RunId) -> Result<OpenRun, Denied> {
         let trust = self.options(&Trust::default(), &mut |_| ()).ok();
         OpenRun::open_begun(&self.writer()?, run, Begun::ByKnown(trust.as_ref()))
     }
 
     /// Opens a run for recording, no matter which key began it. Nothing of it may be executed.
     pub fn opened_by_anyone(&self, run: &RunId) -> Result<OpenRun, Denied> {
-        OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)
+        self.follow_sharing(OpenRun::open_begun(&self.writer()?, run, Begun::ByAnyone)?)
     }
 }
 
@@ -141,6 +147,10 @@ pub enum Denied {
     Run(#[from] Error),
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error("the run {:?} is shared, and nothing here says through which remote", .0.as_str())]
+    Shared(RunId),
+    #[error("cannot use the remote through which the run is shared")]
+    Remote(#[source] Box<sharing::Error>),
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

@@ -6,14 +6,15 @@ use crate::git::store::Store;
 use crate::ledger::chain::{self, Head, Link};
 use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, RunSubmitted};
+use crate::model::entry::{Event, RunExtended, RunSubmitted};
 use crate::model::format;
 use crate::model::graph::Graph;
-use crate::model::name::RunId;
+use crate::model::name::{ItemId, RunId};
 use crate::model::plan::{Item, Plan};
 use crate::model::rule::{self, Rule};
 use crate::model::state::RunState;
 use crate::plan;
+use crate::verify::Further;
 
 /// A run as its chain describes it, read-only.
 #[derive(Clone, Debug)]
@@ -47,20 +48,39 @@ fn fold(store: &Store, run: &RunId, head: Head, links: Vec<Link>) -> Result<View
     let mut meter = Meter::default();
     for link in &links[1..] {
         let applied = match &link.entry.event {
-            Event::RunExtended(e) => {
-                let mut items = Vec::with_capacity(e.items.len());
-                for (id, digest) in &e.items {
-                    let item = added(store, link.tree, &layout.definition(id), *digest, &mut meter)?;
-                    items.push(item.ok_or_else(|| Error::Item(run.clone(), id.clone()))?);
-                }
-                state.extend(e, items)
-            }
+            Event::RunExtended(e) => state.extend(e, items(store, run, link.tree, layout, e, &mut meter)?),
             event => state.apply(event),
         };
         applied.map_err(|why| Error::History(run.clone(), link.entry.seq, why))?;
     }
     stopped_rules::find_stopped(store, &mut state);
     Ok(View { run: run.clone(), head, links, plan, state })
+}
+
+/// Applies an entry that another writer appended.
+pub(super) fn apply(store: &Store, run: &RunId, state: &mut RunState, one: &Further) -> Result<(), Error> {
+    let layout = state.layout();
+    let applied = match &one.entry.event {
+        Event::RunExtended(e) => state.extend(e, items(store, run, one.tree, layout, e, &mut Meter::default())?),
+        event => state.apply_signed(event, Some(&one.key)),
+    };
+    applied.map_err(|why| Error::History(run.clone(), one.entry.seq, why))
+}
+
+/// Reads the items that an entry added.
+fn items(
+    store: &Store,
+    run: &RunId,
+    tree: Oid,
+    layout: format::Layout,
+    e: &RunExtended,
+    meter: &mut Meter,
+) -> Result<Vec<Item>, Error> {
+    let read = |(id, digest): (&ItemId, &Digest)| {
+        let item = added(store, tree, &layout.definition(id), *digest, meter)?;
+        item.ok_or_else(|| Error::Item(run.clone(), id.clone()))
+    };
+    e.items.iter().map(read).collect()
 }
 
 /// Reads the rules in force: those of the plan, and those that the queue added at submit.

@@ -11,7 +11,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::entry::{ArchivedRun, Entry, Event};
 use crate::model::format;
 use crate::model::log_name::LogName;
-use crate::model::name::{RunId, ThreadId};
+use crate::model::name::{ItemId, RunId, ThreadId};
 use crate::model::role::Keys;
 
 use super::entry_order::{self, Parents};
@@ -61,6 +61,72 @@ pub fn check_incoming(store: &Store, chain: Chain<'_>, known: Option<Oid>, tip: 
         Chain::Archive(_) => check_archived_runs(store, &links),
         _ => Ok(()),
     }
+}
+
+/// An entry that another writer appended, with the key that signed it.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the types say it")]
+pub struct Further {
+    pub commit: Oid,
+    pub tree: Oid,
+    pub hash: Digest,
+    pub entry: Entry,
+    pub key: String,
+}
+
+/// Reads the entries of a run after `known`, which was read and checked before, up to `tip`.
+///
+/// Each must be in its place and signed by a key that may append it. `first` is the leaf hash of
+/// entry 0, and `keys` are the keys at `known`. The cost is in proportion to the new entries.
+pub fn read_further(
+    store: &Store,
+    run: &RunId,
+    first: Digest,
+    keys: &Keys,
+    known: Oid,
+    tip: Oid,
+) -> Result<Vec<Further>, String> {
+    let walked = Walk::new(Extent::After(known)).read(store, tip);
+    if let Some(stop) = walked.stop {
+        return Err(stop.to_string());
+    }
+    let links = walked.commits.into_iter().map(|commit| commit.map(|link| *link)).collect::<Result<Vec<_>, _>>()?;
+    let last = *Link::read(&Objects::new(store), known)?;
+    if links.first().is_some_and(|link| link.parents.first() != Some(&known)) {
+        return Err(format!("it does not continue commit {}", short(known)));
+    }
+    let mut writers = Writers::of_run(run, keys.clone(), Some(first));
+    let mut before = &last;
+    let mut further = Vec::with_capacity(links.len());
+    for link in &links {
+        check_place(Chain::Run(run), link, Some(before))?;
+        before = link;
+        let signed = Signed::of(link);
+        let key = signed.key()?.to_owned();
+        writers.refuse(&signed, &key, None).map_or(Ok(()), |(_, why)| Err(why))?;
+        writers.statement(&signed).transpose().map_err(|why| format!("entry {}: {why}", signed.seq))?;
+        let Link { commit, tree, hash, entry, .. } = link;
+        further.push(Further { commit: *commit, tree: *tree, hash: *hash, entry: entry.clone(), key });
+    }
+    Ok(further)
+}
+
+/// Returns the keys that dispatched the running attempts that drivers hold, for those items whose
+/// key `keys` does not know. Reads back from `tip` until all are found.
+pub fn dispatchers(store: &Store, keys: &Keys, tip: Oid) -> Result<BTreeMap<ItemId, String>, String> {
+    let mut wanted = keys.unknown_dispatchers();
+    let (mut found, mut next) = (BTreeMap::new(), Some(tip));
+    let objects = Objects::new(store);
+    while let Some(commit) = next.filter(|_| !wanted.is_empty()) {
+        let link = Link::read(&objects, commit)?;
+        if let Event::ItemFired(e) = &link.entry.event
+            && wanted.remove(&e.item)
+        {
+            found.insert(e.item.clone(), Signed::of(&link).key()?.to_owned());
+        }
+        next = link.parents.first().copied().filter(|_| link.entry.prev.is_some());
+    }
+    Ok(found)
 }
 
 /// Checks each run that new entries add to an archive: it could have a ref of its own and is

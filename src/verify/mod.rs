@@ -57,7 +57,7 @@ pub use continuable::{Appender, Begun, Continuable, Refusal, continuable, contin
 pub use external_statements::read_statement;
 pub use findings::Finding;
 pub use gate::{Barred, Gate, GatedRun, VerifiedEntry};
-pub use incoming::{Chain, check_incoming};
+pub use incoming::{Chain, Further, check_incoming, dispatchers, read_further};
 /// The time zone of [`Signers::parse`].
 pub use jiff::tz::TimeZone;
 pub use local_copies::LocalCopies;

@@ -56,6 +56,8 @@ pub(super) enum Extent {
     /// To the entry without a predecessor, whose parent belongs to another chain; or to the first
     /// commit that is not an entry.
     ToFirstEntry,
+    /// To the entry whose parent is this commit; otherwise as [`Extent::ToFirstEntry`].
+    After(Oid),
     /// To the commit without a parent.
     ToRoot {
         /// The most commits that are not entries; with more of them, the walk stops.
@@ -168,10 +170,11 @@ impl Walking {
             places.push((commit, tree, *verified_before));
             match self.walk.back {
                 // Only the decoded entry says if there is another one before it.
-                Extent::ToFirstEntry => {
+                Extent::ToFirstEntry | Extent::After(_) => {
                     let entry = codec::decode(&raw);
                     let is_unfinished = entry.as_ref().is_ok_and(|decoded| decoded.entry.prev.is_some());
-                    self.next = parent.filter(|_| is_unfinished);
+                    let is_known = |parent: &Oid| matches!(self.walk.back, Extent::After(known) if known == *parent);
+                    self.next = parent.filter(|parent| is_unfinished && !is_known(parent));
                     decoded.push(entry);
                 }
                 Extent::ToRoot { .. } => {

@@ -25,6 +25,11 @@ impl From<operations::Error> for Failure {
                 Self::of("sandbox-unenforceable", &error).hint(hint)
             }
             operations::Error::Revoked { ref run, .. } => Self::of("revoked", &error).hint(hints::verify(run)),
+            operations::Error::Shared { ref run, ref remote } => {
+                Self::of("shared", &error).hint(hints::run_via(run, remote.as_deref().unwrap_or("REMOTE")))
+            }
+            operations::Error::Times => Self::of("config", &error).hint(hints::lost_after()),
+            operations::Error::Sharing(inner) => inner.into(),
             operations::Error::Statements(inner) => inner.into(),
             operations::Error::WorkTree(_) => Self::of("git", &error),
             operations::Error::Run(inner) => inner.into(),

@@ -8,12 +8,11 @@ use crate::engine::slots::{Claim, HeldSlots, Ticket};
 use crate::engine::{command, prepare, products};
 use crate::model::entry::Event;
 use crate::model::item_index::ItemIndex;
-use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::worktree::workspace::Workspace;
 
-use super::{Driver, Error};
+use super::{Claimed, Driver, Error};
 
 /// An item to dispatch whose slots are taken.
 pub(super) struct Queued {
@@ -23,15 +22,14 @@ pub(super) struct Queued {
 }
 
 /// Items to dispatch, by position, with their slots.
-type Claimed = Vec<(ItemIndex, HeldSlots)>;
+type Ready = Vec<(ItemIndex, HeldSlots)>;
 
 impl Driver<'_> {
     /// Dispatches all items that can run now, and records that with the staged entries. Returns
     /// when to look again.
     pub(super) fn dispatch(&mut self) -> Result<Option<Moment>, Error> {
-        let queue = &self.run.state.submitted.queue;
-        let concurrency = self.machine.jobs.unwrap_or_else(|| command::concurrency(queue, &self.machine.config));
         loop {
+            let concurrency = self.concurrency(self.slots_of_run());
             let (claimed, wake) = self.claim_ready(concurrency)?;
             if claimed.is_empty() {
                 // Entries of other writers can make more items ready.
@@ -45,7 +43,8 @@ impl Driver<'_> {
             let mut jobs = BTreeMap::new();
             for (at, slots) in claimed {
                 match prepare::prepare(self.run, &self.machine, at) {
-                    Ok((fired, manifest, job)) => {
+                    Ok((mut fired, manifest, job)) => {
+                        self.shared.iter().for_each(|shared| shared.sign(&mut fired));
                         slots.record_holder(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
                         let fits = |products: &_| products::fit(&self.machine.host, &job, products);
                         let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));
@@ -53,28 +52,33 @@ impl Driver<'_> {
                             let why = all.why_not(&manifest);
                             (self.tell)(Progress::Note(format!("{}: not reused: {why}", job.item)));
                         }
-                        let fired_by = fired.driver.clone();
+                        let (fired_by, digest) = (fired.driver.clone(), fired.manifest);
                         batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
                         match found {
                             Some(found) => batch.reused(&job, fired_by, found),
-                            None => drop(jobs.insert(at, (job, slots))),
+                            None => drop(jobs.insert(at, Claimed { job, slots, manifest: digest })),
                         }
                     }
                     Err(reason) => batch.failed(&self.run.state, at, 0, reason),
                 }
             }
-            self.record(&batch.entries)?;
-            for (at, (job, slots)) in jobs {
-                let state = &self.run.state.items[at];
-                if state.phase == Phase::Running && state.attempts == job.attempt {
-                    self.start(at, job, slots);
-                }
+            if let Err(error) = self.record(&batch.entries) {
+                // A claim whose answer was lost may have been accepted.
+                self.keep_unsure(jobs);
+                return Err(error);
             }
+            self.start_claimed(jobs)?;
         }
     }
 
+    /// Returns how many items of the run may run here at once.
+    pub(super) fn slots_of_run(&self) -> usize {
+        let queue = &self.run.state.submitted.queue;
+        self.machine.jobs.unwrap_or_else(|| command::concurrency(queue, &self.machine.config))
+    }
+
     /// Returns the items that can be dispatched now, and when the schedule has to be asked again.
-    fn claim_ready(&mut self, concurrency: usize) -> Result<(Claimed, Option<Moment>), Error> {
+    fn claim_ready(&mut self, concurrency: usize) -> Result<(Ready, Option<Moment>), Error> {
         let mut claimed = Vec::new();
         for (at, queued) in std::mem::take(&mut self.queued) {
             claimed.extend(self.claim(at, queued.ticket)?.map(|slots| (at, slots)));

@@ -9,6 +9,7 @@ use crate::engine::event::Progress;
 use crate::engine::transcript_refs;
 use crate::ledger::chain;
 use crate::model::causes::in_words;
+use crate::model::role::Role;
 use crate::run::{self, coordinate};
 
 use super::{Driver, Error, Settled};
@@ -95,6 +96,11 @@ impl Driver<'_> {
         let seals_itself = state.seals_itself() && !coordinate::has_stopped_short(self.run.store(), state)?;
         let over = state.is_ended() || seals_itself;
         let settled = |sealed| Settled { interrupted: false, sealed };
+        if self.shared.is_some() && !self.may_seal() {
+            let note = self.who_seals();
+            (self.tell)(Progress::Note(note));
+            return Ok(Some(settled(None)));
+        }
         let before = match (over, self.machine.close) {
             _ if self.run.state.sealed => return Ok(Some(settled(None))),
             (true, _) => None,
@@ -110,5 +116,16 @@ impl Driver<'_> {
             }
             Err(other) => Err(other.into()),
         }
+    }
+
+    fn may_seal(&self) -> bool {
+        self.run.state.keys.has(&self.run.writer().signer.fingerprint(), Role::Seal)
+    }
+
+    /// Says which keys may seal a run that only they can.
+    fn who_seals(&self) -> String {
+        let sealers = self.run.state.keys.iter().filter(|(_, roles)| roles.contains(&Role::Seal));
+        let sealers: Vec<&str> = sealers.map(|(key, _)| key).collect();
+        format!("the run has settled, and this key may not seal it; these may: {}", sealers.join(", "))
     }
 }

@@ -8,6 +8,11 @@ hints! {
     push_all(remote) => "git handoff push {remote} --all";
     rename_and_delete(run) =>
         "git handoff run PLAN --id ID   # gives yours an id of its own; then nothing is in the way of a push: git handoff delete {run}";
+    run_via(run, remote) => "git handoff run {run} --via {remote}";
+    submit_then_share(remote) => "git handoff submit PLAN, then: git handoff run RUN --via {remote}";
+    lost_after() => "git config handoff.lostAfter 60s";
+    set_back(remote, run, bad, good) =>
+        "one who may push sets it back: git push --force-with-lease=refs/handoff/runs/{run}:{bad} {remote} {good}:refs/handoff/runs/{run}";
     no_push_option() =>
         "git -c push.pushOption= handoff push   # for this once; or for good: git config --unset-all push.pushOption";
 }

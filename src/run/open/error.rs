@@ -1,8 +1,9 @@
 //! Errors of an open run.
 
 use crate::git::retry::Lost;
-use crate::git::{refs, store};
+use crate::git::{refs, remote, store};
 use crate::ledger::{chain, log};
+use crate::model::digest::Oid;
 use crate::model::name::{ItemId, RunId};
 use crate::model::role::Refused;
 use crate::model::state::Illegal;
@@ -30,6 +31,14 @@ pub enum Error {
     Rewritten(RunId),
     #[error("the run {0:?} cannot be continued: {1}")]
     Stranger(RunId, String),
+    #[error("cannot reach {remote}, through which the run is shared")]
+    Unreachable { remote: String, why: Box<remote::Error> },
+    #[error("{remote} refuses the entries: {why}")]
+    PushRefused { remote: String, why: String },
+    #[error("{remote} has the run {run:?} at commit {commit}, which cannot follow {good}: {why}")]
+    Poisoned { run: RunId, remote: String, commit: Oid, good: Oid, why: String },
+    #[error("{remote} has another history of the run {run:?}: {theirs} there, {ours} here")]
+    Forked { run: RunId, remote: String, theirs: Oid, ours: Oid },
     #[error("the key {key}, {why}, cannot do this in the run {run:?}")]
     Role { run: RunId, key: String, why: Refused },
     #[error("cannot seal the run {0:?}: cannot read a document of the rule {1:?}")]
@@ -51,5 +60,12 @@ pub enum Error {
 impl Lost for Error {
     fn is_lost(&self) -> bool {
         matches!(self, Self::Chain(error) if error.is_lost())
+    }
+}
+
+impl Error {
+    /// Returns true if the remote of a shared run could not be used now, and may be later.
+    pub fn is_of_remote(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned { .. })
     }
 }

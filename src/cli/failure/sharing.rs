@@ -1,0 +1,37 @@
+//! Failures of runs that are shared through a remote.
+
+use git_handoff::model::hints;
+use git_handoff::run::{self, sharing};
+
+use super::Failure;
+
+impl From<sharing::Error> for Failure {
+    fn from(error: sharing::Error) -> Self {
+        match error {
+            sharing::Error::Nowhere { ref remote, .. } => {
+                Self::of("unknown-run", &error).hint(hints::submit_then_share(remote))
+            }
+            sharing::Error::Other { ref run, .. } => Self::of("diverged", &error).hint(hints::verify(run)),
+            sharing::Error::Unsound { .. } => Self::of("not-continuable", &error),
+            sharing::Error::NotTaken { .. } => Self::of("push-refused", &error),
+            sharing::Error::NotARun(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
+            sharing::Error::Record(_) => Self::of("io", &error),
+            sharing::Error::Remote(inner) => inner.into(),
+            sharing::Error::Ref(inner) => inner.into(),
+            sharing::Error::Store(inner) => inner.into(),
+            sharing::Error::Chain(inner) => inner.into(),
+        }
+    }
+}
+
+/// Returns the failure for an error of the remote of a shared run.
+pub(super) fn of_remote(error: &run::Error) -> Failure {
+    match error {
+        run::Error::PushRefused { .. } => Failure::of("push-refused", error),
+        run::Error::Poisoned { run, remote, commit, good, .. } => {
+            Failure::of("not-continuable", error).hint(hints::set_back(remote, run, commit, good))
+        }
+        run::Error::Forked { run, .. } => Failure::of("diverged", error).hint(hints::verify(run)),
+        _ => Failure::of("remote", error),
+    }
+}

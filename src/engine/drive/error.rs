@@ -1,0 +1,39 @@
+//! Errors of a driver.
+
+use crate::ledger::beat;
+use crate::run::{self, coordinate};
+use crate::worktree::{capture, workspace};
+
+use crate::engine::{run_lock, slots, transcript_refs};
+
+/// Failures to drive a run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error(transparent)]
+    Hold(#[from] run_lock::Error),
+    #[error(transparent)]
+    Slots(#[from] slots::Error),
+    #[error(transparent)]
+    Run(#[from] run::Error),
+    #[error(transparent)]
+    Coordinate(#[from] coordinate::Error),
+    #[error("cannot remove the stale lock of the run's ref")]
+    StaleLock(#[source] std::io::Error),
+    #[error("cannot remove the leftovers of an interrupted attempt")]
+    Workspace(#[from] workspace::Error),
+    #[error("cannot save the work of an interrupted attempt")]
+    Salvage(#[source] Box<capture::Error>),
+    #[error("cannot move unsaved work aside")]
+    Aside(#[source] std::io::Error),
+    #[error("cannot keep the transcript or the salvaged work of an attempt")]
+    Keep(#[from] transcript_refs::Error),
+    #[error("cannot send signs of life to the remote: {0}")]
+    Beat(String),
+    #[error("cannot write a sign of life")]
+    Fence(#[from] beat::Error),
+    #[error("{0}")]
+    NoSpace(String),
+    #[error("nothing is left to run, but the run has not settled: internal error, please report it")]
+    Stuck,
+}

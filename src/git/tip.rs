@@ -1,0 +1,186 @@
+//! The refs of a shared run on a remote: read by prefix, and moved by compare-and-swap.
+//!
+//! The remote's answer is judged by the line of each ref in git's porcelain output. A line that
+//! says that the ref is up to date is never a success: another process may have put the same commit
+//! there.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::incoming::Incoming;
+use super::porcelain;
+use super::program;
+use super::remote::{Error, FETCH, PUSH, Reach, receiving, transport};
+use super::store::{KeepGuard, Store};
+use crate::model::digest::Oid;
+use crate::model::printable;
+
+/// git's reasons, in lower case, for a ref that another process moved first.
+const LOST: [&str; 9] = [
+    "stale info",
+    "fetch first",
+    "non-fast-forward",
+    "failed to update ref",
+    "cannot lock ref",
+    "failed to lock",
+    "incorrect old value",
+    "atomic push failed",
+    "atomic transaction failed",
+];
+
+/// A remote that holds the refs of a shared run.
+#[derive(Clone)]
+pub struct Tip {
+    store: Store,
+    reach: Reach,
+    /// The remote to fetch from.
+    from: String,
+    /// The URL to push to.
+    to: String,
+}
+
+/// A ref to move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The ref on the remote.
+    pub name: String,
+    /// The value that it must have, or `None` if it must not exist.
+    pub old: Option<Oid>,
+    /// The new value, or `None` to delete it.
+    pub new: Option<Oid>,
+}
+
+/// The result of a push for the ref that decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// The remote has the new value.
+    Won,
+    /// Another process moved a ref first.
+    Lost,
+    /// The remote refused the new value, with its words.
+    Refused(String),
+    /// The outcome is unknown: only reading the remote can tell.
+    Unknown(String),
+}
+
+/// The refs of a remote below some prefixes, as far as they differ from our copies.
+pub struct Read {
+    /// The changed refs, by our name for them; `None` for a ref that is gone.
+    pub changed: BTreeMap<String, Option<Oid>>,
+    /// Keeps the fetched objects until a ref reaches them.
+    pub kept: KeepGuard,
+}
+
+/// A ref, or all refs below a prefix that ends with a slash, with our name for it.
+#[derive(Clone, Debug)]
+pub struct Copy {
+    /// The ref on the remote.
+    pub theirs: String,
+    /// Our copy.
+    pub ours: String,
+}
+
+impl Copy {
+    fn refspec(&self) -> String {
+        let all = if self.theirs.ends_with('/') { "*" } else { "" };
+        format!("+{}{all}:{}{all}", self.theirs, self.ours)
+    }
+}
+
+impl Tip {
+    /// Uses a remote, named for fetches as `from` and for pushes as `to`.
+    pub fn new(store: &Store, reach: Reach, from: String, to: String) -> Self {
+        Self { store: store.clone(), reach, from, to }
+    }
+
+    /// Limits each call of git to some time.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.reach.within = Some(time);
+        self
+    }
+
+    /// Returns the remote as it is named for fetches.
+    pub fn remote(&self) -> &str {
+        &self.from
+    }
+
+    /// Lists these refs of the remote and fetches their objects, in one call. Moves no ref.
+    ///
+    /// The remote sends only refs below these prefixes. It must have each ref that is named alone.
+    pub fn read(&self, copies: &[Copy]) -> Result<Read, Error> {
+        let quarantine = Incoming::new(&self.store).map_err(Error::Quarantine)?;
+        let options = FETCH.iter().filter(|option| !matches!(**option, "--quiet" | "--no-prune"));
+        let call = quarantine.around(receiving(&self.store, &self.reach)).arg("fetch").args(options);
+        let call = call.args(["--porcelain", "--dry-run", "--prune", "--refmap=", "--", &self.from]);
+        let out = call.args(copies.iter().map(Copy::refspec)).run();
+        let out = out.map_err(|error| Error::of(&self.from, error, &self.reach))?;
+        let changed = porcelain::fetched(&String::from_utf8_lossy(&out));
+        let kept = quarantine.release().map_err(Error::Quarantine)?;
+        Ok(Read { changed, kept })
+    }
+
+    /// Fetches objects by id. Moves no ref.
+    pub fn fetch(&self, wanted: &[Oid]) -> Result<KeepGuard, Error> {
+        super::remote::fetch(&self.store, &self.reach, &self.from, wanted, super::remote::Depth::History)
+    }
+
+    /// Returns the value of each of these refs that the remote has.
+    pub fn list(&self, names: &[&str]) -> Result<BTreeMap<String, Oid>, Error> {
+        let listed = super::remote::list_any(&self.store, &self.reach, &self.from, names)?;
+        Ok(listed.into_iter().map(|(oid, name)| (name, oid)).collect())
+    }
+
+    /// Moves refs, all or none if `atomic`, and judges the answer by the first of them.
+    ///
+    /// If the remote has no atomic pushes, nothing happens and this returns `None`.
+    pub fn swap(&self, moves: &[Move], atomic: bool) -> Result<Option<Swap>, Error> {
+        let mut call = transport(&self.store, &self.reach).args(PUSH);
+        if atomic {
+            call = call.arg("--atomic");
+        }
+        let old = |one: &Move| one.old.map(|old| old.to_string()).unwrap_or_default();
+        call = call.args(moves.iter().map(|one| format!("--force-with-lease={}:{}", one.name, old(one))));
+        let spec = |one: &Move| {
+            let mut spec = one.new.map(|new| new.to_string()).unwrap_or_default();
+            write!(spec, ":{}", one.name).expect("writing to a string does not fail");
+            spec
+        };
+        let mut out = Vec::new();
+        let result = call.arg("--").arg(&self.to).args(moves.iter().map(spec)).stream(&mut |chunk| {
+            out.extend_from_slice(chunk);
+            Ok(())
+        });
+        let said = match &result {
+            Err(program::Error::Spawn(_)) => {
+                return Err(Error::of(&self.to, result.expect_err("it failed"), &self.reach));
+            }
+            Err(error) if atomic && porcelain::is_not_atomic(&error.to_string()) => return Ok(None),
+            Err(error) => printable::lines(&error.to_string()),
+            Ok(()) => String::new(),
+        };
+        let answers = porcelain::pushed_lines(&String::from_utf8_lossy(&out));
+        let decides = moves.first().expect("a push moves a ref");
+        let Some((flag, summary)) = answers.get(&decides.name) else { return Ok(Some(Swap::Unknown(said))) };
+        Ok(Some(match flag {
+            ' ' | '*' | '+' | '-' => Swap::Won,
+            '=' => Swap::Unknown("the remote says that it is up to date".to_owned()),
+            _ if is_lost(summary) => Swap::Lost,
+            _ => Swap::Refused(refusal(summary, &said)),
+        }))
+    }
+}
+
+/// Returns true if git's summary says that another process moved a ref first.
+fn is_lost(summary: &str) -> bool {
+    let summary = summary.to_ascii_lowercase();
+    LOST.iter().any(|words| summary.contains(words))
+}
+
+/// Returns the summary of a refused ref with the remote's own lines.
+fn refusal(summary: &str, said: &str) -> String {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() { summary.to_owned() } else { format!("{summary}: {}", lines.join(" ")) }
+}

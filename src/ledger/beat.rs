@@ -1,0 +1,40 @@
+//! Writes and reads beats: signed commits that prove no more than who made them.
+
+use crate::git::codec;
+use crate::git::store::{self, KeepGuard, Store};
+use crate::ledger::chain::Writer;
+use crate::ledger::sign;
+use crate::model::beat::Beat;
+use crate::model::digest::Oid;
+
+/// Writes a beat after another one. No ref moves.
+pub fn write(writer: &Writer, parent: Option<Oid>, beat: &Beat) -> Result<(Oid, KeepGuard), Error> {
+    let mut batch = writer.store.batch();
+    let tree = batch.write(gix::objs::Kind::Tree, b"")?;
+    let message = codec::Message { author: &writer.actor, at: beat.at, text: &beat.canonical() };
+    let parents: Vec<Oid> = parent.into_iter().collect();
+    let signature = writer.signer.sign(&message.payload(tree, &parents))?;
+    let oid = batch.write(gix::objs::Kind::Commit, &message.signed(tree, &parents, &signature))?;
+    Ok((oid, batch.keep()?))
+}
+
+/// Reads a beat with the key that signed it, or returns `None` if the commit is no beat.
+pub fn read(store: &Store, oid: Oid) -> Result<Option<(Beat, String)>, Error> {
+    let (kind, raw) = store.read(oid)?;
+    let Some(parsed) = (kind == gix::objs::Kind::Commit).then(|| codec::parse_message(&raw)).flatten() else {
+        return Ok(None);
+    };
+    let Some(beat) = Beat::parse(&parsed.text) else { return Ok(None) };
+    let key = sign::signer(&parsed.payload, parsed.signature.as_deref());
+    Ok(key.ok().map(|key| (beat, key)))
+}
+
+/// Failures to write or read a beat.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Sign(#[from] sign::Error),
+}

@@ -1,0 +1,385 @@
+//! Follows what other writers append, and records entries of a shared run through its remote.
+
+use std::thread;
+
+use crate::git::history;
+use crate::git::refs;
+use crate::git::store::KeepGuard;
+use crate::git::tip::{Move, Swap};
+use crate::ledger::chain::{Appended, Draft, Link};
+use crate::ledger::log::{self, Record};
+use crate::model::digest::Oid;
+use crate::model::driver::DriverId;
+use crate::model::entry::{Event, ItemReconciled, Outcome, RunSealed};
+use crate::model::state::RunState;
+use crate::run::new_entry::NewEntry;
+use crate::run::via::{ReadError, Via};
+use crate::run::{stopped_rules, view};
+use crate::verify::{Further, dispatchers, read_further};
+
+use super::{Error, OpenRun, Staged, frontier};
+
+/// A run that is recorded through a remote.
+pub(super) struct Shared {
+    via: Via,
+    /// The state at the head, without staged entries.
+    confirmed: RunState,
+}
+
+impl OpenRun {
+    /// Records entries through a remote from here on. Nothing may be staged.
+    pub fn share_via(&mut self, via: Via) -> Result<(), Error> {
+        if let Some(tip) = self.head.commit {
+            let found = dispatchers(&self.writer.store, &self.state.keys, tip);
+            let found = found.map_err(|why| Error::Stranger(self.run.clone(), why))?;
+            found.into_iter().for_each(|(item, key)| self.state.keys.set_dispatcher(item, key));
+        }
+        self.shared = Some(Box::new(Shared { via, confirmed: self.state.clone() }));
+        Ok(())
+    }
+
+    /// Returns the remote of a shared run.
+    pub fn via(&self) -> Option<&Via> {
+        self.shared.as_ref().map(|shared| &shared.via)
+    }
+
+    /// Returns the driver that this process is, if it drives a shared run.
+    pub fn driver(&self) -> Option<&DriverId> {
+        self.via()?.driver()
+    }
+
+    /// Folds on the entries that other writers appended to our ref, if nothing is staged.
+    pub(super) fn follow_ref(&mut self) -> Result<(), Error> {
+        let tip = refs::read(&self.writer.store, &self.head.name)?;
+        match (self.head.commit, tip) {
+            (Some(known), Some(tip)) if known != tip => {
+                let further = read_further(&self.writer.store, &self.run, self.first, &self.state.keys, known, tip);
+                match further {
+                    Ok(further) => self.fold_on(&further),
+                    // Reading everything again finds the same fault, and says which kind it is.
+                    Err(_) => self.reload(),
+                }
+            }
+            (known, tip) if known == tip => Ok(()),
+            _ => Err(Error::Rewritten(self.run.clone())),
+        }
+    }
+
+    /// Reads the remote of a shared run, and folds on the entries that others appended. Returns
+    /// their commits. Nothing may be staged.
+    pub(super) fn read_remote(&mut self) -> Result<Vec<Oid>, Error> {
+        let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
+        let store = self.writer.store.clone();
+        let remote = shared.via.tip().remote().to_owned();
+        let (changed, kept) = shared.via.read(&store).map_err(|error| match error {
+            ReadError::Remote(error) => Error::Unreachable { remote: remote.clone(), why: Box::new(error) },
+            ReadError::Ref(error) => Error::Ref(error),
+        })?;
+        let local = refs::read(&store, &self.head.name)?;
+        let (Some(known), Some(tip)) = (self.head.commit, changed.or(local)) else {
+            return Err(Error::Rewritten(self.run.clone()));
+        };
+        if known == tip {
+            return Ok(Vec::new());
+        }
+        let keys = &shared.confirmed.keys;
+        let further = match read_further(&store, &self.run, self.first, keys, known, tip) {
+            Ok(further) => further,
+            Err(why) => return self.judge_tip(known, tip, why),
+        };
+        self.fold_on(&further)?;
+        self.move_ref(local, tip, &kept)?;
+        Ok(further.into_iter().map(|one| one.commit).collect())
+    }
+
+    /// Decides what a head of the remote means that cannot be folded on.
+    ///
+    /// A remote that was set back to an earlier head gets our head again.
+    fn judge_tip(&mut self, known: Oid, tip: Oid, why: String) -> Result<Vec<Oid>, Error> {
+        let (store, run) = (&self.writer.store, self.run.clone());
+        let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
+        let remote = shared.via.tip().remote().to_owned();
+        if history::goes_on(store, known, tip) {
+            return Err(Error::Poisoned { run, remote, commit: tip, good: known, why });
+        }
+        if history::goes_on(store, tip, known) {
+            // Whatever the answer is, the next read tells.
+            let _ = shared.via.swap(Some(tip), known, &[]);
+            return Ok(Vec::new());
+        }
+        Err(Error::Forked { run, remote, theirs: tip, ours: known })
+    }
+
+    /// Moves our ref to a head that the remote has and this process checked.
+    ///
+    /// Another process of this repository may have moved it there, or further.
+    fn move_ref(&self, old: Option<Oid>, new: Oid, kept: &KeepGuard) -> Result<(), Error> {
+        let (store, name) = (&self.writer.store, &self.head.name);
+        if let Some(old) = old.filter(|old| *old != new) {
+            match refs::advance(store, name, old, new) {
+                Ok(()) | Err(refs::Error::LostRace(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        Ok(())
+    }
+
+    /// Applies entries that other writers appended after the head.
+    fn fold_on(&mut self, further: &[Further]) -> Result<(), Error> {
+        if further.is_empty() {
+            return Ok(());
+        }
+        debug_assert!(!self.has_staged(), "staged entries would be applied out of order");
+        for one in further {
+            let applied = view::apply(&self.writer.store, &self.run, &mut self.state, one);
+            let applied = applied.and_then(|()| match &mut self.shared {
+                Some(shared) => view::apply(&self.writer.store, &self.run, &mut shared.confirmed, one),
+                None => Ok(()),
+            });
+            if let Err(error) = applied {
+                self.reload()?;
+                return Err(self.poisoned(one, &error));
+            }
+        }
+        for one in further {
+            let link = Link { commit: one.commit, tree: one.tree, hash: one.hash, entry: one.entry.clone() };
+            self.head.follow(&link);
+            self.frontier.push(link.hash);
+            if let Some(shared) = &mut self.shared {
+                shared.via.note_entry(author(&link.entry.event));
+            }
+        }
+        stopped_rules::find_stopped(&self.writer.store, &mut self.state);
+        self.generation += 1;
+        Ok(())
+    }
+
+    fn poisoned(&self, one: &Further, why: &Error) -> Error {
+        let (run, commit) = (self.run.clone(), one.commit);
+        let why = format!("entry {} of the key {}: {why}", one.entry.seq, one.key);
+        match (&self.shared, self.head.commit) {
+            (Some(shared), Some(good)) => {
+                Error::Poisoned { run, remote: shared.via.tip().remote().to_owned(), commit, good, why }
+            }
+            _ => Error::Stranger(run, why),
+        }
+    }
+
+    /// Drops staged entries of a shared run from the state.
+    pub(super) fn unstage(&mut self) {
+        if let Some(shared) = &self.shared {
+            self.staged = Staged::default();
+            self.state = shared.confirmed.clone();
+        }
+    }
+
+    /// Records drafts through the remote, with further refs in the same push if `more` names any.
+    ///
+    /// Returns `None` if another writer appended first. After that, or an error, the state is that
+    /// of the head, and nothing is staged.
+    pub(super) fn push_drafts(&mut self, drafts: Vec<Draft>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
+        match self.writer.append(&self.head, drafts).and_then(Appended::place) {
+            Ok((kept, links)) => self.push_links(kept, links, more),
+            Err(error) => {
+                self.unstage();
+                Err(error.into())
+            }
+        }
+    }
+
+    fn push_links(&mut self, kept: KeepGuard, links: Vec<Link>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
+        let Some(shared) = &mut self.shared else { return Ok(None) };
+        shared.via.wait_for_gap();
+        let old = self.head.commit;
+        let Some(new) = links.last().map(|link| link.commit) else { return Ok(Some(links)) };
+        let remote = shared.via.tip().remote().to_owned();
+        let answer = shared.via.swap(old, new, more);
+        if let Ok(Swap::Won) = answer {
+            self.accept(&links);
+            self.move_ref(old, new, &kept)?;
+            return Ok(Some(links));
+        }
+        self.unstage();
+        if let Ok(Swap::Refused(why)) = answer {
+            return Err(Error::PushRefused { remote, why });
+        }
+        let landed = self.read_remote()?.contains(&new);
+        if landed {
+            return Ok(Some(links));
+        }
+        if answer.is_ok_and(|answer| answer == Swap::Lost) {
+            self.wait_for_turn()?;
+        }
+        Ok(None)
+    }
+
+    /// Records each result alone, after the remote refused them together. A result that is refused
+    /// alone becomes a failure with the remote's reason; its products stay in this repository.
+    pub(super) fn publish_each(&mut self, entries: &[NewEntry], why: &str) -> Result<Vec<Link>, Error> {
+        let (mut links, mut taken, mut refused) = (Vec::new(), 0, Vec::new());
+        for new in entries.iter().filter(|new| self.survives(new)).cloned().collect::<Vec<_>>() {
+            self.apply(std::slice::from_ref(&new), true)?;
+            match self.publish_with(&[]) {
+                Ok(Some(more)) => {
+                    taken += 1;
+                    links.extend(more);
+                }
+                Ok(None) => refused.push(new),
+                Err(Error::PushRefused { why, .. }) => refused.push(failed_push(new, &why)),
+                Err(error) => return Err(error),
+            }
+        }
+        self.apply(&refused, true)?;
+        if taken == 0 && !refused.is_empty() {
+            let remote = self.via().map(|via| via.tip().remote().to_owned()).unwrap_or_default();
+            return match self.publish_with(&[])? {
+                Some(more) => Ok(more),
+                None => Err(Error::PushRefused { remote, why: why.to_owned() }),
+            };
+        }
+        links.extend(self.publish_with(&[])?.unwrap_or_default());
+        Ok(links)
+    }
+
+    /// Seals a shared run: the seal and its entry in our log are one push. Returns false if another
+    /// writer appended first.
+    ///
+    /// A sealed run is therefore anchored in a log on the remote.
+    pub(super) fn push_seal(&mut self, sealed: &RunSealed) -> Result<bool, Error> {
+        let generation = self.generation;
+        self.publish()?;
+        if self.generation != generation {
+            return Ok(false);
+        }
+        self.stage(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])?;
+        let drafts = std::mem::take(&mut self.staged).drafts;
+        let appended = self.writer.append(&self.head, drafts)?;
+        let Some(seal) = appended.links().last() else { return Ok(false) };
+        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
+        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
+        let (kept, links) = appended.place()?;
+        let log = self.extend_log(&record)?;
+        let more = Move { name: log.name.reference(), old: log.old, new: Some(log.head) };
+        let Some(links) = self.push_links(kept, links, &[more])? else { return Ok(false) };
+        log.publish(&self.writer.store)?;
+        if let Some(seal) = links.last() {
+            self.log_seal(sealed, seal)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes a record after the end of a public log of ours that the remote has as we have it, or
+    /// into a new one.
+    fn extend_log(&self, record: &Record) -> Result<log::Extension, Error> {
+        let (store, key) = (&self.writer.store, self.writer.signer.fingerprint());
+        let names: Vec<_> = log::travelling(store)?.into_iter().filter(|name| name.key() == key).collect();
+        let references: Vec<String> = names.iter().map(|name| name.reference()).collect();
+        let references: Vec<&str> = references.iter().map(String::as_str).collect();
+        let (mut known, remote) = (None, self.via().map(|via| via.tip()));
+        if let Some(tip) = remote.filter(|_| !references.is_empty()) {
+            let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
+            let theirs = tip.list(&references).map_err(unreachable)?;
+            for (name, reference) in names.iter().zip(references) {
+                let ours = refs::read(store, reference)?;
+                if ours.is_some() && ours == theirs.get(reference).copied() {
+                    known = known.or(ours.map(|head| (name, head)));
+                }
+            }
+        }
+        let event = log::Dated { at: self.writer.clock.now(), event: record.event(key) };
+        Ok(log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?)
+    }
+
+    /// Waits for this driver's turn, and reads again after each wait until nothing new was read.
+    fn wait_for_turn(&mut self) -> Result<(), Error> {
+        for _ in 0..self.via().map_or(0, Via::most_turns) {
+            thread::sleep(self.via().map(Via::wait).unwrap_or_default());
+            if self.read_remote()?.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies entries of ours that the remote accepted to the confirmed state.
+    fn accept(&mut self, links: &[Link]) {
+        let key = self.writer.signer.fingerprint();
+        for link in links {
+            self.head.follow(link);
+            self.frontier.push(link.hash);
+        }
+        let Some(shared) = &mut self.shared else { return };
+        // The state has the items that were added; an entry has only their ids.
+        let adds = links.iter().any(|link| matches!(link.entry.event, Event::RunExtended(_)));
+        let mut applied = links.iter().map(|link| shared.confirmed.apply_signed(&link.entry.event, Some(&key)));
+        if adds || applied.any(|applied| applied.is_err()) {
+            shared.confirmed = self.state.clone();
+        }
+        links.iter().for_each(|link| shared.via.note_entry(author(&link.entry.event)));
+    }
+
+    /// Returns true if an entry is kept after a lost push: the end of an attempt, or a statement of a
+    /// person. All others are decided again.
+    pub(super) fn survives(&self, new: &NewEntry) -> bool {
+        if self.driver().is_none() {
+            return true;
+        }
+        match new {
+            NewEntry::Plain(Event::ItemReconciled(e)) => e.attempt > 0,
+            NewEntry::Plain(Event::ItemRetried(_)) => true,
+            NewEntry::Plain(Event::ItemRequeued(e)) => e.because.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Reloads a shared run from our ref, after its state was lost.
+    pub(super) fn reload_shared(&mut self) -> Result<(), Error> {
+        let keys = self.shared.as_ref().map(|shared| shared.confirmed.keys.clone());
+        let view = view::view(&self.writer.store, &self.run, &self.head.name)?;
+        let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
+        let known = usize::try_from(self.head.entries).expect("a chain in memory has a length that fits");
+        if view.links.len() != known {
+            let links = view.links.into_iter().take(known).collect();
+            let view = view::of(&self.writer.store, &self.run, &self.head.name, links)?;
+            (self.frontier, self.state) = (frontier(&view.links), view.state);
+        } else {
+            (self.frontier, self.state) = (frontier(&view.links), view.state);
+        }
+        if let (Some(shared), Some(keys)) = (&mut self.shared, keys) {
+            self.state.keys = keys;
+            shared.confirmed = self.state.clone();
+        }
+        self.generation += 1;
+        Ok(())
+    }
+}
+
+/// Returns the driver that recorded an event, if it names one.
+fn author(event: &Event) -> Option<&DriverId> {
+    match event {
+        Event::ItemFired(e) => e.driver.as_ref(),
+        Event::ItemReconciled(e) => e.driver.as_ref(),
+        Event::ItemRetried(e) => e.driver.as_ref(),
+        Event::ItemRequeued(e) => {
+            if e.because.is_some() {
+                e.taker.as_ref()
+            } else {
+                e.driver.as_ref()
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the failure that stands for a result that the remote refuses.
+fn failed_push(new: NewEntry, why: &str) -> NewEntry {
+    let NewEntry::Plain(Event::ItemReconciled(e)) = new else { return new };
+    let failed = ItemReconciled {
+        reason: Some(format!("push-refused: {why}")),
+        duration_ms: e.duration_ms,
+        driver: e.driver.clone(),
+        ..ItemReconciled::new(e.item.clone(), e.attempt, Outcome::Failed)
+    };
+    NewEntry::Plain(Event::ItemReconciled(failed))
+}

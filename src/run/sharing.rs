@@ -1,0 +1,201 @@
+//! Shares a run through a remote, and joins a run that is shared.
+//!
+//! A private file in the git directory names the remote of each shared run, so that every command
+//! records through it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::remote::{self, Remotes};
+use crate::git::store::Store;
+use crate::git::tip::{Move, Swap, Tip};
+use crate::git::{history, private_files, refs};
+use crate::ledger::chain;
+use crate::model::digest::{Digest, Oid};
+use crate::model::driver::DriverId;
+use crate::model::entry::Event;
+use crate::model::format;
+use crate::model::name::RunId;
+use crate::repository::Repository;
+use crate::verify::{Chain, check_incoming};
+
+use super::via::Via;
+use super::{Denied, OpenRun};
+
+/// The folder of the private files.
+const FOLDER: &str = "via";
+
+/// The most bytes of a private file.
+const LARGEST: u64 = 64 << 10;
+
+/// The time limit of one call of git.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// How this repository takes part in a shared run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Sharing {
+    /// The remote, as `--via` named it.
+    pub remote: String,
+    /// The leaf hash of entry 0.
+    pub first: Digest,
+    /// The last driver of this repository, or `None` if none has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverId>,
+}
+
+impl Sharing {
+    /// Reads how the repository takes part in a run, or returns `None`.
+    pub fn read(store: &Store, run: &RunId) -> Option<Self> {
+        let path = private_files::path(store, FOLDER, &run.encoded());
+        serde_json::from_slice(&private_files::read(&path, LARGEST).ok()?).ok()
+    }
+
+    /// Replaces the record.
+    pub fn keep(&self, store: &Store, run: &RunId) -> std::io::Result<()> {
+        private_files::put(store, FOLDER, &run.encoded(), &format::canonical(self))
+    }
+}
+
+impl Repository {
+    /// Returns the remote for a word, for the refs of shared runs.
+    pub fn tip(&self, remote: &str) -> Result<Tip, Error> {
+        let found = Remotes::read(&self.store)?.find(remote)?;
+        let to = remote::push_url(&self.store, &found)?;
+        Ok(Tip::new(&self.store, self.reach(), found.given, to).within(WITHIN))
+    }
+
+    /// Opens a run that is shared through a remote, for a command of a person.
+    pub(super) fn follow_sharing(&self, mut open: OpenRun) -> Result<OpenRun, Denied> {
+        if open.state.shared.is_none() || open.state.sealed {
+            return Ok(open);
+        }
+        let Some(sharing) = Sharing::read(&self.store, open.id()) else {
+            return Err(Denied::Shared(open.id().clone()));
+        };
+        let tip = self.tip(&sharing.remote).map_err(|why| Denied::Remote(Box::new(why)))?;
+        let via = Via::new(tip, open.id(), None, self.config.via_interval);
+        open.share_via(via)?;
+        open.refresh()?;
+        Ok(open)
+    }
+
+    /// Makes the remote and this repository have the same entries of a run: fetches it, or pushes
+    /// it if the remote does not have it. Records the remote.
+    pub fn join(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
+        let (tip, name) = (self.tip(remote)?, format::run_ref(run));
+        let theirs = tip.list(&[&name])?.get(&name).copied();
+        let ours = refs::read_stored(&self.store, &name)?;
+        let head = match (theirs, ours) {
+            (None, None) => return Err(Error::Nowhere { run: run.clone(), remote: remote.to_owned() }),
+            (Some(theirs), None) => {
+                self.receive(&tip, run, None, theirs)?;
+                theirs
+            }
+            (Some(theirs), Some(ours)) if theirs == ours => ours,
+            (Some(theirs), Some(ours)) => {
+                let kept = tip.fetch(&[theirs])?;
+                if history::goes_on(&self.store, ours, theirs) {
+                    self.receive(&tip, run, Some(ours), theirs)?;
+                    theirs
+                } else if history::goes_on(&self.store, theirs, ours) {
+                    publish(&tip, run, remote, &[Move { name, old: Some(theirs), new: Some(ours) }])?;
+                    ours
+                } else {
+                    drop(kept);
+                    return Err(Error::Other { run: run.clone(), remote: remote.to_owned(), theirs, ours });
+                }
+            }
+            (None, Some(ours)) => {
+                let base = self.entry_zero(run, ours)?.1;
+                let moves = [(name, ours), (format::base_ref(run), base)];
+                let listed = tip.list(&[&moves[1].0])?;
+                let moves = moves.map(|(name, new)| Move { old: listed.get(&name).copied(), name, new: Some(new) });
+                let changed: Vec<Move> = moves.into_iter().filter(|one| one.old != one.new).collect();
+                publish(&tip, run, remote, &changed)?;
+                ours
+            }
+        };
+        let (first, base) = self.entry_zero(run, head)?;
+        if !self.store.contains(base) {
+            let kept = tip.fetch(&[base])?;
+            refs::create(&self.store, &format::base_ref(run), base)?;
+            kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        }
+        let driver =
+            Sharing::read(&self.store, run).filter(|known| known.first == first).and_then(|known| known.driver);
+        Sharing { remote: remote.to_owned(), first, driver }.keep(&self.store, run).map_err(Error::Record)?;
+        Ok(tip)
+    }
+
+    /// Fetches a run, and moves our ref to its head if its entries may follow ours.
+    fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
+        let kept = tip.fetch(&[theirs])?;
+        let checked = check_incoming(&self.store, Chain::Run(run), known, theirs);
+        checked.map_err(|why| Error::Unsound { run: run.clone(), remote: tip.remote().to_owned(), why })?;
+        let name = format::run_ref(run);
+        match known {
+            None => refs::begin(&self.store, &name, theirs)?,
+            Some(ours) => refs::advance(&self.store, &name, ours, theirs)?,
+        }
+        kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        Ok(())
+    }
+
+    /// Returns the leaf hash of entry 0 of a chain, and the base that it names.
+    fn entry_zero(&self, run: &RunId, head: Oid) -> Result<(Digest, Oid), Error> {
+        let first = history::since(&self.store, head, None)?.pop();
+        let decoded = chain::decode(&self.store, first.unwrap_or(head))?;
+        match &decoded.entry.event {
+            Event::RunSubmitted(e) => Ok((decoded.hash, e.base)),
+            _ => Err(Error::NotARun(run.clone())),
+        }
+    }
+}
+
+/// Pushes the first entries of a run, or those that the remote lacks.
+fn publish(tip: &Tip, run: &RunId, remote: &str, moves: &[Move]) -> Result<(), Error> {
+    let answer = match tip.swap(moves, moves.len() > 1)? {
+        Some(answer) => answer,
+        None => {
+            let mut last = Swap::Lost;
+            for one in moves.iter().rev() {
+                last = tip.swap(std::slice::from_ref(one), false)?.unwrap_or(Swap::Lost);
+            }
+            last
+        }
+    };
+    let why = match answer {
+        Swap::Won => return Ok(()),
+        Swap::Lost => "another process moved it meanwhile".to_owned(),
+        Swap::Refused(why) | Swap::Unknown(why) => why,
+    };
+    Err(Error::NotTaken { run: run.clone(), remote: remote.to_owned(), why })
+}
+
+/// Failures to share a run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("neither this repository nor {remote} has the run {:?}", run.as_str())]
+    Nowhere { run: RunId, remote: String },
+    #[error("{remote} has another run {:?}: its head is {theirs}, ours is {ours}", run.as_str())]
+    Other { run: RunId, remote: String, theirs: Oid, ours: Oid },
+    #[error("the run {:?} of {remote} cannot be driven here: {why}", run.as_str())]
+    Unsound { run: RunId, remote: String, why: String },
+    #[error("{remote} does not take the run {:?}: {why}", run.as_str())]
+    NotTaken { run: RunId, remote: String, why: String },
+    #[error("the ref of the run {0:?} holds something else")]
+    NotARun(RunId),
+    #[error("cannot record the remote of the run")]
+    Record(#[source] std::io::Error),
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    #[error(transparent)]
+    Store(#[from] crate::git::store::Error),
+    #[error(transparent)]
+    Chain(#[from] chain::Error),
+}

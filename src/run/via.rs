@@ -1,0 +1,193 @@
+//! The remote through which a shared run is driven, and what this process knows of it.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::git::store::{KeepGuard, Store};
+use crate::git::tip::{Copy, Move, Swap, Tip};
+use crate::git::{refs, remote};
+use crate::model::digest::Oid;
+use crate::model::driver::DriverId;
+use crate::model::format;
+use crate::model::name::RunId;
+
+use super::pace::Pace;
+
+/// The most times that a driver waits for its turn before it pushes anyway.
+const MOST_TURNS: u32 = 24;
+
+/// The remote of a shared run.
+pub struct Via {
+    tip: Tip,
+    run: RunId,
+    /// The driver that this process is, or `None` for a command of a person.
+    driver: Option<DriverId>,
+    pace: Pace,
+    /// The latest beat of each driver, by the last read.
+    beats: BTreeMap<DriverId, Oid>,
+    /// The driver of the latest entry that names one.
+    last_driver: Option<DriverId>,
+    /// Entries of the latest read by other drivers, by the driver that they name.
+    heard: BTreeMap<DriverId, Instant>,
+    /// The time of the latest successful read.
+    last_read: Option<Instant>,
+    counts: Counts,
+}
+
+/// What a driver did at the remote, for measurements.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Counts {
+    pub pushes: u64,
+    pub lost: u64,
+    pub reads: u64,
+}
+
+impl Via {
+    /// Uses a remote for a run.
+    pub fn new(tip: Tip, run: &RunId, driver: Option<DriverId>, interval: Duration) -> Self {
+        Self {
+            tip,
+            run: run.clone(),
+            driver,
+            pace: Pace::new(interval),
+            beats: BTreeMap::new(),
+            last_driver: None,
+            heard: BTreeMap::new(),
+            last_read: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Returns the remote.
+    pub fn tip(&self) -> &Tip {
+        &self.tip
+    }
+
+    /// Returns the driver that this process is.
+    pub fn driver(&self) -> Option<&DriverId> {
+        self.driver.as_ref()
+    }
+
+    /// Returns the latest beat of each driver, by the last read.
+    pub fn beats(&self) -> &BTreeMap<DriverId, Oid> {
+        &self.beats
+    }
+
+    /// Returns when an entry was last read that names a driver.
+    pub fn heard(&self, driver: &DriverId) -> Option<Instant> {
+        self.heard.get(driver).copied()
+    }
+
+    /// Returns when the remote was last read.
+    pub fn last_read(&self) -> Option<Instant> {
+        self.last_read
+    }
+
+    /// Returns what this process did at the remote.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Reads the remote: fetches its chain and the beats of the drivers, and moves our copies of the
+    /// beats. Returns the head of its chain if that is not the value of our ref.
+    pub(super) fn read(&mut self, store: &Store) -> Result<(Option<Oid>, KeepGuard), ReadError> {
+        let (run_ref, beats) = (format::run_ref(&self.run), format::driver_refs(&self.run));
+        let copies = [(&run_ref, &run_ref), (&beats, &beats)];
+        let copies = copies.map(|(theirs, ours)| Copy { theirs: theirs.clone(), ours: ours.clone() });
+        let read = self.tip.read(&copies)?;
+        self.counts.reads += 1;
+        self.last_read = Some(Instant::now());
+        for (name, value) in &read.changed {
+            let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
+            match value {
+                Some(beat) => {
+                    refs::set(store, name, *beat)?;
+                    self.beats.insert(driver, *beat);
+                }
+                None => {
+                    if let Some(old) = refs::read_stored(store, name)? {
+                        refs::delete(store, name, old)?;
+                    }
+                    self.beats.remove(&driver);
+                }
+            }
+        }
+        // Copies of earlier processes of this clone count as read.
+        for (name, beat) in refs::list(store, &beats)? {
+            if let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) {
+                self.beats.insert(driver, beat);
+            }
+        }
+        Ok((read.changed.get(&run_ref).copied().flatten(), read.kept))
+    }
+
+    /// Records the driver that an entry names, if any.
+    pub(super) fn note_entry(&mut self, driver: Option<&DriverId>) {
+        let Some(driver) = driver else { return };
+        self.last_driver = Some(driver.clone());
+        if Some(driver) != self.driver.as_ref() {
+            self.heard.insert(driver.clone(), Instant::now());
+            self.pace.saw_others(Instant::now());
+        }
+    }
+
+    /// Waits until the next push is due.
+    pub(super) fn wait_for_gap(&self) {
+        thread::sleep(self.pace.gap(Instant::now(), self.beats.len()));
+    }
+
+    /// Moves the chain's ref on the remote, with other refs if `more` names any.
+    pub(super) fn swap(&mut self, old: Option<Oid>, new: Oid, more: &[Move]) -> Result<Swap, remote::Error> {
+        let mut moves = vec![Move { name: format::run_ref(&self.run), old, new: Some(new) }];
+        moves.extend_from_slice(more);
+        let started = Instant::now();
+        let answer = match self.tip.swap(&moves, moves.len() > 1)? {
+            Some(answer) => answer,
+            // The remote has no atomic pushes: the other refs go first, so that the chain's move
+            // decides.
+            None => self.swap_apart(&moves)?,
+        };
+        self.counts.pushes += 1;
+        self.counts.lost += u64::from(answer == Swap::Lost);
+        self.pace.pushed(Instant::now(), started.elapsed());
+        Ok(answer)
+    }
+
+    fn swap_apart(&self, moves: &[Move]) -> Result<Swap, remote::Error> {
+        for one in moves[1..].iter().chain(&moves[..1]) {
+            let answer = self.tip.swap(std::slice::from_ref(one), false)?.unwrap_or(Swap::Lost);
+            if answer != Swap::Won || one.name == moves[0].name {
+                return Ok(answer);
+            }
+        }
+        Ok(Swap::Lost)
+    }
+
+    /// Waits for this driver's turn after a lost push. Calls `read` after each wait, which returns
+    /// true if other entries were read; then the wait begins again.
+    pub(super) fn wait(&self) -> Duration {
+        let drivers = self.beats.len();
+        let (Some(own), Some(last)) = (&self.driver, &self.last_driver) else { return self.pace.push_time() / 2 };
+        if !self.pace.is_contended(Instant::now(), drivers) {
+            return Duration::ZERO;
+        }
+        self.pace.turn(self.beats.keys(), own, last)
+    }
+
+    /// Returns the most times to wait for a turn.
+    pub(super) fn most_turns(&self) -> u32 {
+        MOST_TURNS
+    }
+}
+
+/// Failures to read the remote of a shared run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ReadError {
+    #[error(transparent)]
+    Remote(#[from] remote::Error),
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+}
