@@ -5,6 +5,8 @@ use git_handoff::repository::Repository;
 use git_handoff::upkeep::clean::Request;
 use git_handoff::upkeep::operations::{CleanAnswer, PieceShown};
 
+use git_handoff::run::Target;
+
 use super::{Ending, Failure, Output, table};
 
 /// Free the disk space of finished runs
@@ -33,11 +35,17 @@ pub(crate) struct Arguments {
     /// Include work saved from interrupted attempts of sealed runs
     #[arg(long)]
     salvage: bool,
+    /// Clean the remotes of shared runs instead: remove the beats of drivers that ended
+    #[arg(long, conflicts_with_all = ["discard", "transcripts", "salvage"])]
+    remote: bool,
 }
 
 /// Lists, and removes if requested.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let remove = arguments.force && !arguments.dry_run;
+    if arguments.remote {
+        return clean_remotes(&arguments.runs, remove, repository, output);
+    }
     let Arguments { transcripts, salvage, discard, .. } = *arguments;
     let request = Request { transcripts, salvage, discard, remove };
     let answer = repository.clean(&arguments.runs, request)?;
@@ -46,6 +54,36 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         output.value(&answer);
     } else {
         print(&answer, output);
+    }
+    Ok(Ending::Done)
+}
+
+/// Lists the beats on remotes that nothing needs, and removes them if requested.
+fn clean_remotes(
+    named: &[String],
+    remove: bool,
+    repository: &Repository,
+    output: &mut Output,
+) -> Result<Ending, Failure> {
+    let runs: Vec<_> =
+        named.iter().map(|name| Ok(Target::find(&repository.store, name)?.run)).collect::<Result<_, Failure>>()?;
+    let answer = repository.clear_beats(&runs, remove)?;
+    if output.json {
+        output.value(&answer);
+        return Ok(Ending::Done);
+    }
+    for beat in &answer.beats {
+        let verb = match (remove, beat.removed) {
+            (false, _) => "would remove",
+            (true, true) => "removed",
+            (true, false) => "kept",
+        };
+        output.line(&format!("{verb} the beat of driver {} of {} on {}", beat.driver.short(), beat.run, beat.remote));
+    }
+    if answer.beats.is_empty() {
+        output.note("nothing to remove");
+    } else if !remove {
+        output.hint(&hints::clean_remote());
     }
     Ok(Ending::Done)
 }

@@ -12,8 +12,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Prove", &["verify", "whence", "lineage", "prove", "report", "export", "check"]),
     ("Take what was made", &["apply"]),
-    ("Steer", &["cancel", "retry", "close", "abandon", "adopt-run", "extend", "coordinate", "doc"]),
-    ("Decide", &["waiting", "approve", "reject", "admit"]),
+    ("Steer", &["cancel", "retry", "close", "abandon", "lost", "adopt-run", "extend", "coordinate", "doc"]),
+    ("Decide", &["waiting", "approve", "reject", "admit", "dismiss"]),
     ("Hand a thread over", &["checkpoint", "resume", "offer", "adopt", "fork", "rollback", "thread", "packet"]),
     ("Share", &["push", "fetch", "bundle", "anchor"]),
     (

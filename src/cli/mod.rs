@@ -36,6 +36,7 @@ mod init;
 mod key;
 mod lineage;
 mod log;
+mod lost;
 mod mcp;
 mod offer;
 mod overview;
@@ -111,10 +112,12 @@ enum Command {
     Retry(steer::Retry),
     Close(steer::Close),
     Abandon(steer::Abandon),
+    Lost(lost::Arguments),
     Approve(people::Approve),
     Reject(people::Reject),
     Waiting(people::Waiting),
     Admit(people::Admit),
+    Dismiss(people::Dismiss),
     AdoptRun(adopt_run::Arguments),
     Extend(extend::Arguments),
     Coordinate(coordinate::Arguments),
@@ -336,10 +339,12 @@ fn dispatch(command: Command, repository: &Repository, output: &mut Output) -> R
         Command::Retry(arguments) => steer::retry(&arguments, repository, output),
         Command::Close(arguments) => steer::close(&arguments, repository, output),
         Command::Abandon(arguments) => steer::abandon(&arguments, repository, output),
+        Command::Lost(arguments) => lost::run(&arguments, repository, output),
         Command::Approve(arguments) => people::approve(&arguments, repository, output),
         Command::Reject(arguments) => people::reject(&arguments, repository, output),
         Command::Waiting(arguments) => people::waiting(&arguments, repository, output),
         Command::Admit(arguments) => people::admit(&arguments, repository, output),
+        Command::Dismiss(arguments) => people::dismiss(&arguments, repository, output),
         Command::Extend(arguments) => extend::run(&arguments, repository, output),
         Command::Coordinate(arguments) => coordinate::run(&arguments, repository, output),
         Command::Apply(arguments) => apply::run(&arguments, repository, output),

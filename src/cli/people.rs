@@ -68,6 +68,30 @@ pub(crate) struct Admit {
     roles: Vec<Role>,
 }
 
+/// Take all roles from a key that was admitted to a run
+///
+/// For a key that was replaced or lost. Only a key with the role `own` can dismiss others. Keys
+/// that the run began with, and those with the role `seal`, cannot be dismissed. In a shared run,
+/// other drivers take over what drivers with this key hold.
+#[derive(clap::Args)]
+pub(crate) struct Dismiss {
+    /// The run
+    run: String,
+    /// The key, as for `admit`
+    key: String,
+}
+
+/// Dismisses a key.
+pub(crate) fn dismiss(arguments: &Dismiss, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
+    let dismissed = repository.dismiss(&arguments.run, &arguments.key)?;
+    if output.json {
+        output.value(&dismissed);
+    } else {
+        output.line(&format!("{}: {} has no role any more", dismissed.run, dismissed.key));
+    }
+    Ok(Ending::Done)
+}
+
 /// Approves an item.
 pub(crate) fn approve(arguments: &Approve, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     decide(&arguments.said, Decision::Approved, repository, output)

@@ -12,7 +12,7 @@ use git_handoff::run::times::between;
 use git_handoff::run::{Target, View};
 
 use super::table::{self, Cell};
-use super::{Ending, Failure, Output, shade, usage};
+use super::{Ending, Failure, Output, lost, shade, usage};
 
 /// The status text of a done item whose check failed.
 pub(crate) const RED: &str = "done, red";
@@ -49,11 +49,17 @@ pub(crate) struct Arguments {
     /// Show the tokens and prices that the workers report, and their sums
     #[arg(long, conflicts_with = "blocked")]
     usage: bool,
+    /// Read the remote of a shared run once, and show its drivers
+    #[arg(long, conflicts_with_all = ["blocked", "usage"])]
+    drivers: bool,
 }
 
 /// Prints the table of items.
 pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut Output) -> Result<Ending, Failure> {
     let target = Target::find(&repository.store, &arguments.run)?;
+    if arguments.drivers {
+        return lost::print_drivers(&target, repository, output);
+    }
     let view = target.view(&repository.store)?;
     let mut status = repository.driven_status(&target, &view);
     if arguments.blocked {

@@ -20,6 +20,12 @@ pub const REMOTES: &str = "remotes";
 /// The runs deleted in this clone, with time and key.
 pub const DELETED: &str = "deleted";
 
+/// The remote through which each shared run is driven.
+pub const VIA: &str = "via";
+
+/// The beats of each shared run that were seen, and since when.
+pub const VIA_SEEN: &str = "via-seen";
+
 /// The outputs of checks with held-out files, in a folder for each run.
 const CHECKS: &str = "checks";
 
@@ -76,7 +82,8 @@ pub fn all(store: &Store, folder: &str) -> Vec<PathBuf> {
 /// Returns incomplete files: those being written now and those of killed processes.
 pub fn unfinished(store: &Store) -> Vec<PathBuf> {
     let checks = entries(&below(store, CHECKS), |_| true);
-    let folders = [VERIFIED, REMOTES, DELETED].map(|folder| below(store, folder)).into_iter().chain(checks);
+    let folders =
+        [VERIFIED, REMOTES, DELETED, VIA, VIA_SEEN].map(|folder| below(store, folder)).into_iter().chain(checks);
     folders.flat_map(|folder| entries(&folder, |name| name.starts_with(UNFINISHED))).collect()
 }
 

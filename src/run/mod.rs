@@ -5,6 +5,7 @@ pub mod attempts;
 pub mod coordinate;
 pub mod difference;
 pub mod documents;
+pub mod drivers;
 pub mod extend;
 pub mod follow;
 pub mod imports;

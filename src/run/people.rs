@@ -16,6 +16,7 @@ use crate::model::item_index::ItemIndex;
 use crate::model::log_name::is_fingerprint;
 use crate::model::name::{FilePath, ItemId, RunId};
 use crate::model::plan::Source;
+use crate::model::role::RunDismissed;
 use crate::model::state::{Illegal, Phase, RunState};
 use crate::repository::{self, Repository};
 
@@ -37,6 +38,15 @@ pub struct Decided {
     pub by: String,
     /// Whether it is an entry of the run, not of the key's log.
     pub recorded: bool,
+}
+
+/// The key that lost its roles, as `dismiss` prints it.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/dismiss.json describes the fields")]
+pub struct Dismissal {
+    schema: &'static str,
+    pub run: RunId,
+    pub key: String,
 }
 
 /// The roles that a key got, as `admit` prints them.
@@ -158,6 +168,17 @@ impl Repository {
                 return Ok(Admittance { schema: "git-handoff.admit/1", run, key, role, roles: missing });
             }
         }
+    }
+
+    /// Takes all roles from a key that was admitted to a run.
+    pub fn dismiss(&self, run: &str, key: &str) -> Result<Dismissal, Error> {
+        let key = self.key_of(key)?;
+        let (mut open, item) = self.open_run(run, &[Role::Own])?;
+        if item.is_some() {
+            return Err(Error::WholeRun);
+        }
+        open.record(&[NewEntry::Plain(Event::RunDismissed(RunDismissed { key: key.clone() }))])?;
+        Ok(Dismissal { schema: "git-handoff.dismiss/1", run: open.id().clone(), key })
     }
 
     /// Returns the fingerprint of a key, given as a fingerprint, a public key, or a file with one

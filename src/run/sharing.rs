@@ -23,9 +23,6 @@ use crate::verify::{Chain, check_incoming};
 use super::via::Via;
 use super::{Denied, OpenRun};
 
-/// The folder of the private files.
-const FOLDER: &str = "via";
-
 /// The most bytes of a private file.
 const LARGEST: u64 = 64 << 10;
 
@@ -48,13 +45,13 @@ pub struct Sharing {
 impl Sharing {
     /// Reads how the repository takes part in a run, or returns `None`.
     pub fn read(store: &Store, run: &RunId) -> Option<Self> {
-        let path = private_files::path(store, FOLDER, &run.encoded());
+        let path = private_files::path(store, private_files::VIA, &run.encoded());
         serde_json::from_slice(&private_files::read(&path, LARGEST).ok()?).ok()
     }
 
     /// Replaces the record.
     pub fn keep(&self, store: &Store, run: &RunId) -> std::io::Result<()> {
-        private_files::put(store, FOLDER, &run.encoded(), &format::canonical(self))
+        private_files::put(store, private_files::VIA, &run.encoded(), &format::canonical(self))
     }
 }
 

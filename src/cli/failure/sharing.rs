@@ -1,7 +1,7 @@
 //! Failures of runs that are shared through a remote.
 
 use git_handoff::model::hints;
-use git_handoff::run::{self, sharing};
+use git_handoff::run::{self, drivers, sharing};
 
 use super::Failure;
 
@@ -20,6 +20,21 @@ impl From<sharing::Error> for Failure {
             sharing::Error::Ref(inner) => inner.into(),
             sharing::Error::Store(inner) => inner.into(),
             sharing::Error::Chain(inner) => inner.into(),
+        }
+    }
+}
+
+impl From<drivers::Error> for Failure {
+    fn from(error: drivers::Error) -> Self {
+        match error {
+            drivers::Error::NotShared(ref run) => Self::of("not-shared", &error).hint(hints::run_via(run, "REMOTE")),
+            drivers::Error::Seen(_) | drivers::Error::Beat(_) => Self::of("io", &error),
+            drivers::Error::Sharing(inner) => inner.into(),
+            drivers::Error::Denied(inner) => inner.into(),
+            drivers::Error::Run(inner) => inner.into(),
+            drivers::Error::Target(inner) => inner.into(),
+            drivers::Error::Ref(inner) => inner.into(),
+            drivers::Error::Store(inner) => inner.into(),
         }
     }
 }

@@ -15,6 +15,7 @@ hints! {
     delete_yes(run) => "git handoff delete --yes {run}";
     register_subagent() => "git config handoff.subagent.NAME.command 'COMMAND'";
     awaiting() => "git handoff waiting";
+    clean_remote() => "git handoff clean --remote --force";
     clean_transcripts() => "git handoff clean --transcripts";
     clean_all() => "git handoff clean --transcripts --salvage";
     remove_folder(path) => "rm -rf {path}   # after looking at it";

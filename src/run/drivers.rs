@@ -1,0 +1,323 @@
+//! The drivers of a shared run, as people see them: who lives, who holds what, who is lost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::tip::{Copy, Move, Swap};
+use crate::git::{private_files, refs, store};
+use crate::ledger::beat;
+use crate::model::beat::Beat;
+use crate::model::digest::Oid;
+use crate::model::driver::{Because, DriverId};
+use crate::model::entry::{Again, Event, ItemEnded};
+use crate::model::format;
+use crate::model::item_index::ItemIndex;
+use crate::model::name::{ItemId, RunId};
+use crate::model::role::Role;
+use crate::model::state::RunState;
+use crate::model::time::Moment;
+use crate::repository::Repository;
+use crate::verify::{Chain, check_incoming};
+
+use super::sharing::{self, Sharing};
+use super::steer::requeued;
+use super::target::own_runs;
+use super::{Denied, NewEntry, Target, target};
+
+/// The most bytes of such a file.
+const LARGEST: u64 = 4 << 20;
+
+/// The drivers of a shared run, as `status --drivers --json` prints them.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
+pub struct DriversShown {
+    schema: &'static str,
+    pub run: RunId,
+    pub remote: String,
+    /// The silence after which a driver counts as lost, in milliseconds.
+    pub lost_after: u64,
+    pub drivers: Vec<DriverShown>,
+}
+
+/// One driver of a shared run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/drivers.json describes the fields")]
+pub struct DriverShown {
+    pub driver: DriverId,
+    pub state: DriverState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The number of its last beat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beat: Option<u64>,
+    /// The time of that beat, by the driver's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Moment>,
+    /// Since when this clone has seen this beat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Moment>,
+    /// The running items that it holds, by the chain.
+    pub holds: Vec<ItemId>,
+}
+
+/// Whether a driver lives, as far as this clone can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriverState {
+    /// It beat lately.
+    Alive,
+    /// This clone has seen the same beat for longer than a driver may be silent.
+    Silent,
+    /// Another driver took over its attempts.
+    Lost,
+    /// It holds attempts and has no beat.
+    Unknown,
+}
+
+/// What `lost` did, as it prints it as JSON.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "docs/schema/lost.json describes the fields")]
+pub struct LostShown {
+    schema: &'static str,
+    pub run: RunId,
+    pub driver: DriverId,
+    /// The items whose attempts were taken from the driver.
+    pub items: Vec<ItemId>,
+}
+
+/// What `clean --remote` found, as it prints it as JSON.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "docs/schema/clean-remote.json describes the fields")]
+pub struct StaleBeats {
+    schema: &'static str,
+    pub dry_run: bool,
+    pub beats: Vec<StaleBeat>,
+}
+
+/// A beat on a remote that no driver needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StaleBeat {
+    /// The run.
+    pub run: RunId,
+    /// The driver.
+    pub driver: DriverId,
+    /// The remote.
+    pub remote: String,
+    /// Whether it was removed.
+    pub removed: bool,
+}
+
+/// A beat that this clone saw, and since when.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seen {
+    beat: Oid,
+    since: Moment,
+}
+
+impl Repository {
+    /// Reads the remote of a shared run once, and returns its drivers.
+    pub fn drivers(&self, run: &RunId) -> Result<DriversShown, Error> {
+        let sharing = Sharing::read(&self.store, run).ok_or_else(|| Error::NotShared(run.clone()))?;
+        let tip = self.tip(&sharing.remote)?;
+        let (ours, beats) = (format::run_ref(run), format::driver_refs(run));
+        let copies = [&ours, &beats].map(|name| Copy { theirs: name.clone(), ours: name.clone() });
+        let read = tip.read(&copies).map_err(sharing::Error::from)?;
+        let known = refs::read_stored(&self.store, &ours)?;
+        if let (Some(known), Some(Some(head))) = (known, read.changed.get(&ours))
+            // A head that cannot follow ours is reported by the next driver.
+            && check_incoming(&self.store, Chain::Run(run), Some(known), *head).is_ok()
+        {
+            refs::advance(&self.store, &ours, known, *head)?;
+        }
+        read.kept.put_back().map_err(store::Error::Pack)?;
+        self.keep_beats(&read.changed)?;
+        let view = Target::own(run.clone()).view(&self.store)?;
+        let seen = self.seen(run)?;
+        let lost_after = view.state.shared.map(|shared| shared.lost_after).unwrap_or_default();
+        let mut drivers: BTreeMap<DriverId, DriverShown> = BTreeMap::new();
+        for (driver, seen) in &seen {
+            let read = beat::read(&self.store, seen.beat)?;
+            drivers.insert(driver.clone(), self.shown(driver, Some(seen), read, lost_after));
+        }
+        for (at, state) in view.state.items.indexed() {
+            let Some(holder) = &state.holder else { continue };
+            let shown = drivers.entry(holder.driver.clone());
+            let shown = shown.or_insert_with(|| self.shown(&holder.driver, None, None, lost_after));
+            shown.host = shown.host.take().or_else(|| holder.host.clone());
+            shown.job = shown.job.take().or_else(|| holder.job.clone());
+            shown.holds.push(view.state.graph.item(at).id.clone());
+        }
+        let drivers = drivers.into_values().collect();
+        Ok(DriversShown {
+            schema: "git-handoff.drivers/1",
+            run: run.clone(),
+            remote: sharing.remote,
+            lost_after,
+            drivers,
+        })
+    }
+
+    fn shown(
+        &self,
+        driver: &DriverId,
+        seen: Option<&Seen>,
+        read: Option<(Beat, String)>,
+        lost_after: u64,
+    ) -> DriverShown {
+        let now = self.environment.clock.now();
+        let is_silent = seen.is_some_and(|seen| seen.since.plus_millis(lost_after) < now);
+        let (beat, key) = read.unzip();
+        let is_fenced = beat.as_ref().is_some_and(|beat| beat.taker.is_some());
+        DriverShown {
+            driver: driver.clone(),
+            state: match seen {
+                None => DriverState::Unknown,
+                Some(_) if is_fenced => DriverState::Lost,
+                Some(_) if is_silent => DriverState::Silent,
+                Some(_) => DriverState::Alive,
+            },
+            host: beat.as_ref().and_then(|beat| beat.host.clone()),
+            job: beat.as_ref().and_then(|beat| beat.job.clone()),
+            key,
+            beat: beat.as_ref().and_then(|beat| beat.beat),
+            at: beat.as_ref().map(|beat| beat.at),
+            since: seen.map(|seen| seen.since),
+            holds: Vec::new(),
+        }
+    }
+
+    /// Moves our copies of beats to what a remote shows.
+    fn keep_beats(&self, changed: &BTreeMap<String, Option<Oid>>) -> Result<(), Error> {
+        for (name, value) in changed.iter().filter(|(name, _)| !name.starts_with(format::RUN_REFS)) {
+            match value {
+                Some(beat) => refs::set(&self.store, name, *beat)?,
+                None => {
+                    if let Some(old) = refs::read_stored(&self.store, name)? {
+                        refs::delete(&self.store, name, old)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the beats that are here, and since when this clone has seen each.
+    fn seen(&self, run: &RunId) -> Result<BTreeMap<DriverId, Seen>, Error> {
+        let path = private_files::path(&self.store, private_files::VIA_SEEN, &run.encoded());
+        let before: BTreeMap<DriverId, Seen> = private_files::read(&path, LARGEST)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        let (beats, now) = (format::driver_refs(run), self.environment.clock.now());
+        let mut seen = BTreeMap::new();
+        for (name, beat) in refs::list(&self.store, &beats)? {
+            let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
+            let known = before.get(&driver).filter(|known| known.beat == beat);
+            seen.insert(driver, Seen { beat, since: known.map_or(now, |known| known.since) });
+        }
+        private_files::put(&self.store, private_files::VIA_SEEN, &run.encoded(), &format::canonical(&seen))
+            .map_err(Error::Seen)?;
+        Ok(seen)
+    }
+
+    /// Takes the attempts of a driver from it at once, because the caller knows that it is dead.
+    pub fn lost(&self, run: &RunId, driver: &DriverId) -> Result<LostShown, Error> {
+        let mut open = self.opened(run).map_err(|denied| denied.lacking(&[Role::Own, Role::Work]))?;
+        if open.state.shared.is_none() {
+            return Err(Error::NotShared(run.clone()));
+        }
+        let held = held_by(&open.state, driver);
+        let lost = |at: &ItemIndex| {
+            NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+                detail: Some(format!("its driver {} was reported lost", driver.short())),
+                driver: Some(driver.clone()),
+                because: Some(Because::Told),
+                ..requeued(&open.state, *at, Again::Lost)
+            }))
+        };
+        let entries: Vec<NewEntry> = held.iter().map(lost).collect();
+        let recorded = open.record(&entries)?;
+        let items = recorded.iter().filter_map(|link| link.entry.event.item().map(|(item, _)| item.clone())).collect();
+        Ok(LostShown { schema: "git-handoff.lost/1", run: run.clone(), driver: driver.clone(), items })
+    }
+
+    /// Finds the beats of drivers that ended, for the runs that this repository shares, and removes
+    /// them from the remotes if `remove` is true.
+    ///
+    /// A beat is removable if its run is sealed, or if its driver holds nothing and was silent for
+    /// longer than a driver may be.
+    pub fn clear_beats(&self, runs: &[RunId], remove: bool) -> Result<StaleBeats, Error> {
+        let mut stale = Vec::new();
+        for run in own_runs(&self.store)?.into_iter().filter(|run| runs.is_empty() || runs.contains(run)) {
+            if Sharing::read(&self.store, &run).is_none() {
+                continue;
+            }
+            let shown = self.drivers(&run)?;
+            let view = Target::own(run.clone()).view(&self.store)?;
+            let tip = self.tip(&shown.remote)?;
+            for driver in shown.drivers {
+                let is_idle =
+                    driver.holds.is_empty() && matches!(driver.state, DriverState::Silent | DriverState::Lost);
+                let name = format!("{}{}", format::driver_refs(&run), driver.driver);
+                let Some(beat) = refs::read_stored(&self.store, &name)?.filter(|_| view.state.sealed || is_idle) else {
+                    continue;
+                };
+                let mut removed = false;
+                if remove {
+                    let one = Move { name: name.clone(), old: Some(beat), new: None };
+                    let answer = tip.swap(&[one], false).map_err(sharing::Error::from)?;
+                    removed = answer == Some(Swap::Won);
+                    if removed {
+                        refs::delete(&self.store, &name, beat)?;
+                    }
+                }
+                stale.push(StaleBeat {
+                    run: run.clone(),
+                    driver: driver.driver,
+                    remote: shown.remote.clone(),
+                    removed,
+                });
+            }
+        }
+        Ok(StaleBeats { schema: "git-handoff.clean-remote/1", dry_run: !remove, beats: stale })
+    }
+}
+
+/// Returns the running items that a driver holds.
+fn held_by(state: &RunState, driver: &DriverId) -> Vec<ItemIndex> {
+    let is_held = |at: &ItemIndex| state.items[*at].holder.as_ref().is_some_and(|holder| holder.driver == *driver);
+    state.items.indices().filter(is_held).collect()
+}
+
+/// Failures to look at drivers, or to declare one lost.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("the run {:?} is not shared from here", .0.as_str())]
+    NotShared(RunId),
+    #[error("cannot record which beats were seen")]
+    Seen(#[source] std::io::Error),
+    #[error(transparent)]
+    Sharing(#[from] sharing::Error),
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    #[error(transparent)]
+    Run(#[from] super::Error),
+    #[error(transparent)]
+    Target(#[from] target::Error),
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Beat(#[from] beat::Error),
+}
