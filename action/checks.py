@@ -31,7 +31,7 @@ class Check:
         """Writes the check run; returns what could not be written, or `None`."""
         if not self.token:
             return "the check run was not written: there is no token"
-        output = {"title": self.verdict.title[:MOST_TITLE], "summary": summary[:MOST_SUMMARY]}
+        output = {"title": self.verdict.title[:MOST_TITLE], "summary": cut(summary)}
         annotations = [annotation(finding) for finding in findings]
         parts = [annotations[at : at + MOST_ANNOTATIONS] for at in range(0, len(annotations), MOST_ANNOTATIONS)]
         first, rest = (parts or [[]])[0], parts[1:]
@@ -77,6 +77,14 @@ def message(error):
         return printable(str(json.load(error)["message"]))
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return printable(str(error.reason))
+
+
+def cut(summary):
+    """Returns as many lines of a summary as it may have, because a half line may end in a code span."""
+    rest = "\n\nThe rest is in the summary of the job.\n"
+    if len(summary) <= MOST_SUMMARY:
+        return summary
+    return summary[: MOST_SUMMARY - len(rest)].rpartition("\n")[0] + rest
 
 
 def job_url():

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Exports the in-toto statement about one product, for actions/attest to sign.
 
 Reads the product from PRODUCT, as RUN/ITEM:PRODUCT. Writes the predicate into a file, and its name

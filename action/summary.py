@@ -8,6 +8,9 @@ from runner import printable, variable
 # The most rows of the table of commits.
 MOST_ROWS = 50
 
+# The most items that are named for a commit.
+MOST_ITEMS = 3
+
 # The most findings about runs that are listed.
 MOST_FINDINGS = 20
 
@@ -49,7 +52,9 @@ def row(commit):
     oid, verdict = commit["commit"], commit["verdict"]
     mark = "✗" if rank(commit) == 0 else "!" if rank(commit) == 1 else "✓" if verdict == "product" else "─"
     link = f"{variable('GITHUB_SERVER_URL')}/{variable('GITHUB_REPOSITORY')}/commit/{oid}"
-    items = ", ".join(code(f"{item['run']}/{item['item']}") for item in commit["items"])
+    names = [code(f"{item['run']}/{item['item']}") for item in commit["items"]]
+    more_items = [f"{len(names) - MOST_ITEMS} more"] if len(names) > MOST_ITEMS else []
+    items = ", ".join(names[:MOST_ITEMS] + more_items)
     cells = [mark, f"[`{oid[:12]}`]({link})", "red" if is_red(commit) else verdict]
     cells += [items, code(commit["subject"]), code(commit["detail"])]
     # In a table, a bar ends a cell even within a code span.

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Verifies the commits of a pull request or a push, and reports the verdict.
 
 Reads the inputs of action.yml from the environment, and the event that started the job. Fetches

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Plays the action on real repositories, and compares what comes out with files below expected/.
 
     cases.py FOLDER [CASE…]
@@ -7,6 +6,7 @@ FOLDER must be empty. `git-handoff` is the one in PATH. UPDATE=1 writes the file
 """
 
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -268,6 +268,27 @@ def many(stage):
     _, player = stage.play("many", scene, event)
     assert [len(r["body"]["output"]["annotations"]) for r in stage.host.requests] == [50, 50, 1]
     stage.play("many-cut-off", scene, event, refuse={2: (502, {"message": "Server Error"})})
+
+
+@case
+def long(stage):
+    """Summaries that are longer than the host takes: whole lines and whole reports are left out."""
+    sys.path.append(str(ROOT / "action"))
+    os.environ |= {"GITHUB_SERVER_URL": "https://host", "GITHUB_REPOSITORY": "octo/greeting"}
+    checks, summary = importlib.import_module("checks"), importlib.import_module("summary")
+    one = {"commit": "1" * 40, "verdict": "product", "subject": "`|" * 500, "detail": "|*" * 500}
+    item = {"run": "\u202e" * 50, "item": "|" * 100, "made": None}
+    answer = {"range": "a..b", "commits": [one | {"items": [item] * 64}] * 60}
+    head = summary.commit_table("✓ PASSED", answer, [])
+    assert len(head) > 65_535 and "61 more" in head and "10 more commits are not listed." in head
+    shown = checks.cut(head)
+    assert len(shown) <= 65_535 and shown.endswith("|\n\nThe rest is in the summary of the job.\n"), shown[-300:]
+    check_markdown(shown, "https://host")
+    os.environ["GITHUB_STEP_SUMMARY"] = str(stage.folder / "summary")
+    summary.job_summary(head, None, ["é" * 200_000] * 5)
+    written = (stage.folder / "summary").read_text()
+    assert 900_000 - len(head.encode()) < len(written.encode()) < 1024 * 1024
+    assert written.endswith("The reports on 3 runs are not shown, because they are too long.\n"), written[-100:]
 
 
 @case

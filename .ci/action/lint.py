@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Lints the action and the workflows in documents, offline, and shows that the linters see mistakes.
 
     lint.py FOLDER ACTIONLINT
@@ -12,6 +11,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import yaml
@@ -116,6 +116,21 @@ def broken(title, text, mistakes):
         yield f"{title}, with {new!r}", changed, word
 
 
+def drift(action):
+    """Returns what the defaults of the action have different from the releases that Cargo.toml tells of."""
+    package = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]
+    version = action["inputs"]["version"]["default"]
+    if version != package["version"]:
+        yield f"the action installs version {version}, and Cargo.toml has {package['version']}"
+    url = package["metadata"]["binstall"]["pkg-url"]
+    for name, value in {**package, "repo": package["repository"], "target": "$(uname -m)-unknown-linux-musl"}.items():
+        url = url.replace(f"{{ {name} }}", str(value))
+    script = (ROOT / "action/install.sh").read_text()
+    name = re.search("name=(git-handoff-.*)", script)[1].replace("$VERSION", version)
+    if url != f"{action['inputs']['releases']['default']}/v{version}/{name}.tar.gz":
+        yield f"the action installs {name}, and releases are at {url}"
+
+
 def main():
     """Lints everything; returns the exit code."""
     folder, program = (Path(word).resolve() for word in sys.argv[1:3])
@@ -126,6 +141,7 @@ def main():
     subjects = [Subject(folder / str(number), *about) for number, about in enumerate(right + wrong)]
     lines = actionlint(program, folder, len(subjects))
     problems = [subject.problem(lines) for subject in subjects]
+    problems += drift(yaml.safe_load(text))
     problems.append(run("shellcheck", ROOT / "action/install.sh", ROOT / ".ci/action/run"))
     problems = [problem for problem in problems if problem]
     for problem in problems:
