@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Splits a command line as a shell does, without what follows `>`. It knows single quotes only.
+    /// Splits a command line as a shell does, up to `>`. It knows single quotes only.
     fn words(line: &str) -> Vec<String> {
         assert!(!line.contains(['"', '\\', '|', '$', ';', '&', '<']), "{line}");
         let command = line.split(" >").next().unwrap_or_default();
