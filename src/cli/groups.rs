@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 
-use super::Arguments;
+use super::{Arguments, examples};
 
 /// Each command belongs to one group, in this order.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -30,7 +30,7 @@ pub(super) fn parse() -> Result<Arguments, clap::Error> {
 
 /// Returns the clap command with grouped help.
 pub(super) fn command() -> Command {
-    let mut command = Arguments::command();
+    let mut command = examples::add(Arguments::command());
     command.build();
     let listed = listed(&command);
     command

@@ -10,6 +10,7 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 use git_handoff::config::SETTINGS;
 
 use super::Arguments;
+use super::examples::{self, Example};
 
 /// The files of the program, with their purposes.
 const FILES: &[(&str, &str)] = &[
@@ -21,6 +22,9 @@ const FILES: &[(&str, &str)] = &[
     (".git/handoff/pipelines", "The pipelines that were added, by the hex digits of their hashes."),
     ("~/.cache/git-handoff", "Where worktrees are made, unless `handoff.workspace.root` says otherwise."),
 ];
+
+/// The page of the program has the first example of each of these commands.
+const FIRST: &[&str] = &["init", "record", "plan new", "run", "status", "verify", "apply"];
 
 /// The page of exit codes.
 const EXIT_CODES: &str = include_str!("../../docs/reference/exit-codes.md");
@@ -43,6 +47,9 @@ fn page() -> String {
     for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
         add_command(&mut text, "git handoff", command);
     }
+    let first: Vec<Example> =
+        FIRST.iter().filter_map(|command| examples::of_command(command).first().copied()).collect();
+    text += &examples_of(&first);
     text += &configuration();
     text += &list("FILES", FILES);
     text += &list("EXIT STATUS", &exit_status());
@@ -65,6 +72,7 @@ fn page_of(command: &Command) -> String {
     let mut text = part(Man::render_title) + &part(Man::render_name_section);
     text += &Roff::new().control("SH", ["SYNOPSIS AND DESCRIPTION"]).to_roff();
     add_command(&mut text, "git handoff", command);
+    text += &examples_of(&examples::of_command(command.get_name()));
     text += &list("EXIT STATUS", &exit_status());
     text += &Roff::new().control("SH", ["SEE ALSO"]).text([roman("git-handoff(1), git-config(1).")]).to_roff();
     spans(&text)
@@ -132,6 +140,18 @@ fn list(title: &str, rows: &[(&str, &str)]) -> String {
     roff.to_roff()
 }
 
+/// Returns the section with these examples.
+fn examples_of(examples: &[Example]) -> String {
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXAMPLES"]);
+    for (purpose, line) in examples {
+        roff.control("PP", []).text([roman(format!("{purpose}:"))]);
+        roff.control("RS", ["4"]).control("nf", []).text([roman(*line)]).control("fi", []).control("RE", []);
+    }
+    // A line of the shell needs the apostrophe of ASCII, which the head of a page defines as Aq.
+    roff.to_roff().replace('\'', "\\*(Aq")
+}
+
 /// Returns the exit codes, from the table in the reference.
 fn exit_status() -> Vec<(&'static str, &'static str)> {
     let table = EXIT_CODES.split("\n## ").next().unwrap_or_default();
@@ -178,7 +198,7 @@ mod tests {
             }
         }
         let whole = &pages["git-handoff.1"];
-        assert!(whole.matches("\n.SH ").count() == 9 && whole.contains("\\fB130\\fR\n"), "a section is missing");
+        assert!(whole.matches("\n.SH ").count() == 10 && whole.contains("\\fB130\\fR\n"), "a section is missing");
         let kept = read();
         for name in pages.keys().chain(kept.keys()) {
             let is_same = pages.get(name) == kept.get(name);

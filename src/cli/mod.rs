@@ -1,6 +1,7 @@
 //! The command line: parses arguments, calls the library, prints, exits.
 
 mod context;
+mod examples;
 mod failure;
 mod fields;
 mod gate;
