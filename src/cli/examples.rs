@@ -22,6 +22,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Run a plan until it settles", "git handoff run plan.json"),
             ("Continue a run that was interrupted", "git handoff run nightly"),
             ("Run the same plan again, as another run", "git handoff run --id nightly-2 plan.json"),
+            ("Drive a run together with other machines", "git handoff run --via origin nightly"),
         ],
     ),
     (
@@ -38,6 +39,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Show the items of a run", "git handoff status nightly"),
             ("Show what a run waits for", "git handoff status --blocked nightly"),
+            ("Show who drives a shared run", "git handoff status --drivers nightly"),
         ],
     ),
     (
@@ -123,6 +125,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("retry", &[("Give a failed item another attempt", "git handoff retry nightly/build")]),
     ("close", &[("Seal a settled run although an item failed", "git handoff close nightly")]),
     ("abandon", &[("Give up a run that is not needed", "git handoff abandon -m 'wrong base' nightly")]),
+    ("lost", &[("Give away what a dead driver holds", "git handoff lost --driver 0413e9fe nightly")]),
     ("adopt-run", &[("Continue a fetched run as your own", "git handoff adopt-run --id nightly-2 origin/nightly")]),
     ("extend", &[("Add items to an open-ended run", "git handoff extend nightly more.json")]),
     ("coordinate", &[("Explain what each rule would create", "git handoff coordinate --explain nightly")]),
@@ -135,6 +138,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("approve", &[("Approve an item", "git handoff approve -m 'reads well' nightly/sign-off")]),
     ("reject", &[("Reject an item", "git handoff reject -m 'no tests' nightly/sign-off")]),
     ("admit", &[("Let a key write documents on a run", "git handoff admit --as document nightly ben.pub")]),
+    ("dismiss", &[("Take all roles from a key that was replaced", "git handoff dismiss nightly ben.pub")]),
     (
         "checkpoint",
         &[
@@ -220,6 +224,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("List what can be removed", "git handoff clean"),
             ("Remove it, with transcripts", "git handoff clean --force --transcripts"),
+            ("Remove the beats of drivers that ended", "git handoff clean --remote --force nightly"),
         ],
     ),
     ("delete", &[("Delete a run without a question", "git handoff delete --yes nightly")]),

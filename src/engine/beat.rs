@@ -3,7 +3,7 @@
 //! Beats have a ref of their own, so that a driver that keeps losing the race for the chain still
 //! beats.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -88,6 +88,11 @@ impl Beats {
     /// Returns the number of accepted beats.
     pub(super) fn accepted(&self) -> u64 {
         self.shared.status().accepted
+    }
+
+    /// Returns the file that shows when the remote last accepted something.
+    pub(super) fn alive(&self) -> &Path {
+        &self.alive
     }
 
     /// Returns how long ago the last accepted beat was sent, including suspended time.
@@ -249,7 +254,7 @@ pub(super) fn beat_ref(run: &RunId, driver: &DriverId) -> String {
 }
 
 /// Writes when the remote last accepted something, for the supervisors of attempts.
-fn mark(alive: &std::path::Path, sent: Duration) {
+fn mark(alive: &Path, sent: Duration) {
     let next = alive.with_extension("next");
     // Without the file, attempts with locks end early, which is safe.
     let _ = std::fs::write(&next, sent.as_millis().to_string()).and_then(|()| std::fs::rename(&next, alive));

@@ -168,7 +168,7 @@ pub(crate) async fn drive(
         driver.abandon(&mut finished).await;
     }
     driver.tidy().await;
-    driver.shared.iter_mut().for_each(Colleagues::stop);
+    driver.part()?;
     drop(lock);
     result
 }
@@ -204,19 +204,23 @@ impl Driver<'_> {
             items.filter(|(_, item)| item.phase == Phase::Running).map(|(at, _)| at).collect();
         let mut batch = Batch::default();
         for at in stranded {
-            let detail = "the driver died while the attempt ran".to_owned();
-            let state = &self.run.state;
-            // This includes the current one.
-            let crashes = state.items[at].crashes + 1;
-            if crashes <= self.machine.config.max_crashes {
-                batch.crashed(state, at, detail);
-            } else {
-                let detail = format!("{detail}, as {} did before it", state.items[at].crashes);
-                batch.failed(state, at, state.items[at].attempts, detail);
-            }
+            self.crash(&mut batch, at, "the driver died while the attempt ran");
         }
         self.record(&batch.entries)?;
         self.sweep()
+    }
+
+    /// Records that an attempt was lost to a crash, or that its item fails after too many of them.
+    fn crash(&self, batch: &mut Batch, at: ItemIndex, detail: &str) {
+        let state = &self.run.state;
+        // This includes the current one.
+        let crashes = state.items[at].crashes + 1;
+        if crashes <= self.machine.config.max_crashes {
+            batch.crashed(state, at, detail.to_owned());
+        } else {
+            let detail = format!("{detail}, as {} did before it", state.items[at].crashes);
+            batch.failed(state, at, state.items[at].attempts, detail);
+        }
     }
 
     async fn run_loop(
@@ -326,7 +330,9 @@ impl Driver<'_> {
             if let Verdict::NoSpace(why) = &finished.verdict {
                 self.full = Some(why.clone());
             }
-            if self.holds(finished.at, finished.attempt) {
+            if let (true, Verdict::Silent(why)) = (self.holds(finished.at, finished.attempt), &finished.verdict) {
+                self.crash(&mut batch, finished.at, why);
+            } else if self.holds(finished.at, finished.attempt) {
                 let now = self.run.writer().clock.now();
                 let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
                 batch.finished(&self.run.state, finished, left, now);

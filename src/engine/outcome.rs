@@ -34,7 +34,7 @@ impl Batch {
             not_before,
             claims: finished.claims.clone().map(Box::new),
             blocks: finished.blocks.clone(),
-            driver: state.items[at].holder.as_ref().map(|holder| holder.driver.clone()),
+            driver: driver_of(state, at),
             ..ItemEnded::new(finished.item.clone(), finished.attempt, reason)
         };
         match &finished.verdict {
@@ -42,6 +42,7 @@ impl Batch {
                 self.push(Event::ItemRequeued(ended(Again::Operator, "the driver was interrupted", None)));
             }
             Verdict::NoSpace(reason) => self.push(Event::ItemRequeued(ended(Again::Operator, reason, None))),
+            Verdict::Silent(reason) => self.push(Event::ItemRequeued(ended(Again::Crash, reason, None))),
             Verdict::Failed { reason, hopeless } if !hopeless && attempts_left => {
                 let due = now.plus_millis(backoff(state.items[at].attempts - state.items[at].granted_at));
                 self.push(Event::ItemRetried(ended(Again::Failure, reason, Some(due))));
@@ -66,7 +67,7 @@ impl Batch {
                     reference: finished.reference.filter(|_| done),
                     protected: if done { finished.protected.clone() } else { Vec::new() },
                     protected_allowed: done && finished.protected_allowed,
-                    driver: state.items[at].holder.as_ref().map(|holder| holder.driver.clone()),
+                    driver: driver_of(state, at),
                     ..ItemReconciled::new(finished.item.clone(), finished.attempt, status)
                 }));
                 if !done {
@@ -96,6 +97,7 @@ impl Batch {
     pub(super) fn failed(&mut self, state: &RunState, at: ItemIndex, attempt: u32, reason: String) {
         self.push(Event::ItemReconciled(ItemReconciled {
             reason: Some(reason),
+            driver: driver_of(state, at).filter(|_| attempt > 0),
             ..ItemReconciled::new(state.graph.item(at).id.clone(), attempt, Outcome::Failed)
         }));
         self.cascade(state, at);
@@ -103,7 +105,8 @@ impl Batch {
 
     /// Adds that a crash of the driver ended an attempt, and that another will follow.
     pub(super) fn crashed(&mut self, state: &RunState, at: ItemIndex, detail: String) {
-        self.push(Event::ItemRequeued(ItemEnded { detail: Some(detail), ..requeued(state, at, Again::Crash) }));
+        let driver = driver_of(state, at);
+        self.push(Event::ItemRequeued(ItemEnded { detail: Some(detail), driver, ..requeued(state, at, Again::Crash) }));
     }
 
     /// Skips everything that depends on an item, directly or not.
@@ -146,4 +149,9 @@ impl Batch {
 /// limit.
 fn backoff(failures: u32) -> u64 {
     (1000 << failures.min(20)).min(LONGEST_WAIT)
+}
+
+/// Returns the driver that holds the running attempt of an item.
+fn driver_of(state: &RunState, at: ItemIndex) -> Option<DriverId> {
+    state.items[at].holder.as_ref().map(|holder| holder.driver.clone())
 }

@@ -79,6 +79,7 @@ pub(super) fn prepare(run: &OpenRun, machine: &Machine, at: ItemIndex) -> Result
         keep: machine.config.keep,
         lives: machine.lives.clone(),
         limits: machine.limits(&resolved.settings),
+        lease: None,
         protect,
         check,
         preset: attempt::known_agent::preset(&resolved),

@@ -38,6 +38,8 @@ pub enum Exceeded {
     Free(u64),
     /// Standard output and error.
     Output(u64),
+    /// The time without a sign of life of its driver, in milliseconds.
+    Silence(u64),
 }
 
 impl Limits {
@@ -72,6 +74,7 @@ impl fmt::Display for Exceeded {
         match self {
             Self::Memory(most) => write!(f, "used more than {most} bytes of memory"),
             Self::Processes(most) => write!(f, "had more than {most} processes"),
+            Self::Silence(most) => write!(f, "was ended, because its driver did not reach the remote for {most} ms"),
             Self::Disk(most) => write!(f, "filled more than {most} bytes of the disk"),
             Self::Free(least) => write!(f, "left less than {least} bytes of the disk free"),
             Self::Output(most) => write!(f, "wrote more than {most} bytes to its output"),

@@ -28,7 +28,7 @@ use crate::model::limits::{Exceeded, Limits};
 use crate::process::attendant;
 use crate::process::survivors::{self, Main};
 use crate::process::transcript::{self, TranscriptWriter};
-use crate::sandbox::{Confinement, ExecSetup, Instructions, Own, Scratch, Word};
+use crate::sandbox::{self, Confinement, ExecSetup, Instructions, Own, Scratch, Word};
 
 /// The time for a command to end after a request, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -60,6 +60,17 @@ pub struct Invocation {
     pub limits: Limits,
     /// The folders that count as its disk usage.
     pub folders: Vec<PathBuf>,
+    /// The sign of life of its driver, without which it ends, or `None`.
+    pub lease: Option<Lease>,
+}
+
+/// A sign of life: a file with the time since boot at which the driver last reached its remote.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    /// The file.
+    pub file: PathBuf,
+    /// The longest time without another sign.
+    pub limit: Duration,
 }
 
 /// The confinement of one command, with the paths of its attempt.
@@ -255,7 +266,11 @@ impl Invocation {
         let folders = self.folders.iter().map(Word::from).collect();
         let env = self.env.iter().map(|(name, value)| (name.clone(), Word::from(value))).collect();
         let starting = ExecSetup { env, folder: Word::from(&self.cwd), limits: self.limits };
-        let instructions = Instructions { layers, starting, folders };
+        let lease = self.lease.as_ref().map(|lease| sandbox::Lease {
+            file: Word::from(&lease.file),
+            millis: u64::try_from(lease.limit.as_millis()).unwrap_or(u64::MAX),
+        });
+        let instructions = Instructions { layers, starting, folders, lease };
         serde_json::to_vec(&instructions).expect("paths and words serialise")
     }
 }

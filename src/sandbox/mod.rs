@@ -50,7 +50,7 @@ pub use tools::TOOLS;
 
 pub(crate) use mount_identity::open_folder;
 pub(crate) use mounts::PROGRAM;
-pub(crate) use protocol::{ExecSetup, Inner, Instructions, Outer, Word};
+pub(crate) use protocol::{ExecSetup, Inner, Instructions, Lease, Outer, Word};
 
 use access_map::{Access, AccessMap, Led};
 use mount_identity::MountIdentity;

@@ -23,6 +23,17 @@ pub(crate) struct Instructions {
     pub(crate) starting: ExecSetup,
     /// The folders whose disk usage is measured.
     pub(crate) folders: Vec<Word>,
+    /// The sign of life of its driver, without which the command ends, if it needs one.
+    pub(crate) lease: Option<Lease>,
+}
+
+/// A file that a driver writes when the remote of a shared run accepts something from it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Lease {
+    /// The file: the time since boot in milliseconds.
+    pub(crate) file: Word,
+    /// How long the file may stay as it is, in milliseconds.
+    pub(crate) millis: u64,
 }
 
 /// The environment, the working directory and the limits of a command alone.

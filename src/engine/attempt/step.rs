@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::{Job, Verdict};
 use crate::engine::mise;
 use crate::model::entry::Exit;
+use crate::model::limits::Exceeded;
 use crate::model::name::FilePath;
 use crate::process::agent::{self, Cause, Confined, Ended, Invocation, Stdin};
 use crate::process::attendant::Attendant;
@@ -128,6 +129,7 @@ impl<'a> Commands<'a> {
                 .collect(),
             confinement: job.confinement.as_ref().map(confined),
             limits: job.limits,
+            lease: job.lease.clone(),
         };
         let ended = agent::run(&invocation, self.transcript, self.cancel.clone()).await;
         if !ended.as_ref().is_ok_and(|ended| ended.is_clean) {
@@ -177,6 +179,7 @@ pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u6
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),
+        (Cause::Exceeded(exceeded @ Exceeded::Silence(_)), _) => Err(Verdict::Silent(exceeded.to_string())),
         (Cause::Exceeded(exceeded), _) => Err(Verdict::failed(format!("{step}{exceeded}"))),
         (Cause::Left, _) => Err(Verdict::failed(format!("{step}left processes that could not be ended"))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),

@@ -43,8 +43,12 @@ impl Driver<'_> {
             let mut jobs = BTreeMap::new();
             for (at, slots) in claimed {
                 match prepare::prepare(self.run, &self.machine, at) {
-                    Ok((mut fired, manifest, job)) => {
-                        self.shared.iter().for_each(|shared| shared.sign(&mut fired));
+                    Ok((mut fired, manifest, mut job)) => {
+                        if let Some(shared) = &self.shared {
+                            shared.sign(&mut fired);
+                            let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
+                            job.lease = has_locks.then(|| shared.lease());
+                        }
                         slots.record_holder(&Workspace::place(&self.machine.host, &job.run, &job.item, job.attempt))?;
                         let fits = |products: &_| products::fit(&self.machine.host, &job, products);
                         let found = self.machine.reusable.as_mut().and_then(|all| all.find(&manifest, &fits));

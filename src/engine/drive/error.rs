@@ -1,5 +1,6 @@
 //! Errors of a driver.
 
+use crate::git::refs;
 use crate::ledger::beat;
 use crate::run::{self, coordinate};
 use crate::worktree::{capture, workspace};
@@ -28,6 +29,8 @@ pub enum Error {
     Aside(#[source] std::io::Error),
     #[error("cannot keep the transcript or the salvaged work of an attempt")]
     Keep(#[from] transcript_refs::Error),
+    #[error(transparent)]
+    Ref(#[from] refs::Error),
     #[error("cannot send signs of life to the remote: {0}")]
     Beat(String),
     #[error("cannot write a sign of life")]

@@ -16,6 +16,7 @@ use crate::engine::identity::Identity;
 use crate::engine::outcome::Batch;
 use crate::engine::silence::{Sight, Silence};
 use crate::engine::slots::HeldSlots;
+use crate::git::refs;
 use crate::git::tip::{Move, Tip};
 use crate::ledger::beat;
 use crate::model::beat::Beat;
@@ -23,8 +24,10 @@ use crate::model::causes::in_words;
 use crate::model::digest::Digest;
 use crate::model::driver::{Because, DriverId, RunShared};
 use crate::model::entry::{Again, Event, ItemEnded};
+use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::state::{Holder, Phase};
+use crate::process::agent::Lease;
 use crate::run::steer::requeued;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
 
@@ -123,14 +126,17 @@ impl Colleagues {
         fired.job.clone_from(&self.identity.job);
     }
 
+    /// Returns the sign of life without which an attempt with a lock ends, before another driver may
+    /// take it over.
+    pub(super) fn lease(&self) -> Lease {
+        let limit = Duration::from_millis(self.times.lost_after / 4 * 3);
+        Lease { file: self.beats.alive().to_owned(), limit }
+    }
+
     pub(super) fn id(&self) -> &DriverId {
         &self.identity.id
     }
 
-    /// Stops the beats.
-    pub(super) fn stop(&mut self) {
-        self.beats.stop();
-    }
 }
 
 impl Driver<'_> {
@@ -221,7 +227,7 @@ impl Driver<'_> {
             return Ok(());
         }
         let mut batch = Batch::default();
-        lost.into_iter().for_each(|at| batch.crashed(&self.run.state, at, "the driver had no job for it".to_owned()));
+        lost.into_iter().for_each(|at| self.crash(&mut batch, at, "the driver had no job for it"));
         self.record(&batch.entries)
     }
 
@@ -331,6 +337,14 @@ impl Driver<'_> {
         let holds = self.running.keys().map(|at| self.run.state.graph.item(*at).id.clone()).collect();
         let free = self.slots_of_run().saturating_sub(self.running.len());
         shared.beats.set(free as u64, holds);
+    }
+
+    /// Stops the beats, and removes the copies of others' beats.
+    pub(super) fn part(&mut self) -> Result<(), Error> {
+        let Some(mut shared) = self.shared.take() else { return Ok(()) };
+        shared.beats.stop();
+        let store = self.run.store();
+        Ok(refs::delete_all(store, &refs::list(store, &format::driver_refs(self.run.id()))?)?)
     }
 
     /// Returns how often to look for entries of other writers.

@@ -77,6 +77,7 @@ impl Ready {
             keep: false,
             lives: machine.lives.clone(),
             notes: Vec::new(),
+            lease: None,
             limits: machine.limits(&settings),
             protect: protect(store, run, at, recorded)?,
             // The worktree is fresh in any case.

@@ -15,7 +15,7 @@ use super::deleted_files::{self, Kept};
 use crate::model::limits::{Exceeded, Limits};
 use crate::process::disk;
 use crate::process::survivors;
-use crate::sandbox::Word;
+use crate::sandbox::{Lease, Word};
 
 /// The shortest interval between checks of processes; a slow check is followed by a longer pause.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -52,11 +52,12 @@ pub(super) struct Watch {
     disk: Instant,
     /// The running scan of the disk, with its start.
     scan: Option<(JoinHandle<u64>, Instant)>,
+    lease: Option<Lease>,
 }
 
 impl Watch {
     /// Starts before the command, which sets the kernel's limits for each process on itself.
-    pub(super) fn new(limits: Limits, folders: &[Word]) -> Self {
+    pub(super) fn new(limits: Limits, folders: &[Word], lease: Option<Lease>) -> Self {
         let now = Instant::now();
         let folders: Vec<PathBuf> = folders.iter().map(|folder| AsRef::<Path>::as_ref(folder).to_owned()).collect();
         let floor = |folder: &PathBuf| {
@@ -66,7 +67,7 @@ impl Watch {
         let floors = folders.iter().filter_map(floor).collect();
         let (processes, disk) = (now + OFTEN, now + DISK);
         let (cgroup, gathered, scan) = (None, BTreeSet::new(), None);
-        Self { limits, folders, floors, looked: false, cgroup, gathered, processes, disk, scan }
+        Self { limits, folders, floors, looked: false, cgroup, gathered, processes, disk, scan, lease }
     }
 
     /// Returns the time until the next check.
@@ -77,7 +78,7 @@ impl Watch {
     /// Runs a check if it is due. Returns the exceeded limit.
     pub(super) fn look(&mut self) -> Option<Exceeded> {
         let now = Instant::now();
-        let mut found = self.floor();
+        let mut found = self.silence().or_else(|| self.floor());
         if found.is_none() && now >= self.processes {
             found = self.count();
             self.processes = Instant::now() + (now.elapsed() * REST).clamp(OFTEN, SELDOM);
@@ -113,6 +114,18 @@ impl Watch {
         // Shared memory counts once, which takes longer to compute.
         let exceeds = upper + held > most && below.iter().map(|pid| memory(*pid, true)).sum::<u64>() + held > most;
         exceeds.then_some(Exceeded::Memory(most))
+    }
+
+    /// Returns the time for which the driver may be silent, if it was silent for longer.
+    ///
+    /// Uses the clock that counts suspended time, because other machines go on meanwhile.
+    fn silence(&self) -> Option<Exceeded> {
+        let Lease { file, millis } = self.lease.as_ref()?;
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let now = u64::try_from(now.tv_sec).ok()? * 1000 + u64::try_from(now.tv_nsec).ok()? / 1_000_000;
+        let last = fs::read_to_string(AsRef::<Path>::as_ref(file)).ok().and_then(|text| text.trim().parse::<u64>().ok());
+        let is_heard = last.is_some_and(|last| now.saturating_sub(last) <= *millis);
+        (!is_heard).then_some(Exceeded::Silence(*millis))
     }
 
     /// Returns the reserve that a file system has fallen below.

@@ -167,6 +167,7 @@ fn invocation(part: &Part<'_>, scratch: &Scratch, inside: &Inside, dir: &Path, f
         }),
         limits: Limits { file_size, ..limits },
         folders: vec![dir.to_owned()],
+        lease: None,
     }
 }
 
