@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.serde.types import ERROR
 
 from conftest import Fresh, config, put, run, values, writes
 from langgraph_checkpoint_git_handoff import GitHandoffSaver, thread_name
@@ -137,6 +138,17 @@ def test_other_entries_of_the_program_are_followed(
     run(repository, "git-handoff", "fork", f"run:{oldest}", "--as", "other")
     assert values(saver, "other") == {"a": 1}
     assert len(list(saver.list(config("other")))) == 1
+
+
+def test_the_first_write_and_the_last_error_count(saver: GitHandoffSaver, fresh: Fresh) -> None:
+    made = put(saver, "run", {"a": 1})
+    for number in (1, 2):
+        saver.put_writes(config("run", made), [("a", number)], "task", "path-b")
+        saver.put_writes(config("run", made), [(ERROR, number)], "task", "path-b")
+    saver.put_writes(config("run", made), [("a", 3)], "another", "path-a")
+    expected = [("another", "a", 3), ("task", ERROR, 2), ("task", "a", 1)]
+    assert writes(saver, "run") == expected
+    assert writes(fresh(), "run") == expected
 
 
 def test_deletions_are_entries(saver: GitHandoffSaver, fresh: Fresh, repository: Path) -> None:

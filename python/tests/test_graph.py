@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -88,6 +89,9 @@ def test_messages_and_time_travel(saver: GitHandoffSaver) -> None:
     assert [m.content for m in forked["messages"]] == ["a", "1", "c", "3"]
 
 
+@pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="LangGraph's interrupt needs 3.11 in asynchronous graphs"
+)
 def test_asynchronous_graphs_in_parallel(saver: GitHandoffSaver) -> None:
     async def main() -> list[Any]:
         agent = approval(saver)

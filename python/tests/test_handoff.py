@@ -198,6 +198,13 @@ def test_writes_and_subgraphs_travel_with_it(saver: GitHandoffSaver, repository:
     assert "adopted_from" not in inner[0].metadata
 
 
+def test_writes_travel_with_it(saver: GitHandoffSaver) -> None:
+    made = put(saver, "run-42", {"a": 1})
+    saver.put_writes(config("run-42", made), [("a", 2)], "task", "path")
+    saver.adopt_checkpoint(saver.handoff_checkpoint("run-42", made), "new")
+    assert writes(saver, "new") == [("task", "a", 2)]
+
+
 @pytest.mark.parametrize("new", ["new/thread", "z" * 300])
 def test_odd_ids_are_handed_over(saver: GitHandoffSaver, repository: Path, new: str) -> None:
     made = put(saver, "a/b c", {"a": 1})
@@ -209,10 +216,11 @@ def test_odd_ids_are_handed_over(saver: GitHandoffSaver, repository: Path, new: 
     assert {one.config["configurable"]["thread_id"] for one in listed} == {"a/b c", new}
 
 
-def test_between_two_clones(clones: tuple[Path, Path]) -> None:
+def test_between_two_clones(clones: tuple[Path, Path], caplog: pytest.LogCaptureFixture) -> None:
     ada, ben = (GitHandoffSaver(path, agent=path.name) for path in clones)
     made = put(ada, "run-42", {"sources": 3}, summary="gathered 3 sources")
     descriptor = ada.handoff_checkpoint("run-42", made, to_agent="ben")
+    assert "git handoff push origin run-42" in caplog.text
     # It was not pushed yet.
     assert code(lambda: ben.adopt_checkpoint(descriptor, "mine")) == "source"
     run(clones[0], "git-handoff", "push", "origin", thread_name("run-42"))

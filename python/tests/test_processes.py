@@ -70,5 +70,17 @@ def test_two_savers_see_each_other(fresh: Fresh) -> None:
     assert values(two, "run") == {"by": "one"}
     second = put(two, "run", {"by": "two"}, first)
     assert values(one, "run") == {"by": "two"}
+    # `two` appends what `one` has not read when it appends itself.
+    two.put_writes(config("run", second), [("a", 0)], "first")
+    third = put(one, "run", {"by": "one again"}, second)
+    found = one.get_tuple(config("run", second))
+    assert found is not None
+    assert found.pending_writes == [("first", "a", 0)]
+    assert values(two, "run", third) == {"by": "one again"}
+
+
+def test_a_write_after_anothers(fresh: Fresh) -> None:
+    one, two = fresh(), fresh()
+    second = put(one, "run", {"by": "one"})
     one.put_writes(config("run", second), [("a", 1)], "task")
     assert two.get_tuple(config("run", second)).pending_writes == [("task", "a", 1)]  # type: ignore[union-attr]

@@ -79,6 +79,21 @@ def test_a_thread_swapped_for_another(repository: Path, fresh: Fresh, two: tuple
     refused(lambda: fresh().get_tuple(config("run")))
 
 
+def test_a_thread_swapped_for_a_commit(
+    repository: Path, fresh: Fresh, saver: GitHandoffSaver, two: tuple[str, str]
+) -> None:
+    """Of a person, whose message is no entry."""
+    tree = run(repository, "git", "mktree")
+    identity = ("-c", "user.name=Eve", "-c", "user.email=eve@localhost")
+    commit = run(repository, "git", *identity, "commit-tree", "-m", "Start", tree)
+    run(repository, "git", "update-ref", thread_ref("run"), commit)
+    refused(lambda: fresh().get_tuple(config("run")))
+    refused(lambda: saver.get_tuple(config("run")))
+    refused(lambda: put(saver, "run", {"paid": "again"}))
+    with pytest.raises(HandoffError, match="carries no entry"):
+        saver._threads.objects.commit(commit)
+
+
 def test_a_replaced_object_is_not_followed(
     repository: Path, fresh: Fresh, two: tuple[str, str]
 ) -> None:
@@ -130,7 +145,7 @@ def test_a_pending_write_added(
     subprocess.run(make, check=True, stdin=subprocess.DEVNULL)
     tip = head(repository, "run")
     forge(repository, "run", builder.file(), key=key if is_signed else None, signature_of=tip)
-    assert "signature" in str(refused(lambda: fresh().get_tuple(config("run"))))
+    assert "sign" in str(refused(lambda: fresh().get_tuple(config("run"))))
     refused(lambda: saver.get_tuple(config("run")))
     refused(lambda: saver.put_writes(config("run", two[1]), [("a", 1)], "task"))
 
@@ -181,3 +196,13 @@ def test_a_state_that_is_missing(repository: Path, fresh: Fresh, two: tuple[str,
     blob = entries(repository, "run")[0]["blob_id"]
     (repository / ".git/objects" / blob[:2] / blob[2:]).unlink()
     refused(lambda: fresh().get_tuple(config("run")))
+
+
+def test_a_key_that_is_trusted_no_more(
+    repository: Path, fresh: Fresh, two: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "signers").touch()
+    run(repository, "git", "config", "handoff.signers", str(tmp_path / "signers"))
+    with pytest.raises(HandoffError) as caught:
+        fresh().get_tuple(config("run"))
+    assert caught.value.code == "untrusted"

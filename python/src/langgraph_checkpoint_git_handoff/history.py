@@ -12,7 +12,9 @@ from .objects import Blob
 from .records import Delete, File, Put, Record, Value, Writes
 
 ADOPTED = "thread.adopted"
+CHECKPOINTED = "thread.checkpointed"
 FORKED = "thread.forked"
+RESUMED = "thread.resumed"
 ROLLED_BACK = "thread.rolled-back"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from .errors import HandoffError
 from .names import THREADS, name_of_ref
@@ -28,6 +30,14 @@ class Blob:
     oid: str
     sha256: str
     size: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The commit of an entry: its parents, and the entry."""
+
+    parents: list[str]
+    entry: dict[str, Any]
 
 
 class Objects:
@@ -68,14 +78,19 @@ class Objects:
         names = (name_of_ref(ref) for ref in _succeeded(done).decode().splitlines())
         return [name for name in names if name is not None]
 
-    def parents(self, commit: str) -> list[str]:
-        """Returns the parents of a commit."""
-        (content,) = self._cat([commit])
-        hasher = hashlib.sha1 if len(commit) == 40 else hashlib.sha256
-        if hasher(b"commit %d\0" % len(content) + content).hexdigest() != commit:
-            raise HandoffError("altered", f"the commit {commit} does not match its name")
-        header = content.split(b"\n\n", 1)[0].splitlines()
-        return [line[7:].decode() for line in header if line.startswith(b"parent ")]
+    def commit(self, oid: str) -> Commit:
+        """Reads the commit of an entry."""
+        (content,) = self._cat([oid])
+        hasher = hashlib.sha1 if len(oid) == 40 else hashlib.sha256
+        if hasher(b"commit %d\0" % len(content) + content).hexdigest() != oid:
+            raise HandoffError("altered", f"the commit {oid} does not match its name")
+        header, _, message = content.partition(b"\n\n")
+        parents = [line[7:].decode() for line in header.splitlines() if line[:7] == b"parent "]
+        try:
+            entry = json.loads(message.rstrip().rsplit(b"\n", 1)[-1])
+        except ValueError as error:
+            raise HandoffError("altered", f"the commit {oid} carries no entry") from error
+        return Commit(parents, entry)
 
     def keep(self, blob: Blob, content: bytes) -> None:
         """Keeps the bytes of a state in memory for later reads; the oldest make room."""

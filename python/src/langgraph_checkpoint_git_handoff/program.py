@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import subprocess
@@ -24,6 +25,8 @@ _LOCAL = (
     "GIT_NAMESPACE",
     "GIT_PREFIX",
 )
+logger = logging.getLogger(__name__)
+
 _LOST_RACE = 5
 _ATTEMPTS = 10
 _INSTALL = "cargo install --locked git-handoff, or put its folder on PATH"
@@ -48,9 +51,12 @@ class Program:
         arguments = ["checkpoint", name, "--state", "-", f"--summary={summary}"]
         return _object(self._run(arguments, state))
 
-    def vouch(self, name: str) -> None:
-        """Verifies a thread with the trust of this repository; raises unless it may be read."""
-        self._run(["thread", "cat", name])
+    def vouch(self, name: str, checkpoint: str) -> None:
+        """Verifies a thread that has a checkpoint, with the trust of this repository.
+
+        Raises unless the state of the checkpoint may be read.
+        """
+        self._run(["thread", "cat", f"{name}:{checkpoint}"])
 
     def log(self, name: str) -> list[dict[str, Any]]:
         """Returns the signed entries of a thread that make checkpoints, oldest first."""
@@ -91,6 +97,8 @@ class Program:
         for attempt in range(_ATTEMPTS):
             done = self._start(arguments, stdin)
             if done.returncode == 0:
+                for line in done.stderr.decode(errors="replace").splitlines():
+                    logger.warning("%s", line)
                 return done.stdout
             if done.returncode != _LOST_RACE:
                 break

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
+from typing import Any
 
 from .errors import HandoffError
-from .history import ADOPTED, FORKED, Entry, History, check_thread, effective
+from .history import ADOPTED, CHECKPOINTED, FORKED, RESUMED, Entry, History, check_thread, effective
 from .names import thread_id_of, thread_name, thread_ref
 from .objects import Blob, Objects
 from .program import Program
@@ -83,7 +83,7 @@ class Threads:
             blob = Blob(made["blob_id"], hashlib.sha256(state).hexdigest(), len(state))
             if made["blob_sha256"] != blob.sha256:
                 raise HandoffError("bad-answer", f"git-handoff stored other bytes in {name}")
-            entry = Entry(made["checkpoint_id"], "thread.checkpointed", blob, summary, None, None)
+            entry = Entry(made["checkpoint_id"], CHECKPOINTED, blob, summary, None, None)
             self._extend(known, thread_id, made["commit"], entry, state)
             return entry
 
@@ -91,7 +91,7 @@ class Threads:
         self, known: Thread | None, thread_id: str, commit: str, entry: Entry, state: bytes
     ) -> None:
         """Extends the verified thread by an entry that follows it directly."""
-        parents = self.objects.parents(commit)
+        parents = self.objects.commit(commit).parents
         if parents != ([] if known is None else [known.head]):
             return
         name, file = thread_name(thread_id), read(state)
@@ -112,13 +112,23 @@ class Threads:
             known = self._verified.get(name)
             if known is not None and known.head == head:
                 return known
-            with ThreadPoolExecutor(1) as pool:
-                log = pool.submit(self.program.log, name)
-                self.program.vouch(name)
-            entries = [Entry.of(line) for line in log.result()]
+            lines = self.program.log(name)
+            if not self._is_at(head, lines[-1]):
+                continue
+            # The chain that is vouched for has this checkpoint, and so all before it.
+            self.program.vouch(name, lines[-1]["checkpoint_id"])
             if self.objects.head(ref) == head:
+                entries = [Entry.of(line) for line in lines]
                 return self._verify(name, thread_id, head, entries, is_required)
         raise HandoffError("busy", f"the thread {name} kept changing while it was verified")
+
+    def _is_at(self, head: str, latest: dict[str, Any]) -> bool:
+        """Returns true if the log was read at this commit: its latest checkpoint is there."""
+        if latest["commit"] == head:
+            return True
+        entry = self.objects.commit(head).entry
+        is_resumed = entry["kind"] == RESUMED
+        return is_resumed and bool(entry["checkpoint"] == latest["checkpoint_id"])
 
     def _verify(
         self, name: str, thread_id: str | None, head: str, entries: list[Entry], is_required: bool
