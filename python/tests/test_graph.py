@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -12,6 +13,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
@@ -102,6 +104,32 @@ def test_asynchronous_graphs_in_parallel(saver: GitHandoffSaver) -> None:
 
     for number, done in enumerate(asyncio.run(main())):
         assert f"answer {number}" in done["steps"]
+
+
+def extended(value: list[str] | None, changes: Sequence[list[str]]) -> list[str]:
+    return [*(value or []), *(text for change in changes for text in change)]
+
+
+class Log(TypedDict):
+    log: Annotated[list[str], DeltaChannel(extended)]
+
+
+def test_delta_channels_are_pruned_and_handed_over(saver: GitHandoffSaver, fresh: Fresh) -> None:
+    """Their values follow from the writes of ancestors, which must not be left behind."""
+    graph = StateGraph(Log)
+    graph.add_node("say", lambda state: {"log": [f"n{len(state['log'])}"]})
+    graph.add_edge(START, "say")
+    for _ in range(3):
+        graph.compile(checkpointer=saver).invoke({"log": ["u"]}, config("run"))
+    saver.prune(["run"])
+    agent = graph.compile(checkpointer=fresh())
+    state = agent.get_state(config("run"))
+    assert state.values == {"log": ["u", "n1", "u", "n3", "u", "n5"]}
+    latest = state.config["configurable"]["checkpoint_id"]
+    saver.adopt_checkpoint(saver.handoff_checkpoint("run", latest), "theirs")
+    assert agent.get_state(config("theirs")).values == state.values
+    done = agent.invoke({"log": ["u"]}, config("theirs"))
+    assert done["log"][-2:] == ["u", "n7"]
 
 
 @dataclass

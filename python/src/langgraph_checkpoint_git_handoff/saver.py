@@ -22,12 +22,13 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from . import descriptor as descriptors
+from .ancestors import needed, superseded
 from .asynchronous import AsyncSaver
+from .configs import config_of, thread_id_in
 from .errors import HandoffError
 from .history import Stored, StoredWrite
 from .names import thread_name
 from .program import Program
-from .pruning import superseded
 from .records import Builder
 from .serde import StrictSerializer
 from .threads import Thread, Threads
@@ -77,7 +78,7 @@ class GitHandoffSaver(AsyncSaver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Returns a checkpoint, or the latest of the namespace if the config names none."""
-        thread_id, ns = _thread_id(config), config["configurable"].get("checkpoint_ns", "")
+        thread_id, ns = thread_id_in(config), config["configurable"].get("checkpoint_ns", "")
         with self._threads.lock(thread_name(thread_id)):
             thread = self._threads.load(thread_id)
             stored = thread.history.find(ns, get_checkpoint_id(config)) if thread else None
@@ -117,7 +118,7 @@ class GitHandoffSaver(AsyncSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Stores a checkpoint as one signed entry."""
-        thread_id, ns = _thread_id(config), config["configurable"].get("checkpoint_ns", "")
+        thread_id, ns = thread_id_in(config), config["configurable"].get("checkpoint_ns", "")
         whole = get_checkpoint_metadata(config, metadata)
         builder = Builder(thread_id)
         builder.put(
@@ -131,7 +132,7 @@ class GitHandoffSaver(AsyncSaver):
         kind = "subgraph checkpoint" if ns else "checkpoint"
         line = descriptors.summary_line(checkpoint["id"], summary, kind)
         self._threads.append(thread_id, builder.file(), line)
-        return _config(thread_id, ns, checkpoint["id"])
+        return config_of(thread_id, ns, checkpoint["id"])
 
     def put_writes(
         self,
@@ -141,7 +142,7 @@ class GitHandoffSaver(AsyncSaver):
         task_path: str = "",
     ) -> None:
         """Stores pending writes of a task as one signed entry."""
-        thread_id, checkpoint_id = _thread_id(config), config["configurable"]["checkpoint_id"]
+        thread_id, checkpoint_id = thread_id_in(config), config["configurable"]["checkpoint_id"]
         ns = config["configurable"].get("checkpoint_ns", "")
         listed = [
             (WRITES_IDX_MAP.get(channel, idx), channel, self.serde.dumps_typed(value))
@@ -171,10 +172,10 @@ class GitHandoffSaver(AsyncSaver):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies all checkpoints and writes into a thread that has none, as one signed entry."""
         source, target = str(source_thread_id), str(target_thread_id)
-        selected = self._select(_config(source))
+        selected = self._select(config_of(source))
         if not selected:
             return
-        if self._select(_config(target)):
+        if self._select(config_of(target)):
             raise HandoffError("thread-exists", f"the thread {target!r} has checkpoints")
         state = self._file(target, reversed(selected))
         self._threads.append(target, state, f"copied from {thread_name(source)}")
@@ -203,9 +204,9 @@ class GitHandoffSaver(AsyncSaver):
     ) -> dict[str, Any]:
         """Returns the descriptor of a checkpoint, to be passed on as it is.
 
-        Pending writes and checkpoints of subgraphs are handed over with it; one more entry is
-        recorded if there are any. `expires` is a number and `s`, `m`, `h` or `d`; 48 hours unless
-        given.
+        Pending writes, checkpoints of subgraphs and ancestors for delta channels are handed over
+        with it; one more entry is recorded if there are any. `expires` is a number and `s`, `m`,
+        `h` or `d`, and 48 hours unless given.
         """
         name = thread_name(str(thread_id))
         with self._threads.lock(name):
@@ -284,7 +285,7 @@ class GitHandoffSaver(AsyncSaver):
         if config is None:
             threads = self._threads.load_all()
         else:
-            thread = self._threads.load(_thread_id(config))
+            thread = self._threads.load(thread_id_in(config))
             threads = [] if thread is None else [thread]
         configurable = config["configurable"] if config else {}
         ns, checkpoint_id = configurable.get("checkpoint_ns"), configurable.get("checkpoint_id")
@@ -297,17 +298,30 @@ class GitHandoffSaver(AsyncSaver):
         return sorted(found, key=lambda one: one[1].put.id, reverse=True)
 
     def _handed_over(self, thread_id: str, checkpoint_id: str) -> builtins.list[Selected]:
-        """Returns a checkpoint, followed by those that its subgraphs made on top of it."""
+        """Returns a checkpoint, followed by all that loading it and going on needs.
+
+        That is the checkpoints that its subgraphs made on top of it, and ancestors for deltas.
+        """
         thread = self._threads.load(thread_id)
         stored = thread.history.find("", checkpoint_id) if thread and checkpoint_id else None
         if thread is None or stored is None:
             message = f"the thread {thread_id!r} has no checkpoint {checkpoint_id!r}"
             raise HandoffError("no-checkpoint", message)
-        selected = [_selected(thread, stored)]
-        for other in thread.history.all():
-            if other.put.ns and self._metadata(other).get("parents", {}).get("") == checkpoint_id:
-                selected.append(_selected(thread, other))
-        return selected
+        found: dict[tuple[str, str], Stored] = {}
+        for one in [stored, *self._of_subgraphs(thread, checkpoint_id)]:
+            found.update((each.key, each) for each in needed(thread.history, one, self._loaded))
+        return [_selected(thread, one) for one in found.values()]
+
+    def _of_subgraphs(self, thread: Thread, checkpoint_id: str) -> builtins.list[Stored]:
+        """Returns the checkpoints of subgraphs that began from a checkpoint."""
+        inner = [one for one in thread.history.all() if one.put.ns]
+        self._prefetch([_selected(thread, one) for one in inner])
+        parents = ((one, self._metadata(one).get("parents")) for one in inner)
+        return [
+            one
+            for one, parent in parents
+            if isinstance(parent, dict) and parent.get("") == checkpoint_id
+        ]
 
     def _file(self, thread_id: str, selected: Iterable[Selected]) -> bytes:
         """Returns a state with checkpoints and their writes."""
@@ -371,31 +385,13 @@ class GitHandoffSaver(AsyncSaver):
             for write in writes
         ]
         return CheckpointTuple(
-            config=_config(thread_id, put.ns, put.id),
+            config=config_of(thread_id, put.ns, put.id),
             checkpoint=checkpoint,
             metadata=cast("CheckpointMetadata", metadata),
-            parent_config=_config(thread_id, put.ns, put.parent) if put.parent else None,
+            parent_config=config_of(thread_id, put.ns, put.parent) if put.parent else None,
             pending_writes=pending,
         )
 
 
 def _selected(thread: Thread, stored: Stored) -> Selected:
     return thread.thread_id, stored, thread.history.writes(*stored.key)
-
-
-def _thread_id(config: RunnableConfig) -> str:
-    try:
-        return str(config["configurable"]["thread_id"])
-    except KeyError as error:
-        raise HandoffError("missing-thread-id", "the config names no thread_id") from error
-
-
-def _config(
-    thread_id: str, ns: str | None = None, checkpoint_id: str | None = None
-) -> RunnableConfig:
-    configurable: dict[str, Any] = {"thread_id": thread_id}
-    if ns is not None:
-        configurable["checkpoint_ns"] = ns
-    if checkpoint_id is not None:
-        configurable["checkpoint_id"] = checkpoint_id
-    return {"configurable": configurable}
