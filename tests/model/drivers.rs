@@ -64,7 +64,7 @@ fn entries_about_held_attempts_are_refused_where_they_do_not_belong() {
     let (one, two) = (|| Some(driver(1)), || Some(driver(2)));
     let requeued = Event::ItemRequeued;
     let silent = Some(Because::Silent);
-    let events = [
+    let events = vec![
         ("shared", shared(100, 400)),
         ("shared, beats too often", shared(99, 4000)),
         ("shared, lost too early", shared(100, 399)),
