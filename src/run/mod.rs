@@ -28,6 +28,7 @@ pub mod trace_event;
 pub mod usage;
 pub mod waiting;
 
+mod item_status;
 mod new_entry;
 mod open;
 mod open_verified;
