@@ -16,6 +16,7 @@ mod paging;
 mod printing;
 mod refusals;
 mod sequences;
+mod shared;
 #[cfg(target_os = "linux")]
 mod views;
 mod week;

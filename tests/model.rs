@@ -7,6 +7,7 @@ mod bounds;
 mod changes;
 mod confinement;
 mod decimal;
+mod drivers;
 mod fields;
 mod format;
 mod legal;

@@ -17,6 +17,7 @@ mod others;
 mod planned;
 mod proofs;
 mod ruled;
+mod shared;
 mod table;
 mod taken;
 mod transitions;
@@ -78,7 +79,7 @@ const TRUSTED: &[&str] = &["--signers", SIGNERS];
 
 /// All clean runs.
 fn clean() -> impl Iterator<Item = &'static Vector> {
-    clean::VECTORS.iter().chain(others::VECTORS).chain(ruled::CLEAN)
+    clean::VECTORS.iter().chain(others::VECTORS).chain(ruled::CLEAN).chain(shared::CLEAN)
 }
 
 /// All forged runs, by what is wrong with them.
@@ -92,6 +93,7 @@ fn forged() -> impl Iterator<Item = &'static Vector> {
         grown::VECTORS,
         ruled::FORGED,
         taken::VECTORS,
+        shared::FORGED,
         transitions::VECTORS,
     ];
     groups.into_iter().flatten()
@@ -157,14 +159,18 @@ fn verdict(name: &str, said: &Output) -> Value {
     let codes: BTreeMap<&String, &Value> =
         rows.iter().filter_map(|(row, check)| Some((row, check.get("codes")?))).collect();
     let rows: BTreeMap<&String, &str> = rows.iter().map(|(row, check)| (row, mark(check))).collect();
-    json!({
+    let mut verdict = json!({
         "run": RUN,
         "rows": rows,
         "codes": codes,
         "failure": report["failure"],
         "outcome": report["outcome"],
         "exit": said.status,
-    })
+    });
+    if let Some(takeovers) = report.get("takeovers") {
+        verdict["takeovers"] = takeovers.clone();
+    }
+    verdict
 }
 
 /// Returns a bundle of all objects of the repository, which need not be all that the refs lead to.

@@ -5,12 +5,13 @@ use git_handoff::ledger::chain::Link;
 use git_handoff::model::entry::{Entry, Event, Outcome};
 use git_handoff::model::outcomes::NOTHING;
 use git_handoff::model::pipeline::BlockEnded;
-use git_handoff::model::state::RunState;
+use git_handoff::model::state::{Holder, RunState};
+use git_handoff::model::takeover::Takeover;
 use git_handoff::repository::Repository;
-use git_handoff::run::Target;
 use git_handoff::run::follow::Follower;
 use git_handoff::run::log_entry::entry_shown;
 use git_handoff::run::trace_event;
+use git_handoff::run::{Target, View};
 
 use super::table::{self, Cell};
 use super::{Ending, Failure, Output, progress, shade};
@@ -57,27 +58,35 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
         return Ok(Ending::Done);
     }
     let (mut following, mut view) = Follower::begin(&repository.store, target)?;
-    print(&view.links, &view.state, output);
+    print(&view, 0, output);
     while arguments.follow
         && let Some(next) = following.next(&view)?
     {
-        print(next.links.get(view.links.len()..).unwrap_or_default(), &next.state, output);
+        print(&next, view.links.len(), output);
         view = next;
     }
     Ok(Ending::Done)
 }
 
-fn print(links: &[Link], state: &RunState, output: &mut Output) {
+/// Prints the entries of a run from a position on.
+fn print(view: &View, from: usize, output: &mut Output) {
+    let (links, state) = (view.links.get(from..).unwrap_or_default(), &view.state);
     if output.json {
         for link in links {
             output.value(&entry_shown(link, state));
         }
         return;
     }
+    let takeovers = Takeover::all(view.links.iter().map(|link| &link.entry));
     let row = |link: &Link| {
         let entry = &link.entry;
         let (seq, at) = (entry.seq.to_string(), entry.at.to_string());
-        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about(entry, state)]
+        let takeover = takeovers.iter().find(|takeover| takeover.entry == entry.seq);
+        let about = takeover.map_or_else(
+            || about(entry, state),
+            |it| format!("{} {it}{}", entry.event.kind(), said(&entry.event)).into(),
+        );
+        vec![seq.into(), link.hash.short().into(), at.into(), entry.actor.as_str().into(), about]
     };
     table::print(&links.iter().map(row).collect::<Vec<_>>(), output);
 }
@@ -100,7 +109,7 @@ fn about(entry: &Entry, state: &RunState) -> Cell {
         Some((before, word)) => Cell::from(before).and(format!("{word}{red}"), shade::of_event(event)),
         None => Cell::from(format!("{subject}{red}")),
     };
-    cell.and(format!("{}{}{}", said(event), taken(event), blocks(event)), None)
+    cell.and(format!("{}{}{}{}", said(event), taken(event), blocks(event), shared(event)), None)
 }
 
 /// Returns true if an entry completes an item without products although it could have some.
@@ -122,6 +131,19 @@ fn said(event: &Event) -> String {
         _ => None,
     };
     said.map(|said| format!(": {said}")).unwrap_or_default()
+}
+
+/// Returns what an entry of a shared run says about drivers and keys; empty for others.
+fn shared(event: &Event) -> String {
+    match event {
+        Event::ItemFired(e) => Holder::of(e).map(|holder| format!(", by {holder}")).unwrap_or_default(),
+        Event::RunShared(e) => {
+            let (heartbeat, lost) = (table::duration(e.heartbeat), table::duration(e.lost_after));
+            format!(": a sign of life every {heartbeat}, a driver is lost after {lost} without")
+        }
+        Event::RunDismissed(e) => format!(": the key {} has no role any more", e.key),
+        _ => String::new(),
+    }
 }
 
 /// Returns the source of the products of a reused item; empty for others.

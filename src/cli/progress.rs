@@ -14,7 +14,7 @@ use git_handoff::model::entry::{Cause, Entry, Event, Outcome, RunExtended};
 use git_handoff::model::name::{ItemId, RunId};
 use git_handoff::model::outcomes::{NOTHING, Outcomes};
 use git_handoff::model::printable::{self, Painted};
-use git_handoff::model::state::RunState;
+use git_handoff::model::state::{Holder, RunState};
 use git_handoff::process::live::{Live, Lives};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
@@ -298,7 +298,10 @@ pub(crate) fn cause(cause: &Cause, actor: &str) -> String {
 fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
     let line = |mark: &'static str, item: &ItemId, rest: String| (mark, format!(" {item}  {rest}"));
     match &entry.event {
-        Event::ItemFired(e) => line("▶", &e.item, format!("attempt {}", e.attempt)),
+        Event::ItemFired(e) => {
+            let by = Holder::of(e).map(|holder| format!(", {holder}")).unwrap_or_default();
+            line("▶", &e.item, format!("attempt {}{by}", e.attempt))
+        }
         Event::ItemReconciled(e) if e.status == Outcome::Done => {
             let products = match e.products.len() {
                 0 if state.ended_with_nothing(e) => format!(", {NOTHING}"),
@@ -334,7 +337,9 @@ fn describe(entry: &Entry, state: &RunState) -> (&'static str, String) {
             ),
         ),
         Event::ItemRequeued(e) => {
-            line("↻", &e.item, format!("attempt {}: {}", e.attempt, e.detail.as_deref().unwrap_or("asked for again")))
+            let taken = e.because.map(|because| format!("taken from its driver: {}", because.word()));
+            let why = taken.as_deref().or(e.detail.as_deref()).unwrap_or("asked for again");
+            line("↻", &e.item, format!("attempt {}: {why}", e.attempt))
         }
         Event::ItemSkipped(e) => line("─", &e.item, format!("skipped: {}", e.reason)),
         Event::ItemCancelled(e) => line("─", &e.item, format!("cancelled: {}", e.reason)),

@@ -2,7 +2,7 @@
 
 use git_handoff::model::confinement::NONE;
 use git_handoff::model::digest::Digest;
-use git_handoff::model::entry::{Claims, Event, Exit, Outcome, Product};
+use git_handoff::model::entry::{Claims, Event, Exit, ItemEnded, Outcome, Product};
 use git_handoff::model::hints::{self, Hint};
 use git_handoff::model::item_index::ItemIndex;
 use git_handoff::model::name::FilePath;
@@ -12,7 +12,7 @@ use git_handoff::model::printable::{self, Painted};
 use git_handoff::model::program::{Interpreter, Program};
 use git_handoff::model::protected::ProtectedChange;
 use git_handoff::model::quote::quoted;
-use git_handoff::model::state::RunState;
+use git_handoff::model::state::{Holder, RunState};
 use git_handoff::repository::Repository;
 use git_handoff::run::show::{Record, RunDocument, Step, seal};
 use git_handoff::run::{Target, View, piece, revisions, target};
@@ -124,8 +124,27 @@ fn row(step: &Step<'_>, state: &RunState) -> Vec<Cell> {
         Cell::default().and(kind, shade::of_event(&step.link.entry.event)),
         ended(step.exit).into(),
         step.duration_ms.map(table::duration).unwrap_or_default().into(),
-        step.reason.as_deref().unwrap_or_default().into(),
+        said(step).into(),
     ]
+}
+
+/// Returns the reason of an entry, or what it says about the driver.
+fn said(step: &Step<'_>) -> String {
+    match &step.link.entry.event {
+        Event::ItemFired(e) => Holder::of(e).map(|holder| holder.to_string()).unwrap_or_default(),
+        Event::ItemRequeued(e) if e.because.is_some() => taken(e),
+        _ => step.reason.clone().unwrap_or_default(),
+    }
+}
+
+/// Formats a take-over beside the attempt that it ended.
+fn taken(e: &ItemEnded) -> String {
+    let from = e.driver.as_ref().map(|driver| format!("taken from {}", driver.short()));
+    let by = e.taker.as_ref().map(|taker| format!("by {}", taker.short()));
+    let words = [from, by].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let because = e.because.map(|because| format!(": {}", because.word())).unwrap_or_default();
+    let detail = e.detail.as_ref().map(|detail| format!("; {detail}")).unwrap_or_default();
+    format!("{words}{because}{detail}")
 }
 
 /// Returns the results of an attempt's blocks.

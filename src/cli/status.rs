@@ -189,9 +189,10 @@ fn table_row(view: &View, at: ItemIndex) -> Vec<Cell> {
     if state.crashes > 0 {
         attempts = format!("{attempts}, {}", counted(state.crashes, "crash", "crashes"));
     }
-    let said = match &state.reason {
-        Some(reason) => reason.clone(),
-        None => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    let said = match (&state.reason, &state.holder) {
+        (Some(reason), _) => reason.clone(),
+        (None, Some(holder)) => holder.to_string(),
+        (None, None) => state.products.keys().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
     let said = match &state.approved_by {
         Some(key) => format!("{said}; approved by {key}"),

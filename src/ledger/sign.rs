@@ -177,6 +177,14 @@ pub fn signer(payload: &[u8], armour: Option<&str>) -> Result<String, Error> {
     Ok(fingerprint(&check(payload, armour.ok_or(Error::Unsigned)?)?))
 }
 
+/// Returns the fingerprint of the key that a signature names, without a check of the signature.
+///
+/// For commits whose signatures were checked before.
+pub fn named_signer(armour: Option<&str>) -> Result<String, Error> {
+    let signature = SshSig::from_pem(armour.ok_or(Error::Unsigned)?).map_err(Error::Malformed)?;
+    Ok(fingerprint(&PublicKey::from(signature.public_key().clone())))
+}
+
 /// Returns true if the bytes are a bare ed25519 signature of `key` over `message`. All other checks
 /// use this one.
 ///

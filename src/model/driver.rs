@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::digest::hex;
+
 /// The number of hex digits of a driver's id.
 const DIGITS: usize = 32;
 
@@ -30,7 +32,7 @@ impl DriverId {
 
     /// Returns the id of these random bytes.
     pub fn of(random: [u8; DIGITS / 2]) -> Self {
-        Self(random.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&random))
     }
 
     /// Returns all digits.

@@ -20,7 +20,7 @@ pub use super::log_event::{LogSealed, LogSubmitted, LogThread};
 use super::log_name::is_fingerprint;
 use super::name::{RunId, ThreadId};
 pub use super::outcome::{CheckRun, Claims, Exit, Grade, ItemReconciled, Outcome, Transcript, Verified, VerifiedBy};
-pub use super::role::{Role, RunAdmitted};
+pub use super::role::{Role, RunAdmitted, RunDismissed};
 pub use super::submitted::RunSubmitted;
 pub use super::thread::{
     AdoptedFrom, Content, Ignored, Origin, RunTie, ThreadAdopted, ThreadCheckpointed, ThreadForked, ThreadResumed,

@@ -1,12 +1,13 @@
 //! The state of an item, and its form in `state.json`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
 use super::digest::Digest;
 use super::driver::DriverId;
-use super::entry::{InputRef, Product};
+use super::entry::{InputRef, ItemFired, Product};
 use super::format;
 use super::item_index::ItemIndex;
 use super::name::{FilePath, ItemId, RunId};
@@ -63,6 +64,25 @@ pub struct Holder {
     pub job: Option<String>,
     /// The digest of the dispatch manifest.
     pub manifest: Digest,
+}
+
+impl Holder {
+    /// Returns the driver that dispatched an attempt, if one did.
+    pub fn of(e: &ItemFired) -> Option<Self> {
+        let driver = e.driver.clone()?;
+        Some(Self { driver, host: e.host.clone(), job: e.job.clone(), manifest: e.manifest })
+    }
+}
+
+/// In words: `driver d1d1d1d1 on node7, job 4711`.
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "driver {}", self.driver.short())?;
+        if let Some(host) = &self.host {
+            write!(f, " on {host}")?;
+        }
+        self.job.as_ref().map_or(Ok(()), |job| write!(f, ", job {job}"))
+    }
 }
 
 /// The state of one item.

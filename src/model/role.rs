@@ -217,9 +217,8 @@ impl Keys {
     /// Only an owner takes a running attempt from its driver without naming the driver.
     fn wanted(&self, event: &Event) -> &'static [Role] {
         match event {
-            Event::ItemRequeued(e) if e.reason == Again::Operator && self.held.contains_key(&e.item) => {
-                if e.driver.is_some() { &[Role::Work] } else { &[Role::Own] }
-            }
+            Event::ItemRequeued(e) if e.reason == Again::Operator && e.driver.is_some() => &[Role::Work],
+            Event::ItemRequeued(e) if e.reason == Again::Operator && self.held.contains_key(&e.item) => &[Role::Own],
             event => wanted(event),
         }
     }

@@ -3,6 +3,7 @@
 mod again;
 mod counted;
 mod decided;
+mod documents;
 mod drivers;
 mod edges;
 mod extend;
@@ -14,7 +15,7 @@ mod wanted;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::digest::Digest;
-use super::document::{Author, DocumentWritten, Documents};
+use super::document::Documents;
 use super::driver::RunShared;
 use super::entry::{Event, ItemFired, ItemReconciled, Outcome, RunSubmitted};
 pub use super::extension::RunConcluded;
@@ -23,9 +24,9 @@ use super::graph::Graph;
 pub use super::illegal::Illegal;
 use super::item_index::{ItemIndex, ItemVec};
 pub use super::item_state::{Holder, ItemState, Phase};
-use super::name::{FilePath, ItemId};
+use super::name::ItemId;
 use super::pipeline::BlockKind;
-use super::plan::{Item, ProductKey};
+use super::plan::Item;
 use super::role::Keys;
 use super::rule::{Gate, Rule};
 pub use edges::Edge;
@@ -81,8 +82,8 @@ pub struct RunState {
     changes: u64,
     holders: HashMap<String, ItemIndex>,
     open: usize,
-    /// The number of running items.
-    running: u32,
+    /// The running items.
+    running: BTreeSet<ItemIndex>,
 }
 
 impl RunState {
@@ -104,7 +105,7 @@ impl RunState {
             cancelled: None,
             sealed: false,
             shared: None,
-            running: 0,
+            running: BTreeSet::new(),
             stopped: BTreeMap::new(),
             documents,
             rules: Vec::new(),
@@ -265,16 +266,11 @@ impl RunState {
             return Err(Illegal::LockHeld(item.clone(), key.clone()));
         }
         self.holders.extend(locks.into_iter().map(|key| (key, at)));
-        self.running += 1;
+        self.running.insert(at);
         let state = &mut self.items[at];
         state.phase = Phase::Running;
         state.attempts = *attempt;
-        state.holder = e.driver.clone().map(|driver| Holder {
-            driver,
-            host: e.host.clone(),
-            job: e.job.clone(),
-            manifest: e.manifest,
-        });
+        state.holder = Holder::of(e);
         state.not_before = None;
         state.reason = None;
         state.inputs.clone_from(inputs);
@@ -311,59 +307,6 @@ impl RunState {
         self.items[at].only_checks = !e.blocks.is_empty() && !captures;
         self.items[at].reused = e.reused.as_ref().map(|reused| (reused.run.clone(), reused.item.clone()));
         Ok(())
-    }
-
-    /// Adds the declared documents among the outputs as revisions.
-    fn take_documents(&mut self, at: ItemIndex, e: &ItemReconciled) -> Result<(), Illegal> {
-        let declared: Vec<_> = self.graph.item(at).documents().collect();
-        let wrong = |name: &FilePath| Illegal::DocumentOfItem(e.item.clone(), name.clone());
-        for document in &declared {
-            let product = e.products.get(&ProductKey::Document(document.name.clone()));
-            if product.is_none() || product != e.products.get(&ProductKey::Output(document.path.clone())) {
-                return Err(wrong(&document.name));
-            }
-            self.expect_place(&document.name)?;
-        }
-        let names: BTreeSet<&FilePath> = declared.iter().map(|document| &document.name).collect();
-        for key in e.products.keys() {
-            if let ProductKey::Document(name) = key
-                && !names.contains(name)
-            {
-                return Err(wrong(name));
-            }
-        }
-        for document in declared {
-            let product = e.products[&ProductKey::Document(document.name.clone())];
-            let author = Author::Item(e.item.clone());
-            self.documents.push(&document.name, product, document.schema, author, self.entries);
-        }
-        Ok(())
-    }
-
-    fn write_document(&mut self, e: &DocumentWritten) -> Result<(), Illegal> {
-        if self.cancelled.is_some() || self.closed.is_some() {
-            return Err(Illegal::WrittenAfterEnd(e.name.clone()));
-        }
-        self.expect_place(&e.name)?;
-        self.expect_unsaid(e.said.as_deref())?;
-        let latest = self.documents.latest(&e.name);
-        if e.revision != latest.map_or(1, |latest| latest.number + 1) {
-            return Err(Illegal::WrongRevision(e.name.clone(), e.revision));
-        }
-        if e.previous != latest.map(|latest| latest.product.sha256) {
-            return Err(Illegal::WrongPrevious(e.name.clone(), e.revision));
-        }
-        self.say(e.said.as_deref());
-        let author = Author::Actor(e.author.clone());
-        self.documents.push(&e.name, e.product(), e.schema.clone(), author, self.entries);
-        Ok(())
-    }
-
-    fn expect_place(&self, name: &FilePath) -> Result<(), Illegal> {
-        match self.documents.clash(name) {
-            Some(other) => Err(Illegal::NoPlace(name.clone(), other.clone())),
-            None => Ok(()),
-        }
     }
 
     fn end(&mut self, field: fn(&mut Self) -> &mut Option<String>, reason: &str) -> Result<(), Illegal> {
@@ -416,7 +359,7 @@ impl RunState {
 
     /// Releases everything that an item holds while it runs.
     fn release(&mut self, at: ItemIndex) {
-        self.running -= u32::from(self.items[at].phase == Phase::Running);
+        self.running.remove(&at);
         self.items[at].holder = None;
         for key in &self.graph.item(at).resource_locks {
             if self.holders.get(key) == Some(&at) {

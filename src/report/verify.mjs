@@ -1864,13 +1864,16 @@ const threadContent = {
   'base?': isObjectId,
 };
 
+const isDriver = (value) => isString(value) && /^[0-9a-f]{32}$/.test(value);
+const isDriverText = (value) => isString(value) && byteLength(value) <= 255;
+
 const ending = {
   item: isItemName,
   attempt: isAttempt,
 };
 const interruption = {
   ...ending,
-  reason: oneOf('failure', 'crash', 'operator'),
+  reason: oneOf('failure', 'crash', 'operator', 'lost'),
   'detail?': isString,
   'exit?': isExit,
   'durationMs?': isCount,
@@ -1878,6 +1881,9 @@ const interruption = {
   'claims?': isClaims,
   'notBefore?': isTime,
   'blocks?': isBlocks,
+  'driver?': isDriver,
+  'taker?': isDriver,
+  'because?': oneOf('silent', 'told', 'lock', 'dismissed'),
 };
 
 const kindFields = {
@@ -1896,6 +1902,7 @@ const kindFields = {
     base: isObjectId,
     queue: isString,
     openEnded: isBoolean,
+    'concurrency?': (value) => isInteger(value, 1, 2 ** 32 - 1),
     pattern: isString,
     writers: arrayOf(isFingerprint),
     'roles?': mapOf(isFingerprint, isRoleList),
@@ -1903,7 +1910,14 @@ const kindFields = {
     objectFormat: isString,
     tool: isString,
   },
-  'item.fired': { ...ending, manifest: isDigest, inputRefs: isInputRefs },
+  'item.fired': {
+    ...ending,
+    manifest: isDigest,
+    inputRefs: isInputRefs,
+    'driver?': isDriver,
+    'host?': isDriverText,
+    'job?': isDriverText,
+  },
   'item.reconciled': {
     ...ending,
     status: oneOf('done', 'failed'),
@@ -1930,6 +1944,7 @@ const kindFields = {
     'protected?': isProtectedChanges,
     'grade?': oneOf('claimed'),
     'protectedAllowed?': isTrue,
+    'driver?': isDriver,
   },
   'item.decided': {
     ...ending,
@@ -1961,6 +1976,8 @@ const kindFields = {
     'pipelines?': isPipelineDigests,
   },
   'run.admitted': { key: isFingerprint, role: oneOf(...roles), 'first?': isDigest },
+  'run.dismissed': { key: isFingerprint },
+  'run.shared': { heartbeat: isCount, lostAfter: isCount },
   'run.concluded': { rule: isItemName, outcome: isString, 'detail?': isString },
   'run.closed': { reason: isString },
   'run.cancelled': { reason: isString },
@@ -2525,6 +2542,7 @@ const isPlan = shape({
   'queue?': isText,
   'base?': isText,
   'openEnded?': isBoolean,
+  'concurrency?': (value) => isInteger(value, 1, 100000),
   'pattern?': isText,
   'rules?': isRuleList,
   'artifacts?': (value) => mapOf(isPath, isText)(value) && !haveClash(Object.keys(value)),
@@ -2658,6 +2676,8 @@ class ItemState {
     this.reason = null;
     this.products = Object.create(null);
     this.blocks = null;
+    /** The driver that holds the running attempt, or null. */
+    this.holder = null;
     /** The `item.reconciled` or `item.decided` that ended it, while it is the latest end. */
     this.end = null;
     /** The items that it depends on, without those that the plan does not have. */
@@ -2686,6 +2706,7 @@ class ItemState {
 
   settle(status, reason, end = null) {
     this.status = status;
+    this.holder = null;
     this.reason = reason ?? null;
     this.products = (status === 'done' && end?.products) || Object.create(null);
     this.end = end;
@@ -2805,8 +2826,11 @@ class Replay {
     this.closing = null;
     /** Statements that an earlier legal entry recorded. */
     this.recordedStatements = new Set();
-    /** The roles of each key before the entry that is judged, from row signature. */
-    this.roles = new Map();
+    /** The roles of each key by entry 0 and the legal entries since. */
+    this.roles = rolesOfEntryZero(entryZero);
+    this.isShared = false;
+    /** The items that run. */
+    this.running = new Set();
     const orders = this.rules.map((rule) => rule.order ?? {});
     for (const [id, item] of this.items) {
       const ordered = orders.flatMap((order) => (Object.hasOwn(order, id) ? order[id] : []));
@@ -2977,6 +3001,8 @@ class Replay {
     // What a rule should have done is a finding of its own.
     if (!isLegal && !this.codes.has('rule')) this.codes.add('transition');
     if (isLegal && 'said' in entry) this.recordedStatements.add(entry.said);
+    const isRunning = this.items.get(entry.item)?.status === 'running';
+    if (isLegal && !isRunning) this.running.delete(entry.item);
     return { codes: this.codes, isLegal, isLeftOut: this.isLeftOut };
   }
 
@@ -2999,6 +3025,8 @@ class Replay {
     if (executor === 'approval' || entry.attempt !== item.attemptCount + 1) return false;
     if (maxAttempts !== undefined && item.limitedAttempts >= maxAttempts) return false;
     if (!this.areAllMet(item.id)) return false;
+    if (this.isShared && !('driver' in entry)) return false;
+    if (this.running.size >= (this.entryZero.concurrency ?? Infinity)) return false;
     if (resourceLocks.length > 0) {
       const isHeld = [...this.items.values()].some(
         (other) =>
@@ -3008,6 +3036,8 @@ class Replay {
       if (isHeld) return false;
     }
     item.settle('running', null);
+    item.holder = entry.driver ?? null;
+    this.running.add(item.id);
     item.attemptCount++;
     item.limitedAttempts++;
     return true;
@@ -3022,6 +3052,7 @@ class Replay {
     } else if (item.status !== null || isDone) {
       return false;
     }
+    if ((entry.driver ?? null) !== item.holder) return false;
     if (!isExitLegal(entry.exit, isDone)) return false;
     if (!isDone && Object.keys(entry.products).length > 0) return false;
     if ('reused' in entry && (!isDone || 'exit' in entry || 'transcript' in entry)) return false;
@@ -3087,6 +3118,7 @@ class Replay {
     const item = this.items.get(entry.item);
     if (item?.status !== 'running' || entry.attempt !== item.attemptCount) return false;
     if (entry.reason !== 'failure' || !isExitLegal(entry.exit)) return false;
+    if ((entry.driver ?? null) !== item.holder || !isTakeOverLegal(entry)) return false;
     item.settle(null, entry.detail);
     return true;
   }
@@ -3094,7 +3126,8 @@ class Replay {
   'apply item.requeued'(entry) {
     const item = this.items.get(entry.item);
     if (!item || entry.attempt !== item.attemptCount || !isExitLegal(entry.exit)) return false;
-    if (entry.reason === 'crash') {
+    const isNotCounted = entry.reason === 'crash' || entry.reason === 'lost';
+    if (isNotCounted) {
       if (item.status !== 'running') return false;
     } else if (entry.reason === 'operator') {
       const canRestart = ['running', 'failed', 'skipped', 'cancelled'].includes(item.status);
@@ -3102,7 +3135,11 @@ class Replay {
     } else {
       return false;
     }
-    item.limitedAttempts = entry.reason === 'crash' ? item.limitedAttempts - 1 : 0;
+    // An operator need not name the driver.
+    const mustName = isNotCounted || 'driver' in entry;
+    if (mustName && (entry.driver ?? null) !== item.holder) return false;
+    if (!isTakeOverLegal(entry)) return false;
+    item.limitedAttempts = isNotCounted ? item.limitedAttempts - 1 : 0;
     item.settle(null, entry.detail);
     return true;
   }
@@ -3145,6 +3182,21 @@ class Replay {
   'apply run.admitted'(entry) {
     if (this.isClosed && entry.role !== 'seal') return false;
     if (this.roles.get(entry.key)?.has(entry.role)) return false;
+    this.roles = withRole(this.roles, entry);
+    return true;
+  }
+
+  'apply run.dismissed'({ key }) {
+    const held = this.roles.get(key);
+    if (!held || held.has('seal') || this.entryZero.writers.includes(key)) return false;
+    this.roles = withoutKey(this.roles, key);
+    return true;
+  }
+
+  'apply run.shared'({ heartbeat, lostAfter }) {
+    if (this.isShared || this.isClosed) return false;
+    if (heartbeat < 100 || lostAfter < 4 * heartbeat) return false;
+    this.isShared = true;
     return true;
   }
 
@@ -3557,6 +3609,12 @@ function hasDeclaredProducts(definition, products) {
     documents.add(productOf(declared));
   }
   return Object.keys(products).every((key) => !key.startsWith('documents/') || documents.has(key));
+}
+
+/** Returns true if an entry has `because` exactly with the reason `lost`, and `taker` only then. */
+function isTakeOverLegal({ reason, driver, taker, because }) {
+  if (reason !== 'lost') return taker === undefined && because === undefined;
+  return driver !== undefined && because !== undefined && taker !== driver;
 }
 
 const isCheckBlock = (definition) => definition.kind === 'script' && definition.lens === 'verify';
@@ -4315,6 +4373,8 @@ class Signers {
 const rolesByKind = {
   'run.submitted': ['own'],
   'run.admitted': ['own'],
+  'run.dismissed': ['own'],
+  'run.shared': ['own', 'work'],
   'run.cancelled': ['own'],
   'item.cancelled': ['own'],
   'item.fired': ['work'],
@@ -4326,11 +4386,19 @@ const rolesByKind = {
   'run.concluded': roles,
 };
 
-/** Returns the roles of which a key must have one to sign the entry. */
-function rolesFor(entry) {
+/**
+ * Returns the roles of which a key must have one to sign the entry. `holders` has the keys of the
+ * attempts that drivers hold, by item.
+ */
+function rolesFor(entry, holders) {
   const { kind } = entry;
   const byStatement = ['own', 'work'];
-  if (kind === 'item.requeued') return entry.reason === 'operator' ? byStatement : ['work'];
+  if (kind === 'item.requeued') {
+    if (entry.reason === 'crash') return ['work'];
+    if (entry.reason !== 'operator') return byStatement;
+    if ('driver' in entry) return ['work'];
+    return holders.has(entry.item) ? ['own'] : byStatement;
+  }
   if (kind === 'item.decided') return 'said' in entry ? byStatement : ['approve'];
   if (kind === 'document.written') return 'said' in entry ? byStatement : ['document'];
   if (kind === 'run.extended') return entry.cause === 'actor' ? ['own'] : roles;
@@ -4346,6 +4414,16 @@ function rolesOfEntryZero(entry) {
     byKey.set(key, given);
   }
   return byKey;
+}
+
+function withRole(current, { key, role }) {
+  return new Map(current).set(key, new Set([...(current.get(key) ?? []), role]));
+}
+
+function withoutKey(current, key) {
+  const left = new Map(current);
+  left.delete(key);
+  return left;
 }
 
 /** Reads the statement in `said`, or returns null unless it is a statement of the entry. */
@@ -4378,16 +4456,21 @@ async function checkRoles(commits, report) {
   const first = commits[0]?.entry.kind === 'run.submitted' ? commits[0] : null;
   const initial = first ? rolesOfEntryZero(first.entry) : new Map();
   let current = initial;
+  const holders = new Map();
   for (const commit of commits) {
     const { entry, signer } = commit;
     commit.rolesBefore = current;
-    const fault = signer === null ? 'signature' : faultOfSigner(commit, first, initial, current);
+    const fault =
+      signer === null ? 'signature' : faultOfSigner(commit, { first, initial, current, holders });
     if (fault) report(fault, commit, textOfSignerFault(fault, commit));
     if (signer !== null)
       keys.push({ key: signer, seconds: commit.seconds, conducts: conductsRun(entry), entry });
-    if (entry.kind === 'run.admitted' && !fault) {
-      current = new Map(current);
-      current.set(entry.key, new Set([...(current.get(entry.key) ?? []), entry.role]));
+    // A decision by another key than its signer's has its effects nevertheless.
+    if (!fault || fault === 'decided-by') {
+      if (entry.kind === 'run.admitted') current = withRole(current, entry);
+      else if (entry.kind === 'run.dismissed') current = withoutKey(current, entry.key);
+      else if (entry.kind === 'item.fired' && 'driver' in entry) holders.set(entry.item, signer);
+      else if (entry.kind.startsWith('item.')) holders.delete(entry.item);
     }
     if (!('said' in entry) || signer === null) continue;
     commit.statement = await readStatement(entry, first?.hash);
@@ -4406,15 +4489,23 @@ async function checkRoles(commits, report) {
   return keys;
 }
 
-function faultOfSigner({ entry, signer }, first, initial, current) {
+function faultOfSigner({ entry, signer }, { first, initial, current, holders }) {
   const held = current.get(signer);
-  if (!held || !rolesFor(entry).some((role) => held.has(role))) return 'role';
+  if (!held || !rolesFor(entry, holders).some((role) => held.has(role))) return 'role';
   if (entry.kind === 'run.admitted' && entry.role === 'seal') {
     if (!initial.get(signer)?.has('own') || entry.first !== first?.hash) return 'admission';
   }
+  if (endsForHolder(entry) && (holders.get(entry.item) ?? signer) !== signer) return 'role';
   if (entry.kind === 'item.decided' && !('said' in entry) && entry.by !== signer)
     return 'decided-by';
   return null;
+}
+
+/** Returns true if the entry ends an attempt in the name of the driver that holds it. */
+function endsForHolder(entry) {
+  if (!('driver' in entry)) return false;
+  if (entry.kind === 'item.requeued') return entry.reason !== 'lost';
+  return entry.kind === 'item.reconciled' || entry.kind === 'item.retried';
 }
 
 function textOfSignerFault(fault, { entry, signer }) {
@@ -5201,6 +5292,7 @@ class RunVerifier {
     const fits =
       plan.id === this.run &&
       (plan.openEnded ?? false) === entry.openEnded &&
+      plan.concurrency === entry.concurrency &&
       sameSet(Object.keys(plan.artifacts ?? {})) === sameSet(Object.keys(entry.artifacts)) &&
       entry.fanOut === fanOut;
     if (!fits) report('plan-entry', 'entry 0 contradicts the plan', 'plan.json');
@@ -5269,7 +5361,6 @@ class RunVerifier {
       }
     }
     if ('reused' in entry) await this.checkReused(commit);
-    replay.roles = commit.rolesBefore;
     const { codes, isLegal, isLeftOut } = replay.apply(entry, added);
     for (const code of codes) report(code, textOfPlanCode(code, entry));
     if (isLeftOut) findings.addLeftOut('plan');
@@ -6471,6 +6562,33 @@ function decisionsOf(verifier) {
   return decisions;
 }
 
+/** Returns the attempts that were taken from their drivers, in the order of the entries. */
+function takeoversOf(verifier) {
+  const hosts = new Map();
+  const takeovers = [];
+  for (const { entry, signer } of verifier.commits ?? []) {
+    if (entry.kind === 'item.fired') hosts.set(entry.item, entry.host);
+    if (entry.kind !== 'item.requeued' || entry.reason !== 'lost') continue;
+    const { seq, item, attempt, driver, taker, because } = entry;
+    if (driver === undefined || because === undefined) continue;
+    const takeover = { entry: seq, item, attempt, driver, because };
+    const optional = { host: hosts.get(item), taker, key: signer ?? undefined };
+    for (const [name, value] of Object.entries(optional)) {
+      if (value !== undefined) takeover[name] = value;
+    }
+    takeovers.push(takeover);
+  }
+  return takeovers;
+}
+
+/** In words: `attempt 1 of X was taken from d1d1d1d1 (node7) by d2d2d2d2: silent`. */
+function textOfTakeover({ item, attempt, driver, host, taker, because }) {
+  const place = host === undefined ? '' : ` (${host})`;
+  const by = taker === undefined ? '' : ` by ${taker.slice(0, 8)}`;
+  const from = driver.slice(0, 8) + place;
+  return `attempt ${attempt} of ${item} was taken from ${from}${by}: ${because}`;
+}
+
 /** One entry of a chain as a report shows it. */
 const linkOf = (commit) => ({
   commit: commit.name,
@@ -6499,6 +6617,7 @@ async function verifyRun(store, run, options = {}) {
     exit: exitOf(concluded.failure, verifier.outcome),
     signers: listed,
     decisions: decisionsOf(verifier),
+    takeovers: takeoversOf(verifier),
     root: verifier.root ?? null,
     entries: commits.length,
     submitted: verifier.begin?.entry ?? null,
@@ -6660,6 +6779,18 @@ function exitWord(exit) {
 
 const joinWords = (words) => words.filter((word) => word !== '').join(', ');
 
+/** The driver that dispatches an attempt, or from which it was taken; empty for others. */
+function driverWord({ kind, driver, host, job, taker, because }) {
+  if (driver === undefined) return '';
+  const id = driver.slice(0, 8);
+  if (because !== undefined) {
+    return `taken from ${id}${taker === undefined ? '' : ` by ${taker.slice(0, 8)}`}: ${because}`;
+  }
+  if (kind !== 'item.fired') return '';
+  const place = host === undefined ? '' : ` on ${host}`;
+  return `driver ${id}${place}${job === undefined ? '' : `, job ${job}`}`;
+}
+
 /** The result that an entry records, such as `done, red, exit 0, 51 ms`. */
 function noteOf(entry) {
   const decided = isString(entry.decision) ? `${entry.decision} by ${plainWord(entry.by)}` : '';
@@ -6670,6 +6801,7 @@ function noteOf(entry) {
     ...['message', 'rule', 'outcome', 'grade', 'reason', 'detail'].map((field) =>
       plainWord(entry[field]),
     ),
+    driverWord(entry),
     exitWord(entry.exit),
     isCount(entry.durationMs) ? durationWord(entry.durationMs) : '',
   ];
@@ -7958,12 +8090,23 @@ function textOfReport(report) {
     const word = signed ? '' : `, on the word of ${onWordOf}`;
     lines.push(`${signed ? '✓' : '─'} decided    ${item} ${decision} by ${by}${word}`);
   }
+  const takeovers = report.takeovers ?? [];
+  if (takeovers.length > 0) {
+    lines.push(
+      '─ take-over  verify holds holder, key, take-over and taker; ' +
+        'that a driver was silent cannot be proven',
+    );
+  }
+  for (const takeover of takeovers) {
+    const by = takeover.key ?? 'no valid key';
+    lines.push(`─ take-over  ${textOfTakeover(takeover)}, signed by ${by}`);
+  }
   return lines.join('\n');
 }
 
 function jsonOfReport(report) {
   const { kind, run, thread, rows, codes, failure, headline, outcome, exit } = report;
-  const { signers, decisions, root, entries, findings } = report;
+  const { signers, decisions, takeovers, root, entries, findings } = report;
   const name = kind === 'thread' ? { thread } : { run };
   const intact = failure === null;
   return JSON.stringify({
@@ -7978,6 +8121,7 @@ function jsonOfReport(report) {
     exit,
     signers,
     decisions,
+    takeovers,
     root,
     entries,
     findings,

@@ -80,6 +80,22 @@ pub(super) fn exit(value: &Value) -> String {
     }
 }
 
+/// Formats the driver that dispatches an attempt, or from which it was taken; empty for others.
+fn driver(entry: &Value) -> String {
+    let id = |field: &str| entry[field].as_str().map(|id| id.chars().take(8).collect::<String>());
+    let Some(driver) = id("driver") else { return String::new() };
+    if let Some(because) = entry["because"].as_str() {
+        let by = id("taker").map(|taker| format!(" by {taker}")).unwrap_or_default();
+        return format!("taken from {driver}{by}: {because}");
+    }
+    if entry["kind"] != "item.fired" {
+        return String::new();
+    }
+    let host = entry["host"].as_str().map(|host| format!(" on {host}")).unwrap_or_default();
+    let job = entry["job"].as_str().map(|job| format!(", job {job}")).unwrap_or_default();
+    format!("driver {driver}{host}{job}")
+}
+
 /// Formats the result that an entry records, such as `done, red, exit 0, 51 ms`.
 pub(super) fn note(entry: &Value) -> String {
     let decided = entry["decision"].as_str().map(|decision| format!("{decision} by {}", plain(&entry["by"])));
@@ -93,6 +109,7 @@ pub(super) fn note(entry: &Value) -> String {
         plain(&entry["grade"]),
         plain(&entry["reason"]),
         plain(&entry["detail"]),
+        driver(entry),
         exit(&entry["exit"]),
         entry["durationMs"].as_u64().map(duration).unwrap_or_default(),
     ];

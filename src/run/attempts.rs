@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::View;
+use crate::model::driver::DriverId;
 use crate::model::entry::Event;
 use crate::model::name::ItemId;
 use crate::model::time::Moment;
@@ -16,6 +17,13 @@ pub struct AttemptShown<'a> {
     pub attempt: u32,
     /// The actor of its dispatch.
     pub actor: &'a str,
+    /// The driver that dispatched it, in a shared run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<&'a DriverId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<&'a str>,
     pub started_at: Moment,
     /// `None` while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,10 +42,20 @@ impl<'a> AttemptShown<'a> {
         for link in &view.links {
             let Some((item, attempt)) = link.entry.event.item() else { continue };
             let Some(at) = view.state.graph.position(item) else { continue };
-            if matches!(link.entry.event, Event::ItemFired(_)) {
+            if let Event::ItemFired(e) = &link.entry.event {
                 running[at] = Some(attempts.len());
-                let (actor, started_at) = (link.entry.actor.as_str(), link.entry.at);
-                attempts.push(Self { item, attempt, actor, started_at, ended_at: None, status: "running", red: false });
+                attempts.push(Self {
+                    item,
+                    attempt,
+                    actor: &link.entry.actor,
+                    driver: e.driver.as_ref(),
+                    host: e.host.as_deref(),
+                    job: e.job.as_deref(),
+                    started_at: link.entry.at,
+                    ended_at: None,
+                    status: "running",
+                    red: false,
+                });
             } else if let Some(open) = running[at].take() {
                 let open = &mut attempts[open];
                 open.ended_at = Some(link.entry.at);

@@ -8,21 +8,15 @@ use serde::Serialize;
 use crate::git::store::Store;
 use crate::git::{archives, refs};
 use crate::model::causes::in_words;
-use crate::model::digest::Digest;
-use crate::model::entry::Grade;
-use crate::model::item_index::{ItemIndex, ItemVec};
-use crate::model::name::{FilePath, ItemId, RunId};
+use crate::model::name::RunId;
 use crate::model::outcomes::{Outcomes, Stopped};
-use crate::model::plan::ProductKey;
-use crate::model::protected::ProtectedChange;
-use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 
+pub use super::item_status::ItemStatus;
 use super::show::RunDocument;
 use super::target::{self, Target, own_runs, unarchived_runs};
-use super::times::Times;
-use super::usage::{Attempts, ItemUsage, RunUsage};
+use super::usage::RunUsage;
 use super::view::View;
 
 /// The runs of a repository, as `runs --json` prints them.
@@ -124,73 +118,7 @@ pub struct Awaited {
     pub holders: Vec<String>,
 }
 
-/// The status of an item.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "docs/schema/common.json describes the fields")]
-pub struct ItemStatus {
-    pub id: ItemId,
-    /// `pending`, `ready`, or the status in the state.
-    pub status: &'static str,
-    /// `claimed` if it takes a commit that was made before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grade: Option<Grade>,
-    /// The number of attempts that were begun.
-    pub attempts: u32,
-    pub depends_on: Vec<ItemId>,
-    pub blocked_by: Vec<ItemId>,
-    /// The digest of its patch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result_ref: Option<Digest>,
-    pub output_refs: BTreeMap<FilePath, Digest>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub document_refs: BTreeMap<FilePath, Digest>,
-    /// How often a crash of the driver ended an attempt.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub crashes: u32,
-    /// Whether it is done although its check failed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub red: bool,
-    /// The changes of its patch to protected files.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub protected: Vec<ProtectedChange>,
-    /// The key that approved these changes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approved_by: Option<String>,
-    /// False if it is done without products, although it could have some.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handed_over: Option<bool>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub superseded: bool,
-    /// Whether it waits for a decision.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub awaits_approval: bool,
-    /// The lock or the queue that it waits for, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waits_for: Option<Awaited>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Moment>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<Moment>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// The key that decided on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided_by: Option<String>,
-    /// The item, `RUN/ITEM`, whose products it reuses.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reused: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The worker's own summary.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    /// The tokens and the price that its worker reported, if it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<ItemUsage>,
-}
-
-fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+pub(super) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
     *count == N::default()
 }
 
@@ -334,64 +262,5 @@ impl Status {
             (waits || lost(item.status) || item.red) && !item.superseded
         });
         self
-    }
-}
-
-impl ItemStatus {
-    /// Returns the status of all items of a run, in their listed order.
-    pub fn all(view: &View) -> Vec<Self> {
-        Self::with_attempts(view, &Attempts::of(view))
-    }
-
-    /// Returns the status of all items of a run, whose attempts were collected before.
-    pub(super) fn with_attempts(view: &View, attempts: &ItemVec<Attempts>) -> Vec<Self> {
-        let times = Times::of(view);
-        view.state.listed().into_iter().map(|at| Self::with(view, at, times[at], &attempts[at])).collect()
-    }
-
-    /// Returns the status of one item.
-    pub fn of(view: &View, at: ItemIndex) -> Self {
-        Self::with(view, at, Times::of(view)[at], &Attempts::of(view)[at])
-    }
-
-    fn with(view: &View, at: ItemIndex, times: Times, attempts: &Attempts) -> Self {
-        let state = &view.state.items[at];
-        let id = |on: ItemIndex| view.state.graph.item(on).id.clone();
-        let blocking = if state.phase.is_terminal() { Vec::new() } else { view.state.blocked_by(at).collect() };
-        let mut status = Self {
-            id: id(at),
-            status: view.state.status(at),
-            attempts: state.attempts,
-            depends_on: view.state.graph.dependencies(at).iter().map(|on| id(*on)).collect(),
-            blocked_by: blocking.into_iter().map(id).collect(),
-            result_ref: None,
-            output_refs: BTreeMap::new(),
-            document_refs: BTreeMap::new(),
-            crashes: state.crashes,
-            red: state.red,
-            protected: state.protected.clone(),
-            approved_by: state.approved_by.clone(),
-            handed_over: view.state.handed_over_nothing(at).then_some(false),
-            superseded: view.state.is_superseded(at),
-            awaits_approval: view.state.waits_for_people(at),
-            waits_for: None,
-            started_at: times.started_at,
-            ended_at: times.ended_at,
-            duration_ms: times.duration_ms,
-            decided_by: state.decided_by.clone(),
-            grade: (state.phase == Phase::Done && view.state.graph.item(at).is_claimed()).then_some(Grade::Claimed),
-            reused: state.reused.as_ref().map(|(run, item)| format!("{run}/{item}")),
-            reason: state.reason.clone(),
-            summary: state.summary.clone(),
-            usage: attempts.usage().filter(|usage| !usage.is_unknown()),
-        };
-        for (key, product) in &state.products {
-            match key {
-                ProductKey::Patch => status.result_ref = Some(product.sha256),
-                ProductKey::Output(path) => drop(status.output_refs.insert(path.clone(), product.sha256)),
-                ProductKey::Document(name) => drop(status.document_refs.insert(name.clone(), product.sha256)),
-            }
-        }
-        status
     }
 }

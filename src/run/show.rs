@@ -15,6 +15,7 @@ use super::usage::{Attempts, RunUsage};
 use crate::git::store::{self, Store};
 use crate::ledger::chain::Link;
 use crate::model::digest::{Digest, Oid};
+use crate::model::driver::{Because, DriverId};
 use crate::model::entry::{
     Cause, Claims, Event, Exit, Grade, InputRef, ItemReconciled, Product, RunSealed, Transcript, VerifiedBy,
 };
@@ -186,6 +187,18 @@ pub struct Step<'a> {
     pub exit: Option<Exit>,
     pub duration_ms: Option<u64>,
     pub transcript: Option<Transcript>,
+    /// The driver that holds or held the attempt, in a shared run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<&'a DriverId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a str>,
+    /// The driver that took the attempt from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taker: Option<&'a DriverId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<Because>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [BlockEnded],
     /// Paths that its agent left behind and the patch omits.
@@ -220,6 +233,11 @@ impl<'a> Step<'a> {
             exit: None,
             duration_ms: None,
             transcript: None,
+            driver: None,
+            host: None,
+            job: None,
+            taker: None,
+            because: None,
             blocks: &[],
             excluded: &[],
             summary: None,
@@ -228,7 +246,11 @@ impl<'a> Step<'a> {
             commit: *commit,
         };
         Some(match &entry.event {
+            Event::ItemFired(e) => {
+                Self { driver: e.driver.as_ref(), host: e.host.as_deref(), job: e.job.as_deref(), ..plain }
+            }
             Event::ItemReconciled(e) => Self {
+                driver: e.driver.as_ref(),
                 reason: e.reason.clone().or_else(|| reused(e)).or_else(|| verified(e)),
                 exit: e.exit,
                 duration_ms: Some(e.duration_ms),
@@ -241,6 +263,9 @@ impl<'a> Step<'a> {
                 ..plain
             },
             Event::ItemRetried(e) | Event::ItemRequeued(e) => Self {
+                driver: e.driver.as_ref(),
+                taker: e.taker.as_ref(),
+                because: e.because,
                 reason: e.detail.clone(),
                 exit: e.exit,
                 duration_ms: e.duration_ms,

@@ -1,9 +1,12 @@
 //! The claims of a run's entries that a report repeats, without a verdict.
 
+use std::collections::BTreeMap;
+
 use crate::model::decision::Decision;
 use crate::model::entry::Event;
 use crate::model::name::ItemId;
 use crate::model::place::Place;
+use crate::model::takeover::Takeover;
 
 use super::pipelines::{self, ItemBlocks};
 use super::reader::Link;
@@ -47,6 +50,25 @@ impl Voucher {
     }
 }
 
+/// A take-over, with the key that signed its entry.
+#[derive(Clone, Debug)]
+pub struct TakenOver {
+    /// The take-over.
+    pub takeover: Takeover,
+    /// The key, if the signature is valid.
+    pub key: Option<String>,
+}
+
+fn takeovers(case: &Case<'_>) -> Vec<TakenOver> {
+    let links = &case.chain.links;
+    let keys: BTreeMap<u64, &Link> = links.iter().map(|link| (link.entry.seq, link)).collect();
+    let signed = |takeover: Takeover| {
+        let key = keys[&takeover.entry].signer.as_deref().ok().map(str::to_owned);
+        TakenOver { takeover, key }
+    };
+    Takeover::all(links.iter().map(|link| &link.entry)).into_iter().map(signed).collect()
+}
+
 fn decisions(case: &Case<'_>) -> Vec<Decided> {
     let first = case.chain.links.first();
     let author = first.and_then(|link| link.signer.as_deref().ok());
@@ -87,6 +109,7 @@ impl Report {
             pinned_clock: case.chain.links.iter().any(|link| link.entry.pinned),
             continues: submitted.and_then(|e| e.continues.clone()),
             decisions: decisions(case),
+            takeovers: takeovers(case),
             ..Self::default()
         }
     }

@@ -51,7 +51,7 @@ mod verified;
 mod witness;
 
 pub use bundle::{Bundle, BundleError, ChainReport};
-pub use claims::{Decided, Voucher};
+pub use claims::{Decided, TakenOver, Voucher};
 pub use codes::Code;
 pub use continuable::{Appender, Begun, Continuable, Refusal, continuable, continuable_on};
 pub use external_statements::read_statement;

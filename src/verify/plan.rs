@@ -123,7 +123,7 @@ fn replay_entries(case: &Case<'_>, imports: &[Imported]) -> Replay {
         if !link.verified_before {
             sealed.check(&state, link.entry.seq, &link.entry.event, &mut findings);
         }
-        if let Err(illegal) = state.apply(&link.entry.event) {
+        if let Err(illegal) = state.apply_signed(&link.entry.event, link.signer.as_deref().ok()) {
             let at = At::entry(link.entry.seq);
             findings.report_at(at, Code::Transition, format!("entry {}: {illegal}", link.entry.seq));
         } else if let Some((item, _)) = link.entry.event.item() {

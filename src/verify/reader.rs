@@ -13,7 +13,7 @@ use crate::git::store::Store;
 use crate::ledger::sign;
 use crate::model::bounds::Meter;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::Entry;
+use crate::model::entry::{Entry, Event};
 use crate::model::printable::cut;
 
 use super::objects::{Fault, Objects, map_objects};
@@ -34,7 +34,8 @@ pub(super) struct Link {
     pub(super) entry: Entry,
     /// The fingerprint of the key that signed, or the fault of the signature.
     pub(super) signer: Result<String, String>,
-    /// True if the entry was verified before. Then its signature was not checked.
+    /// True if the entry was verified before. Then its signature was not checked again, and only
+    /// a dispatch has its key here.
     pub(super) verified_before: bool,
 }
 
@@ -198,6 +199,10 @@ impl RawEntry {
     fn signer(&self) -> Result<String, String> {
         match &self.decoded {
             Ok(decoded) if !self.verified_before => signer(decoded),
+            // Later entries may end this attempt only with its key.
+            Ok(decoded) if matches!(decoded.entry.event, Event::ItemFired(_)) => {
+                sign::named_signer(decoded.signature.as_deref()).map_err(|why| why.to_string())
+            }
             _ => Err("its signature was not checked".to_owned()),
         }
     }

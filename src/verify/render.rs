@@ -3,6 +3,7 @@
 mod decisions;
 mod same_id;
 mod snapshot;
+mod takeovers;
 mod thread;
 mod upstream;
 
@@ -16,7 +17,7 @@ use crate::model::printable::{Color, Painted, cut, line};
 use super::pipelines::ItemBlocks;
 use super::{
     Admission, Anchored, Claim, Decided, Failure, Guarantee, LOCAL, Report, Row, SameId, SignerSeen, Since, State,
-    Timed, Uncovered, Upstream,
+    TakenOver, Timed, Uncovered, Upstream,
 };
 
 const HEADLINE_COLUMN: usize = 64;
@@ -74,6 +75,9 @@ impl Report {
         }
         if !self.decisions.is_empty() {
             report["decisions"] = self.decisions.iter().map(Decided::to_json).collect();
+        }
+        if !self.takeovers.is_empty() {
+            report["takeovers"] = self.takeovers.iter().map(TakenOver::to_json).collect();
         }
         if !self.protected.is_empty() {
             report["protected"] = json!(self.protected);
@@ -143,6 +147,7 @@ impl Report {
             (state, "outcome", outcome.to_string())
         }));
         lines.extend(self.decided_lines().into_iter().map(|(state, detail)| (state, "decided", detail)));
+        lines.extend(self.takeover_lines().into_iter().map(|line| (State::NotApplicable, "take-over", line)));
         let changed = self.protected.iter().map(|item| {
             let state = if item.is_red() { State::Failed } else { State::NotApplicable };
             (state, "protected", item.in_words(|key| self.whose(key)))

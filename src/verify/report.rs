@@ -8,7 +8,7 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::outcomes::Outcomes;
 use crate::model::role::Role;
 
-use super::claims::Decided;
+use super::claims::{Decided, TakenOver};
 use super::codes::Code;
 use super::findings::{Finding, Verdict};
 use super::pipelines::ItemBlocks;
@@ -214,6 +214,8 @@ pub struct Report {
     pub rules: Option<Digest>,
     /// The decisions about items, in the order of the entries.
     pub decisions: Vec<Decided>,
+    /// The attempts that were taken from their drivers, in the order of the entries.
+    pub takeovers: Vec<TakenOver>,
     /// The items whose patches change protected files. The row `plan` judges the list.
     pub protected: Vec<ProtectedItem>,
     /// The run that this one continues, as entry 0 states it. The row `handoff` judges the

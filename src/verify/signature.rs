@@ -100,7 +100,7 @@ impl<'a> Writers<'a> {
     /// Admits the keys of an entry that was verified before.
     pub(super) fn admit_verified(&mut self, one: &Signed<'_>) {
         if let (Self::Run(run), Some(event)) = (self, one.event) {
-            run.keys.take(event, None);
+            run.keys.take(event, one.signer.ok());
         }
     }
 

@@ -11,6 +11,7 @@ use git_handoff::ledger::chain::{Draft, Head, Link};
 use git_handoff::ledger::merkle::Frontier;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
+use git_handoff::model::driver::{Because, DriverId};
 use git_handoff::model::entry::{
     Again, Cause, DocumentWritten, Event, InputRef, ItemDropped, ItemEnded, ItemFired, ItemReconciled, Outcome,
     Product, RunEnded, RunExtended, RunSealed, RunSubmitted, Verified, VerifiedBy,
@@ -43,6 +44,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) true_seal: bool,
     /// The signers of entries, by number, other than the default one.
     pub(crate) signers: BTreeMap<usize, Signer>,
+    /// The driver that dispatches and ends attempts, if one does.
+    pub(crate) driver: Option<DriverId>,
 }
 
 impl<'a> Teller<'a> {
@@ -70,7 +73,7 @@ impl<'a> Teller<'a> {
             queue: parsed.queue.clone(),
             pattern: "dag".to_owned(),
             open_ended: parsed.open_ended,
-            concurrency: None,
+            concurrency: parsed.concurrency,
             writers: vec![lab.signer.fingerprint()],
             imports: BTreeMap::new(),
             roles: None,
@@ -82,7 +85,7 @@ impl<'a> Teller<'a> {
         edits.extend(submitted.artifacts.keys().map(|path| (format::artifact_path(path), blob(lab, spec))));
         let state = RunState::new(submitted.clone(), Graph::new(&parsed)).with_rules(parsed.rules.clone());
         let first = Draft { about: parsed.id.clone().into(), event: Event::RunSubmitted(submitted), edits };
-        Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true, signers: BTreeMap::new() }
+        Self { lab, plan: parsed, drafts: vec![first], state, true_seal: true, signers: BTreeMap::new(), driver: None }
     }
 
     /// Adds an entry with edits; what the rules do not allow is forced upon the state.
@@ -180,7 +183,8 @@ impl<'a> Teller<'a> {
         };
         bend(&mut manifest);
         let bytes = manifest.canonical();
-        let event = ItemFired::new(id.clone(), manifest.attempt, Digest::of(&bytes), manifest.input_refs);
+        let fired = ItemFired::new(id.clone(), manifest.attempt, Digest::of(&bytes), manifest.input_refs);
+        let event = ItemFired { driver: self.driver.clone(), ..fired };
         let edits = vec![(self.state.layout().manifest(&id), blob(self.lab, &bytes))];
         self.add(Event::ItemFired(event), edits);
     }
@@ -284,6 +288,7 @@ impl<'a> Teller<'a> {
             reason: reason.map(str::to_owned),
             duration_ms: 12,
             products,
+            driver: self.driver.clone(),
             ..ItemReconciled::new(id, self.state.items[at].attempts, status)
         };
         self.add(Event::ItemReconciled(event), edits);
@@ -298,9 +303,18 @@ impl<'a> Teller<'a> {
     pub(crate) fn requeue(&mut self, item: &str, reason: Again) {
         let id = ItemId::parse(item).unwrap();
         let attempt = self.state.items[self.state.graph.position(&id).unwrap()].attempts;
-        let event = ItemEnded::new(id, attempt, reason);
+        let event = ItemEnded { driver: self.driver.clone(), ..ItemEnded::new(id, attempt, reason) };
         let event = if reason == Again::Failure { Event::ItemRetried(event) } else { Event::ItemRequeued(event) };
         self.add(event, Vec::new());
+    }
+
+    /// Takes a running item from the driver that holds it.
+    pub(crate) fn take(&mut self, item: &str, taker: Option<DriverId>, because: Option<Because>) {
+        let id = ItemId::parse(item).unwrap();
+        let state = &self.state.items[self.state.graph.position(&id).unwrap()];
+        let driver = state.holder.as_ref().map(|holder| holder.driver.clone());
+        let event = ItemEnded { driver, taker, because, ..ItemEnded::new(id, state.attempts, Again::Lost) };
+        self.add(Event::ItemRequeued(event), Vec::new());
     }
 
     pub(crate) fn close(&mut self) {

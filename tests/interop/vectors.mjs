@@ -69,6 +69,7 @@ let agreeing = 0;
 for (const [vector, isProof] of chosen) {
   const fields = ['rows', 'codes', 'failure', 'outcome', 'exit'];
   if (isProof && 'decisions' in vector) fields.push('decisions');
+  if ('takeovers' in vector) fields.push('takeovers');
   let differences;
   try {
     const found = await verify(vector, isProof);

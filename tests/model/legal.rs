@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use git_handoff::model::digest::Digest;
+use git_handoff::model::driver::RunShared;
 use git_handoff::model::entry::{Again, Cause, Event, Outcome, RunConcluded, RunEnded, RunExtended, RunSealed};
-use git_handoff::model::entry::{Decision, ItemDecided, Role, RunAdmitted};
+use git_handoff::model::entry::{Decision, ItemDecided, Role, RunAdmitted, RunDismissed};
 use git_handoff::model::entry::{DocumentWritten, LogSealed, LogSubmitted, Product};
 use git_handoff::model::name::FilePath;
 use git_handoff::model::plan::ProductKey;
@@ -203,6 +204,8 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
         ),
         ("i0 approved, which is for a command", decided(0)),
         ("admitted, who may do it", Event::RunAdmitted(RunAdmitted { key: log(), role: Role::Work, first: None })),
+        ("dismissed, who has no role", Event::RunDismissed(RunDismissed { key: "SHA256:y".to_owned() })),
+        ("shared", Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 })),
         ("log: submitted", Event::LogSubmitted(LogSubmitted { log: log(), first: Digest::of(b"") })),
         (
             "log: sealed",

@@ -4,7 +4,8 @@ use git_handoff::git::codec;
 use git_handoff::ledger::chain::Link;
 use git_handoff::ledger::merkle;
 use git_handoff::model::digest::{Digest, Oid};
-use git_handoff::model::entry::{Entry, Event, Outcome};
+use git_handoff::model::driver::DriverId;
+use git_handoff::model::entry::{Again, Entry, Event, Outcome};
 use git_handoff::model::format;
 use git_handoff::model::time::Moment;
 use gix::objs::Kind;
@@ -80,6 +81,7 @@ fn name(event: &Event) -> String {
     match event {
         Event::ItemReconciled(e) if e.status == Outcome::Done => "`item.reconciled` (done)".to_owned(),
         Event::ItemReconciled(_) => "`item.reconciled` (failed)".to_owned(),
+        Event::ItemRequeued(e) if e.reason == Again::Lost => "`item.requeued` (lost)".to_owned(),
         Event::ItemFired(e) if e.input_refs.is_empty() => "`item.fired`".to_owned(),
         Event::ItemFired(_) => "`item.fired` (with needs)".to_owned(),
         other => format!("`{}`", other.kind()),
@@ -122,7 +124,9 @@ pub(crate) fn changed(honest: &Value, path: &str) -> Value {
             "crash" => "operator".into(),
             "command" => "self".into(),
             "patch" => "output".into(),
+            "silent" => "told".into(),
             "sha1" => "sha256".into(),
+            text if DriverId::parse(text).is_some() => "0".repeat(text.len()).into(),
             text if text.starts_with("sha256:") => Digest::of(b"another").to_string().into(),
             text if text.parse::<Moment>().is_ok() => "2026-06-05T00:00:00.000Z".into(),
             text if text.parse::<Oid>().is_ok() => "1".repeat(text.len()).into(),

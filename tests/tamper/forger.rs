@@ -17,12 +17,12 @@ use crate::common::lab::{Lab, key};
 use crate::common::teller::Teller;
 
 /// Where the first story has what is shown of it.
-pub(super) const MAKE: [usize; 2] = [6, 7];
+pub(super) const MAKE: [usize; 2] = [9, 10];
 
 /// A sealed run, true proofs of it, and what a forger has besides.
 pub(super) struct Forger {
     pub(super) scene: Scene,
-    /// A proof of the patch of `make`, made in the third attempt.
+    /// A proof of the patch of `make`, made in the fourth attempt.
     pub(super) patch: Value,
     /// A proof of the run's continuation after its first five entries.
     pub(super) grown: Value,

@@ -8,9 +8,10 @@ use git_handoff::ledger::chain::Draft;
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::digest::Digest;
 use git_handoff::model::digest::Oid;
+use git_handoff::model::driver::{Because, DriverId, RunShared};
 use git_handoff::model::entry::{
-    Again, Cause, Decision, Event, Exit, ItemDecided, ItemDropped, Outcome, Role, RunAdmitted, RunConcluded, RunEnded,
-    Transcript, Verified, VerifiedBy,
+    Again, Cause, Decision, Event, Exit, ItemDecided, ItemDropped, Outcome, Role, RunAdmitted, RunConcluded,
+    RunDismissed, RunEnded, Transcript, Verified, VerifiedBy,
 };
 use git_handoff::model::format;
 use git_handoff::model::name::ItemId;
@@ -54,10 +55,14 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
         Event::RunAdmitted(RunAdmitted { key: key(lab.path(), 4).fingerprint(), role: Role::Document, first: None }),
         Vec::new(),
     );
+    run.add(Event::RunShared(RunShared { heartbeat: 1000, lost_after: 4000 }), Vec::new());
+    run.driver = Some(DriverId::of([0xd1; 16]));
     run.fire("make");
     run.requeue("make", Again::Failure);
     run.fire("make");
     run.requeue("make", Again::Crash);
+    run.fire("make");
+    run.take("make", Some(DriverId::of([0xd2; 16])), Some(Because::Silent));
     run.fire("make");
     run.done("make", &[("patch", b"diff make\n"), ("outputs/we ird.bin", b"\0\x01\x02")]);
     let decided = ItemDecided {
@@ -83,6 +88,7 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     run.fire("use");
     run.done("use", &[("outputs/report.md", b"fine\n")]);
     run.document("notes", Some("notes@2"), b"third\n");
+    run.add(Event::RunDismissed(RunDismissed { key: key(lab.path(), 4).fingerprint() }), Vec::new());
     run.fire("break");
     run.fail("break");
     run.skip("after");
@@ -97,6 +103,7 @@ pub(crate) fn story(lab: &Lab, end: End) -> Teller<'_> {
     for draft in &mut run.drafts {
         let transcript = Some(Transcript { sha256: Digest::of(b"said\n"), size: 5 });
         match &mut draft.event {
+            Event::ItemFired(e) => (e.host, e.job) = (Some("node7".to_owned()), Some("4711".to_owned())),
             Event::ItemReconciled(e) => {
                 let code = i32::from(e.status == Outcome::Failed);
                 e.exit = Some(Exit { code: Some(code), signal: None });

@@ -9,7 +9,7 @@ use crate::model::role::RunDismissed;
 impl RunState {
     /// Returns the number of running items.
     pub fn running(&self) -> u32 {
-        self.running
+        u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
     /// Applies the start of sharing.
@@ -31,7 +31,7 @@ impl RunState {
             return Err(Illegal::NoDriver(e.item.clone()));
         }
         match self.submitted.concurrency {
-            Some(most) if self.running >= most => Err(Illegal::TooManyRunning(e.item.clone(), most)),
+            Some(most) if self.running() >= most => Err(Illegal::TooManyRunning(e.item.clone(), most)),
             _ => Ok(()),
         }
     }

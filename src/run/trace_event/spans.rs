@@ -213,6 +213,7 @@ impl Attempt<'_> {
             None => "running",
             Some(Event::ItemRetried(_)) => "failed, retried",
             Some(Event::ItemRequeued(e)) if e.reason == Again::Crash => "lost to a crash",
+            Some(Event::ItemRequeued(e)) if e.reason == Again::Lost => "taken from its driver",
             Some(Event::ItemRequeued(_)) => "requeued",
             Some(event) => event.shown_status().unwrap_or("ended"),
         }
