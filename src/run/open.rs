@@ -62,6 +62,17 @@ struct Staged {
     drafts: Vec<Draft>,
 }
 
+/// Which entries are staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Applying {
+    /// All; an illegal one is an error.
+    All,
+    /// The legal ones.
+    Legal,
+    /// The legal ones that are kept after a lost race.
+    Kept,
+}
+
 impl OpenRun {
     /// Opens a run without verifying it.
     ///
@@ -176,8 +187,8 @@ impl OpenRun {
     /// swap. Until then they are not visible, and a crash loses them. After an error the state
     /// matches the ref, and nothing is staged.
     pub fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        let staged = self.apply(entries, false);
-        staged.or_else(|error| self.drop_staged().and(Err(error)))
+        let how = if self.driver().is_some() { Applying::Legal } else { Applying::All };
+        self.apply(entries, how).or_else(|error| self.drop_staged().and(Err(error)))
     }
 
     /// Returns true if there are staged entries.
@@ -194,12 +205,14 @@ impl OpenRun {
             let entries = std::mem::take(&mut self.staged.entries);
             match self.publish_once(&[]) {
                 Ok(Some(links)) => return Ok(links),
-                Ok(None) => self.apply(&entries, true).or_else(|error| self.drop_staged().and(Err(error)))?,
-                Err(Error::PushRefused { why, .. }) if entries.len() > 1 => return self.publish_each(&entries, &why),
+                Ok(None) => self.apply(&entries, Applying::Kept).or_else(|error| self.drop_staged().and(Err(error)))?,
+                Err(Error::PushRefused { remote, why }) if entries.len() > 1 => {
+                    return self.publish_each(&entries, remote, why);
+                }
                 Err(error) => {
                     // Results wait for the remote.
                     if error.is_of_remote() {
-                        self.apply(&entries, true)?;
+                        self.apply(&entries, Applying::Kept)?;
                     }
                     return Err(error);
                 }
@@ -257,11 +270,11 @@ impl OpenRun {
         }
     }
 
-    /// Applies entries to the state. After a lost race, leaves out those that it no longer allows.
-    fn apply(&mut self, entries: &[NewEntry], raced: bool) -> Result<(), Error> {
+    /// Applies entries to the state, and stages them.
+    fn apply(&mut self, entries: &[NewEntry], how: Applying) -> Result<(), Error> {
         for new in entries {
             // A dispatch may be bound to a revision that is no longer the highest.
-            if raced && !(new.is_bound(&self.state) && self.survives(new)) {
+            if how == Applying::Kept && !(new.is_bound(&self.state) && self.survives(new)) {
                 continue;
             }
             let key = self.writer.signer.fingerprint();
@@ -274,8 +287,9 @@ impl OpenRun {
                     self.staged.drafts.push(draft);
                     self.staged.entries.push(new.clone());
                 }
-                Err(_) if raced => {}
-                Err(why) => return Err(Error::Illegal(why)),
+                Err(why) if how == Applying::All => return Err(Error::Illegal(why)),
+                // It was decided by an older state, so its decider has to look again.
+                Err(_) => self.generation += 1,
             }
         }
         Ok(())

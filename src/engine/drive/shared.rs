@@ -45,6 +45,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The shortest pause after the remote refused everything.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
+/// How often the remote refuses results, and takes beats meanwhile, before the results fail.
+const REFUSALS: u32 = 4;
+
 /// How often to try to record the last results when the driver was told to end.
 const LAST_TRIES: u32 = 3;
 
@@ -74,6 +77,8 @@ struct Trouble {
     since: Instant,
     tries: u32,
     tries_at_end: u32,
+    /// The number of accepted beats when it began.
+    beats: u64,
 }
 
 impl Colleagues {
@@ -184,6 +189,7 @@ impl Driver<'_> {
                 self.keep_unsure(claimed);
                 return Ok(());
             }
+            self.rebuild();
         }
         for (at, claimed) in claimed {
             if self.has_claim(at, &claimed) {
@@ -284,8 +290,10 @@ impl Driver<'_> {
         because: Because,
         silent: Duration,
     ) -> Result<(), Error> {
+        // What is staged was decided before; it goes first.
+        self.record(&[])?;
         let entries = self.losses(victim, because);
-        let Some(shared) = &mut self.shared else { return Ok(()) };
+        let Some(shared) = self.shared.as_mut().filter(|_| !entries.is_empty()) else { return Ok(()) };
         shared.silences.remove(victim);
         let (run, first, writer) = (self.run.id().clone(), self.run.first(), self.run.writer().clone());
         let fence = Beat {
@@ -294,8 +302,6 @@ impl Driver<'_> {
         };
         let (oid, _kept) = beat::write(&writer, beat, &fence)?;
         let fence = Move { name: beat_ref(&run, victim), old: beat, new: Some(oid) };
-        // What is staged was decided before; it goes first.
-        self.record(&[])?;
         self.run.stage(&entries)?;
         let taken = self.run.publish_with(&[fence])?;
         if let Some(links) = taken {
@@ -372,7 +378,8 @@ impl Driver<'_> {
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
         let is_new = shared.trouble.is_none();
-        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0 });
+        let beats = shared.beats.accepted();
+        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats });
         trouble.tries += 1;
         if is_new {
             let note = format!("{}; attempts go on, and their results are kept", in_words(&error));
@@ -389,6 +396,12 @@ impl Driver<'_> {
             return Err(error);
         }
         let is_refused = matches!(run_error(&error), Some(run::Error::PushRefused { .. }));
+        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), trouble.tries >= REFUSALS)
+            && beats >= trouble.beats + u64::from(REFUSALS)
+        {
+            // It takes beats and refuses this.
+            self.run.fail_refused(why)?;
+        }
         let longest = if is_refused && trouble.tries > 3 { AFTER_REFUSAL } else { LONGEST_PAUSE };
         let pause = (Duration::from_millis(250) * (1 << trouble.tries.min(7))).min(longest);
         self.generation = self.run.generation().wrapping_sub(1);

@@ -1,5 +1,6 @@
 //! Follows what other writers append, and records entries of a shared run through its remote.
 
+use std::collections::VecDeque;
 use std::thread;
 
 use crate::git::history;
@@ -17,7 +18,7 @@ use crate::run::via::{ReadError, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, dispatchers, read_further};
 
-use super::{Error, OpenRun, Staged, frontier};
+use super::{Applying, Error, OpenRun, Staged, frontier};
 
 /// A run that is recorded through a remote.
 pub(super) struct Shared {
@@ -214,32 +215,49 @@ impl OpenRun {
         Ok(None)
     }
 
-    /// Records each result alone, after the remote refused them together. A result that is refused
-    /// alone becomes a failure with the remote's reason; its products stay in this repository.
-    pub(super) fn publish_each(&mut self, entries: &[NewEntry], why: &str) -> Result<Vec<Link>, Error> {
-        let (mut links, mut taken, mut refused) = (Vec::new(), 0, Vec::new());
-        for new in entries.iter().filter(|new| self.survives(new)).cloned().collect::<Vec<_>>() {
-            self.apply(std::slice::from_ref(&new), true)?;
+    /// Records each result alone, after the remote refused them together. If it takes others, a
+    /// result that it refuses becomes a failure with the remote's reason; its products stay in this
+    /// repository. After an error, results that were not recorded are staged.
+    pub(super) fn publish_each(
+        &mut self,
+        entries: &[NewEntry],
+        remote: String,
+        why: String,
+    ) -> Result<Vec<Link>, Error> {
+        let (mut links, mut refused) = (Vec::new(), Vec::new());
+        let mut left: VecDeque<NewEntry> = entries.iter().filter(|new| self.survives(new)).cloned().collect();
+        while let Some(new) = left.pop_front() {
+            self.apply(std::slice::from_ref(&new), Applying::Kept)?;
             match self.publish_with(&[]) {
-                Ok(Some(more)) => {
-                    taken += 1;
-                    links.extend(more);
+                Ok(Some(more)) => links.extend(more),
+                Ok(None) => left.push_front(new),
+                Err(Error::PushRefused { why, .. }) => refused.push((new, why)),
+                Err(error) => {
+                    let unrecorded: Vec<_> =
+                        refused.into_iter().map(|(new, _)| new).chain([new]).chain(left).collect();
+                    self.apply(&unrecorded, Applying::Kept)?;
+                    return Err(error);
                 }
-                Ok(None) => refused.push(new),
-                Err(Error::PushRefused { why, .. }) => refused.push(failed_push(new, &why)),
-                Err(error) => return Err(error),
             }
         }
-        self.apply(&refused, true)?;
-        if taken == 0 && !refused.is_empty() {
-            let remote = self.via().map(|via| via.tip().remote().to_owned()).unwrap_or_default();
-            return match self.publish_with(&[])? {
-                Some(more) => Ok(more),
-                None => Err(Error::PushRefused { remote, why: why.to_owned() }),
-            };
+        let is_taken = !links.is_empty();
+        let failed = |(new, why): (NewEntry, String)| if is_taken { failed_push(new, &why) } else { new };
+        let refused: Vec<NewEntry> = refused.into_iter().map(failed).collect();
+        self.apply(&refused, Applying::Kept)?;
+        if !is_taken && self.has_staged() {
+            return Err(Error::PushRefused { remote, why });
         }
-        links.extend(self.publish_with(&[])?.unwrap_or_default());
+        links.extend(self.publish()?);
         Ok(links)
+    }
+
+    /// Turns the staged results into failures, because the remote refuses them and takes other
+    /// things.
+    pub fn fail_refused(&mut self, why: &str) -> Result<(), Error> {
+        let staged = std::mem::take(&mut self.staged).entries;
+        self.unstage();
+        let failed: Vec<NewEntry> = staged.into_iter().map(|new| failed_push(new, why)).collect();
+        self.apply(&failed, Applying::Kept)
     }
 
     /// Seals a shared run: the seal and its entry in our log are one push. Returns false if another
@@ -252,7 +270,11 @@ impl OpenRun {
         if self.generation != generation {
             return Ok(false);
         }
-        self.stage(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])?;
+        let seal = [NewEntry::Plain(Event::RunSealed(sealed.clone()))];
+        if let Err(error) = self.apply(&seal, Applying::All) {
+            self.unstage();
+            return Err(error);
+        }
         let drafts = std::mem::take(&mut self.staged).drafts;
         let appended = self.writer.append(&self.head, drafts)?;
         let Some(seal) = appended.links().last() else { return Ok(false) };
