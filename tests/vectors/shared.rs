@@ -1,5 +1,7 @@
 //! Runs that several drivers drive: who holds an attempt, who may end it and who may take it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use git_handoff::ledger::sign::Signer;
 use git_handoff::model::driver::{Because, DriverId, RunShared};
 use git_handoff::model::entry::{Again, Event, ItemEnded, Role, RunAdmitted, RunDismissed};
@@ -13,14 +15,24 @@ use crate::common::teller::{Teller, Told};
 use crate::people::seals::admission;
 
 /// Runs of several drivers that happened.
-pub(super) const CLEAN: &[Vector] = &[Vector::new(
-    "clean-shared",
-    "a shared run of two drivers: attempts taken by another driver, by word and by an owner, a crash, a failure, and a key dismissed",
-    |lab| {
-        lab.finish(taken_over(lab));
-    },
-)
-.asked(BOTH)];
+pub(super) const CLEAN: &[Vector] = &[
+    Vector::new(
+        "clean-shared",
+        "a shared run of two drivers: attempts taken by another driver, by word and by an owner, a crash, a failure, and a key dismissed",
+        |lab| {
+            lab.finish(taken_over(lab));
+        },
+    )
+    .asked(BOTH),
+    Vector::new(
+        "clean-shared-admitted-again",
+        "an attempt that was taken does not count, and a key works after it was dismissed and admitted again",
+        |lab| {
+            lab.finish(admitted_again(lab));
+        },
+    )
+    .asked(BOTH),
+];
 
 /// Runs of several drivers with one entry that must not be.
 pub(super) const FORGED: &[Vector] = &[
@@ -38,6 +50,22 @@ pub(super) const FORGED: &[Vector] = &[
         run.done("edit-a", PATCH);
         run.by(&bob);
         run.driver = Some(two());
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    illegal("illegal-retry-without-driver", "a failed attempt without the driver that holds it", |lab| {
+        let mut run = begun(lab);
+        run.driver = None;
+        run.requeue("edit-a", Again::Failure);
+        run.driver = Some(two());
+        rest(&mut run);
+        lab.finish(run);
+    }),
+    illegal("illegal-crash-with-a-cause", "an attempt that crashed, with the reason of a take-over", |lab| {
+        let mut run = begun(lab);
+        run.requeue("edit-a", Again::Crash);
+        let Event::ItemRequeued(e) = &mut run.drafts.last_mut().unwrap().event else { panic!() };
+        e.because = Some(Because::Silent);
         rest(&mut run);
         lab.finish(run);
     }),
@@ -68,6 +96,19 @@ pub(super) const FORGED: &[Vector] = &[
     }),
     illegal("illegal-lost-by-another-driver", "an attempt is taken from a driver that does not hold it", |lab| {
         lost(lab, |e| (e.driver, e.taker) = (Some(two()), None));
+    }),
+    illegal("illegal-attempt-after-a-take-over", "a take-over does not count, and gives no attempt besides", |lab| {
+        let two_attempts = r#""resourceLocks":["build"],"maxAttempts":2}"#;
+        let mut run = shared(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, two_attempts, 1));
+        run.driver = Some(one());
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Failure);
+        run.fire("edit-a");
+        run.take("edit-a", Some(two()), Some(Because::Told));
+        run.fire("edit-a");
+        run.requeue("edit-a", Again::Failure);
+        rest(&mut run);
+        lab.finish(run);
     }),
     illegal("illegal-dispatch-without-driver", "an item of a shared run is dispatched by no driver", |lab| {
         let mut run = shared(lab, PLAN);
@@ -111,6 +152,12 @@ pub(super) const FORGED: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
+    illegal("illegal-sharing-too-often", "a run is shared with a `heartbeat` of less than 100", |lab| {
+        let mut run = Teller::submit(lab, PLAN);
+        run.add(sharing(99, 4000), Vec::new());
+        rest(&mut run);
+        lab.finish(run);
+    }),
     illegal("illegal-sharing-after-the-end", "a run is shared after it was closed", |lab| {
         let mut run = Teller::submit(lab, PLAN);
         rest(&mut run);
@@ -122,7 +169,13 @@ pub(super) const FORGED: &[Vector] = &[
         lab.finish(run);
     }),
     illegal("illegal-dismissal-of-a-writer", "a key that entry 0 names is dismissed", |lab| {
-        dismissed(lab, &lab.signer.clone(), |_, _| {});
+        dismissed(lab, &stranger(lab), |run, bob| {
+            let Event::RunSubmitted(e) = &mut run.drafts[0].event else { panic!() };
+            e.writers.push(bob.fingerprint());
+            let document = BTreeSet::from([Role::Document]);
+            let roles = [(lab.signer.fingerprint(), BTreeSet::from(Role::ALL)), (bob.fingerprint(), document)];
+            e.roles = Some(BTreeMap::from(roles));
+        });
     }),
     illegal("illegal-dismissal-of-a-sealer", "a key with the role `seal` is dismissed", |lab| {
         let first = Teller::submit(lab, PLAN).write(&lab.signer).links[0].hash;
@@ -141,7 +194,7 @@ pub(super) const FORGED: &[Vector] = &[
         rest(&mut run);
         lab.finish(run);
     }),
-    illegal("signature-by-a-dismissed-key", "a key dispatches an item after it was dismissed", |lab| {
+    illegal("signature-by-a-dismissed-key", "a key does an item after it was dismissed", |lab| {
         let bob = stranger(lab);
         let mut run = shared(lab, PLAN);
         run.add(dismissal(&bob), Vec::new());
@@ -149,6 +202,7 @@ pub(super) const FORGED: &[Vector] = &[
         run.fire("edit-a");
         run.by(&bob);
         run.done("edit-a", PATCH);
+        run.by(&bob);
         run.fire("edit-b");
         run.done("edit-b", &[]);
         run.seal();
@@ -308,6 +362,28 @@ fn taken_over(lab: &Lab) -> Teller<'_> {
     run.driver = Some(one());
     run.fire("edit-b");
     run.done("edit-b", &[("outputs/report.md", b"fine\n")]);
+    run.seal();
+    run
+}
+
+/// A run whose first item may be tried once, and is, after its attempt was taken from its driver.
+fn admitted_again(lab: &Lab) -> Teller<'_> {
+    let bob = stranger(lab);
+    let once = r#""resourceLocks":["build"],"maxAttempts":1}"#;
+    let mut run = shared(lab, &PLAN.replacen(r#""resourceLocks":["build"]}"#, once, 1));
+    run.driver = Some(one());
+    run.fire("edit-a");
+    run.by(&bob);
+    run.take("edit-a", Some(two()), Some(Because::Lock));
+    run.add(dismissal(&bob), Vec::new());
+    run.add(admission(&bob, Role::Work, None), Vec::new());
+    run.fire("edit-a");
+    run.by(&bob);
+    run.done("edit-a", PATCH);
+    run.by(&bob);
+    run.driver = Some(two());
+    run.fire("edit-b");
+    run.done("edit-b", &[]);
     run.seal();
     run
 }
