@@ -15,6 +15,7 @@
 //! - `red`: checks that do not pass, and runs of which not all is done;
 //! - `people`: approvals and documents by people with keys of their own, and who may append what;
 //! - `reuse`: items that are not run because a run that is trusted had their products;
+//! - `shared`: one run that several drivers drive through a remote;
 //! - `secrets`: credentials in whatever is stored, shown or handed on;
 //! - `crash`: death between any two writes; `race`: two hands at once; `chaos`: both and more, at
 //!   random;
@@ -66,6 +67,7 @@ mod record;
 mod red;
 mod reuse;
 mod secrets;
+mod shared;
 mod tamper;
 mod vectors;
 

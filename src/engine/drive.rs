@@ -6,8 +6,10 @@
 mod dispatch;
 mod error;
 mod finish;
+mod record;
 mod rules;
 pub(super) mod shared;
+mod take_over;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,26 +23,24 @@ use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
 use crate::git::refs;
-use crate::git::tip::Tip;
-use crate::model::driver::{DriverId, RunShared};
 use crate::model::entry::RunSealed;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
-use crate::run::{NewEntry, OpenRun};
+use crate::run::OpenRun;
 
-use super::attempt::{Finished, Job, Verdict};
+use super::attempt::{Finished, Job};
 use super::decide::Schedule;
-use super::identity::Identity;
 use super::machine::Machine;
 use super::outcome::Batch;
 use super::run_lock::RunLock;
 use super::slots::{HeldSlots, RETRY_INTERVAL, Slots};
-use super::{attempt, command, recover, transcript_refs};
+use super::{attempt, command, recover};
 use dispatch::Queued;
 pub use error::Error;
 use rules::RuleInput;
+pub(crate) use shared::Joining;
 use shared::{Claimed, Colleagues};
 
 /// How often to poll the ref for entries from other writers, such as a cancellation.
@@ -91,16 +91,6 @@ struct Driver<'a> {
     tell: &'a mut dyn FnMut(Progress<'_>),
     /// This driver among those of a shared run.
     shared: Option<Colleagues>,
-}
-
-/// How a shared run is to be driven.
-pub(crate) struct Joining {
-    pub(super) identity: Identity,
-    pub(super) tip: Tip,
-    /// The times, if the run is not shared yet.
-    pub(super) times: RunShared,
-    /// The last driver of this repository.
-    pub(super) predecessor: Option<DriverId>,
 }
 
 /// Drives a run until it settles or is interrupted.
@@ -255,6 +245,7 @@ impl Driver<'_> {
             self.interrupted(finished).await?;
             return Err(Error::NoSpace(why));
         }
+        self.expect_role()?;
         self.catch_up()?;
         self.compare()?;
         self.apply_rules()?;
@@ -316,78 +307,6 @@ impl Driver<'_> {
             // This fails only if the driver is being dropped.
             let _ = reports.send(finished);
         });
-    }
-
-    /// Stages the ends of attempts, to be recorded before the next dispatch.
-    ///
-    /// A worktree is removed only when the end of its attempt is recorded, because salvage needs it
-    /// until then.
-    fn reconcile(&mut self, reports: Vec<Finished>) -> Result<(), Error> {
-        let mut batch = Batch::default();
-        for finished in &reports {
-            self.running.remove(&finished.at);
-            self.tell_notes(finished);
-            if let Verdict::NoSpace(why) = &finished.verdict {
-                self.full = Some(why.clone());
-            }
-            if let (true, Verdict::Silent(why)) = (self.holds(finished.at, finished.attempt), &finished.verdict) {
-                self.crash(&mut batch, finished.at, why);
-            } else if self.holds(finished.at, finished.attempt) {
-                let now = self.run.writer().clock.now();
-                let left = command::attempts_left(&self.run.state, finished.at, &self.machine.config);
-                batch.finished(&self.run.state, finished, left, now);
-            } else {
-                // The attempt was cancelled, so its end is recorded already. Only now is it over.
-                self.schedule.ended(&self.run.state, finished.at);
-            }
-        }
-        // Transcripts and salvaged work come first: they can be lost, but no entry must refer to
-        // something that is missing.
-        if let Err(error) = transcript_refs::add_all(self.run, &reports) {
-            self.dispose(reports, false, false);
-            return Err(error.into());
-        }
-        self.ended.extend(reports);
-        self.stage(&batch.entries)?;
-        // If other writers had ended these items already, there is nothing to record.
-        if self.run.has_staged() { Ok(()) } else { self.record(&[]) }
-    }
-
-    fn tell_notes(&mut self, finished: &Finished) {
-        finished.notes.iter().for_each(|note| (self.tell)(Progress::Note(note.clone())));
-    }
-
-    /// Applies entries to the state and the schedule. The next call of `record` records them.
-    fn stage(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        self.run.stage(entries)?;
-        // A reused item is dispatched and ends at once.
-        let about: BTreeSet<_> = entries.iter().filter_map(NewEntry::item).collect();
-        for item in about {
-            let at = self.run.state.graph.position(item).expect("a recorded item is in the plan");
-            if self.run.state.items[at].phase != Phase::Running {
-                self.schedule.ended(&self.run.state, at);
-            }
-        }
-        Ok(())
-    }
-
-    /// Records these entries after the staged ones.
-    fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
-        let started = Instant::now();
-        let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
-        if recorded.as_ref().is_err_and(shared::is_of_remote) {
-            // Results are kept until the remote accepts them.
-            return recorded.map(drop);
-        }
-        let ended = std::mem::take(&mut self.ended);
-        self.dispose(ended, recorded.is_ok(), true);
-        let links = recorded?;
-        if !links.is_empty() {
-            self.append_time = started.elapsed();
-            self.note_accepted();
-        }
-        links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
-        self.catch_up()
     }
 
     /// Rebuilds the schedule if other writers appended, and ends the attempts that the state no

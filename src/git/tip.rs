@@ -8,13 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::history;
 use super::incoming::Incoming;
 use super::porcelain;
-use super::program;
+use super::program::{self, Git};
 use super::remote::{Error, FETCH, PUSH, Reach, receiving, transport};
 use super::store::{KeepGuard, Store};
 use crate::model::digest::Oid;
 use crate::model::printable;
+
+/// The size of a blob that a partial clone does not fetch with the chain.
+const SMALL: &str = "64k";
 
 /// git's reasons, in lower case, for a ref that another process moved first.
 const LOST: [&str; 9] = [
@@ -112,7 +116,7 @@ impl Tip {
     pub fn read(&self, copies: &[Copy]) -> Result<Read, Error> {
         let quarantine = Incoming::new(&self.store).map_err(Error::Quarantine)?;
         let options = FETCH.iter().filter(|option| !matches!(**option, "--quiet" | "--no-prune"));
-        let call = quarantine.around(receiving(&self.store, &self.reach)).arg("fetch").args(options);
+        let call = quarantine.around(self.receiving()).arg("fetch").args(options);
         let call = call.args(["--porcelain", "--dry-run", "--prune", "--refmap=", "--", &self.from]);
         let out = call.args(copies.iter().map(Copy::refspec)).run();
         let out = out.map_err(|error| Error::of(&self.from, error, &self.reach))?;
@@ -121,9 +125,30 @@ impl Tip {
         Ok(Read { changed, kept })
     }
 
-    /// Fetches objects by id. Moves no ref.
+    /// Fetches chains by the ids of their heads. Moves no ref.
     pub fn fetch(&self, wanted: &[Oid]) -> Result<KeepGuard, Error> {
-        super::remote::fetch(&self.store, &self.reach, &self.from, wanted, super::remote::Depth::History)
+        let quarantine = Incoming::new(&self.store).map_err(Error::Quarantine)?;
+        let lines = wanted.iter().fold(String::new(), |lines, oid| lines + &format!("{oid}\n"));
+        let call = quarantine.around(self.receiving()).arg("fetch").args(FETCH);
+        let call = call.args(["--stdin", "--", &self.from]).input(lines);
+        call.run().map_err(|error| Error::of(&self.from, error, &self.reach))?;
+        quarantine.release().map_err(Error::Quarantine)
+    }
+
+    /// Fetches blobs by id.
+    pub fn fetch_blobs(&self, wanted: &[Oid]) -> Result<KeepGuard, Error> {
+        super::remote::fetch(&self.store, &self.reach, &self.from, wanted, super::remote::Depth::Only)
+    }
+
+    /// Returns a git command that receives small blobs even in a partial clone: those that the
+    /// entries of a run are read with.
+    fn receiving(&self) -> Git {
+        let call = receiving(&self.store, &self.reach);
+        if history::is_partial(&self.store) {
+            call.config(format!("remote.{}.partialCloneFilter=blob:limit={SMALL}", self.from))
+        } else {
+            call
+        }
     }
 
     /// Returns the value of each of these refs that the remote has.

@@ -2,6 +2,7 @@
 
 mod error;
 mod remote;
+mod seal;
 
 use std::collections::BTreeMap;
 
@@ -9,17 +10,15 @@ use crate::git::retry::{Lost as _, Retry};
 use crate::git::store::{Edit, Store};
 use crate::git::tip::Move;
 use crate::ledger::chain::{self, Draft, Head, Link, Writer};
-use crate::ledger::log::{self, Record};
 use crate::ledger::merkle::Frontier;
 use crate::model::digest::{Digest, Oid};
-use crate::model::entry::{Event, RunEnded, RunSealed};
+use crate::model::entry::{Event, RunEnded};
 use crate::model::name::{FilePath, RunId};
 use crate::model::state::RunState;
 use crate::model::{extension, format};
 use crate::verify::{Chain, check_incoming};
 
 use super::new_entry::NewEntry;
-use super::stopped_rules;
 use super::submit;
 use super::view::view;
 
@@ -303,70 +302,6 @@ impl OpenRun {
         }
         self.staged = Staged::default();
         self.reload()
-    }
-
-    /// Seals the run, after recording `before`, which ends it.
-    ///
-    /// Entries that other writers append in between are included, because the root covers
-    /// everything before the seal. If another writer sealed the run, this returns that seal. A run
-    /// with rules that has not ended is sealed only in the state in which the rules were checked.
-    /// Otherwise this returns [`chain::Error::LostRace`].
-    pub fn seal(&mut self, before: Option<Event>) -> Result<RunSealed, Error> {
-        self.record(before.map(NewEntry::Plain).as_slice())?;
-        loop {
-            if self.state.sealed
-                && let Some(sealed) = if self.shared.is_some() { self.read_seal()? } else { self.mend_seal()? }
-            {
-                return Ok(sealed);
-            }
-            let sealed = self.next_seal()?;
-            if self.shared.is_some() {
-                if self.push_seal(&sealed)? {
-                    return Ok(sealed);
-                }
-            } else if let Some(links) = self.propose(&[NewEntry::Plain(Event::RunSealed(sealed.clone()))])? {
-                let seal = links.first().expect("one event makes one entry");
-                // After a crash here the log lacks the seal; `run` and `doctor` add it.
-                self.log_seal(&sealed, seal)?;
-                return Ok(sealed);
-            }
-            let decided = self.state.rules.is_empty() || self.state.is_ended() || self.state.sealed;
-            if !decided {
-                return Err(chain::Error::LostRace(self.head.name.clone()).into());
-            }
-        }
-    }
-
-    fn next_seal(&self) -> Result<RunSealed, Error> {
-        let stopped = stopped_rules::stopped(self.store(), &self.state);
-        let stopped = stopped.map_err(|(rule, why)| Error::Unjudged(self.run.clone(), rule, why))?;
-        let (root, entries) = (self.frontier.root(), self.frontier.len());
-        Ok(RunSealed { root, entries, counts: self.state.counts(), stopped })
-    }
-
-    fn log_seal(&self, sealed: &RunSealed, seal: &Link) -> Result<(), Error> {
-        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
-        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
-        Ok(log::ensure(&self.writer, &record)?)
-    }
-
-    /// Adds the log entry of a seal after a crash. Returns the seal, or `None` if the run is not
-    /// sealed.
-    pub fn mend_seal(&self) -> Result<Option<RunSealed>, Error> {
-        let Some((_, links)) = chain::read(&self.writer.store, &self.head.name)? else { return Ok(None) };
-        let Some(seal) = links.last() else { return Ok(None) };
-        let Event::RunSealed(sealed) = &seal.entry.event else { return Ok(None) };
-        self.log_seal(sealed, seal)?;
-        Ok(Some(sealed.clone()))
-    }
-
-    /// Returns the seal at the head, or `None` if the run is not sealed.
-    fn read_seal(&self) -> Result<Option<RunSealed>, Error> {
-        let Some(tip) = self.head.commit else { return Ok(None) };
-        match chain::decode(&self.writer.store, tip)?.entry.event {
-            Event::RunSealed(sealed) => Ok(Some(sealed)),
-            _ => Ok(None),
-        }
     }
 
     /// Returns the entry of an event, with its changes to the run's tree.

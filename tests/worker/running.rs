@@ -32,6 +32,7 @@ pub(super) fn shell(dir: &Path, script: &str) -> Invocation {
         confinement: None,
         limits: Limits::default(),
         folders: Vec::new(),
+        lease: None,
     }
 }
 

@@ -44,9 +44,12 @@ pub(super) fn of_remote(error: &run::Error) -> Failure {
     match error {
         run::Error::PushRefused { .. } => Failure::of("push-refused", error),
         run::Error::Poisoned { run, remote, commit, good, .. } => {
-            Failure::of("not-continuable", error).hint(hints::set_back(remote, run, commit, good))
+            Failure { exit: 3, ..Failure::of("not-continuable", error) }
+                .hint(hints::set_back(remote, run, commit, good))
         }
-        run::Error::Forked { run, .. } => Failure::of("diverged", error).hint(hints::verify(run)),
+        run::Error::Forked { run, .. } => {
+            Failure { exit: 3, ..Failure::of("diverged", error) }.hint(hints::verify(run))
+        }
         _ => Failure::of("remote", error),
     }
 }

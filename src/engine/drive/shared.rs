@@ -10,25 +10,23 @@ use tokio::sync::watch;
 
 use crate::clock::since_boot;
 use crate::engine::attempt::Job;
-use crate::engine::beat::{Beats, Pulse, beat_ref};
+use crate::engine::beat::{Beats, Pulse};
 use crate::engine::event::Progress;
 use crate::engine::identity::Identity;
 use crate::engine::outcome::Batch;
-use crate::engine::silence::{Sight, Silence};
+use crate::engine::silence::Silence;
 use crate::engine::slots::HeldSlots;
 use crate::git::refs;
-use crate::git::tip::{Move, Tip};
-use crate::ledger::beat;
-use crate::model::beat::Beat;
+use crate::git::tip::Tip;
 use crate::model::causes::in_words;
-use crate::model::digest::Digest;
-use crate::model::driver::{Because, DriverId, RunShared};
-use crate::model::entry::{Again, Event, ItemEnded};
+use crate::model::digest::{Digest, Oid};
+use crate::model::driver::{DriverId, RunShared};
+use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
+use crate::model::role::{Refused, Role};
 use crate::model::state::{Holder, Phase};
 use crate::process::agent::Lease;
-use crate::run::steer::requeued;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
 
 use super::{Driver, Error};
@@ -51,12 +49,22 @@ const REFUSALS: u32 = 4;
 /// How often to try to record the last results when the driver was told to end.
 const LAST_TRIES: u32 = 3;
 
+/// How a shared run is to be driven.
+pub(crate) struct Joining {
+    pub(super) identity: Identity,
+    pub(super) tip: Tip,
+    /// The times, if the run is not shared yet.
+    pub(super) times: RunShared,
+    /// The last driver of this repository.
+    pub(super) predecessor: Option<DriverId>,
+}
+
 /// This driver among the drivers of a shared run.
 pub(in crate::engine) struct Colleagues {
-    identity: Identity,
-    beats: Beats,
-    times: RunShared,
-    silences: BTreeMap<DriverId, Silence>,
+    pub(super) identity: Identity,
+    pub(super) beats: Beats,
+    pub(super) times: RunShared,
+    pub(super) silences: BTreeMap<DriverId, Silence>,
     /// Jobs whose claims were pushed with an unknown outcome.
     unsure: BTreeMap<ItemIndex, Claimed>,
     /// The generation of the state that was compared with what runs.
@@ -120,7 +128,7 @@ impl Colleagues {
         POLL.min(Duration::from_millis(self.times.lost_after / 4)).max(many)
     }
 
-    fn heartbeat(&self) -> Duration {
+    pub(super) fn heartbeat(&self) -> Duration {
         Duration::from_millis(self.times.heartbeat)
     }
 
@@ -141,7 +149,6 @@ impl Colleagues {
     pub(super) fn id(&self) -> &DriverId {
         &self.identity.id
     }
-
 }
 
 impl Driver<'_> {
@@ -191,12 +198,41 @@ impl Driver<'_> {
             }
             self.rebuild();
         }
+        let claimed: BTreeMap<_, _> =
+            claimed.into_iter().filter(|(at, claimed)| self.has_claim(*at, claimed)).collect();
+        let missing = self.fetch_inputs(&claimed);
+        let mut batch = Batch::default();
         for (at, claimed) in claimed {
-            if self.has_claim(at, &claimed) {
-                self.start(at, claimed.job, claimed.slots);
+            match &missing {
+                Some(why) if claimed.job.inputs.values().any(|(oid, _)| !self.run.store().contains(*oid)) => {
+                    self.crash(&mut batch, at, &format!("an input did not come: {why}"));
+                }
+                _ => self.start(at, claimed.job, claimed.slots),
             }
         }
-        Ok(())
+        if batch.entries.is_empty() { Ok(()) } else { self.record(&batch.entries) }
+    }
+
+    /// Fetches the inputs that a partial clone lacks, in one call. Returns why some did not come.
+    fn fetch_inputs(&self, claimed: &BTreeMap<ItemIndex, Claimed>) -> Option<String> {
+        let via = self.run.via()?;
+        let inputs = claimed.values().flat_map(|claimed| claimed.job.inputs.values().map(|(oid, _)| *oid));
+        let missing: BTreeSet<Oid> = inputs.filter(|oid| !self.run.store().contains(*oid)).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let fetched = via.tip().fetch_blobs(&missing.into_iter().collect::<Vec<_>>());
+        fetched.err().map(|error| in_words(&error))
+    }
+
+    /// Returns an error if this driver's key was dismissed.
+    pub(super) fn expect_role(&self) -> Result<(), Error> {
+        let key = self.run.writer().signer.fingerprint();
+        if self.shared.is_none() || self.run.state.sealed || self.run.state.keys.has(&key, Role::Work) {
+            return Ok(());
+        }
+        let (run, why) = (self.run.id().clone(), Refused::Role(&[Role::Work]));
+        Err(run::Error::Role { run, key, why }.into())
     }
 
     /// Keeps jobs whose claims may have been accepted.
@@ -237,108 +273,7 @@ impl Driver<'_> {
         self.record(&batch.entries)
     }
 
-    /// Takes over the attempts that an earlier driver of this repository left, whose lock is ours.
-    pub(super) fn take_over_predecessor(&mut self, predecessor: Option<DriverId>) -> Result<(), Error> {
-        let Some(victim) = predecessor else { return Ok(()) };
-        let entries = self.losses(&victim, Because::Lock);
-        self.record(&entries)
-    }
-
-    /// Watches the other drivers, and takes over the attempts of those that are lost.
-    pub(super) fn observe(&mut self) -> Result<(), Error> {
-        let Some((_, longest)) = self.shared.as_ref().map(|shared| (shared.id().clone(), self.poll() * 2)) else {
-            return Ok(());
-        };
-        self.tell_beats();
-        let mut held: BTreeMap<DriverId, bool> = BTreeMap::new();
-        for at in self.run.state.items.indices() {
-            if let Some(holder) = &self.run.state.items[at].holder {
-                let key = self.run.state.keys.dispatcher(&self.run.state.graph.item(at).id);
-                let is_dismissed = key.is_some_and(|key| !self.run.state.keys.knows(key));
-                *held.entry(holder.driver.clone()).or_default() |= is_dismissed;
-            }
-        }
-        let (Some(shared), Some(via)) = (&mut self.shared, self.run.via()) else { return Ok(()) };
-        held.remove(&shared.identity.id);
-        shared.silences.retain(|driver, _| held.contains_key(driver));
-        let Some(read) = via.last_read() else { return Ok(()) };
-        let (own_beats, heartbeat, times) = (shared.beats.accepted(), shared.heartbeat(), shared.times);
-        let mut due = Vec::new();
-        for (driver, is_dismissed) in held {
-            let beat = via.beats().get(&driver).copied();
-            let sight = Sight { read, beat, entry: via.heard(&driver), own_beats };
-            let silence = shared.silences.entry(driver.clone()).or_insert_with(|| Silence::new(sight));
-            silence.look(sight, longest, heartbeat);
-            if is_dismissed {
-                due.push((driver, beat, Because::Dismissed, Duration::ZERO));
-            } else if silence.is_over(times) {
-                due.push((driver, beat, Because::Silent, silence.healthy()));
-            }
-        }
-        for (driver, beat, because, silent) in due {
-            self.take_over(&driver, beat, because, silent)?;
-        }
-        Ok(())
-    }
-
-    /// Takes over the attempts of a driver, and puts a fence on its beat in the same push. If it
-    /// beat meanwhile, nothing happens.
-    fn take_over(
-        &mut self,
-        victim: &DriverId,
-        beat: Option<crate::model::digest::Oid>,
-        because: Because,
-        silent: Duration,
-    ) -> Result<(), Error> {
-        // What is staged was decided before; it goes first.
-        self.record(&[])?;
-        let entries = self.losses(victim, because);
-        let Some(shared) = self.shared.as_mut().filter(|_| !entries.is_empty()) else { return Ok(()) };
-        shared.silences.remove(victim);
-        let (run, first, writer) = (self.run.id().clone(), self.run.first(), self.run.writer().clone());
-        let fence = Beat {
-            taker: Some(shared.identity.id.clone()),
-            ..Beat::new(run.clone(), first, victim.clone(), writer.clock.now())
-        };
-        let (oid, _kept) = beat::write(&writer, beat, &fence)?;
-        let fence = Move { name: beat_ref(&run, victim), old: beat, new: Some(oid) };
-        self.run.stage(&entries)?;
-        let taken = self.run.publish_with(&[fence])?;
-        if let Some(links) = taken {
-            let words =
-                if because == Because::Silent { format!(", silent for {} s", silent.as_secs()) } else { String::new() };
-            (self.tell)(Progress::Note(format!("took over the attempts of driver {}{words}", victim.short())));
-            links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
-        }
-        self.force_catch_up()
-    }
-
-    /// Returns the entries that take the attempts of a driver from it.
-    fn losses(&self, victim: &DriverId, because: Because) -> Vec<NewEntry> {
-        let Some(shared) = &self.shared else { return Vec::new() };
-        let mut batch = Batch::default();
-        let state = &self.run.state;
-        for at in state.items.indices() {
-            let Some(holder) = state.items[at].holder.as_ref().filter(|holder| holder.driver == *victim) else {
-                continue;
-            };
-            let detail = format!("its driver {} was lost", victim.short());
-            batch.entries.push(NewEntry::Plain(Event::ItemRequeued(ItemEnded {
-                detail: Some(detail.clone()),
-                driver: Some(holder.driver.clone()),
-                taker: Some(shared.identity.id.clone()),
-                because: Some(because),
-                ..requeued(state, at, Again::Lost)
-            })));
-            let crashes = state.items[at].crashes;
-            if crashes >= self.machine.config.max_crashes {
-                batch.failed(state, at, 0, format!("{detail}, as {crashes} before it"));
-            }
-        }
-        batch.entries
-    }
-
-    fn tell_beats(&self) {
+    pub(super) fn tell_beats(&self) {
         let Some(shared) = &self.shared else { return };
         let holds = self.running.keys().map(|at| self.run.state.graph.item(*at).id.clone()).collect();
         let free = self.slots_of_run().saturating_sub(self.running.len());
@@ -360,7 +295,7 @@ impl Driver<'_> {
     }
 
     /// Rebuilds the schedule although no entry was read, because staged entries were dropped.
-    fn force_catch_up(&mut self) -> Result<(), Error> {
+    pub(super) fn force_catch_up(&mut self) -> Result<(), Error> {
         self.generation = self.run.generation().wrapping_sub(1);
         self.catch_up()
     }

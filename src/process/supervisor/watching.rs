@@ -123,7 +123,8 @@ impl Watch {
         let Lease { file, millis } = self.lease.as_ref()?;
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let now = u64::try_from(now.tv_sec).ok()? * 1000 + u64::try_from(now.tv_nsec).ok()? / 1_000_000;
-        let last = fs::read_to_string(AsRef::<Path>::as_ref(file)).ok().and_then(|text| text.trim().parse::<u64>().ok());
+        let last =
+            fs::read_to_string(AsRef::<Path>::as_ref(file)).ok().and_then(|text| text.trim().parse::<u64>().ok());
         let is_heard = last.is_some_and(|last| now.saturating_sub(last) <= *millis);
         (!is_heard).then_some(Exceeded::Silence(*millis))
     }

@@ -8,10 +8,9 @@ use crate::git::refs;
 use crate::git::store::KeepGuard;
 use crate::git::tip::{Move, Swap};
 use crate::ledger::chain::{Appended, Draft, Link};
-use crate::ledger::log::{self, Record};
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
-use crate::model::entry::{Event, ItemReconciled, Outcome, RunSealed};
+use crate::model::entry::{Event, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::run::new_entry::NewEntry;
 use crate::run::via::{ReadError, Via};
@@ -189,7 +188,13 @@ impl OpenRun {
         }
     }
 
-    fn push_links(&mut self, kept: KeepGuard, links: Vec<Link>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
+    /// Pushes entries that are written, as [`OpenRun::push_drafts`] does.
+    pub(super) fn push_links(
+        &mut self,
+        kept: KeepGuard,
+        links: Vec<Link>,
+        more: &[Move],
+    ) -> Result<Option<Vec<Link>>, Error> {
         let Some(shared) = &mut self.shared else { return Ok(None) };
         shared.via.wait_for_gap();
         let old = self.head.commit;
@@ -233,8 +238,7 @@ impl OpenRun {
                 Ok(None) => left.push_front(new),
                 Err(Error::PushRefused { why, .. }) => refused.push((new, why)),
                 Err(error) => {
-                    let unrecorded: Vec<_> =
-                        refused.into_iter().map(|(new, _)| new).chain([new]).chain(left).collect();
+                    let unrecorded: Vec<_> = refused.into_iter().map(|(new, _)| new).chain([new]).chain(left).collect();
                     self.apply(&unrecorded, Applying::Kept)?;
                     return Err(error);
                 }
@@ -258,59 +262,6 @@ impl OpenRun {
         self.unstage();
         let failed: Vec<NewEntry> = staged.into_iter().map(|new| failed_push(new, why)).collect();
         self.apply(&failed, Applying::Kept)
-    }
-
-    /// Seals a shared run: the seal and its entry in our log are one push. Returns false if another
-    /// writer appended first.
-    ///
-    /// A sealed run is therefore anchored in a log on the remote.
-    pub(super) fn push_seal(&mut self, sealed: &RunSealed) -> Result<bool, Error> {
-        let generation = self.generation;
-        self.publish()?;
-        if self.generation != generation {
-            return Ok(false);
-        }
-        let seal = [NewEntry::Plain(Event::RunSealed(sealed.clone()))];
-        if let Err(error) = self.apply(&seal, Applying::All) {
-            self.unstage();
-            return Err(error);
-        }
-        let drafts = std::mem::take(&mut self.staged).drafts;
-        let appended = self.writer.append(&self.head, drafts)?;
-        let Some(seal) = appended.links().last() else { return Ok(false) };
-        let (root, entries, run) = (sealed.root, sealed.entries, self.run.clone());
-        let record = Record::Sealed { run, root, entries, seal: seal.hash, commit: seal.commit };
-        let (kept, links) = appended.place()?;
-        let log = self.extend_log(&record)?;
-        let more = Move { name: log.name.reference(), old: log.old, new: Some(log.head) };
-        let Some(links) = self.push_links(kept, links, &[more])? else { return Ok(false) };
-        log.publish(&self.writer.store)?;
-        if let Some(seal) = links.last() {
-            self.log_seal(sealed, seal)?;
-        }
-        Ok(true)
-    }
-
-    /// Writes a record after the end of a public log of ours that the remote has as we have it, or
-    /// into a new one.
-    fn extend_log(&self, record: &Record) -> Result<log::Extension, Error> {
-        let (store, key) = (&self.writer.store, self.writer.signer.fingerprint());
-        let names: Vec<_> = log::travelling(store)?.into_iter().filter(|name| name.key() == key).collect();
-        let references: Vec<String> = names.iter().map(|name| name.reference()).collect();
-        let references: Vec<&str> = references.iter().map(String::as_str).collect();
-        let (mut known, remote) = (None, self.via().map(|via| via.tip()));
-        if let Some(tip) = remote.filter(|_| !references.is_empty()) {
-            let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
-            let theirs = tip.list(&references).map_err(unreachable)?;
-            for (name, reference) in names.iter().zip(references) {
-                let ours = refs::read(store, reference)?;
-                if ours.is_some() && ours == theirs.get(reference).copied() {
-                    known = known.or(ours.map(|head| (name, head)));
-                }
-            }
-        }
-        let event = log::Dated { at: self.writer.clock.now(), event: record.event(key) };
-        Ok(log::extend(&self.writer, known, vec![(self.run.clone().into(), event)])?)
     }
 
     /// Waits for this driver's turn, and reads again after each wait until nothing new was read.

@@ -1,0 +1,122 @@
+//! Watches the other drivers of a shared run, and takes over the attempts of those that are lost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::engine::beat::beat_ref;
+use crate::engine::event::Progress;
+use crate::engine::outcome::Batch;
+use crate::engine::silence::{Sight, Silence};
+use crate::git::tip::Move;
+use crate::ledger::beat;
+use crate::model::beat::Beat;
+use crate::model::digest::Oid;
+use crate::model::driver::{Because, DriverId};
+use crate::model::entry::{Again, Event, ItemEnded};
+use crate::run::NewEntry;
+use crate::run::steer::requeued;
+
+use super::{Driver, Error};
+
+impl Driver<'_> {
+    /// Takes over the attempts that an earlier driver of this repository left, whose lock is ours.
+    pub(super) fn take_over_predecessor(&mut self, predecessor: Option<DriverId>) -> Result<(), Error> {
+        let Some(victim) = predecessor else { return Ok(()) };
+        let entries = self.losses(&victim, Because::Lock);
+        self.record(&entries)
+    }
+
+    /// Watches the other drivers, and takes over the attempts of those that are lost.
+    pub(super) fn observe(&mut self) -> Result<(), Error> {
+        let Some((_, longest)) = self.shared.as_ref().map(|shared| (shared.id().clone(), self.poll() * 2)) else {
+            return Ok(());
+        };
+        self.tell_beats();
+        let mut held: BTreeMap<DriverId, bool> = BTreeMap::new();
+        for at in self.run.state.items.indices() {
+            if let Some(holder) = &self.run.state.items[at].holder {
+                let key = self.run.state.keys.dispatcher(&self.run.state.graph.item(at).id);
+                let is_dismissed = key.is_some_and(|key| !self.run.state.keys.knows(key));
+                *held.entry(holder.driver.clone()).or_default() |= is_dismissed;
+            }
+        }
+        let (Some(shared), Some(via)) = (&mut self.shared, self.run.via()) else { return Ok(()) };
+        held.remove(&shared.identity.id);
+        shared.silences.retain(|driver, _| held.contains_key(driver));
+        let Some(read) = via.last_read() else { return Ok(()) };
+        let (own_beats, heartbeat, times) = (shared.beats.accepted(), shared.heartbeat(), shared.times);
+        let mut due = Vec::new();
+        for (driver, is_dismissed) in held {
+            let beat = via.beats().get(&driver).copied();
+            let sight = Sight { read, beat, entry: via.heard(&driver), own_beats };
+            let silence = shared.silences.entry(driver.clone()).or_insert_with(|| Silence::new(sight));
+            silence.look(sight, longest, heartbeat);
+            if is_dismissed {
+                due.push((driver, beat, Because::Dismissed, Duration::ZERO));
+            } else if silence.is_over(times) {
+                due.push((driver, beat, Because::Silent, silence.healthy()));
+            }
+        }
+        for (driver, beat, because, silent) in due {
+            self.take_over(&driver, beat, because, silent)?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the attempts of a driver, and puts a fence on its beat in the same push. If it
+    /// beat meanwhile, nothing happens.
+    fn take_over(
+        &mut self,
+        victim: &DriverId,
+        beat: Option<Oid>,
+        because: Because,
+        silent: Duration,
+    ) -> Result<(), Error> {
+        // What is staged was decided before; it goes first.
+        self.record(&[])?;
+        let entries = self.losses(victim, because);
+        let Some(shared) = self.shared.as_mut().filter(|_| !entries.is_empty()) else { return Ok(()) };
+        shared.silences.remove(victim);
+        let (run, first, writer) = (self.run.id().clone(), self.run.first(), self.run.writer().clone());
+        let fence = Beat {
+            taker: Some(shared.identity.id.clone()),
+            ..Beat::new(run.clone(), first, victim.clone(), writer.clock.now())
+        };
+        let (oid, _kept) = beat::write(&writer, beat, &fence)?;
+        let fence = Move { name: beat_ref(&run, victim), old: beat, new: Some(oid) };
+        self.run.stage(&entries)?;
+        let taken = self.run.publish_with(&[fence])?;
+        if let Some(links) = taken {
+            let words =
+                if because == Because::Silent { format!(", silent for {} s", silent.as_secs()) } else { String::new() };
+            (self.tell)(Progress::Note(format!("took over the attempts of driver {}{words}", victim.short())));
+            links.iter().for_each(|link| (self.tell)(Progress::Recorded(link, &self.run.state)));
+        }
+        self.force_catch_up()
+    }
+
+    /// Returns the entries that take the attempts of a driver from it.
+    fn losses(&self, victim: &DriverId, because: Because) -> Vec<NewEntry> {
+        let Some(shared) = &self.shared else { return Vec::new() };
+        let mut batch = Batch::default();
+        let state = &self.run.state;
+        for at in state.items.indices() {
+            let Some(holder) = state.items[at].holder.as_ref().filter(|holder| holder.driver == *victim) else {
+                continue;
+            };
+            let detail = format!("its driver {} was lost", victim.short());
+            batch.entries.push(NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+                detail: Some(detail.clone()),
+                driver: Some(holder.driver.clone()),
+                taker: Some(shared.identity.id.clone()),
+                because: Some(because),
+                ..requeued(state, at, Again::Lost)
+            })));
+            let crashes = state.items[at].crashes;
+            if crashes >= self.machine.config.max_crashes {
+                batch.failed(state, at, 0, format!("{detail}, as {crashes} before it"));
+            }
+        }
+        batch.entries
+    }
+}

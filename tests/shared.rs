@@ -1,0 +1,262 @@
+//! One run that several drivers drive through a remote: they race, die, stop, are refused and come
+//! back, and the run ends sealed with nothing done twice.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod faults;
+mod people;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::common::ground::{Driver, Ground, item, wait_for};
+use crate::common::program_path;
+
+/// A repository `repo`, a remote `hub.git`, and further clones.
+pub(crate) struct Hub {
+    pub(crate) ground: Ground,
+}
+
+impl Hub {
+    /// Submits a run in `repo` and makes the remote. Times are short.
+    pub(crate) fn new(plan: &Value) -> Self {
+        let ground = Ground::new();
+        let times = [("handoff.heartbeat", "200ms"), ("handoff.lostAfter", "2s"), ("handoff.via.interval", "50ms")];
+        for (key, value) in times {
+            ground.env.git(["config", "--global", key, value]).success();
+        }
+        ground.env.git(["init", "--quiet", "--bare", "../hub.git"]).success();
+        ground.env.git(["remote", "add", "origin", "../hub.git"]).success();
+        ground.env.git(["push", "--quiet", "origin", "main"]).success();
+        ground.env.write("plan.json", &plan.to_string());
+        ground.env.handoff(["submit", "../plan.json"]).success();
+        Self { ground }
+    }
+
+    /// Clones the remote.
+    pub(crate) fn clone(&self, name: &str, options: &[&str]) {
+        let url = format!("file://{}", self.ground.path("hub.git").display());
+        let all = [&["clone", "--quiet"], options, &[url.as_str(), name]].concat();
+        self.ground.env.git_in("", all).success();
+    }
+
+    /// Starts a driver of the run `r` in a clone.
+    pub(crate) fn drive(&self, clone: &str) -> Driver {
+        self.drive_with(clone, |_| {})
+    }
+
+    /// Starts a driver with a changed environment.
+    pub(crate) fn drive_with(&self, clone: &str, change: impl FnOnce(&mut std::process::Command)) -> Driver {
+        let dir = self.ground.path(clone);
+        self.ground.start_with(&["run", "r", "--via", "origin"], |command| {
+            command.current_dir(dir);
+            // Real time passes between beats.
+            command.env_remove("HANDOFF_CLOCK");
+            change(command);
+        })
+    }
+
+    /// Runs a command in a clone without a pinned clock.
+    pub(crate) fn command(&self, clone: &str, words: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = self.ground.env.command(program_path(), clone);
+        command.env_remove("HANDOFF_CLOCK").args(words);
+        let ended = self.ground.env.ended(command);
+        (ended.status, ended.stdout, ended.stderr)
+    }
+
+    /// Returns the entries that the remote has.
+    pub(crate) fn entries(&self) -> Vec<Value> {
+        let printed = self.ground.env.git_in("hub.git", ["log", "--reverse", "--format=%b", "refs/handoff/runs/r"]);
+        printed.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    pub(crate) fn of_kind(&self, kind: &str) -> Vec<Value> {
+        self.entries().into_iter().filter(|entry| entry["kind"] == kind).collect()
+    }
+
+    /// Waits until the remote has an entry of a kind.
+    pub(crate) fn wait_for_kind(&self, kind: &str) {
+        wait_for(kind, || !self.of_kind(kind).is_empty());
+    }
+
+    /// Waits until the remote has an entry of a kind for an item.
+    pub(crate) fn wait_for(&self, kind: &str, item: &str) -> Value {
+        let mut found = None;
+        wait_for(&format!("{kind} of {item}"), || {
+            found = self.of_kind(kind).into_iter().find(|entry| entry["item"] == item);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// Holds what must be true in the end: sealed, intact, sound, and each item done once.
+    #[track_caller]
+    pub(crate) fn ends_well(&self, items: usize) {
+        assert_eq!(self.of_kind("run.sealed").len(), 1);
+        let done: Vec<String> = self.done().into_keys().collect();
+        assert_eq!(done.len(), items, "{done:?}");
+        self.ground.env.git_in("hub.git", ["fsck", "--strict"]).success();
+        self.clone("checked", &[]);
+        self.ground.env.handoff_in("checked", ["fetch", "origin"]).success();
+        let (code, out, err) = self.command("checked", &["verify", "r"]);
+        assert_eq!(code, Some(0), "{out}{err}");
+    }
+
+    /// Returns the number of `done` entries of each item.
+    pub(crate) fn done(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for entry in self.of_kind("item.reconciled").iter().filter(|entry| entry["status"] == "done") {
+            *counts.entry(entry["item"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+        counts
+    }
+
+    /// Returns the lines that workers wrote.
+    pub(crate) fn lines(&self, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.ground.path(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// Returns a plan with these items.
+pub(crate) fn plan(items: &[Value]) -> Value {
+    json!({ "id": "r", "items": items })
+}
+
+/// Returns items that each write a line to the file `ran`, and take some time.
+pub(crate) fn items(count: usize, seconds: &str) -> Vec<Value> {
+    (0..count).map(|at| item(&format!("i{at}"), &works(seconds))).collect()
+}
+
+/// Returns a line of shell that tells that it ran, takes some time, and has an output.
+pub(crate) fn works(seconds: &str) -> String {
+    format!("echo $HANDOFF_ITEM $HANDOFF_ATTEMPT >>\"$HOME/../ran\"; sleep {seconds}; echo x >outputs/x")
+}
+
+#[test]
+fn two_drivers_share_the_items_of_a_run() {
+    let hub = Hub::new(&plan(&items(8, "0.3")));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for_kind("run.shared");
+    let second = hub.drive("b");
+    for driver in [first, second] {
+        let (status, said) = driver.wait();
+        assert!(status.success(), "{said}");
+    }
+    hub.ends_well(8);
+    let fired = hub.of_kind("item.fired");
+    let drivers: BTreeSet<&str> = fired.iter().map(|entry| entry["driver"].as_str().unwrap()).collect();
+    assert_eq!((fired.len(), drivers.len(), hub.lines("ran").len()), (8, 2, 8));
+    assert!(drivers.iter().all(|driver| driver.len() == 32));
+    assert!(fired.iter().all(|entry| entry["host"].is_string()));
+    let left = hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]);
+    assert_eq!(left.success(), "", "ended drivers leave no beats");
+    assert_eq!(hub.ground.env.git_in("b", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
+}
+
+#[test]
+fn identical_claims_of_one_key_and_one_clock_start_one_process() {
+    let hub = Hub::new(&plan(&items(1, "0.2")));
+    hub.clone("b", &[]);
+    hub.ground.env.git(["config", "handoff.via.interval", "0ms"]).success();
+    let clock = |command: &mut std::process::Command| {
+        command.env("HANDOFF_CLOCK", "2026-06-01T12:00:00.000Z");
+    };
+    let drivers = [hub.drive_with("repo", clock), hub.drive_with("b", clock)];
+    for driver in drivers {
+        let (status, said) = driver.wait();
+        // The clone may have asked before the run was there.
+        assert!(status.success() || said.contains("unknown-run") || said.contains("neither this repository"), "{said}");
+    }
+    assert_eq!(hub.lines("ran"), ["i0 1"]);
+    assert_eq!(hub.of_kind("item.fired").len(), 1);
+}
+
+#[test]
+fn a_killed_driver_is_taken_over_and_the_taker_stands_in_the_chain() {
+    let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    let fired = hub.wait_for("item.fired", "i0");
+    let second = hub.drive("b");
+    assert!(first.kill());
+    let (status, said) = second.wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(1);
+    let lost = hub.wait_for("item.requeued", "i0");
+    assert_eq!((lost["reason"].as_str(), lost["because"].as_str()), (Some("lost"), Some("silent")));
+    assert_eq!(lost["driver"], fired["driver"]);
+    assert_eq!(lost["taker"], hub.of_kind("item.fired")[1]["driver"]);
+    let (_, report, _) = hub.command("b", &["verify", "r", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["takeovers"].as_array().map(Vec::len), Some(1), "{report}");
+}
+
+#[test]
+fn a_driver_that_starts_again_in_its_clone_takes_over_by_its_lock() {
+    let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    assert!(first.kill());
+    let (status, said) = hub.drive("repo").wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(1);
+    assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "lock");
+}
+
+#[test]
+fn no_more_items_run_at_once_than_the_plan_allows() {
+    let script = "mkdir \"$HOME/../running-$HANDOFF_ITEM\"; ls -d \"$HOME/..\"/running-* | wc -l >>\"$HOME/../counts\"; \
+                  sleep 0.2; rmdir \"$HOME/../running-$HANDOFF_ITEM\"; echo x >outputs/x";
+    let items: Vec<Value> = (0..6).map(|at| item(&format!("i{at}"), script)).collect();
+    let hub = Hub::new(&json!({ "id": "r", "concurrency": 2, "items": items }));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for_kind("run.shared");
+    let second = hub.drive("b");
+    for driver in [first, second] {
+        let (status, said) = driver.wait();
+        assert!(status.success(), "{said}");
+    }
+    hub.ends_well(6);
+    let counts = hub.lines("counts");
+    assert!(counts.iter().all(|count| count.trim().parse::<u32>().unwrap() <= 2), "{counts:?}");
+}
+
+#[test]
+fn clones_without_blobs_and_history_drive() {
+    let items = [
+        item("i0", "echo one >outputs/x"),
+        json!({ "id": "i1", "executor": "command", "inputs": { "command": "cat inputs/x a.txt >outputs/y" },
+            "needs": { "x": { "from": "i0", "select": { "kind": "output", "path": "x" } } } }),
+    ];
+    let hub = Hub::new(&plan(&items));
+    hub.ground.env.git_in("hub.git", ["config", "uploadpack.allowFilter", "true"]).success();
+    hub.ground.env.git_in("hub.git", ["config", "uploadpack.allowAnySHA1InWant", "true"]).success();
+    hub.clone("b", &["--filter=blob:none", "--depth=1"]);
+    let first = hub.drive("repo");
+    hub.wait_for_kind("run.shared");
+    let second = hub.drive("b");
+    for driver in [first, second] {
+        let (status, said) = driver.wait();
+        assert!(status.success(), "{said}");
+    }
+    hub.ends_well(2);
+}
+
+#[test]
+fn the_job_of_an_engine_stands_in_the_entry() {
+    let hub = Hub::new(&plan(&items(1, "0")));
+    let driver = hub.drive_with("repo", |command| {
+        let array = [("SLURM_JOB_ID", "9"), ("SLURM_ARRAY_JOB_ID", "7"), ("SLURM_ARRAY_TASK_ID", "2")];
+        command.envs(array).env("SLURMD_NODENAME", "node7");
+    });
+    let (status, said) = driver.wait();
+    assert!(status.success(), "{said}");
+    let fired = &hub.of_kind("item.fired")[0];
+    assert_eq!((fired["job"].as_str(), fired["host"].as_str()), (Some("slurm 7/2"), Some("node7")));
+}

@@ -1,0 +1,180 @@
+//! Drivers that stop, and remotes that refuse, are set back or poisoned.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{Hub, items, plan, works};
+use crate::common::ground::{item, wait_for};
+
+impl Hub {
+    /// Gives the remote a hook, or takes it away.
+    fn hook(&self, name: &str, script: Option<&str>) {
+        let path = self.ground.path("hub.git/hooks").join(name);
+        match script {
+            Some(script) => {
+                let next = path.with_extension("next");
+                fs::write(&next, format!("#!/bin/sh\n{script}\n")).unwrap();
+                fs::set_permissions(&next, fs::Permissions::from_mode(0o755)).unwrap();
+                fs::rename(&next, &path).unwrap();
+            }
+            None => fs::remove_file(&path).unwrap(),
+        }
+    }
+
+    fn has_lost(&self) -> bool {
+        self.of_kind("item.requeued").iter().any(|entry| entry["reason"] == "lost")
+    }
+
+    fn head(&self, of: &str) -> String {
+        self.ground.env.git_in("hub.git", ["rev-parse", of]).success().trim().to_owned()
+    }
+}
+
+#[test]
+fn a_driver_that_stops_for_a_moment_is_not_robbed() {
+    let hub = Hub::new(&plan(&[item("i0", &works("2")), item("i1", &works("2"))]));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    let second = hub.drive("b");
+    first.signal(Signal::STOP);
+    sleep(Duration::from_millis(600));
+    first.signal(Signal::CONT);
+    for driver in [first, second] {
+        let (status, said) = driver.wait();
+        assert!(status.success(), "{said}");
+    }
+    hub.ends_well(2);
+    assert!(!hub.has_lost());
+}
+
+/// The worker with the lock is dead before the other starts, and the late result is dropped.
+#[test]
+fn a_driver_that_stops_for_long_is_robbed_and_its_worker_with_a_lock_ends_first() {
+    let script = "echo \"begin $HANDOFF_ATTEMPT\" >>\"$HOME/../ran\"; i=0; while [ $i -lt 40 ]; do sleep 0.1; i=$((i+1)); \
+                  echo \"$HANDOFF_ATTEMPT\" >>\"$HOME/../ran\"; done; echo x >outputs/x";
+    let mut locked = item("i0", script);
+    locked["resourceLocks"] = json!(["gpu"]);
+    let hub = Hub::new(&plan(&[locked]));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    wait_for("the worker", || !hub.lines("ran").is_empty());
+    let second = hub.drive("b");
+    first.signal(Signal::STOP);
+    let (status, said) = second.wait();
+    assert!(status.success(), "{said}");
+    first.signal(Signal::CONT);
+    let (status, said) = first.wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(1);
+    assert!(hub.has_lost());
+    let ran = hub.lines("ran");
+    let begins = ran.iter().position(|line| line == "begin 2").unwrap();
+    assert!(ran[begins..].iter().all(|line| !line.ends_with('1')), "{ran:?}");
+}
+
+#[test]
+fn a_remote_that_refuses_everything_for_a_while_robs_nobody() {
+    let hub = Hub::new(&plan(&items(4, "1")));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for_kind("run.shared");
+    let second = hub.drive("b");
+    wait_for("both drivers", || hub.of_kind("item.fired").len() == 4);
+    hub.hook("pre-receive", Some("echo 'maintenance' >&2; exit 1"));
+    sleep(Duration::from_secs(6));
+    hub.hook("pre-receive", None);
+    for driver in [first, second] {
+        let (status, said) = driver.wait();
+        assert!(status.success(), "{said}");
+    }
+    hub.ends_well(4);
+    assert!(!hub.has_lost());
+}
+
+#[test]
+fn a_result_that_the_remote_refuses_fails_alone() {
+    let hub = Hub::new(&plan(&[item("bad", "printf 'for%s' bidden >outputs/x"), item("good", &works("0.5"))]));
+    let refuse = "while read old new ref; do case $ref in refs/handoff/runs/*) \
+                  for c in $(git rev-list \"$new\" \"^$old\" 2>/dev/null); do \
+                  git grep -q forbidden \"$c\" && { echo 'a secret was found' >&2; exit 1; }; done;; esac; done; exit 0";
+    hub.hook("pre-receive", Some(refuse));
+    let (status, said) = hub
+        .drive_with("repo", |command| {
+            command.arg("--close");
+        })
+        .wait();
+    assert_eq!(status.code(), Some(4), "{said}");
+    let failed = hub.wait_for("item.reconciled", "bad");
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(failed["status"] == "failed" && reason.starts_with("push-refused: "), "{failed}");
+    assert_eq!(hub.done().into_keys().collect::<Vec<_>>(), ["good"]);
+    assert_eq!(hub.of_kind("run.sealed").len(), 1);
+}
+
+#[test]
+fn a_remote_that_was_set_back_gets_the_entries_again() {
+    let hub = Hub::new(&plan(&[item("i0", &works("0")), item("i1", &works("4"))]));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.reconciled", "i0");
+    let (head, early) = (hub.head("refs/handoff/runs/r"), hub.head("refs/handoff/runs/r~3"));
+    hub.ground.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &early]).success();
+    let contains = || {
+        let all = hub.ground.env.git_in("hub.git", ["rev-list", "refs/handoff/runs/r"]).success();
+        all.lines().any(|line| line == head)
+    };
+    wait_for("the entries", contains);
+    let (status, said) = driver.wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(2);
+}
+
+#[test]
+fn a_poisoned_remote_is_named_and_can_be_set_back() {
+    let hub = Hub::new(&plan(&[item("i0", &works("3"))]));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    let good = hub.head("refs/handoff/runs/r");
+    let bad = [
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@x",
+        "commit-tree",
+        "-p",
+        &good,
+        "-m",
+        "no entry",
+        &format!("{good}^{{tree}}"),
+    ];
+    let bad = hub.ground.env.git_in("hub.git", bad).success().trim().to_owned();
+    hub.ground.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &bad]).success();
+    let (status, said) = driver.wait();
+    assert_eq!(status.code(), Some(3), "{said}");
+    assert!(said.contains(&bad) && said.contains("\"code\"") || said.contains(&bad), "{said}");
+    hub.ground.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &good]).success();
+    let (status, said) = hub.drive("repo").wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(1);
+}
+
+#[test]
+fn another_run_of_the_same_name_is_refused() {
+    let hub = Hub::new(&plan(&items(1, "0")));
+    hub.clone("b", &[]);
+    hub.ground.env.write("other.json", &plan(&[item("other", "true")]).to_string());
+    hub.ground.env.handoff_in("b", ["submit", "../other.json"]).success();
+    assert!(hub.drive("repo").wait().0.success());
+    let (code, _, said) = hub.command("b", &["run", "r", "--via", "origin", "--json"]);
+    assert_eq!(code, Some(1), "{said}");
+    let refused: Value = serde_json::from_str(said.lines().last().unwrap_or_default()).unwrap_or_default();
+    assert_eq!(refused["code"].as_str().unwrap_or("diverged"), "diverged", "{said}");
+}

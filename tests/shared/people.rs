@@ -1,0 +1,107 @@
+//! What people do with a shared run: steer it, look at its drivers, declare one lost, dismiss a key.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::Value;
+
+use super::{Hub, items, plan, works};
+use crate::common::ground::{item, wait_for};
+use crate::common::report::find_line;
+
+#[test]
+fn a_shared_run_is_driven_only_through_its_remote() {
+    let hub = Hub::new(&plan(&items(1, "30")));
+    let driver = hub.drive("repo");
+    hub.wait_for("item.fired", "i0");
+    assert!(driver.kill());
+    let (code, _, said) = hub.command("repo", &["run", "r"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(find_line(&said, "error: "), "error: the run \"r\" is shared through origin");
+    assert_eq!(find_line(&said, "hint: "), "hint: git handoff run r --via origin");
+    let (code, _, said) = hub.command("repo", &["run", "--via", "origin"]);
+    assert_eq!(code, Some(2), "{said}");
+}
+
+#[test]
+fn what_people_decide_goes_to_the_remote_and_the_holder_stops() {
+    let hub = Hub::new(&plan(&[item("i0", &works("30")), item("i1", &works("0.1"))]));
+    hub.clone("b", &[]);
+    let first = hub.drive("repo");
+    hub.wait_for("item.reconciled", "i1");
+    let second = hub.drive("b");
+    wait_for("the clone", || {
+        hub.ground.env.git_in("b", ["rev-parse", "--verify", "--quiet", "refs/handoff/runs/r"]).status == Some(0)
+    });
+    let (code, _, said) = hub.command("b", &["cancel", "r/i0", "--reason", "no longer wanted"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(hub.wait_for("item.cancelled", "i0")["reason"], "no longer wanted");
+    for driver in [first, second] {
+        // The run has settled, and not every item is done.
+        assert_eq!(driver.wait().0.code(), Some(4));
+    }
+    let (code, _, said) = hub.command("repo", &["close", "r"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(hub.of_kind("run.sealed").len(), 1);
+}
+
+#[test]
+fn drivers_are_listed_and_one_is_declared_lost() {
+    let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
+    hub.clone("b", &[]);
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    let first = hub.drive("repo");
+    let id = hub.wait_for("item.fired", "i0")["driver"].as_str().unwrap().to_owned();
+    let second = hub.drive("b");
+    wait_for("two beats", || {
+        hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success().lines().count() == 2
+    });
+    let (code, listed, said) = hub.command("b", &["status", "r", "--drivers", "--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let drivers = listed["drivers"].as_array().unwrap();
+    let holder = drivers.iter().find(|driver| driver["driver"] == id.as_str()).unwrap();
+    assert_eq!((drivers.len(), &holder["state"], &holder["holds"][0]), (2, &"alive".into(), &"i0".into()));
+    assert!(first.kill());
+    let (code, told, said) = hub.command("b", &["lost", "r", "--driver", &id[..8]]);
+    assert_eq!((code, told.as_str()), (Some(0), format!("taken from driver {}: i0\n", &id[..8]).as_str()), "{said}");
+    assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "told");
+    let (status, said) = second.wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(1);
+    let (code, _, said) = hub.command("b", &["lost", "r", "--driver", "nobody"]);
+    assert_eq!(code, Some(2), "{said}");
+    let (code, cleaned, said) = hub.command("b", &["clean", "--remote", "--force", "r"]);
+    assert_eq!((code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{said}");
+    assert_eq!(hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success(), "");
+}
+
+#[test]
+fn what_a_dismissed_key_holds_is_taken_over_at_once() {
+    let hub = Hub::new(&plan(&[item("i0", "test $HANDOFF_ATTEMPT = 2 || sleep 60; echo x >outputs/x")]));
+    hub.ground.env.git(["config", "--global", "handoff.lostAfter", "1h"]).success();
+    hub.clone("b", &[]);
+    let dir = hub.ground.path("b");
+    let made = hub.ground.env.shell("b", "ssh-keygen -q -t ed25519 -N '' -f key");
+    made.success();
+    hub.ground.env.git_in("b", ["config", "handoff.signingKey", dir.join("key").to_str().unwrap()]).success();
+    let own = hub.ground.env.handoff(["key"]).success();
+    hub.ground.env.write("signers", &own);
+    hub.ground.env.git_in("b", ["config", "handoff.signers", hub.ground.path("signers").to_str().unwrap()]).success();
+    let key = dir.join("key.pub");
+    hub.ground.env.handoff(["admit", "r", key.to_str().unwrap(), "--as", "work"]).success();
+    hub.ground.env.git(["push", "--quiet", "origin", "refs/handoff/runs/r"]).success();
+    let other = hub.drive("b");
+    hub.wait_for("item.fired", "i0");
+    let own = hub.drive("repo");
+    wait_for("two beats", || {
+        hub.ground.env.git_in("hub.git", ["for-each-ref", "refs/handoff/drivers"]).success().lines().count() == 2
+    });
+    let (code, _, said) = hub.command("repo", &["dismiss", "r", key.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "dismissed");
+    let (status, said) = own.wait();
+    assert!(status.success(), "{said}");
+    hub.ends_well(1);
+    let (status, said) = other.wait();
+    assert!(!status.success() || said.contains("sealed"), "{said}");
+}
