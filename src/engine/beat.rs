@@ -23,6 +23,7 @@ use crate::model::name::{ItemId, RunId};
 use super::identity::Identity;
 
 /// The subject of beats.
+#[derive(Clone)]
 pub(super) struct Pulse {
     pub(super) tip: Tip,
     pub(super) writer: Writer,

@@ -119,7 +119,7 @@ pub struct Unsettled {
 impl Repository {
     /// Opens a run to drive it on this machine.
     pub fn drivable(&self, run: &RunId, wanted: &DriveOptions) -> Result<Drivable<'_>, Error> {
-        let tip = wanted.via.as_ref().map(|remote| self.join(run, remote)).transpose()?;
+        let tip = wanted.via.as_ref().map(|remote| self.join_patiently(run, remote)).transpose()?;
         let mut open = self.opened_here(run).map_err(|denied| denied.lacking(&[Role::Work]))?;
         if open.state.shared.is_some() && tip.is_none() && !open.state.sealed {
             let remote = Sharing::read(&self.store, run).map(|sharing| sharing.remote);

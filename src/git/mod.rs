@@ -28,6 +28,8 @@ mod pack;
 mod pack_merge;
 pub mod packed;
 mod partial_checkout;
+#[cfg(feature = "core")]
+pub mod passing;
 pub mod porcelain;
 pub mod private_files;
 pub mod program;

@@ -3,15 +3,17 @@
 //! A private file in the git directory names the remote of each shared run, so that every command
 //! records through it.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
 use crate::git::tip::{Move, Swap, Tip};
-use crate::git::{history, private_files, refs};
+use crate::git::{history, passing, private_files, refs};
 use crate::ledger::chain;
+use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
 use crate::model::driver::DriverId;
 use crate::model::entry::Event;
@@ -28,6 +30,12 @@ const LARGEST: u64 = 64 << 10;
 
 /// The time limit of one call of git.
 const WITHIN: Duration = Duration::from_secs(60);
+
+/// How long to try a remote that is busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How this repository takes part in a shared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +84,19 @@ impl Repository {
         open.share_via(via)?;
         open.refresh()?;
         Ok(open)
+    }
+
+    /// Joins a run like [`Repository::join`], and tries again while the remote is busy.
+    pub fn join_patiently(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.join(run, remote) {
+                Err(Error::Remote(why)) if Instant::now() < until && passing::is_passing(&in_words(&why)) => {
+                    thread::sleep(PAUSE);
+                }
+                other => return other,
+            }
+        }
     }
 
     /// Makes the remote and this repository have the same entries of a run: fetches it, or pushes

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ use crate::sandbox::Confinement;
 use crate::worktree::host::Host;
 use crate::worktree::protect::Guard;
 use crate::worktree::workspace::Workspace;
+
+/// SIGHUP, SIGINT and SIGTERM.
+const ENDS_A_JOB: [i32; 3] = [1, 2, 15];
 
 /// The variables that this program sets for every executor.
 pub(in crate::engine) const OWN_VARIABLES: [&str; 7] =
@@ -175,11 +179,17 @@ fn environment(
 /// Returns the verdict if a command did not succeed. `step` names the command in the reason, and
 /// `seconds` is its time limit.
 pub(super) fn judge(step: &str, ended: &Result<Ended, agent::Error>, seconds: u64) -> Result<(), Verdict> {
-    let ended = ended.as_ref().map_err(|e| Verdict::from_error(step, e, Verdict::failed))?;
+    let ended = ended.as_ref().map_err(|error| match error {
+        // Engines that end a job signal all of its processes.
+        agent::Error::Supervisor(status) if status.signal().is_some_and(|signal| ENDS_A_JOB.contains(&signal)) => {
+            Verdict::Crashed(format!("{step}{error}"))
+        }
+        error => Verdict::from_error(step, error, Verdict::failed),
+    })?;
     match (ended.cause, ended.exit) {
         (Cause::Cancelled, _) => Err(Verdict::Interrupted),
         (Cause::TimedOut, _) => Err(Verdict::failed(format!("{step}ran longer than {seconds} s"))),
-        (Cause::Exceeded(exceeded @ Exceeded::Silence(_)), _) => Err(Verdict::Silent(exceeded.to_string())),
+        (Cause::Exceeded(exceeded @ Exceeded::Silence(_)), _) => Err(Verdict::Crashed(exceeded.to_string())),
         (Cause::Exceeded(exceeded), _) => Err(Verdict::failed(format!("{step}{exceeded}"))),
         (Cause::Left, _) => Err(Verdict::failed(format!("{step}left processes that could not be ended"))),
         (Cause::Exited, Some(Exit { code: Some(0), .. })) => Ok(()),

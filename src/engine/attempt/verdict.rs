@@ -22,15 +22,15 @@ pub(in crate::engine) enum Verdict {
     NoSpace(String),
     /// The driver ended it.
     Interrupted,
-    /// Its supervisor ended it, because the driver did not reach the remote of a shared run.
-    Silent(String),
+    /// Something outside ended it, which is not its fault: its supervisor, or a signal to that.
+    Crashed(String),
 }
 
 impl Verdict {
     /// Returns why it failed, or `None` if it did not fail.
     pub(in crate::engine) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Failed { reason, .. } | Self::NoSpace(reason) | Self::Silent(reason) => Some(reason),
+            Self::Failed { reason, .. } | Self::NoSpace(reason) | Self::Crashed(reason) => Some(reason),
             Self::Done | Self::Interrupted => None,
         }
     }

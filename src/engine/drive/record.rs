@@ -25,7 +25,7 @@ impl Driver<'_> {
             if let Verdict::NoSpace(why) = &finished.verdict {
                 self.full = Some(why.clone());
             }
-            if let (true, Verdict::Silent(why)) = (self.holds(finished.at, finished.attempt), &finished.verdict) {
+            if let (true, Verdict::Crashed(why)) = (self.holds(finished.at, finished.attempt), &finished.verdict) {
                 self.crash(&mut batch, finished.at, why);
             } else if self.holds(finished.at, finished.attempt) {
                 let now = self.run.writer().clock.now();

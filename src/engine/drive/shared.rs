@@ -16,6 +16,7 @@ use crate::engine::identity::Identity;
 use crate::engine::outcome::Batch;
 use crate::engine::silence::Silence;
 use crate::engine::slots::HeldSlots;
+use crate::git::passing;
 use crate::git::refs;
 use crate::git::tip::Tip;
 use crate::model::causes::in_words;
@@ -43,6 +44,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The shortest pause after the remote refused everything.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
+/// How long a driver tries to send its first beat.
+const START: Duration = Duration::from_secs(30);
+
+/// The pause between two tries.
+const PAUSE_AT_START: Duration = Duration::from_secs(1);
+
 /// How often the remote refuses results, and takes beats meanwhile, before the results fail.
 const REFUSALS: u32 = 4;
 
@@ -51,12 +58,12 @@ const LAST_TRIES: u32 = 3;
 
 /// How a shared run is to be driven.
 pub(crate) struct Joining {
-    pub(super) identity: Identity,
-    pub(super) tip: Tip,
+    pub(in crate::engine) identity: Identity,
+    pub(in crate::engine) tip: Tip,
     /// The times, if the run is not shared yet.
-    pub(super) times: RunShared,
+    pub(in crate::engine) times: RunShared,
     /// The last driver of this repository.
-    pub(super) predecessor: Option<DriverId>,
+    pub(in crate::engine) predecessor: Option<DriverId>,
 }
 
 /// This driver among the drivers of a shared run.
@@ -112,7 +119,14 @@ impl Colleagues {
             heartbeat: Duration::from_millis(times.heartbeat),
             alive: folder.join(format!("{}.alive", run.id().encoded())),
         };
-        let beats = Beats::start(pulse).map_err(Error::Beat)?;
+        let until = Instant::now() + START;
+        let beats = loop {
+            match Beats::start(pulse.clone()) {
+                // Drivers that start together meet the limits of a host together.
+                Err(why) if Instant::now() < until && passing::is_passing(&why) => std::thread::sleep(PAUSE_AT_START),
+                started => break started.map_err(Error::Beat)?,
+            }
+        };
         if run.state.shared.is_none() {
             run.record(&[NewEntry::Plain(Event::RunShared(new))])?;
         }
