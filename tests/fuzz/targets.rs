@@ -123,7 +123,7 @@ fn proofs() {
         let signers = Some(Signers::parse(&line, &TimeZone::UTC).unwrap());
         let options = Options { signers, strict_signers: true, ..Options::default() };
         let report = verify_proof(&proof, Beside::default(), &options, &AtHand::logs(&logs));
-        assert!(!report.intact || (report.run == "handoff-dag-1" && report.entries == 25), "{}", report.to_text(false));
+        assert!(!report.intact || (report.run == "handoff-dag-1" && report.entries == 29), "{}", report.to_text(false));
         report.to_json();
         true
     });
