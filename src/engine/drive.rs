@@ -28,6 +28,7 @@ use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::state::Phase;
 use crate::model::time::Moment;
+use crate::repository::Repository;
 use crate::run::OpenRun;
 
 use super::attempt::{Finished, Job};
@@ -91,6 +92,8 @@ struct Driver<'a> {
     tell: &'a mut dyn FnMut(Progress<'_>),
     /// This driver among those of a shared run.
     shared: Option<Colleagues>,
+    /// The repository of a shared run.
+    repository: Option<&'a Repository>,
 }
 
 /// Drives a run until it settles or is interrupted.
@@ -101,7 +104,7 @@ struct Driver<'a> {
 pub(crate) async fn drive(
     run: &mut OpenRun,
     mut machine: Machine,
-    joining: Option<Joining>,
+    joining: Option<Joining<'_>>,
     mut interrupt: watch::Receiver<bool>,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
@@ -151,6 +154,7 @@ pub(crate) async fn drive(
         removals: JoinSet::new(),
         tell,
         shared: None,
+        repository: None,
     };
     driver.begin(joining)?;
     let result = driver.run_loop(&mut finished, &mut interrupt).await;
@@ -174,13 +178,14 @@ fn clock_note(run: &OpenRun) -> Option<String> {
     ))
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
     /// Ends what a dead driver left, and begins to drive a shared run with the others.
-    fn begin(&mut self, joining: Option<Joining>) -> Result<(), Error> {
-        let Some(Joining { identity, tip, times, predecessor }) = joining else { return self.recover() };
+    fn begin(&mut self, joining: Option<Joining<'a>>) -> Result<(), Error> {
+        let Some(Joining { identity, tip, times, repository, predecessor }) = joining else { return self.recover() };
         if self.run.state.shared.is_none() {
             self.recover()?;
         }
+        self.repository = Some(repository);
         self.shared = Some(Colleagues::start(self.run, identity, tip, times)?);
         self.rebuild();
         self.take_over_predecessor(predecessor)?;
@@ -278,6 +283,7 @@ impl Driver<'_> {
                 *polled = Instant::now();
                 self.catch_up()?;
                 self.observe()?;
+                self.hear()?;
             }
             _ = measure.tick() => self.measure(),
             _ = interrupt.changed() => {}

@@ -73,7 +73,7 @@ pub struct Drivable<'r> {
     repository: &'r Repository,
     open: OpenRun,
     machine: Machine,
-    joining: Option<Joining>,
+    joining: Option<Joining<'r>>,
 }
 
 /// The result of driving a run.
@@ -144,7 +144,7 @@ impl Repository {
     }
 
     /// Prepares to drive a run through a remote.
-    fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining, Error> {
+    fn joining(&self, open: &mut OpenRun, tip: Tip) -> Result<Joining<'_>, Error> {
         let identity = Identity::new(&self.environment.variables);
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let times = RunShared { heartbeat: millis(self.config.heartbeat), lost_after: millis(self.config.lost_after) };
@@ -159,7 +159,7 @@ impl Repository {
             let sharing = Sharing { driver: Some(identity.id.clone()), ..sharing };
             sharing.keep(&self.store, open.id()).map_err(sharing::Error::Record)?;
         }
-        Ok(Joining { identity, tip, times, predecessor })
+        Ok(Joining { identity, tip, times, repository: self, predecessor })
     }
 
     /// Refuses a run to which a key can append that is revoked here.

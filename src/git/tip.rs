@@ -76,7 +76,7 @@ pub struct Read {
     pub kept: KeepGuard,
 }
 
-/// A ref, or all refs below a prefix that ends with a slash, with our name for it.
+/// A ref, or all refs that begin like a name that ends with `*`, with our name for it.
 #[derive(Clone, Debug)]
 pub struct Copy {
     /// The ref on the remote.
@@ -87,8 +87,7 @@ pub struct Copy {
 
 impl Copy {
     fn refspec(&self) -> String {
-        let all = if self.theirs.ends_with('/') { "*" } else { "" };
-        format!("+{}{all}:{}{all}", self.theirs, self.ours)
+        format!("+{}:{}", self.theirs, self.ours)
     }
 }
 

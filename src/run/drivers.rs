@@ -129,7 +129,8 @@ impl Repository {
         let sharing = Sharing::read(&self.store, run).ok_or_else(|| Error::NotShared(run.clone()))?;
         let tip = self.tip(&sharing.remote)?;
         let (ours, beats) = (format::run_ref(run), format::driver_refs(run));
-        let copies = [&ours, &beats].map(|name| Copy { theirs: name.clone(), ours: name.clone() });
+        let copies = [ours.clone(), format!("{beats}*")];
+        let copies = copies.map(|name| Copy { theirs: name.clone(), ours: name });
         let read = tip.read(&copies).map_err(sharing::Error::from)?;
         let known = refs::read_stored(&self.store, &ours)?;
         if let (Some(known), Some(Some(head))) = (known, read.changed.get(&ours))

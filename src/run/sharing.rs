@@ -3,6 +3,7 @@
 //! A private file in the git directory names the remote of each shared run, so that every command
 //! records through it.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
-use crate::git::tip::{Move, Swap, Tip};
+use crate::git::tip::{Copy, Move, Swap, Tip};
 use crate::git::{history, passing, private_files, refs};
 use crate::ledger::chain;
 use crate::model::causes::in_words;
@@ -18,7 +19,10 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::driver::DriverId;
 use crate::model::entry::Event;
 use crate::model::format;
+use crate::model::log_name::LogName;
 use crate::model::name::RunId;
+use crate::model::place::{Kind, Place};
+use crate::model::role::Role;
 use crate::repository::Repository;
 use crate::verify::{Chain, check_incoming};
 
@@ -147,6 +151,47 @@ impl Repository {
         Ok(tip)
     }
 
+    /// Fetches the logs of the keys that may approve or write documents, and records what they say
+    /// about a shared run. Returns true if anything was recorded.
+    ///
+    /// A log that cannot be read is left out; its key can publish another.
+    pub fn hear(&self, open: &mut OpenRun) -> Result<bool, Error> {
+        let Some(via) = open.via() else { return Ok(false) };
+        let own = open.writer().signer.fingerprint();
+        let speaks = |roles: &BTreeSet<Role>| roles.contains(&Role::Approve) || roles.contains(&Role::Document);
+        let keys: Vec<String> = open
+            .state
+            .keys
+            .iter()
+            .filter(|(key, roles)| *key != own && speaks(roles))
+            .map(|(key, _)| key.to_owned())
+            .collect();
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        let folder = format::fetched_refs(&Remotes::read(&self.store)?.find(via.tip().remote())?.name);
+        let copy = |key: &String| {
+            let theirs = format::log_ref(key);
+            let ours = theirs.replacen(format::REFS, &folder, 1);
+            Copy { theirs: theirs + "*", ours: ours + "*" }
+        };
+        let read = via.tip().read(&keys.iter().map(copy).collect::<Vec<_>>())?;
+        for (name, value) in &read.changed {
+            let place = Place::fetched_of(name, Kind::Log).and_then(|place| LogName::parse(&place.name));
+            let (Some(head), Some(log)) = (value, place) else { continue };
+            let known = refs::read_stored(&self.store, name)?;
+            if check_incoming(&self.store, Chain::Log(&log), known, *head).is_ok() {
+                refs::set(&self.store, name, *head)?;
+            }
+        }
+        read.kept.put_back().map_err(crate::git::store::Error::Pack)?;
+        if read.changed.is_empty() {
+            return Ok(false);
+        }
+        let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
+        Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
+    }
+
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
     fn receive(&self, tip: &Tip, run: &RunId, known: Option<Oid>, theirs: Oid) -> Result<(), Error> {
         let kept = tip.fetch(&[theirs])?;
@@ -208,6 +253,8 @@ pub enum Error {
     NotARun(RunId),
     #[error("cannot record the remote of the run")]
     Record(#[source] std::io::Error),
+    #[error("cannot record what others said about the run")]
+    Statements(#[source] Box<super::statements::Error>),
     #[error(transparent)]
     Remote(#[from] remote::Error),
     #[error(transparent)]

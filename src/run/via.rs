@@ -94,8 +94,8 @@ impl Via {
     /// beats. Returns the head of its chain if that is not the value of our ref.
     pub(super) fn read(&mut self, store: &Store) -> Result<(Option<Oid>, KeepGuard), ReadError> {
         let (run_ref, beats) = (format::run_ref(&self.run), format::driver_refs(&self.run));
-        let copies = [(&run_ref, &run_ref), (&beats, &beats)];
-        let copies = copies.map(|(theirs, ours)| Copy { theirs: theirs.clone(), ours: ours.clone() });
+        let copies = [run_ref.clone(), format!("{beats}*")];
+        let copies = copies.map(|name| Copy { theirs: name.clone(), ours: name });
         let read = self.tip.read(&copies)?;
         self.counts.reads += 1;
         self.last_read = Some(Instant::now());

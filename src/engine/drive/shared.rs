@@ -26,8 +26,9 @@ use crate::model::entry::Event;
 use crate::model::format;
 use crate::model::item_index::ItemIndex;
 use crate::model::role::{Refused, Role};
-use crate::model::state::{Holder, Phase};
+use crate::model::state::Phase;
 use crate::process::agent::Lease;
+use crate::repository::Repository;
 use crate::run::{self, NewEntry, OpenRun, coordinate};
 
 use super::{Driver, Error};
@@ -57,11 +58,13 @@ const REFUSALS: u32 = 4;
 const LAST_TRIES: u32 = 3;
 
 /// How a shared run is to be driven.
-pub(crate) struct Joining {
+pub(crate) struct Joining<'r> {
     pub(in crate::engine) identity: Identity,
     pub(in crate::engine) tip: Tip,
     /// The times, if the run is not shared yet.
     pub(in crate::engine) times: RunShared,
+    /// The repository, whose settings say which statements of others count.
+    pub(in crate::engine) repository: &'r Repository,
     /// The last driver of this repository.
     pub(in crate::engine) predecessor: Option<DriverId>,
 }
@@ -77,6 +80,8 @@ pub(in crate::engine) struct Colleagues {
     /// The generation of the state that was compared with what runs.
     compared: Option<u64>,
     trouble: Option<Trouble>,
+    /// When the logs of others were last read.
+    heard: Instant,
 }
 
 /// A claim with everything to start it.
@@ -132,7 +137,7 @@ impl Colleagues {
         }
         let times = run.state.shared.unwrap_or(times);
         let (silences, unsure) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { identity, beats, times, silences, unsure, compared: None, trouble: None })
+        Ok(Self { identity, beats, times, silences, unsure, compared: None, trouble: None, heard: Instant::now() })
     }
 
     /// Returns how often to read the remote.
@@ -169,12 +174,17 @@ impl Driver<'_> {
     /// Returns true if an attempt is running and this driver holds it.
     pub(super) fn holds(&self, at: ItemIndex, attempt: u32) -> bool {
         let state = &self.run.state.items[at];
-        let is_held = |holder: &Holder| self.shared.as_ref().is_some_and(|shared| holder.driver == *shared.id());
-        let by_us = match &self.shared {
-            None => true,
-            Some(_) => state.holder.as_ref().is_some_and(is_held),
-        };
+        let by_us = self.shared.is_none() || self.is_ours(at);
         state.phase == Phase::Running && state.attempts == attempt && by_us
+    }
+
+    /// Returns true if the chain says that this driver holds the item. Another key may have used our
+    /// id; such a claim is not ours.
+    fn is_ours(&self, at: ItemIndex) -> bool {
+        let (state, id) = (&self.run.state, &self.run.state.graph.item(at).id);
+        let Some(shared) = &self.shared else { return false };
+        let is_our_id = state.items[at].holder.as_ref().is_some_and(|holder| holder.driver == *shared.id());
+        is_our_id && state.keys.dispatcher(id).is_none_or(|key| key == self.run.writer().signer.fingerprint())
     }
 
     /// Returns true if the chain has this very claim of ours.
@@ -249,6 +259,24 @@ impl Driver<'_> {
         Err(run::Error::Role { run, key, why }.into())
     }
 
+    /// Records what people said in logs of their own since the last beat.
+    pub(super) fn hear(&mut self) -> Result<(), Error> {
+        let (Some(shared), Some(repository)) = (&mut self.shared, self.repository) else { return Ok(()) };
+        if shared.heard.elapsed() < shared.heartbeat() {
+            return Ok(());
+        }
+        shared.heard = Instant::now();
+        match repository.hear(self.run) {
+            Ok(true) => self.force_catch_up(),
+            Ok(false) => Ok(()),
+            // The next read of the chain tells if the remote is away.
+            Err(error) => {
+                (self.tell)(Progress::Note(in_words(&error)));
+                self.force_catch_up()
+            }
+        }
+    }
+
     /// Keeps jobs whose claims may have been accepted.
     pub(super) fn keep_unsure(&mut self, claimed: BTreeMap<ItemIndex, Claimed>) {
         if let Some(shared) = &mut self.shared {
@@ -265,20 +293,18 @@ impl Driver<'_> {
             return Ok(());
         }
         let unsure = std::mem::take(&mut shared.unsure);
-        let id = shared.id().clone();
         let (ours, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
             unsure.into_iter().partition(|(at, claimed)| self.has_claim(*at, claimed));
         drop(gone);
         self.start_claimed(ours)?;
-        let is_ours =
-            |at: ItemIndex| self.run.state.items[at].holder.as_ref().is_some_and(|holder| holder.driver == id);
         let kept: BTreeSet<ItemIndex> = match &self.shared {
             Some(shared) => shared.unsure.keys().copied().collect(),
             None => BTreeSet::new(),
         };
         let ended: BTreeSet<ItemIndex> = self.ended.iter().map(|finished| finished.at).collect();
         let is_known = |at: &ItemIndex| self.running.contains_key(at) || kept.contains(at) || ended.contains(at);
-        let lost: Vec<ItemIndex> = self.run.state.items.indices().filter(|at| is_ours(*at) && !is_known(at)).collect();
+        let lost: Vec<ItemIndex> =
+            self.run.state.items.indices().filter(|at| self.is_ours(*at) && !is_known(at)).collect();
         if lost.is_empty() {
             return Ok(());
         }
