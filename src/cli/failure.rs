@@ -219,7 +219,8 @@ impl From<run::Error> for Failure {
             run::Error::Role { ref run, ref key, why } => {
                 Self::of("no-role", &error).hint(people::missing_role(run, key, why))
             }
-            ref remote @ (run::Error::Unreachable { .. }
+            ref remote @ (run::Error::Raced
+            | run::Error::Unreachable { .. }
             | run::Error::PushRefused { .. }
             | run::Error::Poisoned { .. }
             | run::Error::Forked { .. }) => sharing::of_remote(remote),

@@ -135,6 +135,11 @@ impl Schedule {
         self.running.is_empty() && self.eligible.is_empty() && self.delayed.is_empty()
     }
 
+    /// Returns the number of items that only need a free place.
+    pub fn eligible(&self) -> usize {
+        self.eligible.len()
+    }
+
     /// Returns the number of running items.
     pub fn running(&self) -> usize {
         self.running.len()

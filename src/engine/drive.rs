@@ -3,6 +3,7 @@
 //! Only the driver appends while it runs; attempts report to it. Everything is recorded before it
 //! happens.
 
+mod ahead;
 mod dispatch;
 mod error;
 mod finish;
@@ -188,8 +189,13 @@ impl<'a> Driver<'a> {
         self.repository = Some(repository);
         self.shared = Some(Colleagues::start(self.run, identity, tip, times)?);
         self.rebuild();
-        self.take_over_predecessor(predecessor)?;
-        self.sweep()
+        loop {
+            let begun = self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep());
+            match begun {
+                Err(error) if shared::is_raced(&error) => self.rebuild(),
+                other => return other,
+            }
+        }
     }
 
     /// Records an end for the attempts that a dead driver left running.
@@ -253,6 +259,7 @@ impl<'a> Driver<'a> {
         self.expect_role()?;
         self.catch_up()?;
         self.compare()?;
+        self.start_ahead()?;
         self.apply_rules()?;
         let wake = self.dispatch()?;
         if self.run.state.sealed || (self.run.state.is_settled() && self.running.is_empty()) {

@@ -204,7 +204,12 @@ impl OpenRun {
             let entries = std::mem::take(&mut self.staged.entries);
             match self.publish_once(&[]) {
                 Ok(Some(links)) => return Ok(links),
-                Ok(None) => self.apply(&entries, Applying::Kept).or_else(|error| self.drop_staged().and(Err(error)))?,
+                Ok(None) => {
+                    self.apply(&entries, Applying::Kept).or_else(|error| self.drop_staged().and(Err(error)))?;
+                    if self.driver().is_some() {
+                        return Err(Error::Raced);
+                    }
+                }
                 Err(Error::PushRefused { remote, why }) if entries.len() > 1 => {
                     return self.publish_each(&entries, remote, why);
                 }

@@ -185,9 +185,6 @@ impl Repository {
             }
         }
         read.kept.put_back().map_err(crate::git::store::Error::Pack)?;
-        if read.changed.is_empty() {
-            return Ok(false);
-        }
         let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
         Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
     }

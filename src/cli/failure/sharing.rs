@@ -43,6 +43,7 @@ impl From<drivers::Error> for Failure {
 /// Returns the failure for an error of the remote of a shared run.
 pub(super) fn of_remote(error: &run::Error) -> Failure {
     match error {
+        run::Error::Raced => Failure { exit: 5, ..Failure::of("lost-race", error) },
         run::Error::PushRefused { .. } => Failure::of("push-refused", error),
         run::Error::Poisoned { run, remote, commit, good, .. } => {
             Failure { exit: 3, ..Failure::of("not-continuable", error) }

@@ -12,7 +12,7 @@ use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::worktree::workspace::Workspace;
 
-use super::{Claimed, Driver, Error};
+use super::{Claimed, Driver, Error, shared};
 
 /// An item to dispatch whose slots are taken.
 pub(super) struct Queued {
@@ -66,12 +66,16 @@ impl Driver<'_> {
                     Err(reason) => batch.failed(&self.run.state, at, 0, reason),
                 }
             }
+            let ahead = self.claim_ahead(concurrency, &mut batch);
             if let Err(error) = self.record(&batch.entries) {
                 // A claim whose answer was lost may have been accepted.
-                self.keep_unsure(jobs);
+                if !shared::is_raced(&error) {
+                    self.keep_unsure(jobs);
+                }
                 return Err(error);
             }
             self.start_claimed(jobs)?;
+            self.keep_ahead(ahead);
         }
     }
 

@@ -24,7 +24,8 @@ impl Driver<'_> {
     ) -> Result<Settled, Error> {
         let batch = self.end_all(finished).await;
         self.reconcile(batch)?;
-        self.record(&[])?;
+        let back = self.hand_back();
+        self.record(&back)?;
         Ok(Settled { interrupted: true, sealed: None })
     }
 

@@ -42,6 +42,7 @@ impl Driver<'_> {
             self.dispose(reports, false, false);
             return Err(error.into());
         }
+        self.shared.iter_mut().for_each(|shared| shared.waits.ended(&reports));
         self.ended.extend(reports);
         self.stage(&batch.entries)?;
         // If other writers had ended these items already, there is nothing to record.

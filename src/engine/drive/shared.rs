@@ -29,8 +29,9 @@ use crate::model::role::{Refused, Role};
 use crate::model::state::Phase;
 use crate::process::agent::Lease;
 use crate::repository::Repository;
-use crate::run::{self, NewEntry, OpenRun, coordinate};
+use crate::run::{self, NewEntry, OpenRun, coordinate, sharing};
 
+use super::ahead::Waits;
 use super::{Driver, Error};
 
 /// How often to read the remote, unless there are many drivers or short times.
@@ -82,6 +83,15 @@ pub(in crate::engine) struct Colleagues {
     trouble: Option<Trouble>,
     /// When the logs of others were last read.
     heard: Instant,
+    /// Accepted claims that wait for a slot.
+    pub(super) ahead: BTreeMap<ItemIndex, Ahead>,
+    pub(super) waits: Waits,
+}
+
+/// A claim that waits for a slot.
+pub(in crate::engine) struct Ahead {
+    pub(super) job: Job,
+    pub(super) manifest: Digest,
 }
 
 /// A claim with everything to start it.
@@ -132,12 +142,27 @@ impl Colleagues {
                 started => break started.map_err(Error::Beat)?,
             }
         };
-        if run.state.shared.is_none() {
-            run.record(&[NewEntry::Plain(Event::RunShared(new))])?;
+        while run.state.shared.is_none() {
+            match run.record(&[NewEntry::Plain(Event::RunShared(new))]) {
+                // Another driver may have shared it.
+                Err(run::Error::Raced) => {}
+                recorded => drop(recorded?),
+            }
         }
         let times = run.state.shared.unwrap_or(times);
         let (silences, unsure) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { identity, beats, times, silences, unsure, compared: None, trouble: None, heard: Instant::now() })
+        Ok(Self {
+            identity,
+            beats,
+            times,
+            silences,
+            unsure,
+            compared: None,
+            trouble: None,
+            heard: Instant::now(),
+            ahead: BTreeMap::new(),
+            waits: Waits::default(),
+        })
     }
 
     /// Returns how often to read the remote.
@@ -195,11 +220,20 @@ impl Driver<'_> {
 
     /// Returns the most items of the run that may run at once, if `own` of them run here.
     pub(super) fn concurrency(&self, own: usize) -> usize {
-        let Some(_) = &self.shared else { return self.limit().map_or(own, |most| own.min(most)) };
-        let mine = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
+        if self.shared.is_none() {
+            return self.most_at_once(own);
+        }
+        let Some(shared) = &self.shared else { return own };
+        let running = self.running.iter().filter(|(at, running)| self.holds(**at, running.attempt)).count();
+        let mine = running + shared.ahead.iter().filter(|(at, ahead)| self.holds(**at, ahead.job.attempt)).count();
         let others = usize::try_from(self.run.state.running()).unwrap_or(usize::MAX).saturating_sub(mine);
         let all = own.saturating_add(others);
-        self.limit().map_or(all, |most| all.min(most))
+        self.most_at_once(all.saturating_add(shared.ahead.len()))
+    }
+
+    /// Returns at most as many items as the plan allows to run at once.
+    pub(super) fn most_at_once(&self, wanted: usize) -> usize {
+        self.limit().map_or(wanted, |most| wanted.min(most))
     }
 
     /// Returns the most items that the plan allows to run at once.
@@ -269,6 +303,9 @@ impl Driver<'_> {
         match repository.hear(self.run) {
             Ok(true) => self.force_catch_up(),
             Ok(false) => Ok(()),
+            Err(sharing::Error::Statements(why)) if in_words(&why).contains(&run::Error::Raced.to_string()) => {
+                self.force_catch_up()
+            }
             // The next read of the chain tells if the remote is away.
             Err(error) => {
                 (self.tell)(Progress::Note(in_words(&error)));
@@ -298,7 +335,7 @@ impl Driver<'_> {
         drop(gone);
         self.start_claimed(ours)?;
         let kept: BTreeSet<ItemIndex> = match &self.shared {
-            Some(shared) => shared.unsure.keys().copied().collect(),
+            Some(shared) => shared.unsure.keys().chain(shared.ahead.keys()).copied().collect(),
             None => BTreeSet::new(),
         };
         let ended: BTreeSet<ItemIndex> = self.ended.iter().map(|finished| finished.at).collect();
@@ -344,6 +381,7 @@ impl Driver<'_> {
     pub(super) fn note_accepted(&mut self) {
         if let Some(shared) = &mut self.shared {
             shared.trouble = None;
+            shared.waits.accepted();
             shared.beats.note_accepted(since_boot());
         }
     }
@@ -352,6 +390,11 @@ impl Driver<'_> {
     /// waiting is pointless.
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
+        if matches!(run_error(&error), Some(run::Error::Raced)) {
+            // What is left to do is decided again, and goes with the results in one push.
+            self.rebuild();
+            return Ok(());
+        }
         let is_new = shared.trouble.is_none();
         let beats = shared.beats.accepted();
         let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats });
@@ -392,6 +435,11 @@ impl Driver<'_> {
     fn catch_up_quietly(&mut self) {
         self.rebuild();
     }
+}
+
+/// Returns true if another driver was first, so that claims were not accepted.
+pub(super) fn is_raced(error: &Error) -> bool {
+    matches!(run_error(error), Some(run::Error::Raced))
 }
 
 /// Returns true if the remote could not be used now, and may be later.

@@ -20,9 +20,9 @@ use super::{Driver, Error};
 
 impl Driver<'_> {
     /// Takes over the attempts that an earlier driver of this repository left, whose lock is ours.
-    pub(super) fn take_over_predecessor(&mut self, predecessor: Option<DriverId>) -> Result<(), Error> {
+    pub(super) fn take_over_predecessor(&mut self, predecessor: Option<&DriverId>) -> Result<(), Error> {
         let Some(victim) = predecessor else { return Ok(()) };
-        let entries = self.losses(&victim, Because::Lock);
+        let entries = self.losses(victim, Because::Lock);
         self.record(&entries)
     }
 

@@ -33,6 +33,8 @@ pub enum Error {
     Stranger(RunId, String),
     #[error("cannot reach {remote}, through which the run is shared")]
     Unreachable { remote: String, why: Box<remote::Error> },
+    #[error("another driver of the run was first; what was done is kept")]
+    Raced,
     #[error("{remote} refuses the entries: {why}")]
     PushRefused { remote: String, why: String },
     #[error("{remote} has the run {run:?} at commit {commit}, which cannot follow {good}: {why}")]
@@ -66,6 +68,6 @@ impl Lost for Error {
 impl Error {
     /// Returns true if the remote of a shared run could not be used now, and may be later.
     pub fn is_of_remote(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned { .. })
+        matches!(self, Self::Raced | Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned { .. })
     }
 }

@@ -1,0 +1,126 @@
+//! Claims a few more items than run, so that slots are not idle while the remote answers.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::attempt::Finished;
+use crate::engine::outcome::Batch;
+use crate::engine::prepare;
+use crate::engine::slots::Claim;
+use crate::model::driver::DriverId;
+use crate::model::entry::{Again, Event, ItemEnded};
+use crate::model::item_index::ItemIndex;
+use crate::run::NewEntry;
+use crate::run::steer::requeued;
+
+use super::shared::Ahead;
+use super::{Driver, Error};
+
+/// The shortest mean length of attempts that counts.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// How long results wait for the remote, and how long attempts take: means of the last few.
+#[derive(Default)]
+pub(in crate::engine) struct Waits {
+    since: Option<Instant>,
+    wait: Duration,
+    length: Duration,
+}
+
+impl Waits {
+    /// Returns how many items to claim ahead for so many slots.
+    fn wanted(&self, slots: usize) -> usize {
+        let (wait, length) = (self.wait.as_millis(), self.length.max(SHORTEST).as_millis());
+        let wanted = (slots as u128 * wait).div_ceil(length);
+        usize::try_from(wanted).unwrap_or(slots).min(slots)
+    }
+
+    pub(super) fn ended(&mut self, finished: &[Finished]) {
+        self.since.get_or_insert_with(Instant::now);
+        for one in finished {
+            self.length = mean(self.length, Duration::from_millis(one.duration_ms));
+        }
+    }
+
+    pub(super) fn accepted(&mut self) {
+        if let Some(since) = self.since.take() {
+            self.wait = mean(self.wait, since.elapsed());
+        }
+    }
+}
+
+fn mean(before: Duration, new: Duration) -> Duration {
+    if before.is_zero() { new } else { (before * 3 + new) / 4 }
+}
+
+impl Driver<'_> {
+    /// Prepares claims of further items without locks, as long as twice as many are ready.
+    pub(super) fn claim_ahead(&mut self, concurrency: usize, batch: &mut Batch) -> Vec<(ItemIndex, Ahead)> {
+        let slots = self.slots_of_run();
+        let Some(shared) = &self.shared else { return Vec::new() };
+        let missing = shared.waits.wanted(slots).saturating_sub(shared.ahead.len());
+        let is_reusing = self.machine.reusable.is_some();
+        if missing == 0 || is_reusing || self.schedule.eligible() < 2 * missing {
+            return Vec::new();
+        }
+        let most = self.most_at_once(concurrency.saturating_add(missing));
+        let mut ahead = Vec::new();
+        for at in self.schedule.decide(&self.run.state, most, self.now()).fire {
+            let has_locks = !self.run.state.graph.item(at).resource_locks.is_empty();
+            // An item that cannot be prepared fails when it is its turn.
+            let prepared = if has_locks { None } else { prepare::prepare(self.run, &self.machine, at).ok() };
+            match (prepared, &self.shared) {
+                (Some((mut fired, manifest, job)), Some(shared)) => {
+                    shared.sign(&mut fired);
+                    ahead.push((at, Ahead { job, manifest: fired.manifest }));
+                    batch.entries.push(NewEntry::Fired(Event::ItemFired(fired), Box::new(manifest)));
+                }
+                _ => self.schedule.ended(&self.run.state, at),
+            }
+        }
+        ahead
+    }
+
+    /// Keeps claims that were accepted until a slot is free.
+    pub(super) fn keep_ahead(&mut self, ahead: Vec<(ItemIndex, Ahead)>) {
+        for (at, one) in ahead {
+            let manifest = self.run.state.items[at].holder.as_ref().map(|holder| holder.manifest);
+            let is_held = self.holds(at, one.job.attempt) && manifest == Some(one.manifest);
+            if let Some(shared) = self.shared.as_mut().filter(|_| is_held) {
+                shared.ahead.insert(at, one);
+            }
+        }
+    }
+
+    /// Starts claims that waited for a slot.
+    pub(super) fn start_ahead(&mut self) -> Result<(), Error> {
+        let slots = self.slots_of_run();
+        while self.running.len() < slots {
+            let next = self.shared.as_ref().and_then(|shared| shared.ahead.first_key_value());
+            let Some((at, attempt)) = next.map(|(at, ahead)| (*at, ahead.job.attempt)) else { break };
+            let claim = self.slots.claim(&[], None)?;
+            let Claim::Granted(slot) = claim else { break };
+            let ahead = self.shared.as_mut().and_then(|shared| shared.ahead.remove(&at));
+            // Another driver may hold it by now.
+            if let Some(ahead) = ahead.filter(|_| self.holds(at, attempt)) {
+                self.start(at, ahead.job, slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entries that hand back the claims that wait for a slot.
+    pub(super) fn hand_back(&mut self) -> Vec<NewEntry> {
+        let Some(shared) = &mut self.shared else { return Vec::new() };
+        let driver: DriverId = shared.id().clone();
+        let ahead = std::mem::take(&mut shared.ahead);
+        let held = ahead.into_iter().filter(|(at, ahead)| self.holds(*at, ahead.job.attempt));
+        let back = |(at, _): (ItemIndex, Ahead)| {
+            NewEntry::Plain(Event::ItemRequeued(ItemEnded {
+                detail: Some("the driver was interrupted".to_owned()),
+                driver: Some(driver.clone()),
+                ..requeued(&self.run.state, at, Again::Operator)
+            }))
+        };
+        held.map(back).collect()
+    }
+}
