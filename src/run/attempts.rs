@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::View;
+use crate::ledger::chain::Link;
 use crate::model::entry::Event;
 use crate::model::name::ItemId;
 use crate::model::time::Moment;
@@ -24,6 +25,12 @@ pub struct AttemptShown<'a> {
     pub status: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// The entry of its dispatch.
+    #[serde(skip)]
+    pub fired: &'a Link,
+    /// The entry of its end, or `None` while it runs.
+    #[serde(skip)]
+    pub ended: Option<&'a Link>,
 }
 
 impl<'a> AttemptShown<'a> {
@@ -36,15 +43,29 @@ impl<'a> AttemptShown<'a> {
             let Some(at) = view.state.graph.position(item) else { continue };
             if matches!(link.entry.event, Event::ItemFired(_)) {
                 running[at] = Some(attempts.len());
-                let (actor, started_at) = (link.entry.actor.as_str(), link.entry.at);
-                attempts.push(Self { item, attempt, actor, started_at, ended_at: None, status: "running", red: false });
+                attempts.push(Self::begun(link, item, attempt));
             } else if let Some(open) = running[at].take() {
                 let open = &mut attempts[open];
+                open.ended = Some(link);
                 open.ended_at = Some(link.entry.at);
                 open.status = link.entry.event.shown_status().unwrap_or("pending");
                 open.red = link.entry.event.is_red();
             }
         }
         attempts
+    }
+
+    fn begun(fired: &'a Link, item: &'a ItemId, attempt: u32) -> Self {
+        Self {
+            item,
+            attempt,
+            actor: &fired.entry.actor,
+            started_at: fired.entry.at,
+            ended_at: None,
+            status: "running",
+            red: false,
+            fired,
+            ended: None,
+        }
     }
 }
