@@ -47,12 +47,12 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("share", &["git", "ledger", "model", "plan", "repository", "run", "thread", "verify"]),
     // Anchors are reached from one place; what they answer is judged by the verifier.
     ("anchor", &["clock", "git", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
-    ("interop", &["anchor", "git", "ledger", "model", "repository", "run", "verify"]),
     // Pages are filled from verified runs.
     ("report", &["anchor", "git", "graph", "ledger", "model", "repository", "run", "share", "thread", "verify"]),
     ("apply", &["git", "model", "run"]),
     // Compares applied commits with the record.
     ("whence", &["anchor", "apply", "git", "ledger", "model", "repository", "run", "verify"]),
+    ("interop", &["anchor", "git", "ledger", "model", "repository", "run", "verify", "whence"]),
     (
         "upkeep",
         &[

@@ -175,6 +175,14 @@ pub fn list_any(store: &Store, reach: &Reach, from: &str, patterns: &[&str]) -> 
     Ok(refs)
 }
 
+/// Returns the URL that a remote is fetched from.
+pub fn fetch_url(store: &Store, remote: &Remote) -> Result<String, Error> {
+    if !remote.configured {
+        return Ok(remote.given.clone());
+    }
+    Ok(store.git().args(["remote", "get-url", "--", &remote.given]).line()?)
+}
+
 /// Returns the push URL of a remote, which may differ from its fetch URL.
 pub fn push_url(store: &Store, remote: &Remote) -> Result<String, Error> {
     if !remote.configured {

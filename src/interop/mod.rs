@@ -1,16 +1,26 @@
 //! Exports of a run's evidence in the formats of other verifiers.
 //!
-//! Each export is created from a verified run and signed by the exporting key. It states what the
-//! holder of that key found in the chain; the chain stays the proof.
+//! Each export is created from a verified run. It states what the exporter found in the chain; the
+//! chain stays the proof. Statements and audit bundles are signed by the exporting key. The formats
+//! of other tools are not, and say in a field of their own where the run is.
 
+mod agent_trace;
 mod audit_bundle;
 pub mod bundle_json;
+mod cyclonedx;
+mod facts;
+mod git_ai;
 pub mod in_toto;
+mod item_lines;
+mod junit;
 pub mod operations;
+mod otel;
+mod xml;
 
 pub use audit_bundle::verify_bundle_json;
 
 use crate::git::store::{self, Store};
+use crate::git::verified_stream;
 use crate::ledger::chain::Link;
 use crate::ledger::sign;
 use crate::model::digest::Digest;
@@ -57,6 +67,11 @@ fn read_manifest(store: &Store, view: &View, link: &Link, fired: &ItemFired) -> 
     Ok(Manifest::parse(&bytes)?)
 }
 
+/// Returns the version in the name of a program: `0.1.0` of `git-handoff 0.1.0`.
+fn tool_version(tool: &str) -> &str {
+    tool.split_once(' ').map_or(tool, |(_, version)| version)
+}
+
 /// An error while exporting a run.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -77,6 +92,12 @@ pub enum Error {
         "the item {0:?} took its products from the run {1}, and this format knows no items but those that were run"
     )]
     Reused(ItemId, RunId),
+    #[error(
+        "the models of {0} items made patches, and an authorship log has one state of the files: name an item (RUN/ITEM) or a commit (--commit REV)"
+    )]
+    SeveralPatches(usize),
+    #[error(transparent)]
+    Bytes(#[from] verified_stream::Error),
     #[error(transparent)]
     Manifest(#[from] manifest::Error),
     #[error(transparent)]

@@ -3,14 +3,19 @@
 use serde_json::Value;
 
 use crate::anchor::gate::{self, Terms};
-use crate::anchor::verification::Verification;
-use crate::model::digest::Digest;
+use crate::anchor::verification::{Verification, VerifyRequest};
+use crate::model::digest::{Digest, Oid};
+use crate::model::item_index::ItemIndex;
+use crate::model::name::RunId;
 use crate::model::problems::Problems;
 use crate::repository::{self, Repository};
-use crate::run::{Target, target};
+use crate::run::{Target, VerifiedRun, target};
 use crate::verify::Report;
+use crate::whence::{self, CommitLines};
 
-use super::{bundle_json, in_toto, verify_bundle_json};
+use super::facts::Facts;
+use super::item_lines::LinesIn;
+use super::{agent_trace, bundle_json, cyclonedx, git_ai, in_toto, junit, otel, verify_bundle_json};
 
 /// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,30 +24,120 @@ pub enum Format {
     InToto,
     /// The audit bundle of another orchestrator.
     BundleJson,
+    /// Agent Trace records, one for each item with a patch.
+    AgentTrace,
+    /// The authorship log of Git AI, as the text of a note.
+    GitAi,
+    /// OTLP traces.
+    Otel,
+    /// JUnit XML.
+    Junit,
+    /// A CycloneDX ML-BOM.
+    CycloneDx,
+}
+
+/// A request to export a run.
+#[derive(Clone, Copy)]
+pub struct ExportRequest<'a> {
+    /// The run, or `RUN/ITEM`.
+    pub target: &'a str,
+    /// The format.
+    pub format: Format,
+    /// The commit whose lines are meant, for formats about lines.
+    pub commit: Option<&'a str>,
+    /// The accepted runs.
+    pub terms: Terms,
+}
+
+/// An exported document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Exported {
+    /// JSON.
+    Json(Value),
+    /// A text that ends with a line feed.
+    Text(String),
+}
+
+impl Format {
+    /// Returns true if the format can be about one item.
+    fn takes_item(self) -> bool {
+        matches!(self, Self::InToto | Self::AgentTrace | Self::GitAi)
+    }
+
+    /// Returns true if the format is about lines of files.
+    fn is_about_lines(self) -> bool {
+        matches!(self, Self::AgentTrace | Self::GitAi)
+    }
 }
 
 impl Repository {
-    /// Verifies a sealed run and exports it, or one item of it for in-toto, signed by our own key.
+    /// Verifies a sealed run and exports it, or one item of it for the formats that allow that.
     ///
-    /// Calls `warn` with what a reader of the run should know.
-    pub fn export(
-        &self,
-        text: &str,
-        format: Format,
-        terms: Terms,
-        warn: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Value>, Error> {
-        let (target, rest) = Target::with_rest(&self.store, text)?;
-        let run = self.vetted_whole(&target, terms, warn)?;
+    /// Calls `warn` with what a reader of the run or of the export should know.
+    pub fn export(&self, request: ExportRequest<'_>, warn: &mut dyn FnMut(&str)) -> Result<Vec<Exported>, Error> {
+        let (target, rest) = Target::with_rest(&self.store, request.target)?;
+        if rest.is_some() && !request.format.takes_item() {
+            return Err(Error::WholeRun);
+        }
+        if request.commit.is_some() && !request.format.is_about_lines() {
+            return Err(Error::NoLines);
+        }
+        let run = self.vetted_whole(&target, request.terms, warn)?;
         let item = rest.map(|rest| target::item(&run, rest)).transpose()?;
-        let item = item.map(|at| &run.state.graph.item(at).id);
-        let signer = self.signer()?;
-        match (format, item) {
-            (Format::InToto, item) => Ok(in_toto::export(&self.store, &run, item, &signer)?),
-            (Format::BundleJson, None) => Ok(vec![bundle_json::export(&self.store, &run, &signer)?]),
-            (Format::BundleJson, Some(_)) => Err(Error::WholeRun),
+        match request.format {
+            Format::InToto => {
+                let item = item.map(|at| &run.state.graph.item(at).id);
+                Ok(json(in_toto::export(&self.store, &run, item, &self.signer()?)?))
+            }
+            Format::BundleJson => Ok(json([bundle_json::export(&self.store, &run, &self.signer()?)?])),
+            _ => self.export_facts(request, &target, &run, item, warn),
         }
     }
+
+    /// Exports a run in a format that is not signed.
+    fn export_facts(
+        &self,
+        request: ExportRequest<'_>,
+        target: &Target,
+        run: &VerifiedRun,
+        item: Option<ItemIndex>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Exported>, Error> {
+        let facts = Facts::read(&self.store, run, target)?;
+        let commit = request.commit.map(|commit| self.lines_of_run(commit, target)).transpose()?;
+        let lines_in = commit.as_ref().map_or(LinesIn::Patch, LinesIn::Commit);
+        Ok(match request.format {
+            Format::AgentTrace => json(agent_trace::export(&facts, item, lines_in)?),
+            Format::GitAi => {
+                let log = git_ai::export(&facts, item, lines_in)?;
+                log.left_out.iter().for_each(|sentence| warn(sentence));
+                vec![Exported::Text(log.text)]
+            }
+            Format::Otel => json([otel::export(&facts)]),
+            Format::Junit => vec![Exported::Text(junit::export(&facts))],
+            Format::CycloneDx => json([cyclonedx::export(&facts)]),
+            Format::InToto | Format::BundleJson => Vec::new(),
+        })
+    }
+
+    /// Returns the lines that a commit added, if some are proven to be those of the run.
+    fn lines_of_run(&self, revision: &str, target: &Target) -> Result<CommitLines, Error> {
+        // The run was verified already, with its warnings.
+        let with = self.verification(VerifyRequest::default(), &mut |_| ()).map_err(whence::Error::from)?;
+        let found = self.commit_lines(revision, &with)?;
+        let is_ours = |line: &whence::answer::LinesShown| {
+            let named = line.items.iter().any(|item| item.run == target.run && item.reference == target.reference);
+            named && line.proven
+        };
+        if !found.lines.iter().any(is_ours) {
+            return Err(Error::NotOfRun { commit: found.commit, run: target.run.clone() });
+        }
+        Ok(found)
+    }
+}
+
+fn json(values: impl IntoIterator<Item = Value>) -> Vec<Exported> {
+    values.into_iter().map(Exported::Json).collect()
 }
 
 impl Verification<'_> {
@@ -56,14 +151,20 @@ impl Verification<'_> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Error {
-    #[error("a bundle is of a whole run: leave the item out")]
+    #[error("this format is of a whole run: leave the item out")]
     WholeRun,
+    #[error("this format has no lines of files: leave --commit out")]
+    NoLines,
+    #[error("no line of the commit {commit} is proven to be the run {:?}'s", run.as_str())]
+    NotOfRun { commit: Oid, run: RunId },
     #[error(transparent)]
     Target(#[from] target::Error),
     #[error(transparent)]
     Gate(#[from] gate::Error),
     #[error(transparent)]
     Export(#[from] super::Error),
+    #[error(transparent)]
+    Whence(#[from] whence::Error),
     #[error(transparent)]
     Repository(#[from] repository::Error),
 }

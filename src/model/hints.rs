@@ -74,6 +74,7 @@ hints! {
     make_folder(path) => "mkdir -p {path}   # or, for a file: touch";
     reached() => "git config --show-origin --get-regexp 'handoff.*able'   # name where it really lies, if that is what you mean";
     laid_over() => "git config --show-origin --get-regexp '^handoff[.].*[.](readable|writable|home)$'   # name folders below it instead";
+    whence(commit) => "git handoff whence {commit}";
     runs() => "git handoff runs";
     threads() => "git handoff thread list";
     runs_and_threads() => "git handoff runs && git handoff thread list";

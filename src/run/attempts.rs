@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::View;
+use crate::ledger::chain::Link;
 use crate::model::driver::DriverId;
 use crate::model::entry::Event;
 use crate::model::name::ItemId;
@@ -32,6 +33,12 @@ pub struct AttemptShown<'a> {
     pub status: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// The entry of its dispatch.
+    #[serde(skip)]
+    pub fired: &'a Link,
+    /// The entry of its end, or `None` while it runs.
+    #[serde(skip)]
+    pub ended: Option<&'a Link>,
 }
 
 impl<'a> AttemptShown<'a> {
@@ -44,25 +51,33 @@ impl<'a> AttemptShown<'a> {
             let Some(at) = view.state.graph.position(item) else { continue };
             if let Event::ItemFired(e) = &link.entry.event {
                 running[at] = Some(attempts.len());
-                attempts.push(Self {
-                    item,
-                    attempt,
-                    actor: &link.entry.actor,
-                    driver: e.driver.as_ref(),
-                    host: e.host.as_deref(),
-                    job: e.job.as_deref(),
-                    started_at: link.entry.at,
-                    ended_at: None,
-                    status: "running",
-                    red: false,
-                });
+                let begun = Self::begun(link, item, attempt);
+                attempts.push(Self { driver: e.driver.as_ref(), host: e.host.as_deref(), job: e.job.as_deref(), ..begun });
             } else if let Some(open) = running[at].take() {
                 let open = &mut attempts[open];
+                open.ended = Some(link);
                 open.ended_at = Some(link.entry.at);
                 open.status = link.entry.event.shown_status().unwrap_or("pending");
                 open.red = link.entry.event.is_red();
             }
         }
         attempts
+    }
+
+    fn begun(fired: &'a Link, item: &'a ItemId, attempt: u32) -> Self {
+        Self {
+            item,
+            attempt,
+            actor: &fired.entry.actor,
+            driver: None,
+            host: None,
+            job: None,
+            started_at: fired.entry.at,
+            ended_at: None,
+            status: "running",
+            red: false,
+            fired,
+            ended: None,
+        }
     }
 }

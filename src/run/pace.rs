@@ -44,7 +44,7 @@ impl Pace {
     pub fn gap(&self, now: Instant, drivers: usize) -> Duration {
         let Some(last) = self.last_push else { return Duration::ZERO };
         let drivers = u32::try_from(drivers).unwrap_or(u32::MAX);
-        let gap = self.interval.max(Duration::from_secs(1).saturating_mul(drivers) / DRIVERS_PER_SECOND / 8);
+        let gap = self.interval.max(Duration::from_secs(1).saturating_mul(drivers) / DRIVERS_PER_SECOND);
         (last + gap).saturating_duration_since(now)
     }
 

@@ -215,7 +215,8 @@ pub struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn from_link(link: &'a Link, id: &ItemId, state: &RunState) -> Option<Self> {
+    /// Returns the step of an entry, or `None` if it is not about the item.
+    pub fn from_link(link: &'a Link, id: &ItemId, state: &RunState) -> Option<Self> {
         let Link { commit, hash, entry, .. } = link;
         let (_, attempt) = entry.event.item().filter(|(item, _)| *item == id)?;
         let plain = Self {

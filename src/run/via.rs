@@ -26,6 +26,10 @@ pub struct Via {
     pace: Pace,
     /// The latest beat of each driver, by the last read.
     beats: BTreeMap<DriverId, Oid>,
+    /// When the beat of each living driver was last seen to move.
+    moved: BTreeMap<DriverId, Instant>,
+    /// The silence after which a driver does not count any more.
+    lost_after: Duration,
     /// The driver of the latest entry that names one.
     last_driver: Option<DriverId>,
     /// Entries of the latest read by other drivers, by the driver that they name.
@@ -53,6 +57,8 @@ impl Via {
             driver,
             pace: Pace::new(interval),
             beats: BTreeMap::new(),
+            moved: BTreeMap::new(),
+            lost_after: Duration::from_secs(60),
             last_driver: None,
             heard: BTreeMap::new(),
             last_read: None,
@@ -104,6 +110,7 @@ impl Via {
             match value {
                 Some(beat) => {
                     refs::set(store, name, *beat)?;
+                    self.moved.insert(driver.clone(), Instant::now());
                     self.beats.insert(driver, *beat);
                 }
                 None => {
@@ -111,9 +118,12 @@ impl Via {
                         refs::delete(store, name, old)?;
                     }
                     self.beats.remove(&driver);
+                    self.moved.remove(&driver);
                 }
             }
         }
+        let now = Instant::now();
+        self.moved.retain(|_, moved| now.duration_since(*moved) < self.lost_after);
         // Copies of earlier processes of this clone count as read.
         for (name, beat) in refs::list(store, &beats)? {
             if let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) {
@@ -121,6 +131,16 @@ impl Via {
             }
         }
         Ok((read.changed.get(&run_ref).copied().flatten(), read.kept))
+    }
+
+    /// Returns the number of living drivers.
+    pub fn drivers(&self) -> usize {
+        self.moved.len().max(1)
+    }
+
+    /// Sets the silence after which a driver does not count any more.
+    pub fn set_lost_after(&mut self, lost_after: Duration) {
+        self.lost_after = lost_after;
     }
 
     /// Records the driver that an entry names, if any.
@@ -135,7 +155,7 @@ impl Via {
 
     /// Waits until the next push is due.
     pub(super) fn wait_for_gap(&self) {
-        thread::sleep(self.pace.gap(Instant::now(), self.beats.len()));
+        thread::sleep(self.pace.gap(Instant::now(), self.drivers()));
     }
 
     /// Moves the chain's ref on the remote, with other refs if `more` names any.
@@ -165,15 +185,19 @@ impl Via {
         Ok(Swap::Lost)
     }
 
-    /// Waits for this driver's turn after a lost push. Calls `read` after each wait, which returns
-    /// true if other entries were read; then the wait begins again.
+    /// Returns true if other drivers pushed lately.
+    pub(super) fn is_contended(&self) -> bool {
+        self.driver.is_some() && self.pace.is_contended(Instant::now(), self.drivers())
+    }
+
+    /// Returns how long to wait for this driver's turn.
     pub(super) fn wait(&self) -> Duration {
-        let drivers = self.beats.len();
+        let drivers = self.drivers();
         let (Some(own), Some(last)) = (&self.driver, &self.last_driver) else { return self.pace.push_time() / 2 };
         if !self.pace.is_contended(Instant::now(), drivers) {
             return Duration::ZERO;
         }
-        self.pace.turn(self.beats.keys(), own, last)
+        self.pace.turn(self.moved.keys(), own, last)
     }
 
     /// Returns the most times to wait for a turn.

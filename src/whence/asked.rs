@@ -72,7 +72,7 @@ pub(super) fn range(store: &Store, text: &str) -> Result<Vec<Oid>, Error> {
 }
 
 /// Resolves a revision to a commit, or returns `None`.
-fn commit(store: &Store, named: &str) -> Result<Option<Oid>, Error> {
+pub(super) fn commit(store: &Store, named: &str) -> Result<Option<Oid>, Error> {
     if named.is_empty() {
         return Ok(None);
     }

@@ -9,34 +9,34 @@ use crate::model::digest::{Digest, Hasher};
 
 /// A patch's changes to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FileDiff {
+pub(crate) struct FileDiff {
     /// The distinct added lines.
-    pub(super) added: BTreeSet<Vec<u8>>,
+    pub(crate) added: BTreeSet<Vec<u8>>,
     /// The numbers of the added lines in the new file.
-    pub(super) places: Vec<u64>,
+    pub(crate) places: Vec<u64>,
     /// The distinct removed lines.
-    pub(super) removed: BTreeSet<Vec<u8>>,
+    pub(crate) removed: BTreeSet<Vec<u8>>,
     /// The new blob of a binary file.
-    pub(super) binary: Option<String>,
+    pub(crate) binary: Option<String>,
     /// Whether it deletes the file.
-    pub(super) gone: bool,
+    pub(crate) gone: bool,
     /// Whether it creates the file.
-    pub(super) new: bool,
+    pub(crate) new: bool,
 }
 
 /// A patch's changes.
 #[derive(Clone, Debug)]
-pub(super) struct Diff {
+pub(crate) struct Diff {
     /// The changes by file.
-    pub(super) files: BTreeMap<BString, FileDiff>,
+    pub(crate) files: BTreeMap<BString, FileDiff>,
     /// The digest of the patch without positions: line numbers, hunk headings and names of text
     /// blobs.
-    pub(super) verbatim: Digest,
+    pub(crate) verbatim: Digest,
 }
 
 impl Diff {
     /// Parses the output of `git diff-tree -p --binary --full-index --no-renames`.
-    pub(super) fn read(patch: &[u8]) -> Self {
+    pub(crate) fn read(patch: &[u8]) -> Self {
         let mut reader = Reader::default();
         for line in patch.lines_with_terminator() {
             reader.take(line);

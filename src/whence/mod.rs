@@ -8,7 +8,8 @@ pub mod answer;
 
 mod asked;
 mod commit;
-mod diff;
+mod commit_lines;
+pub(crate) mod diff;
 mod index;
 mod judge;
 mod known;
@@ -17,12 +18,14 @@ mod part;
 mod search;
 mod words;
 
+pub use commit_lines::CommitLines;
 pub use judge::{How, Verdict};
 pub use known::Standing;
 
 use crate::anchor::verification::{self, Verification};
 use crate::apply;
 use crate::git::{program, refs, scratch_repo, store};
+use crate::model::digest::Oid;
 use crate::repository::Repository;
 use crate::run::{self, target};
 
@@ -89,6 +92,10 @@ pub enum Error {
     NoCommit(String),
     #[error("{path:?} has {}, so there is no line {asked}", counted(*.lines))]
     NoLine { path: String, lines: u64, asked: u64 },
+    #[error("the change of the commit {0} is too large to be looked through")]
+    Large(Oid),
+    #[error("the parent of the commit {0} is not in this repository")]
+    NoParent(Oid),
     #[error("{0:?} is no range of commits like main..feature")]
     NoRange(String),
     #[error(transparent)]

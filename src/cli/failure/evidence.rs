@@ -1,6 +1,7 @@
 //! Failures of proofs, exports and bundles.
 
 use git_handoff::interop::operations as interop;
+use git_handoff::model::hints;
 use git_handoff::run::proving;
 use git_handoff::share::bundling;
 
@@ -21,7 +22,9 @@ impl From<proving::Error> for Failure {
 impl From<interop::Error> for Failure {
     fn from(error: interop::Error) -> Self {
         match error {
-            interop::Error::WholeRun => Self::usage(error.to_string()),
+            interop::Error::WholeRun | interop::Error::NoLines => Self::usage(error.to_string()),
+            interop::Error::NotOfRun { commit, .. } => Self::of("not-of-run", &error).hint(hints::whence(commit)),
+            interop::Error::Whence(inner) => inner.into(),
             interop::Error::Target(inner) => inner.into(),
             interop::Error::Gate(inner) => inner.into(),
             interop::Error::Export(inner) => inner.into(),

@@ -11,6 +11,7 @@ impl From<whence::Error> for Failure {
             whence::Error::Nothing(_) => Self::of("no-such-thing", &error).hint(hints::commits()),
             whence::Error::NoCommit(_) => Self::of("no-commit", &error).hint(hints::commits()),
             whence::Error::NoLine { .. } => Self::of("no-such-thing", &error),
+            whence::Error::Large(_) | whence::Error::NoParent(_) => Self::of("cannot-trace", &error),
             whence::Error::NoRange(_) => Self::usage(error.to_string()),
             whence::Error::Verification(inner) => inner.into(),
             whence::Error::Apply(inner) => inner.into(),

@@ -30,6 +30,7 @@ use crate::model::state::Phase;
 use crate::process::agent::Lease;
 use crate::repository::Repository;
 use crate::run::{self, NewEntry, OpenRun, coordinate, sharing};
+use crate::run::via::Via;
 
 use super::ahead::Waits;
 use super::{Driver, Error};
@@ -150,6 +151,7 @@ impl Colleagues {
             }
         }
         let times = run.state.shared.unwrap_or(times);
+        run.set_lost_after(Duration::from_millis(times.lost_after));
         let (silences, unsure) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             identity,
@@ -367,7 +369,7 @@ impl Driver<'_> {
 
     /// Returns how often to look for entries of other writers.
     pub(super) fn poll(&self) -> Duration {
-        let drivers = self.run.via().map_or(1, |via| via.beats().len());
+        let drivers = self.run.via().map_or(1, Via::drivers);
         self.shared.as_ref().map_or(super::POLL, |shared| shared.poll(drivers))
     }
 

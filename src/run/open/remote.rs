@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::thread;
+use std::time::Duration;
 
 use crate::git::history;
 use crate::git::refs;
@@ -41,6 +42,11 @@ impl OpenRun {
     /// Returns the remote of a shared run.
     pub fn via(&self) -> Option<&Via> {
         self.shared.as_ref().map(|shared| &shared.via)
+    }
+
+    /// Sets the silence after which another driver does not count any more.
+    pub fn set_lost_after(&mut self, lost_after: Duration) {
+        self.shared.iter_mut().for_each(|shared| shared.via.set_lost_after(lost_after));
     }
 
     /// Returns the driver that this process is, if it drives a shared run.
@@ -179,6 +185,9 @@ impl OpenRun {
     /// Returns `None` if another writer appended first. After that, or an error, the state is that
     /// of the head, and nothing is staged.
     pub(super) fn push_drafts(&mut self, drafts: Vec<Draft>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
+        if !self.is_our_turn()? {
+            return Ok(None);
+        }
         match self.writer.append(&self.head, drafts).and_then(Appended::place) {
             Ok((kept, links)) => self.push_links(kept, links, more),
             Err(error) => {
@@ -262,6 +271,23 @@ impl OpenRun {
         self.unstage();
         let failed: Vec<NewEntry> = staged.into_iter().map(|new| failed_push(new, why)).collect();
         self.apply(&failed, Applying::Kept)
+    }
+
+    /// Waits for this driver's turn if others push as well. Returns false if they appended meanwhile;
+    /// then nothing is staged.
+    fn is_our_turn(&mut self) -> Result<bool, Error> {
+        let Some(shared) = self.shared.as_mut().filter(|shared| shared.via.is_contended()) else { return Ok(true) };
+        thread::sleep(shared.via.wait());
+        let is_new = match shared.via.read(&self.writer.store) {
+            Ok((changed, _kept)) => changed.is_some_and(|tip| Some(tip) != self.head.commit),
+            // The push itself finds out.
+            Err(_) => false,
+        };
+        if is_new {
+            self.unstage();
+            self.read_remote()?;
+        }
+        Ok(!is_new)
     }
 
     /// Waits for this driver's turn, and reads again after each wait until nothing new was read.

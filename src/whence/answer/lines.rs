@@ -46,7 +46,7 @@ pub enum LinesBy {
 }
 
 impl LinesShown {
-    pub(super) fn of(path: &str, line: &Line) -> Self {
+    pub(in crate::whence) fn of(path: &str, line: &Line) -> Self {
         let is_known = line.makers.iter().all(|maker| maker.standing == Standing::Proven);
         let proven = is_known && !line.makers.is_empty();
         let verdict = line.finding.as_ref().map(|finding| finding.verdict);

@@ -1,0 +1,56 @@
+//! The lines that one commit added, with the items that made them.
+
+use gix::bstr::ByteSlice as _;
+
+use crate::anchor::verification::Verification;
+use crate::git::quoted_path;
+use crate::model::digest::Oid;
+use crate::repository::Repository;
+
+use super::answer::LinesShown;
+use super::commit::Commit;
+use super::judge::{Case, Judge};
+use super::{Error, asked};
+
+/// The lines that a commit added to its files.
+#[derive(Clone, Debug)]
+pub struct CommitLines {
+    /// The commit.
+    pub commit: Oid,
+    /// The lines, by file and in order.
+    pub lines: Vec<LinesShown>,
+    /// The files with added lines whose path is not UTF-8, as git quotes them.
+    pub unnamed: Vec<String>,
+}
+
+impl Repository {
+    /// Traces the lines that a commit added, compared with its first parent.
+    pub fn commit_lines(&self, revision: &str, with: &Verification<'_>) -> Result<CommitLines, Error> {
+        let commit = asked::commit(&self.store, revision)?.ok_or_else(|| Error::NoCommit(revision.to_owned()))?;
+        with.open(|gate| Judge::new(&self.store, gate)?.added(commit))?
+    }
+}
+
+impl Judge<'_> {
+    /// Attributes the lines that a commit added.
+    fn added(&mut self, oid: Oid) -> Result<CommitLines, Error> {
+        let commit = Commit::read(self.store, oid)?;
+        if commit.parents.first().is_some_and(|parent| !self.store.contains(*parent)) {
+            return Err(Error::NoParent(oid));
+        }
+        let before = self.before(&commit)?;
+        let mut case = Case { commit, before, change: None };
+        let change = self.change(&mut case)?.ok_or(Error::Large(oid))?;
+        let mut added = CommitLines { commit: oid, lines: Vec::new(), unnamed: Vec::new() };
+        for (path, _) in change.diff.files.iter().filter(|(_, file)| !file.places.is_empty()) {
+            let Ok(name) = path.to_str() else {
+                added.unnamed.push(quoted_path::quoted(path.as_ref()));
+                continue;
+            };
+            let lines = self.lines(Some(oid), path, None)?;
+            let shown = lines.iter().map(|line| LinesShown::of(name, line));
+            added.lines.extend(shown.filter(|line| line.commit == Some(oid)));
+        }
+        Ok(added)
+    }
+}
