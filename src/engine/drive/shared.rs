@@ -29,8 +29,8 @@ use crate::model::role::{Refused, Role};
 use crate::model::state::Phase;
 use crate::process::agent::Lease;
 use crate::repository::Repository;
-use crate::run::{self, NewEntry, OpenRun, coordinate, sharing};
 use crate::run::via::Via;
+use crate::run::{self, NewEntry, OpenRun, coordinate, sharing};
 
 use super::ahead::Waits;
 use super::{Driver, Error};
