@@ -110,7 +110,7 @@ pub(crate) async fn drive(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
     let lock = RunLock::take(&run.store().common_dir(), run.id())?;
-    run.refresh()?;
+    shared::refresh_patiently(run)?;
     let interrupted = interrupt.clone();
     let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
@@ -189,10 +189,15 @@ impl<'a> Driver<'a> {
         self.repository = Some(repository);
         self.shared = Some(Colleagues::start(self.run, identity, tip, times)?);
         self.rebuild();
+        let began = Instant::now();
         loop {
             let begun = self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep());
             match begun {
                 Err(error) if shared::is_raced(&error) => self.rebuild(),
+                Err(error) if shared::is_of_remote(&error) && began.elapsed() < shared::START => {
+                    std::thread::sleep(shared::PAUSE_AT_START);
+                    self.rebuild();
+                }
                 other => return other,
             }
         }

@@ -48,9 +48,9 @@ impl Pace {
         (last + gap).saturating_duration_since(now)
     }
 
-    /// Records a push that took some time.
-    pub fn pushed(&mut self, now: Instant, took: Duration) {
-        self.last_push = Some(now);
+    /// Records a push that took some time. After a lost one only the turn decides.
+    pub fn pushed(&mut self, now: Instant, took: Duration, is_lost: bool) {
+        self.last_push = (!is_lost).then_some(now);
         self.mean = (self.mean * 3 + took.min(SLOWEST)) / 4;
     }
 
@@ -101,7 +101,7 @@ mod tests {
     fn the_first_push_goes_at_once_and_the_next_waits_for_the_gap() {
         let (start, mut pace) = (Instant::now(), Pace::new(Duration::from_millis(500)));
         assert_eq!(pace.gap(start, 8), Duration::ZERO);
-        pace.pushed(start, Duration::from_millis(50));
+        pace.pushed(start, Duration::from_millis(50), false);
         assert_eq!(pace.gap(start, 1), Duration::from_millis(500));
         assert_eq!(pace.gap(start + Duration::from_secs(1), 1), Duration::ZERO);
     }

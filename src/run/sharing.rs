@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::remote::{self, Remotes};
 use crate::git::store::Store;
 use crate::git::tip::{Copy, Move, Swap, Tip};
-use crate::git::{history, passing, private_files, refs};
+use crate::git::{history, passing, private_files, program, refs};
 use crate::ledger::chain;
 use crate::model::causes::in_words;
 use crate::model::digest::{Digest, Oid};
@@ -145,6 +145,7 @@ impl Repository {
             refs::create(&self.store, &format::base_ref(run), base)?;
             kept.put_back().map_err(crate::git::store::Error::Pack)?;
         }
+        self.complete_base(&tip, base)?;
         let driver =
             Sharing::read(&self.store, run).filter(|known| known.first == first).and_then(|known| known.driver);
         Sharing { remote: remote.to_owned(), first, driver }.keep(&self.store, run).map_err(Error::Record)?;
@@ -187,6 +188,23 @@ impl Repository {
         read.kept.put_back().map_err(crate::git::store::Error::Pack)?;
         let outcomes = self.accept_statements_on(open).map_err(|error| Error::Statements(Box::new(error)))?;
         Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
+    }
+
+    /// Fetches the files of the base that a partial clone lacks: worktrees are made without asking a
+    /// remote.
+    fn complete_base(&self, tip: &Tip, base: Oid) -> Result<(), Error> {
+        if !history::is_partial(&self.store) {
+            return Ok(());
+        }
+        let list = ["rev-list", "--objects", "--missing=print", "--no-walk", &base.to_string()].map(str::to_owned);
+        let listed = self.store.git().env("GIT_NO_LAZY_FETCH", "1").args(list).run()?;
+        let text = String::from_utf8_lossy(&listed).into_owned();
+        let missing: Vec<Oid> = text.lines().filter_map(|line| line.strip_prefix('?')?.parse().ok()).collect();
+        if !missing.is_empty() {
+            // They stay as long as the base does, which a ref keeps.
+            let _kept = tip.fetch_blobs(&missing)?;
+        }
+        Ok(())
     }
 
     /// Fetches a run, and moves our ref to its head if its entries may follow ours.
@@ -252,6 +270,8 @@ pub enum Error {
     Record(#[source] std::io::Error),
     #[error("cannot record what others said about the run")]
     Statements(#[source] Box<super::statements::Error>),
+    #[error("cannot list the files of the base")]
+    Git(#[from] program::Error),
     #[error(transparent)]
     Remote(#[from] remote::Error),
     #[error(transparent)]

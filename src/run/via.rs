@@ -171,7 +171,7 @@ impl Via {
         };
         self.counts.pushes += 1;
         self.counts.lost += u64::from(answer == Swap::Lost);
-        self.pace.pushed(Instant::now(), started.elapsed());
+        self.pace.pushed(Instant::now(), started.elapsed(), answer == Swap::Lost);
         Ok(answer)
     }
 
@@ -183,11 +183,6 @@ impl Via {
             }
         }
         Ok(Swap::Lost)
-    }
-
-    /// Returns true if other drivers pushed lately.
-    pub(super) fn is_contended(&self) -> bool {
-        self.driver.is_some() && self.pace.is_contended(Instant::now(), self.drivers())
     }
 
     /// Returns how long to wait for this driver's turn.

@@ -16,6 +16,7 @@ impl From<sharing::Error> for Failure {
             sharing::Error::NotTaken { .. } => Self::of("push-refused", &error),
             sharing::Error::NotARun(ref run) => Self::of("not-a-run", &error).hint(hints::verify(run)),
             sharing::Error::Record(_) => Self::of("io", &error),
+            sharing::Error::Git(inner) => inner.into(),
             sharing::Error::Statements(inner) => (*inner).into(),
             sharing::Error::Remote(inner) => inner.into(),
             sharing::Error::Ref(inner) => inner.into(),

@@ -48,10 +48,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
 /// How long a driver tries to send its first beat.
-const START: Duration = Duration::from_secs(30);
+pub(super) const START: Duration = Duration::from_secs(30);
 
 /// The pause between two tries.
-const PAUSE_AT_START: Duration = Duration::from_secs(1);
+pub(super) const PAUSE_AT_START: Duration = Duration::from_secs(1);
 
 /// How often the remote refuses results, and takes beats meanwhile, before the results fail.
 const REFUSALS: u32 = 4;
@@ -147,6 +147,9 @@ impl Colleagues {
             match run.record(&[NewEntry::Plain(Event::RunShared(new))]) {
                 // Another driver may have shared it.
                 Err(run::Error::Raced) => {}
+                Err(error) if error.is_of_remote() && Instant::now() < until => {
+                    std::thread::sleep(PAUSE_AT_START);
+                }
                 recorded => drop(recorded?),
             }
         }
@@ -436,6 +439,17 @@ impl Driver<'_> {
     /// Rebuilds the schedule without recording anything.
     fn catch_up_quietly(&mut self) {
         self.rebuild();
+    }
+}
+
+/// Reads what other writers appended, and tries again while a remote is busy.
+pub(super) fn refresh_patiently(run: &mut OpenRun) -> Result<(), Error> {
+    let until = Instant::now() + START;
+    loop {
+        match run.refresh() {
+            Err(error) if error.is_of_remote() && Instant::now() < until => std::thread::sleep(PAUSE_AT_START),
+            other => return other.map(|_| ()).map_err(Error::from),
+        }
     }
 }
 

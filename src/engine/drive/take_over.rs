@@ -23,7 +23,13 @@ impl Driver<'_> {
     pub(super) fn take_over_predecessor(&mut self, predecessor: Option<&DriverId>) -> Result<(), Error> {
         let Some(victim) = predecessor else { return Ok(()) };
         let entries = self.losses(victim, Because::Lock);
-        self.record(&entries)
+        self.record(&entries)?;
+        let name = beat_ref(self.run.id(), victim);
+        if let Some((via, beat)) = self.run.via().and_then(|via| Some((via, *via.beats().get(victim)?))) {
+            // A beat that stays is removed by `clean --remote`.
+            let _ = via.tip().swap(&[Move { name, old: Some(beat), new: None }], false);
+        }
+        Ok(())
     }
 
     /// Watches the other drivers, and takes over the attempts of those that are lost.

@@ -185,9 +185,6 @@ impl OpenRun {
     /// Returns `None` if another writer appended first. After that, or an error, the state is that
     /// of the head, and nothing is staged.
     pub(super) fn push_drafts(&mut self, drafts: Vec<Draft>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
-        if !self.is_our_turn()? {
-            return Ok(None);
-        }
         match self.writer.append(&self.head, drafts).and_then(Appended::place) {
             Ok((kept, links)) => self.push_links(kept, links, more),
             Err(error) => {
@@ -271,23 +268,6 @@ impl OpenRun {
         self.unstage();
         let failed: Vec<NewEntry> = staged.into_iter().map(|new| failed_push(new, why)).collect();
         self.apply(&failed, Applying::Kept)
-    }
-
-    /// Waits for this driver's turn if others push as well. Returns false if they appended meanwhile;
-    /// then nothing is staged.
-    fn is_our_turn(&mut self) -> Result<bool, Error> {
-        let Some(shared) = self.shared.as_mut().filter(|shared| shared.via.is_contended()) else { return Ok(true) };
-        thread::sleep(shared.via.wait());
-        let is_new = match shared.via.read(&self.writer.store) {
-            Ok((changed, _kept)) => changed.is_some_and(|tip| Some(tip) != self.head.commit),
-            // The push itself finds out.
-            Err(_) => false,
-        };
-        if is_new {
-            self.unstage();
-            self.read_remote()?;
-        }
-        Ok(!is_new)
     }
 
     /// Waits for this driver's turn, and reads again after each wait until nothing new was read.
