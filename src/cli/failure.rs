@@ -222,8 +222,8 @@ impl From<run::Error> for Failure {
             ref remote @ (run::Error::Raced
             | run::Error::Unreachable { .. }
             | run::Error::PushRefused { .. }
-            | run::Error::Poisoned { .. }
-            | run::Error::Forked { .. }) => sharing::of_remote(remote),
+            | run::Error::Poisoned(_)
+            | run::Error::Forked(_)) => sharing::of_remote(remote),
             run::Error::Chain(inner) => inner.into(),
             run::Error::Store(inner) => inner.into(),
             run::Error::Ref(inner) => inner.into(),

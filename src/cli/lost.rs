@@ -1,6 +1,7 @@
 //! `git handoff lost`, and the table of `git handoff status --drivers`.
 
 use git_handoff::model::driver::DriverId;
+use git_handoff::model::name::ItemId;
 use git_handoff::repository::Repository;
 use git_handoff::run::drivers::{DriverShown, DriverState};
 use git_handoff::run::{Target, steer};
@@ -39,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, repository: &Repository, output: &mut O
     if lost.items.is_empty() {
         output.note(&format!("driver {} holds nothing in the run {}", driver.short(), lost.run));
     } else {
-        let items: Vec<&str> = lost.items.iter().map(|item| item.as_str()).collect();
+        let items: Vec<&str> = lost.items.iter().map(ItemId::as_str).collect();
         output.line(&format!("taken from driver {}: {}", driver.short(), items.join(", ")));
     }
     Ok(Ending::Done)
@@ -86,7 +87,7 @@ fn row(driver: &DriverShown, now: i64) -> Vec<String> {
         (Some(beat), Some(at)) => format!("beat {beat} at {}", table::minute(at)),
         _ => String::new(),
     };
-    let holds: Vec<&str> = driver.holds.iter().map(|item| item.as_str()).collect();
+    let holds: Vec<&str> = driver.holds.iter().map(ItemId::as_str).collect();
     let holds = if holds.is_empty() { "holds nothing".to_owned() } else { format!("holds {}", holds.join(", ")) };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let key = driver.key.as_deref().map(|key| key.chars().take(15).collect()).unwrap_or_default();

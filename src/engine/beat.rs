@@ -49,7 +49,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What the thread and the driver tell each other.
+/// The state that the thread and the driver share.
 #[derive(Default)]
 struct Status {
     /// The number of accepted beats.
@@ -113,7 +113,8 @@ impl Beats {
         mark(&self.alive, sent);
     }
 
-    /// Beats at once, and waits at most so long until the remote accepted it. Returns true if it did.
+    /// Beats at once, and waits until the remote accepted the beat. Returns false after the time
+    /// limit.
     pub(super) fn beat_now(&self, within: Duration) -> bool {
         let (wanted, until) = (since_boot(), Instant::now() + within);
         let mut status = self.shared.status();

@@ -31,7 +31,7 @@ impl Identity {
         let id = DriverId::parse(&sign::nonce()).expect("a nonce has 32 hex digits");
         let node = variable(environment, "SLURMD_NODENAME");
         let host = node.or_else(|| rustix::system::uname().nodename().to_str().ok().map(str::to_owned));
-        Self { id, host: host.map(cut), job: job(environment).map(cut) }
+        Self { id, host: host.as_deref().map(cut), job: job(environment).as_deref().map(cut) }
     }
 }
 
@@ -49,7 +49,7 @@ fn variable(environment: &BTreeMap<String, OsString>, name: &str) -> Option<Stri
 }
 
 /// Shortens a text to what an entry can hold.
-fn cut(text: String) -> String {
+fn cut(text: &str) -> String {
     let end = (0..=MAX_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     text[..end].to_owned()
 }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_long_name_is_cut_between_characters() {
-        assert_eq!(cut("ä".repeat(200)).len(), 254);
-        assert_eq!(cut("short".to_owned()), "short");
+        assert_eq!(cut(&"ä".repeat(200)).len(), 254);
+        assert_eq!(cut("short"), "short");
     }
 }

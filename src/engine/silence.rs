@@ -1,8 +1,8 @@
 //! Decides when another driver of a shared run counts as lost: pure.
 //!
 //! Only healthy time counts: time between two reads of the remote that show the other driver's beat
-//! unchanged, while this driver's own beats were accepted. So nobody is lost because the remote or
-//! this driver was unavailable.
+//! unchanged, while this driver's own beats were accepted. So an outage
+//! of the remote or of this driver loses no driver.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::model::driver::RunShared;
 /// The number of own beats that must be accepted while another driver is silent.
 const OWN_BEATS: u64 = 3;
 
-/// What one read of the remote shows of a driver.
+/// A driver as one read of the remote shows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     /// When the remote was read.

@@ -81,7 +81,7 @@ pub enum DriverState {
     Unknown,
 }
 
-/// What `lost` did, as it prints it as JSON.
+/// The answer of `lost --json`.
 #[derive(Clone, Debug, Serialize)]
 #[expect(missing_docs, reason = "docs/schema/lost.json describes the fields")]
 pub struct LostShown {
@@ -92,7 +92,7 @@ pub struct LostShown {
     pub items: Vec<ItemId>,
 }
 
-/// What `clean --remote` found, as it prints it as JSON.
+/// The answer of `clean --remote --json`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "docs/schema/clean-remote.json describes the fields")]

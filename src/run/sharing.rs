@@ -190,8 +190,8 @@ impl Repository {
         Ok(outcomes.iter().any(|outcome| outcome.refused.is_none()))
     }
 
-    /// Fetches the files of the base that a partial clone lacks: worktrees are made without asking a
-    /// remote.
+    /// Fetches the files of the base that a partial clone lacks, because worktrees are made without
+    /// a remote.
     fn complete_base(&self, tip: &Tip, base: Oid) -> Result<(), Error> {
         if !history::is_partial(&self.store) {
             return Ok(());
@@ -234,16 +234,13 @@ impl Repository {
 
 /// Pushes the first entries of a run, or those that the remote lacks.
 fn publish(tip: &Tip, run: &RunId, remote: &str, moves: &[Move]) -> Result<(), Error> {
-    let answer = match tip.swap(moves, moves.len() > 1)? {
-        Some(answer) => answer,
-        None => {
-            let mut last = Swap::Lost;
-            for one in moves.iter().rev() {
-                last = tip.swap(std::slice::from_ref(one), false)?.unwrap_or(Swap::Lost);
-            }
-            last
+    let mut answer = tip.swap(moves, moves.len() > 1)?;
+    if answer.is_none() {
+        for one in moves.iter().rev() {
+            answer = tip.swap(std::slice::from_ref(one), false)?;
         }
-    };
+    }
+    let answer = answer.unwrap_or(Swap::Lost);
     let why = match answer {
         Swap::Won => return Ok(()),
         Swap::Lost => "another process moved it meanwhile".to_owned(),

@@ -15,7 +15,7 @@ use crate::model::name::RunId;
 use super::pace::Pace;
 
 /// The most times that a driver waits for its turn before it pushes anyway.
-const MOST_TURNS: u32 = 24;
+pub(super) const MOST_TURNS: u32 = 24;
 
 /// The remote of a shared run.
 pub struct Via {
@@ -36,16 +36,6 @@ pub struct Via {
     heard: BTreeMap<DriverId, Instant>,
     /// The time of the latest successful read.
     last_read: Option<Instant>,
-    counts: Counts,
-}
-
-/// What a driver did at the remote, for measurements.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Counts {
-    pub pushes: u64,
-    pub lost: u64,
-    pub reads: u64,
 }
 
 impl Via {
@@ -62,7 +52,6 @@ impl Via {
             last_driver: None,
             heard: BTreeMap::new(),
             last_read: None,
-            counts: Counts::default(),
         }
     }
 
@@ -91,36 +80,27 @@ impl Via {
         self.last_read
     }
 
-    /// Returns what this process did at the remote.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// Reads the remote: fetches its chain and the beats of the drivers, and moves our copies of the
-    /// beats. Returns the head of its chain if that is not the value of our ref.
+    /// Fetches the chain and the beats from the remote, and moves our copies of the beats. Returns
+    /// the head of its chain if our ref differs.
     pub(super) fn read(&mut self, store: &Store) -> Result<(Option<Oid>, KeepGuard), ReadError> {
         let (run_ref, beats) = (format::run_ref(&self.run), format::driver_refs(&self.run));
         let copies = [run_ref.clone(), format!("{beats}*")];
         let copies = copies.map(|name| Copy { theirs: name.clone(), ours: name });
         let read = self.tip.read(&copies)?;
-        self.counts.reads += 1;
         self.last_read = Some(Instant::now());
         for (name, value) in &read.changed {
             let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
-            match value {
-                Some(beat) => {
-                    refs::set(store, name, *beat)?;
-                    self.moved.insert(driver.clone(), Instant::now());
-                    self.beats.insert(driver, *beat);
-                }
-                None => {
-                    if let Some(old) = refs::read_stored(store, name)? {
-                        refs::delete(store, name, old)?;
-                    }
-                    self.beats.remove(&driver);
-                    self.moved.remove(&driver);
-                }
+            if let Some(beat) = value {
+                refs::set(store, name, *beat)?;
+                self.moved.insert(driver.clone(), Instant::now());
+                self.beats.insert(driver, *beat);
+                continue;
             }
+            if let Some(old) = refs::read_stored(store, name)? {
+                refs::delete(store, name, old)?;
+            }
+            self.beats.remove(&driver);
+            self.moved.remove(&driver);
         }
         let now = Instant::now();
         self.moved.retain(|_, moved| now.duration_since(*moved) < self.lost_after);
@@ -169,8 +149,6 @@ impl Via {
             // decides.
             None => self.swap_apart(&moves)?,
         };
-        self.counts.pushes += 1;
-        self.counts.lost += u64::from(answer == Swap::Lost);
         self.pace.pushed(Instant::now(), started.elapsed(), answer == Swap::Lost);
         Ok(answer)
     }
@@ -193,11 +171,6 @@ impl Via {
             return Duration::ZERO;
         }
         self.pace.turn(self.moved.keys(), own, last)
-    }
-
-    /// Returns the most times to wait for a turn.
-    pub(super) fn most_turns(&self) -> u32 {
-        MOST_TURNS
     }
 }
 

@@ -1,6 +1,4 @@
-//! What people do with a shared run: steer it, look at its drivers, declare one lost, dismiss a key.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! People steer a shared run, list its drivers, declare one lost, and dismiss a key.
 
 use serde_json::Value;
 

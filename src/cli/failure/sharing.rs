@@ -46,13 +46,9 @@ pub(super) fn of_remote(error: &run::Error) -> Failure {
     match error {
         run::Error::Raced => Failure { exit: 5, ..Failure::of("lost-race", error) },
         run::Error::PushRefused { .. } => Failure::of("push-refused", error),
-        run::Error::Poisoned { run, remote, commit, good, .. } => {
-            Failure { exit: 3, ..Failure::of("not-continuable", error) }
-                .hint(hints::set_back(remote, run, commit, good))
-        }
-        run::Error::Forked { run, .. } => {
-            Failure { exit: 3, ..Failure::of("diverged", error) }.hint(hints::verify(run))
-        }
+        run::Error::Poisoned(bad) => Failure { exit: 3, ..Failure::of("not-continuable", error) }
+            .hint(hints::set_back(&bad.remote, &bad.run, bad.commit, bad.good)),
+        run::Error::Forked(bad) => Failure { exit: 3, ..Failure::of("diverged", error) }.hint(hints::verify(&bad.run)),
         _ => Failure::of("remote", error),
     }
 }

@@ -188,8 +188,8 @@ impl Colleagues {
         fired.job.clone_from(&self.identity.job);
     }
 
-    /// Returns the sign of life without which an attempt with a lock ends, before another driver may
-    /// take it over.
+    /// Returns the sign of life that an attempt with a lock needs. Without it, the attempt ends
+    /// before a take-over is possible.
     pub(super) fn lease(&self) -> Lease {
         let limit = Duration::from_millis(self.times.lost_after / 4 * 3);
         Lease { file: self.beats.alive().to_owned(), limit }
@@ -208,8 +208,8 @@ impl Driver<'_> {
         state.phase == Phase::Running && state.attempts == attempt && by_us
     }
 
-    /// Returns true if the chain says that this driver holds the item. Another key may have used our
-    /// id; such a claim is not ours.
+    /// Returns true if the chain says that this driver holds the item. A claim with our id by
+    /// another key is not ours.
     fn is_ours(&self, at: ItemIndex) -> bool {
         let (state, id) = (&self.run.state, &self.run.state.graph.item(at).id);
         let Some(shared) = &self.shared else { return false };
@@ -396,7 +396,7 @@ impl Driver<'_> {
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
         if matches!(run_error(&error), Some(run::Error::Raced)) {
-            // What is left to do is decided again, and goes with the results in one push.
+            // Claims are decided again, and go with the results in one push.
             self.rebuild();
             return Ok(());
         }
@@ -408,7 +408,7 @@ impl Driver<'_> {
             let note = format!("{}; attempts go on, and their results are kept", in_words(&error));
             (self.tell)(Progress::Note(note));
         }
-        let is_poisoned = matches!(run_error(&error), Some(run::Error::Poisoned { .. }));
+        let is_poisoned = matches!(run_error(&error), Some(run::Error::Poisoned(_)));
         let is_over = trouble.since.elapsed() > Duration::from_millis(shared.times.lost_after);
         if *interrupt.borrow() {
             trouble.tries_at_end += 1;

@@ -78,7 +78,7 @@ impl Driver<'_> {
         because: Because,
         silent: Duration,
     ) -> Result<(), Error> {
-        // What is staged was decided before; it goes first.
+        // Staged entries were decided before, so they go first.
         self.record(&[])?;
         let entries = self.losses(victim, because);
         let Some(shared) = self.shared.as_mut().filter(|_| !entries.is_empty()) else { return Ok(()) };

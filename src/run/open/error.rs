@@ -37,10 +37,10 @@ pub enum Error {
     Raced,
     #[error("{remote} refuses the entries: {why}")]
     PushRefused { remote: String, why: String },
-    #[error("{remote} has the run {run:?} at commit {commit}, which cannot follow {good}: {why}")]
-    Poisoned { run: RunId, remote: String, commit: Oid, good: Oid, why: String },
-    #[error("{remote} has another history of the run {run:?}: {theirs} there, {ours} here")]
-    Forked { run: RunId, remote: String, theirs: Oid, ours: Oid },
+    #[error("{} has the run {:?} at commit {}, which cannot follow {}: {}", .0.remote, .0.run, .0.commit, .0.good, .0.why)]
+    Poisoned(Box<BadTip>),
+    #[error("{} has another history of the run {:?}: {} there, {} here", .0.remote, .0.run, .0.commit, .0.good)]
+    Forked(Box<BadTip>),
     #[error("the key {key}, {why}, cannot do this in the run {run:?}")]
     Role { run: RunId, key: String, why: Refused },
     #[error("cannot seal the run {0:?}: cannot read a document of the rule {1:?}")]
@@ -59,6 +59,17 @@ pub enum Error {
     Log(#[from] log::Error),
 }
 
+/// A head of a shared run that cannot be followed.
+#[derive(Debug)]
+pub struct BadTip {
+    pub run: RunId,
+    pub remote: String,
+    pub commit: Oid,
+    /// The last head that could be followed.
+    pub good: Oid,
+    pub why: String,
+}
+
 impl Lost for Error {
     fn is_lost(&self) -> bool {
         matches!(self, Self::Chain(error) if error.is_lost())
@@ -68,6 +79,6 @@ impl Lost for Error {
 impl Error {
     /// Returns true if the remote of a shared run could not be used now, and may be later.
     pub fn is_of_remote(&self) -> bool {
-        matches!(self, Self::Raced | Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned { .. })
+        matches!(self, Self::Raced | Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned(_))
     }
 }

@@ -14,10 +14,11 @@ use crate::model::driver::DriverId;
 use crate::model::entry::{Event, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::run::new_entry::NewEntry;
-use crate::run::via::{ReadError, Via};
+use crate::run::via::{MOST_TURNS, ReadError, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, dispatchers, read_further};
 
+use super::error::BadTip;
 use super::{Applying, Error, OpenRun, Staged, frontier};
 
 /// A run that is recorded through a remote.
@@ -106,14 +107,14 @@ impl OpenRun {
         let Some(shared) = &mut self.shared else { return Ok(Vec::new()) };
         let remote = shared.via.tip().remote().to_owned();
         if history::goes_on(store, known, tip) {
-            return Err(Error::Poisoned { run, remote, commit: tip, good: known, why });
+            return Err(Error::Poisoned(Box::new(BadTip { run, remote, commit: tip, good: known, why })));
         }
         if history::goes_on(store, tip, known) {
             // Whatever the answer is, the next read tells.
             let _ = shared.via.swap(Some(tip), known, &[]);
             return Ok(Vec::new());
         }
-        Err(Error::Forked { run, remote, theirs: tip, ours: known })
+        Err(Error::Forked(Box::new(BadTip { run, remote, commit: tip, good: known, why })))
     }
 
     /// Moves our ref to a head that the remote has and this process checked.
@@ -166,7 +167,8 @@ impl OpenRun {
         let why = format!("entry {} of the key {}: {why}", one.entry.seq, one.key);
         match (&self.shared, self.head.commit) {
             (Some(shared), Some(good)) => {
-                Error::Poisoned { run, remote: shared.via.tip().remote().to_owned(), commit, good, why }
+                let remote = shared.via.tip().remote().to_owned();
+                Error::Poisoned(Box::new(BadTip { run, remote, commit, good, why }))
             }
             _ => Error::Stranger(run, why),
         }
@@ -186,7 +188,7 @@ impl OpenRun {
     /// of the head, and nothing is staged.
     pub(super) fn push_drafts(&mut self, drafts: Vec<Draft>, more: &[Move]) -> Result<Option<Vec<Link>>, Error> {
         match self.writer.append(&self.head, drafts).and_then(Appended::place) {
-            Ok((kept, links)) => self.push_links(kept, links, more),
+            Ok((kept, links)) => self.push_links(&kept, links, more),
             Err(error) => {
                 self.unstage();
                 Err(error.into())
@@ -197,7 +199,7 @@ impl OpenRun {
     /// Pushes entries that are written, as [`OpenRun::push_drafts`] does.
     pub(super) fn push_links(
         &mut self,
-        kept: KeepGuard,
+        kept: &KeepGuard,
         links: Vec<Link>,
         more: &[Move],
     ) -> Result<Option<Vec<Link>>, Error> {
@@ -209,7 +211,7 @@ impl OpenRun {
         let answer = shared.via.swap(old, new, more);
         if let Ok(Swap::Won) = answer {
             self.accept(&links);
-            self.move_ref(old, new, &kept)?;
+            self.move_ref(old, new, kept)?;
             return Ok(Some(links));
         }
         self.unstage();
@@ -272,7 +274,7 @@ impl OpenRun {
 
     /// Waits for this driver's turn, and reads again after each wait until nothing new was read.
     fn wait_for_turn(&mut self) -> Result<(), Error> {
-        for _ in 0..self.via().map_or(0, Via::most_turns) {
+        for _ in 0..MOST_TURNS {
             thread::sleep(self.via().map(Via::wait).unwrap_or_default());
             if self.read_remote()?.is_empty() {
                 break;
@@ -298,8 +300,8 @@ impl OpenRun {
         links.iter().for_each(|link| shared.via.note_entry(author(&link.entry.event)));
     }
 
-    /// Returns true if an entry is kept after a lost push: the end of an attempt, or a statement of a
-    /// person. All others are decided again.
+    /// Returns true if an entry is kept after a lost push, as the end of an attempt is. Other
+    /// entries of a driver are decided again.
     pub(super) fn survives(&self, new: &NewEntry) -> bool {
         if self.driver().is_none() {
             return true;
@@ -318,13 +320,9 @@ impl OpenRun {
         let view = view::view(&self.writer.store, &self.run, &self.head.name)?;
         let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
         let known = usize::try_from(self.head.entries).expect("a chain in memory has a length that fits");
-        if view.links.len() != known {
-            let links = view.links.into_iter().take(known).collect();
-            let view = view::of(&self.writer.store, &self.run, &self.head.name, links)?;
-            (self.frontier, self.state) = (frontier(&view.links), view.state);
-        } else {
-            (self.frontier, self.state) = (frontier(&view.links), view.state);
-        }
+        let links = view.links.into_iter().take(known).collect();
+        let view = view::of(&self.writer.store, &self.run, &self.head.name, links)?;
+        (self.frontier, self.state) = (frontier(&view.links), view.state);
         if let (Some(shared), Some(keys)) = (&mut self.shared, keys) {
             self.state.keys = keys;
             shared.confirmed = self.state.clone();
@@ -351,7 +349,7 @@ fn author(event: &Event) -> Option<&DriverId> {
     }
 }
 
-/// Returns the failure that stands for a result that the remote refuses.
+/// Returns the failure that replaces a result that the remote refuses.
 fn failed_push(new: NewEntry, why: &str) -> NewEntry {
     let NewEntry::Plain(Event::ItemReconciled(e)) = new else { return new };
     let failed = ItemReconciled {

@@ -5,8 +5,10 @@ use crate::git::tip::Move;
 use crate::ledger::chain::{self, Link};
 use crate::ledger::log::{self, Record};
 use crate::model::entry::{Event, RunSealed};
+use crate::model::log_name::LogName;
 use crate::run::new_entry::NewEntry;
 use crate::run::stopped_rules;
+use crate::run::via::Via;
 
 use super::{Applying, Error, OpenRun};
 
@@ -98,7 +100,7 @@ impl OpenRun {
         let (kept, links) = appended.place()?;
         let log = self.extend_log(&record)?;
         let more = Move { name: log.name.reference(), old: log.old, new: Some(log.head) };
-        let Some(links) = self.push_links(kept, links, &[more])? else { return Ok(false) };
+        let Some(links) = self.push_links(&kept, links, &[more])? else { return Ok(false) };
         log.publish(&self.writer.store)?;
         if let Some(seal) = links.last() {
             self.log_seal(sealed, seal)?;
@@ -111,9 +113,9 @@ impl OpenRun {
     fn extend_log(&self, record: &Record) -> Result<log::Extension, Error> {
         let (store, key) = (&self.writer.store, self.writer.signer.fingerprint());
         let names: Vec<_> = log::travelling(store)?.into_iter().filter(|name| name.key() == key).collect();
-        let references: Vec<String> = names.iter().map(|name| name.reference()).collect();
+        let references: Vec<String> = names.iter().map(LogName::reference).collect();
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
-        let (mut known, remote) = (None, self.via().map(|via| via.tip()));
+        let (mut known, remote) = (None, self.via().map(Via::tip));
         if let Some(tip) = remote.filter(|_| !references.is_empty()) {
             let unreachable = |why| Error::Unreachable { remote: tip.remote().to_owned(), why: Box::new(why) };
             let theirs = tip.list(&references).map_err(unreachable)?;
