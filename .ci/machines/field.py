@@ -227,9 +227,7 @@ class Field:
         """Waits until a condition holds."""
         until = time.monotonic() + seconds
         while not condition():
-            for one in self.machines:
-                if one.has_failed():
-                    raise Failed(f"the driver of {one.name} ended with {one.process.returncode}\n{self.tails()}")
+            self.expect_no_failure()
             if time.monotonic() > until:
                 raise Failed(f"{what} did not happen within {seconds} s\n{self.tails()}")
             time.sleep(0.1)
@@ -237,6 +235,13 @@ class Field:
     def wait_for_end(self, seconds):
         """Waits until every driver has ended."""
         self.wait_for("the end of all drivers", lambda: not any(one.is_alive() for one in self.machines), seconds)
+        self.expect_no_failure()
+
+    def expect_no_failure(self):
+        """Fails if a driver ended with an error."""
+        for one in self.machines:
+            if one.has_failed():
+                raise Failed(f"the driver of {one.name} ended with {one.process.returncode}\n{self.tails()}")
 
     def tails(self):
         """Returns the last lines of every driver that was started."""

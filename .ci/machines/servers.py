@@ -130,11 +130,12 @@ class Server(http.server.ThreadingHTTPServer):
 class Http:
     """Serves the repositories of a folder over HTTP. `delay` is added to the time of each request."""
 
-    def __init__(self, root, delay=0.0):
+    def __init__(self, root, delay=0.0, port=0):
         self.faults = Faults()
-        self.server = Server(("127.0.0.1", 0), Backend)
+        self.server = Server(("127.0.0.1", port), Backend)
+        self.port = self.server.server_address[1]
         self.server.root, self.server.faults, self.server.delay = pathlib.Path(root), self.faults, delay
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):

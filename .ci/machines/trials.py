@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import os
 import pathlib
 import random
 import shutil
@@ -82,7 +81,18 @@ def kill(options, server=None):
         if server:
             server.faults.end()
         made.wait_for_end(options.patience)
-        return judge.conclude(made, count, time.monotonic() - started, kills)[1]
+        took = time.monotonic() - started
+        clean_up(made)
+        return judge.conclude(made, count, took, kills)[1]
+
+
+def clean_up(made):
+    """Removes what killed drivers left on the remote."""
+    last = next(machine for machine in reversed(made.machines) if machine.process.returncode == 0)
+    last.handoff("clean", "--remote", "--force")
+    left = call(["git", "for-each-ref", "refs/handoff/drivers"], cwd=made.hub)
+    if left:
+        raise Failed(f"`clean --remote` left: {left}")
 
 
 def kill_http(options):
@@ -113,10 +123,10 @@ def pause(options):
 
 
 def blobless(options):
-    """Drives from a clone that has neither blobs nor history, and hands products over."""
+    """Drives from a clone that has only the blobs of its checkout and no history, and hands products over."""
     with field(options, "blobless") as made:
         made.machine("m0")
-        made.machine("m1", "--filter=blob:none", "--depth=1", "--no-checkout")
+        made.machine("m1", "--filter=blob:none", "--depth=1")
         items = made.items(4, lambda number: 0.3)
         for number, item in enumerate(items[1:]):
             item["needs"] = {"before": {"from": f"i{number}", "select": {"kind": "output", "path": "out"}}}
@@ -155,6 +165,51 @@ def robbed(options):
         if late:
             raise Failed(f"the result of a lost attempt was recorded: {late}")
         return row
+
+
+def told(options):
+    """Stops a driver and says that it is lost: its attempts are given back long before `lostAfter`."""
+    with field(options, "told", handoff_lostAfter="10m") as made:
+        count = 4
+        started = begin(made, 2, made.items(count, lambda number: 3.0))
+        made.wait_for("an attempt of the second driver", lambda: holds(made, "agent:m1"), 30)
+        made.machines[1].pause()
+        victim = next(e["driver"] for e in made.entries() if e["kind"] == "item.fired" and e["actor"] == "agent:m1")
+        made.machines[0].handoff("lost", RUN, "--driver", victim[:8])
+        if not any(e["because"] == "told" for e in judge.taken(made.entries())):
+            raise Failed("`lost` recorded nothing")
+        made.wait_for("the attempts of another driver", lambda: not holds(made, "agent:m1"), 10)
+        made.machines[1].resume()
+        made.wait_for_end(options.patience)
+        return judge.conclude(made, count, time.monotonic() - started)[1]
+
+
+def cut_off(options):
+    """Cuts one driver off that holds a lock. Its attempt must have ended before another driver starts the item."""
+    with field(options, "cut-off") as made:
+        count, lock = 3, made.folder / "lock"
+        made.machine("m0")
+        server = servers.Http(made.folder)
+        made.url = f"{server.url}/hub.git"
+        victim = made.machine("m1")
+        # The first attempt of the first item would outlast its take-over by far.
+        long = "$(test $HANDOFF_ITEM$HANDOFF_ATTEMPT = i01 && echo 30 || echo 1)"
+        made.submit(made.machines[0], made.items(count, lambda number: f'"{long}" {lock}', resourceLocks=["one"]))
+        started = time.monotonic()
+        try:
+            victim.start()
+            made.wait_for("an attempt of the driver", lambda: holds(made, "agent:m1"), 30)
+            made.machines[0].start()
+            server.close()
+            made.wait_for("a take-over", lambda: judge.taken(made.entries()), 60)
+            made.wait_for("an attempt of the other driver", lambda: holds(made, "agent:m0"), 30)
+            server = servers.Http(made.folder, port=server.port)
+            made.wait_for_end(options.patience)
+        finally:
+            server.close()
+        if "end i0 1 " in made.trace.read_text():
+            raise Failed("the attempt of the driver that was cut off came to its end")
+        return judge.conclude(made, count, time.monotonic() - started)[1]
 
 
 def outage(options):
@@ -210,10 +265,49 @@ def stand_before_git(made):
     return counts
 
 
+def keys(options):
+    """Rotates the key of a machine while it drives: a new key is admitted, and the old one dismissed."""
+    with field(options, "keys") as made:
+        count = 14
+        owner, old, new = (made.machine(name) for name in ("owner", "old", "new"))
+        for machine in (old, new):
+            own_key(made, machine)
+        made.submit(owner, made.items(count, lambda number: 2.0))
+        owner.handoff("admit", RUN, line(old), "--as", "work")
+        owner.handoff("push", "origin", RUN)
+        started = time.monotonic()
+        old.start()
+        made.wait_for("an attempt with the old key", lambda: holds(made, "agent:old"), 30)
+        owner.start()
+        made.wait_for("an attempt of the owner", lambda: holds(made, "agent:owner"), 30)
+        owner.handoff("admit", RUN, line(new), "--as", "work")
+        new.start()
+        made.wait_for("an attempt with the new key", lambda: holds(made, "agent:new"), 30)
+        old.is_ours = True
+        owner.handoff("dismiss", RUN, line(old))
+        made.wait_for_end(options.patience)
+        return judge.conclude(made, count, time.monotonic() - started)[1]
+
+
+def own_key(made, machine):
+    """Gives a machine a key of its own. It trusts the key that submitted the run."""
+    key = machine.folder / "key"
+    call(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", machine.name, "-f", key])
+    for name, value in (("handoff.signingKey", key), ("handoff.signers", made.signers)):
+        call(["git", "config", name, str(value)], cwd=machine.clone)
+    with made.signers.open("a") as signers:
+        signers.write(line(machine) + "\n")
+
+
+def line(machine):
+    return f'{machine.name} namespaces="git" ' + (machine.folder / "key.pub").read_text().strip()
+
+
 def clocks(options):
     """Drives over ssh with clocks that differ by hours, one of them in 1971."""
     library = next(iter(sorted(pathlib.Path("/").glob(LIBRARY[1:]))), None)
-    with field(options, "clocks") as made:
+    # Every call of ssh takes most of a second on a busy machine.
+    with field(options, "clocks", handoff_heartbeat="2s", handoff_lostAfter="20s") as made:
         server = servers.Ssh(made.folder / "sshd")
         made.environment["GIT_SSH_COMMAND"] = server.command
         made.url = f"{server.url}{made.hub}"
