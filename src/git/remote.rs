@@ -22,7 +22,6 @@ use crate::model::digest::{Digest, Oid};
 use crate::model::name::encode_segment;
 use crate::model::printable;
 
-pub(super) use super::pushing::PUSH;
 pub use super::pushing::{Spec, delete, push};
 
 /// The permitted transports. None runs a command from a URL.
