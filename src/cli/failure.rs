@@ -233,18 +233,6 @@ impl From<run::Error> for Failure {
     }
 }
 
-impl From<run::Denied> for Failure {
-    fn from(denied: run::Denied) -> Self {
-        match denied {
-            run::Denied::Run(inner) => inner.into(),
-            run::Denied::Refused(inner) => inner.into(),
-            run::Denied::Shared(ref run) => Self::of("shared", &denied).hint(hints::run_via(run, "REMOTE")),
-            run::Denied::Remote(inner) => (*inner).into(),
-            run::Denied::Repository(inner) => inner.into(),
-        }
-    }
-}
-
 impl From<extend::Error> for Failure {
     fn from(error: extend::Error) -> Self {
         match error {

@@ -34,10 +34,9 @@ use crate::model::plan::{Declared, ProductKey};
 use crate::model::protected::ProtectedChange;
 use crate::model::schema::Schema;
 use crate::plan::schemas::Schemas;
-use crate::process::agent::Lease;
 use crate::process::attendant::Attendant;
-use crate::process::live::Lives;
 use crate::process::transcript::{Stream, TranscriptWriter};
+use crate::process::{lease::Lease, live::Lives};
 use crate::sandbox::Confinement;
 use crate::worktree::capture::{self, Captured};
 use crate::worktree::filters::{Filters, Inside};
@@ -94,7 +93,7 @@ pub(super) struct Job {
     /// The program that supervises its commands.
     pub(super) supervisor: Option<Attendant>,
     pub(super) limits: Limits,
-    /// The sign of life of this driver, without which its commands end, or `None`.
+    /// The sign of life that its commands need, or `None`.
     pub(super) lease: Option<Lease>,
     pub(super) confinement: Option<Arc<Confinement>>,
     pub(super) protect: Option<Protect>,

@@ -11,6 +11,7 @@ mod record;
 mod rules;
 pub(super) mod shared;
 mod take_over;
+mod trouble;
 mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +111,7 @@ pub(crate) async fn drive(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Settled, Error> {
     let lock = RunLock::take(&run.store().common_dir(), run.id())?;
-    shared::refresh_patiently(run)?;
+    trouble::refresh_patiently(run)?;
     let interrupted = interrupt.clone();
     let stop = Cancellation::when(move || *interrupted.borrow());
     machine.host = Arc::new(machine.host.stopped_by(stop));
@@ -193,8 +194,8 @@ impl<'a> Driver<'a> {
         loop {
             let begun = self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep());
             match begun {
-                Err(error) if shared::is_raced(&error) => self.rebuild(),
-                Err(error) if shared::is_of_remote(&error) && began.elapsed() < shared::START => {
+                Err(error) if trouble::is_raced(&error) => self.rebuild(),
+                Err(error) if trouble::is_of_remote(&error) && began.elapsed() < shared::START => {
                     std::thread::sleep(shared::PAUSE_AT_START);
                     self.rebuild();
                 }

@@ -26,6 +26,7 @@ use super::supervisor::{self, Report};
 use crate::model::entry::Exit;
 use crate::model::limits::{Exceeded, Limits};
 use crate::process::attendant;
+use crate::process::lease::Lease;
 use crate::process::survivors::{self, Main};
 use crate::process::transcript::{self, TranscriptWriter};
 use crate::sandbox::{self, Confinement, ExecSetup, Instructions, Own, Scratch, Word};
@@ -62,15 +63,6 @@ pub struct Invocation {
     pub folders: Vec<PathBuf>,
     /// The sign of life of its driver, without which it ends, or `None`.
     pub lease: Option<Lease>,
-}
-
-/// A sign of life: a file with the time since boot at which the driver last reached its remote.
-#[derive(Clone, Debug)]
-pub struct Lease {
-    /// The file.
-    pub file: PathBuf,
-    /// The longest time without another sign.
-    pub limit: Duration,
 }
 
 /// The confinement of one command, with the paths of its attempt.

@@ -13,6 +13,7 @@ pub mod confine;
 pub mod disk;
 #[cfg(target_os = "linux")]
 mod domain;
+pub mod lease;
 pub mod live;
 pub mod redact;
 pub mod supervisor;

@@ -1,6 +1,7 @@
 //! Every setting, written by git and read from it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use git_handoff::anchor;
 use git_handoff::config::{Config, Executor, OnVerifyFail, Outside, Queue, SETTINGS};
@@ -105,6 +106,9 @@ const SAMPLES: &[Sample] = &[
     ("handoff.queue.<name>.maxAttempts", "5", |c| queue(c).max_attempts == Some(5)),
     ("handoff.captureTimeout", "7", |c| c.capture_timeout == 7),
     ("handoff.maxCrashes", "0", |c| c.max_crashes == 0),
+    ("handoff.heartbeat", "200ms", |c| c.heartbeat == Duration::from_millis(200)),
+    ("handoff.lostAfter", "2m", |c| c.lost_after == Duration::from_secs(120)),
+    ("handoff.via.interval", "1s", |c| c.via_interval == Duration::from_secs(1)),
     ("handoff.maxItems", "1m", |c| c.max_items == 1 << 20),
     ("handoff.durability", "relaxed", |c| c.durability == Durability::Relaxed),
     ("handoff.workspace.root", "/var/tmp/x", |c| c.workspace_root.as_deref() == Some(Path::new("/var/tmp/x"))),

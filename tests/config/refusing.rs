@@ -67,6 +67,8 @@ fn values_that_make_no_sense_are_refused() {
         ("handoff.maxProductSize", "18446744073709551615k", "is not a whole number"),
         ("handoff.maxFetchSize", "2 GiB", "is not a whole number"),
         ("handoff.maxCrashes", "4294967296", "is not a whole number"),
+        ("handoff.heartbeat", "5", "is no duration such as `200ms`, `5s` or `2m`"),
+        ("handoff.heartbeat", "10ms", "is not a duration from 100 ms to 3600000 ms"),
         ("handoff.executor.x.timeout", "1h", "is not a whole number"),
         ("handoff.executor.x.maxAttempts", "0", "is not between 1 and 100"),
         ("handoff.subagent.x.maxAttempts", "101", "is not between 1 and 100"),

@@ -41,6 +41,18 @@ impl From<drivers::Error> for Failure {
     }
 }
 
+impl From<run::Denied> for Failure {
+    fn from(denied: run::Denied) -> Self {
+        match denied {
+            run::Denied::Run(inner) => inner.into(),
+            run::Denied::Refused(inner) => inner.into(),
+            run::Denied::Shared(ref run) => Self::of("shared", &denied).hint(hints::run_via(run, "REMOTE")),
+            run::Denied::Remote(inner) => (*inner).into(),
+            run::Denied::Repository(inner) => inner.into(),
+        }
+    }
+}
+
 /// Returns the failure for an error of the remote of a shared run.
 pub(super) fn of_remote(error: &run::Error) -> Failure {
     match error {

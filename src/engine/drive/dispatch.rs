@@ -12,7 +12,7 @@ use crate::model::time::Moment;
 use crate::run::NewEntry;
 use crate::worktree::workspace::Workspace;
 
-use super::{Claimed, Driver, Error, shared};
+use super::{Claimed, Driver, Error, trouble};
 
 /// An item to dispatch whose slots are taken.
 pub(super) struct Queued {
@@ -69,7 +69,7 @@ impl Driver<'_> {
             let ahead = self.claim_ahead(concurrency, &mut batch);
             if let Err(error) = self.record(&batch.entries) {
                 // A claim whose answer was lost may have been accepted.
-                if !shared::is_raced(&error) {
+                if !trouble::is_raced(&error) {
                     self.keep_unsure(jobs);
                 }
                 return Err(error);

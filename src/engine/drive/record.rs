@@ -10,7 +10,7 @@ use crate::engine::{command, transcript_refs};
 use crate::model::state::Phase;
 use crate::run::NewEntry;
 
-use super::{Driver, Error, shared};
+use super::{Driver, Error, trouble};
 
 impl Driver<'_> {
     /// Stages the ends of attempts, to be recorded before the next dispatch.
@@ -71,7 +71,7 @@ impl Driver<'_> {
     pub(super) fn record(&mut self, entries: &[NewEntry]) -> Result<(), Error> {
         let started = Instant::now();
         let recorded = self.stage(entries).and_then(|()| Ok(self.run.publish()?));
-        if recorded.as_ref().is_err_and(shared::is_of_remote) {
+        if recorded.as_ref().is_err_and(trouble::is_of_remote) {
             // Results are kept until the remote accepts them.
             return recorded.map(drop);
         }

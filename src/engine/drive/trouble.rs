@@ -1,0 +1,108 @@
+//! Waits while the remote of a shared run cannot be used.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::engine::event::Progress;
+use crate::model::causes::in_words;
+use crate::run::{self, OpenRun, coordinate};
+
+use super::shared::{PAUSE_AT_START, START};
+use super::{Driver, Error};
+
+/// The longest pause before the remote is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The shortest pause after the remote refused everything.
+const AFTER_REFUSAL: Duration = Duration::from_secs(30);
+
+/// How often to try to record the last results when the driver was told to end.
+const LAST_TRIES: u32 = 3;
+
+/// How often the remote refuses results, and takes beats meanwhile, before the results fail.
+const REFUSALS: u32 = 4;
+
+/// A remote that cannot be used now.
+pub(super) struct Trouble {
+    since: Instant,
+    tries: u32,
+    tries_at_end: u32,
+    /// The number of accepted beats when it began.
+    beats: u64,
+}
+
+impl Driver<'_> {
+    /// Waits while the remote cannot be used; attempts go on meanwhile. Returns the error if
+    /// waiting is pointless.
+    pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
+        let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
+        if matches!(run_error(&error), Some(run::Error::Raced)) {
+            // Claims are decided again, and go with the results in one push.
+            self.rebuild();
+            return Ok(());
+        }
+        let is_new = shared.trouble.is_none();
+        let beats = shared.beats.accepted();
+        let trouble = shared.trouble.get_or_insert(Trouble { since: Instant::now(), tries: 0, tries_at_end: 0, beats });
+        trouble.tries += 1;
+        if is_new {
+            let note = format!("{}; attempts go on, and their results are kept", in_words(&error));
+            (self.tell)(Progress::Note(note));
+        }
+        let is_poisoned = matches!(run_error(&error), Some(run::Error::Poisoned(_)));
+        let is_over = trouble.since.elapsed() > Duration::from_millis(shared.times.lost_after);
+        if *interrupt.borrow() {
+            trouble.tries_at_end += 1;
+            if trouble.tries_at_end > LAST_TRIES {
+                return Err(error);
+            }
+        } else if is_poisoned && is_over {
+            return Err(error);
+        }
+        let is_refused = matches!(run_error(&error), Some(run::Error::PushRefused { .. }));
+        if let (Some(run::Error::PushRefused { why, .. }), true) = (run_error(&error), trouble.tries >= REFUSALS)
+            && beats >= trouble.beats + u64::from(REFUSALS)
+        {
+            // It takes beats and refuses this.
+            self.run.fail_refused(why)?;
+        }
+        let longest = if is_refused && trouble.tries > 3 { AFTER_REFUSAL } else { LONGEST_PAUSE };
+        let pause = (Duration::from_millis(250) * (1 << trouble.tries.min(7))).min(longest);
+        self.generation = self.run.generation().wrapping_sub(1);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = interrupt.changed() => {}
+        }
+        self.rebuild();
+        Ok(())
+    }
+}
+
+/// Reads what other writers appended, and tries again while a remote is busy.
+pub(super) fn refresh_patiently(run: &mut OpenRun) -> Result<(), Error> {
+    let until = Instant::now() + START;
+    loop {
+        match run.refresh() {
+            Err(error) if error.is_of_remote() && Instant::now() < until => std::thread::sleep(PAUSE_AT_START),
+            other => return other.map(|_| ()).map_err(Error::from),
+        }
+    }
+}
+
+/// Returns true if another driver was first, so that claims were not accepted.
+pub(super) fn is_raced(error: &Error) -> bool {
+    matches!(run_error(error), Some(run::Error::Raced))
+}
+
+/// Returns true if the remote could not be used now, and may be later.
+pub(super) fn is_of_remote(error: &Error) -> bool {
+    run_error(error).is_some_and(run::Error::is_of_remote)
+}
+
+fn run_error(error: &Error) -> Option<&run::Error> {
+    match error {
+        Error::Run(error) | Error::Coordinate(coordinate::Error::Run(error)) => Some(error),
+        _ => None,
+    }
+}
