@@ -268,7 +268,7 @@ impl<'a> Driver<'a> {
         self.start_ahead()?;
         self.apply_rules()?;
         let wake = self.dispatch()?;
-        if self.run.state.sealed || (self.run.state.is_settled() && self.running.is_empty()) {
+        if self.run.state.is_settled() && self.running.is_empty() {
             return self.finish();
         }
         if self.schedule.is_idle() && self.running.is_empty() {

@@ -68,7 +68,7 @@ impl OpenRun {
                 }
             }
             (known, tip) if known == tip => Ok(()),
-            _ => Err(Error::Rewritten(self.run.clone())),
+            _ => self.reload(),
         }
     }
 
