@@ -222,7 +222,7 @@ impl Heart {
         let (oid, kept) =
             beat::write(&self.pulse.writer, self.last, &self.message()).map_err(|error| in_words(&error))?;
         let one = Move { name, old: self.last, new: Some(oid) };
-        let answer = self.pulse.tip.swap(&[one], false).map_err(|error| in_words(&error))?.unwrap_or(Swap::Lost);
+        let answer = self.pulse.tip.swap(&[one]).map_err(|error| in_words(&error))?;
         if answer == Swap::Won {
             (self.last, self.kept, self.number) = (Some(oid), Some(kept), self.number + 1);
         }
@@ -245,7 +245,7 @@ impl Heart {
     /// Deletes our ref. A remote that forbids it keeps a beat that only `clean --remote` removes.
     fn end(&self) {
         if let Some(last) = self.last {
-            let _ = self.pulse.tip.swap(&[Move { name: self.name(), old: Some(last), new: None }], false);
+            let _ = self.pulse.tip.swap(&[Move { name: self.name(), old: Some(last), new: None }]);
         }
     }
 }

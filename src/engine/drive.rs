@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use crate::clock::{Clock, Steady};
 use crate::engine::event::Progress;
 use crate::git::cancellation::Cancellation;
+use crate::git::passing;
 use crate::git::refs;
 use crate::model::entry::RunSealed;
 use crate::model::format;
@@ -190,18 +191,17 @@ impl<'a> Driver<'a> {
         self.repository = Some(repository);
         self.shared = Some(Colleagues::start(self.run, identity, tip, times)?);
         self.rebuild();
-        let began = Instant::now();
-        loop {
-            let begun = self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep());
-            match begun {
+        let take_over = || loop {
+            match self.take_over_predecessor(predecessor.as_ref()).and_then(|()| self.sweep()) {
                 Err(error) if trouble::is_raced(&error) => self.rebuild(),
-                Err(error) if trouble::is_of_remote(&error) && began.elapsed() < shared::START => {
-                    std::thread::sleep(shared::PAUSE_AT_START);
+                Err(error) => {
                     self.rebuild();
+                    return Err(error);
                 }
-                other => return other,
+                Ok(()) => return Ok(()),
             }
-        }
+        };
+        passing::insist(take_over, trouble::is_of_remote)
     }
 
     /// Records an end for the attempts that a dead driver left running.

@@ -1,6 +1,15 @@
 //! Tells a remote that is busy or away for a moment from one that cannot be used.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::porcelain::http_status;
+
+/// How long to try a remote that is busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Words in git's messages, in lower case, about a connection that failed for now.
 const WORDS: [&str; 10] = [
@@ -15,6 +24,19 @@ const WORDS: [&str; 10] = [
     "operation timed out",
     "git was not done after",
 ];
+
+/// Calls `attempt` until it succeeds, or fails for a reason that does not pass, for half a minute.
+///
+/// Drivers that start together meet the limits of a host together.
+pub fn insist<T, E>(mut attempt: impl FnMut() -> Result<T, E>, passes: impl Fn(&E) -> bool) -> Result<T, E> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(error) if Instant::now() < until && passes(&error) => thread::sleep(PAUSE),
+            other => return other,
+        }
+    }
+}
 
 /// Returns true if git's message says that the remote may answer soon.
 pub fn is_passing(said: &str) -> bool {

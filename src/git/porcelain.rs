@@ -50,12 +50,7 @@ pub fn pushed(text: &str) -> Vec<Answer> {
 
 /// Parses the output of `git push --porcelain` into the flag and summary of each ref.
 pub fn pushed_lines(text: &str) -> BTreeMap<String, (char, String)> {
-    let line = |line: &str| {
-        let mut fields = line.splitn(3, '\t');
-        let flag = fields.next()?.chars().next()?;
-        let (_, to) = fields.next()?.rsplit_once(':')?;
-        Some((to.to_owned(), (flag, printable::line(fields.next()?))))
-    };
+    let line = |line| fields(line).map(|(flag, to, summary)| (to.to_owned(), (flag, printable::line(summary))));
     text.lines().filter_map(line).collect()
 }
 
@@ -72,16 +67,22 @@ pub fn fetched(text: &str) -> BTreeMap<String, Option<Oid>> {
 }
 
 fn answer(line: &str) -> Option<Answer> {
-    let mut fields = line.splitn(3, '\t');
-    let flag = fields.next()?;
-    let (_, to) = fields.next()?.rsplit_once(':')?;
-    let summary = fields.next()?;
+    let (flag, to, summary) = fields(line)?;
     let taken = match flag {
-        " " | "+" | "*" | "=" | "-" => true,
-        "!" => false,
+        ' ' | '+' | '*' | '=' | '-' => true,
+        '!' => false,
         _ => return None,
     };
     Some(Answer { to: to.to_owned(), taken, summary: printable::line(summary) })
+}
+
+/// Splits a line about a ref into its flag, the ref of the remote, and the summary.
+fn fields(line: &str) -> Option<(char, &str, &str)> {
+    let mut fields = line.splitn(3, '\t');
+    let mut flag = fields.next()?.chars();
+    let (flag, None) = (flag.next()?, flag.next()) else { return None };
+    let (_, to) = fields.next()?.rsplit_once(':')?;
+    Some((flag, to, fields.next()?))
 }
 
 /// Parses the output of `git ls-remote`: an object id and a name on each line.

@@ -5,7 +5,6 @@
 //! there.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::history;
@@ -157,21 +156,34 @@ impl Tip {
         Ok(listed.into_iter().map(|(oid, name)| (name, oid)).collect())
     }
 
-    /// Moves refs, all or none if `atomic`, and judges the answer by the first of them.
+    /// Moves refs, all or none, and judges the answer by the first of them.
     ///
-    /// If the remote has no atomic pushes, nothing happens and this returns `None`.
-    pub fn swap(&self, moves: &[Move], atomic: bool) -> Result<Option<Swap>, Error> {
+    /// A remote without atomic pushes gets the others first, so that the first one decides.
+    pub fn swap(&self, moves: &[Move]) -> Result<Swap, Error> {
+        let is_alone = moves.len() == 1;
+        if let Some(answer) = self.push(moves, !is_alone)? {
+            return Ok(answer);
+        }
+        let (decides, others) = moves.split_first().expect("a push moves a ref");
+        for one in others {
+            match self.push(std::slice::from_ref(one), false)? {
+                Some(Swap::Won) => {}
+                answer => return Ok(answer.unwrap_or(Swap::Lost)),
+            }
+        }
+        Ok(self.push(std::slice::from_ref(decides), false)?.unwrap_or(Swap::Lost))
+    }
+
+    /// Pushes refs in one call, or returns `None` if it had to be atomic and the remote has no
+    /// atomic pushes.
+    fn push(&self, moves: &[Move], atomic: bool) -> Result<Option<Swap>, Error> {
         let mut call = transport(&self.store, &self.reach).args(PUSH);
         if atomic {
             call = call.arg("--atomic");
         }
         let old = |one: &Move| one.old.map(|old| old.to_string()).unwrap_or_default();
         call = call.args(moves.iter().map(|one| format!("--force-with-lease={}:{}", one.name, old(one))));
-        let spec = |one: &Move| {
-            let mut spec = one.new.map(|new| new.to_string()).unwrap_or_default();
-            write!(spec, ":{}", one.name).expect("writing to a string does not fail");
-            spec
-        };
+        let spec = |one: &Move| format!("{}:{}", one.new.map(|new| new.to_string()).unwrap_or_default(), one.name);
         let mut out = Vec::new();
         let result = call.arg("--").arg(&self.to).args(moves.iter().map(spec)).stream(&mut |chunk| {
             out.extend_from_slice(chunk);

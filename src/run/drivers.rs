@@ -23,6 +23,7 @@ use crate::verify::{Chain, check_incoming};
 use super::sharing::{self, Sharing};
 use super::steer::requeued;
 use super::target::own_runs;
+use super::via::keep_beat;
 use super::{Denied, NewEntry, Target, target};
 
 /// The most bytes of such a file.
@@ -140,7 +141,9 @@ impl Repository {
             refs::advance(&self.store, &ours, known, *head)?;
         }
         read.kept.put_back().map_err(store::Error::Pack)?;
-        self.keep_beats(&read.changed)?;
+        for (name, value) in read.changed.iter().filter(|(name, _)| **name != ours) {
+            keep_beat(&self.store, name, *value)?;
+        }
         let view = Target::own(run.clone()).view(&self.store)?;
         let seen = self.seen(run)?;
         let lost_after = view.state.shared.map(|shared| shared.lost_after).unwrap_or_default();
@@ -194,21 +197,6 @@ impl Repository {
             since: seen.map(|seen| seen.since),
             holds: Vec::new(),
         }
-    }
-
-    /// Moves our copies of beats to what a remote shows.
-    fn keep_beats(&self, changed: &BTreeMap<String, Option<Oid>>) -> Result<(), Error> {
-        for (name, value) in changed.iter().filter(|(name, _)| !name.starts_with(format::RUN_REFS)) {
-            match value {
-                Some(beat) => refs::set(&self.store, name, *beat)?,
-                None => {
-                    if let Some(old) = refs::read_stored(&self.store, name)? {
-                        refs::delete(&self.store, name, old)?;
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Returns the beats that are here, and since when this clone has seen each.
@@ -275,8 +263,8 @@ impl Repository {
                 let mut removed = false;
                 if remove {
                     let one = Move { name: name.clone(), old: Some(beat), new: None };
-                    let answer = tip.swap(&[one], false).map_err(sharing::Error::from)?;
-                    removed = answer == Some(Swap::Won);
+                    let answer = tip.swap(&[one]).map_err(sharing::Error::from)?;
+                    removed = answer == Swap::Won;
                     if removed {
                         refs::delete(&self.store, &name, beat)?;
                     }

@@ -4,8 +4,7 @@
 //! records through it.
 
 use std::collections::BTreeSet;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,12 +33,6 @@ const LARGEST: u64 = 64 << 10;
 
 /// The time limit of one call of git.
 const WITHIN: Duration = Duration::from_secs(60);
-
-/// How long to try a remote that is busy.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The pause between two tries.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// How this repository takes part in a shared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,15 +85,8 @@ impl Repository {
 
     /// Joins a run like [`Repository::join`], and tries again while the remote is busy.
     pub fn join_patiently(&self, run: &RunId, remote: &str) -> Result<Tip, Error> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match self.join(run, remote) {
-                Err(Error::Remote(why)) if Instant::now() < until && passing::is_passing(&in_words(&why)) => {
-                    thread::sleep(PAUSE);
-                }
-                other => return other,
-            }
-        }
+        let is_busy = |error: &Error| matches!(error, Error::Remote(why) if passing::is_passing(&in_words(why)));
+        passing::insist(|| self.join(run, remote), is_busy)
     }
 
     /// Makes the remote and this repository have the same entries of a run: fetches it, or pushes
@@ -234,14 +220,7 @@ impl Repository {
 
 /// Pushes the first entries of a run, or those that the remote lacks.
 fn publish(tip: &Tip, run: &RunId, remote: &str, moves: &[Move]) -> Result<(), Error> {
-    let mut answer = tip.swap(moves, moves.len() > 1)?;
-    if answer.is_none() {
-        for one in moves.iter().rev() {
-            answer = tip.swap(std::slice::from_ref(one), false)?;
-        }
-    }
-    let answer = answer.unwrap_or(Swap::Lost);
-    let why = match answer {
+    let why = match tip.swap(moves)? {
         Swap::Won => return Ok(()),
         Swap::Lost => "another process moved it meanwhile".to_owned(),
         Swap::Refused(why) | Swap::Unknown(why) => why,

@@ -90,14 +90,11 @@ impl Via {
         self.last_read = Some(Instant::now());
         for (name, value) in &read.changed {
             let Some(driver) = name.strip_prefix(&beats).and_then(DriverId::parse) else { continue };
+            keep_beat(store, name, *value)?;
             if let Some(beat) = value {
-                refs::set(store, name, *beat)?;
                 self.moved.insert(driver.clone(), Instant::now());
                 self.beats.insert(driver, *beat);
                 continue;
-            }
-            if let Some(old) = refs::read_stored(store, name)? {
-                refs::delete(store, name, old)?;
             }
             self.beats.remove(&driver);
             self.moved.remove(&driver);
@@ -143,24 +140,9 @@ impl Via {
         let mut moves = vec![Move { name: format::run_ref(&self.run), old, new: Some(new) }];
         moves.extend_from_slice(more);
         let started = Instant::now();
-        let answer = match self.tip.swap(&moves, moves.len() > 1)? {
-            Some(answer) => answer,
-            // The remote has no atomic pushes: the other refs go first, so that the chain's move
-            // decides.
-            None => self.swap_apart(&moves)?,
-        };
+        let answer = self.tip.swap(&moves)?;
         self.pace.pushed(Instant::now(), started.elapsed(), answer == Swap::Lost);
         Ok(answer)
-    }
-
-    fn swap_apart(&self, moves: &[Move]) -> Result<Swap, remote::Error> {
-        for one in moves[1..].iter().chain(&moves[..1]) {
-            let answer = self.tip.swap(std::slice::from_ref(one), false)?.unwrap_or(Swap::Lost);
-            if answer != Swap::Won || one.name == moves[0].name {
-                return Ok(answer);
-            }
-        }
-        Ok(Swap::Lost)
     }
 
     /// Returns how long to wait for this driver's turn.
@@ -171,6 +153,15 @@ impl Via {
             return Duration::ZERO;
         }
         self.pace.turn(self.moved.keys(), own, last)
+    }
+}
+
+/// Moves our copy of a beat to the value that a remote shows.
+pub(super) fn keep_beat(store: &Store, name: &str, value: Option<Oid>) -> Result<(), refs::Error> {
+    match (value, refs::read_stored(store, name)?) {
+        (Some(beat), _) => refs::set(store, name, beat),
+        (None, Some(old)) => refs::delete(store, name, old),
+        (None, None) => Ok(()),
     }
 }
 

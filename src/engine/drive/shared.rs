@@ -28,7 +28,7 @@ use crate::model::state::Phase;
 use crate::process::lease::Lease;
 use crate::repository::Repository;
 use crate::run::via::Via;
-use crate::run::{self, NewEntry, OpenRun, sharing};
+use crate::run::{self, NewEntry, OpenRun, sharing, statements};
 
 use super::ahead::Waits;
 use super::trouble::Trouble;
@@ -39,12 +39,6 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// The number of drivers for which the time between two reads grows by a second.
 const DRIVERS_PER_SECOND: u32 = 5;
-
-/// How long a driver tries to send its first beat.
-pub(super) const START: Duration = Duration::from_secs(30);
-
-/// The pause between two tries.
-pub(super) const PAUSE_AT_START: Duration = Duration::from_secs(1);
 
 /// How a shared run is to be driven.
 pub(crate) struct Joining<'r> {
@@ -113,21 +107,13 @@ impl Colleagues {
             heartbeat: Duration::from_millis(times.heartbeat),
             alive: folder.join(format!("{}.alive", run.id().encoded())),
         };
-        let until = Instant::now() + START;
-        let beats = loop {
-            match Beats::start(pulse.clone()) {
-                // Drivers that start together meet the limits of a host together.
-                Err(why) if Instant::now() < until && passing::is_passing(&why) => std::thread::sleep(PAUSE_AT_START),
-                started => break started.map_err(Error::Beat)?,
-            }
-        };
+        let beats = passing::insist(|| Beats::start(pulse.clone()), |why| passing::is_passing(why));
+        let beats = beats.map_err(Error::Beat)?;
         while run.state.shared.is_none() {
-            match run.record(&[NewEntry::Plain(Event::RunShared(new))]) {
+            let share = || run.record(&[NewEntry::Plain(Event::RunShared(new))]);
+            match passing::insist(share, |error| run::Error::is_of_remote(error) && !error.is_raced()) {
                 // Another driver may have shared it.
                 Err(run::Error::Raced) => {}
-                Err(error) if error.is_of_remote() && Instant::now() < until => {
-                    std::thread::sleep(PAUSE_AT_START);
-                }
                 recorded => drop(recorded?),
             }
         }
@@ -286,7 +272,7 @@ impl Driver<'_> {
         match repository.hear(self.run) {
             Ok(true) => self.force_catch_up(),
             Ok(false) => Ok(()),
-            Err(sharing::Error::Statements(why)) if in_words(&why).contains(&run::Error::Raced.to_string()) => {
+            Err(sharing::Error::Statements(why)) if matches!(*why, statements::Error::Run(run::Error::Raced)) => {
                 self.force_catch_up()
             }
             // The next read of the chain tells if the remote is away.

@@ -27,16 +27,14 @@ impl Driver<'_> {
         let name = beat_ref(self.run.id(), victim);
         if let Some((via, beat)) = self.run.via().and_then(|via| Some((via, *via.beats().get(victim)?))) {
             // A beat that stays is removed by `clean --remote`.
-            let _ = via.tip().swap(&[Move { name, old: Some(beat), new: None }], false);
+            let _ = via.tip().swap(&[Move { name, old: Some(beat), new: None }]);
         }
         Ok(())
     }
 
     /// Watches the other drivers, and takes over the attempts of those that are lost.
     pub(super) fn observe(&mut self) -> Result<(), Error> {
-        let Some((_, longest)) = self.shared.as_ref().map(|shared| (shared.id().clone(), self.poll() * 2)) else {
-            return Ok(());
-        };
+        let longest = self.poll() * 2;
         self.tell_beats();
         let mut held: BTreeMap<DriverId, bool> = BTreeMap::new();
         for at in self.run.state.items.indices() {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::engine::event::Progress;
+use crate::git::passing;
 use crate::model::causes::in_words;
 use crate::run::{self, OpenRun, coordinate};
 
-use super::shared::{PAUSE_AT_START, START};
 use super::{Driver, Error};
 
 /// The longest pause before the remote is tried again.
@@ -37,7 +37,7 @@ impl Driver<'_> {
     /// waiting is pointless.
     pub(super) async fn hold_on(&mut self, error: Error, interrupt: &mut watch::Receiver<bool>) -> Result<(), Error> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
-        if matches!(run_error(&error), Some(run::Error::Raced)) {
+        if is_raced(&error) {
             // Claims are decided again, and go with the results in one push.
             self.rebuild();
             return Ok(());
@@ -81,18 +81,13 @@ impl Driver<'_> {
 
 /// Reads what other writers appended, and tries again while a remote is busy.
 pub(super) fn refresh_patiently(run: &mut OpenRun) -> Result<(), Error> {
-    let until = Instant::now() + START;
-    loop {
-        match run.refresh() {
-            Err(error) if error.is_of_remote() && Instant::now() < until => std::thread::sleep(PAUSE_AT_START),
-            other => return other.map(|_| ()).map_err(Error::from),
-        }
-    }
+    passing::insist(|| run.refresh(), run::Error::is_of_remote)?;
+    Ok(())
 }
 
 /// Returns true if another driver was first, so that claims were not accepted.
 pub(super) fn is_raced(error: &Error) -> bool {
-    matches!(run_error(error), Some(run::Error::Raced))
+    run_error(error).is_some_and(run::Error::is_raced)
 }
 
 /// Returns true if the remote could not be used now, and may be later.

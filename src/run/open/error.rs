@@ -77,7 +77,12 @@ impl Lost for Error {
 }
 
 impl Error {
-    /// Returns true if the remote of a shared run could not be used now, and may be later.
+    /// Returns true if another driver was first.
+    pub fn is_raced(&self) -> bool {
+        matches!(self, Self::Raced)
+    }
+
+    /// Returns true if the remote of a shared run did not take the entries now, and may later.
     pub fn is_of_remote(&self) -> bool {
         matches!(self, Self::Raced | Self::Unreachable { .. } | Self::PushRefused { .. } | Self::Poisoned(_))
     }

@@ -8,7 +8,7 @@ use crate::git::history;
 use crate::git::refs;
 use crate::git::store::KeepGuard;
 use crate::git::tip::{Move, Swap};
-use crate::ledger::chain::{Appended, Draft, Link};
+use crate::ledger::chain::{self, Appended, Draft, Link};
 use crate::model::digest::Oid;
 use crate::model::driver::DriverId;
 use crate::model::entry::{Event, ItemReconciled, Outcome};
@@ -317,10 +317,9 @@ impl OpenRun {
     /// Reloads a shared run from our ref, after its state was lost.
     pub(super) fn reload_shared(&mut self) -> Result<(), Error> {
         let keys = self.shared.as_ref().map(|shared| shared.confirmed.keys.clone());
-        let view = view::view(&self.writer.store, &self.run, &self.head.name)?;
-        let view = view.ok_or_else(|| Error::Unknown(self.run.clone()))?;
-        let known = usize::try_from(self.head.entries).expect("a chain in memory has a length that fits");
-        let links = view.links.into_iter().take(known).collect();
+        let read = chain::read(&self.writer.store, &self.head.name)?;
+        let (_, mut links) = read.ok_or_else(|| Error::Unknown(self.run.clone()))?;
+        links.truncate(usize::try_from(self.head.entries).expect("a chain in memory has a length that fits"));
         let view = view::of(&self.writer.store, &self.run, &self.head.name, links)?;
         (self.frontier, self.state) = (frontier(&view.links), view.state);
         if let (Some(shared), Some(keys)) = (&mut self.shared, keys) {
