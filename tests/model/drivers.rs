@@ -1,12 +1,11 @@
 //! Legality of entries about attempts that drivers of a shared run hold, and the keys that may
 //! write them.
 
-use std::fmt::Write as _;
-
 use git_handoff::model::driver::{Because, DriverId, RunShared};
 use git_handoff::model::entry::{Again, Event, ItemEnded, Outcome, Role, RunAdmitted, RunDismissed};
-use git_handoff::model::state::{Phase, RunState};
+use git_handoff::model::state::{Illegal, Phase, RunState};
 
+use super::legal::table;
 use super::{ended, fired, name, reconciled, submitted};
 
 const ADA: &str = "SHA256:x";
@@ -68,47 +67,36 @@ fn entries_about_held_attempts_are_refused_where_they_do_not_belong() {
         ("shared", shared(100, 400)),
         ("shared, beats too often", shared(99, 4000)),
         ("shared, lost too early", shared(100, 399)),
-        ("i1 fired by nobody", fired_by(1, None)),
+        ("i1 fired by no driver", fired_by(1, None)),
         ("i1 fired by 2", fired_by(1, two())),
-        ("i0 failed, by nobody", reconciled_by(1, None)),
+        ("i0 failed, by no driver", reconciled_by(1, None)),
         ("i0 failed, by 1", reconciled_by(1, one())),
         ("i0 failed, by 2", reconciled_by(1, two())),
-        ("i0 #0 failed, by nobody", reconciled_by(0, None)),
+        ("i0 #0 failed, by no driver", reconciled_by(0, None)),
         ("i0 #0 failed, by 1", reconciled_by(0, one())),
-        ("i0 retried, by nobody", Event::ItemRetried(end(Again::Failure, None))),
+        ("i0 retried, by no driver", Event::ItemRetried(end(Again::Failure, None))),
         ("i0 retried, by 1", Event::ItemRetried(end(Again::Failure, one()))),
         (
             "i0 retried, by 1, with a taker",
             Event::ItemRetried(ItemEnded { taker: two(), ..end(Again::Failure, one()) }),
         ),
-        ("i0 crashed, by nobody", requeued(end(Again::Crash, None))),
+        ("i0 crashed, by no driver", requeued(end(Again::Crash, None))),
         ("i0 crashed, by 1", requeued(end(Again::Crash, one()))),
         ("i0 crashed, by 2", requeued(end(Again::Crash, two()))),
         ("i0 crashed, by 1, silent", requeued(ItemEnded { because: silent, ..end(Again::Crash, one()) })),
-        ("i0 asked for again, by nobody", requeued(end(Again::Operator, None))),
+        ("i0 asked for again, by no driver", requeued(end(Again::Operator, None))),
         ("i0 asked for again, by 1", requeued(end(Again::Operator, one()))),
         ("i0 asked for again, by 2", requeued(end(Again::Operator, two()))),
         ("i0 lost by 1, taken by 2", requeued(lost(one(), two(), silent))),
         ("i0 lost by 1, taken by no driver", requeued(lost(one(), None, silent))),
         ("i0 lost by 1, taken by 1", requeued(lost(one(), one(), silent))),
         ("i0 lost by 2, taken by 1", requeued(lost(two(), one(), silent))),
-        ("i0 lost by nobody", requeued(lost(None, two(), silent))),
+        ("i0 lost by no driver", requeued(lost(None, two(), silent))),
         ("i0 lost by 1, and not why", requeued(lost(one(), two(), None))),
         ("i0 #2 lost by 1", requeued(ItemEnded { attempt: 2, ..lost(one(), two(), silent) })),
     ];
-    let mut table = String::new();
-    for (name, event) in &events {
-        writeln!(table, "{name}").unwrap();
-        for (told, mut state) in states() {
-            let before = format!("{state:?}");
-            let answer = state.apply(event);
-            if answer.is_err() {
-                assert_eq!(format!("{state:?}"), before, "{name} was refused after {told} and changed the state");
-            }
-            let word = answer.map_or_else(|why| why.to_string(), |()| "ok".to_owned());
-            writeln!(table, "    {told:<16}{word}").unwrap();
-        }
-    }
+    let word = |answer: &Result<(), Illegal>| answer.as_ref().map_or_else(ToString::to_string, |()| "ok".to_owned());
+    let table = table(&events, &states, 16, &word);
     crate::common::assert_output!("legal_drivers", table);
 }
 

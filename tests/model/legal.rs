@@ -168,6 +168,29 @@ fn word(answer: &Result<(), Illegal>) -> &'static str {
     }
 }
 
+/// Returns the answer to each event in each state, as a table with states of this width. Fails if a
+/// refused event changed a state.
+pub(super) fn table(
+    events: &[(&str, Event)],
+    states: &dyn Fn() -> Vec<(&'static str, RunState)>,
+    width: usize,
+    word: &dyn Fn(&Result<(), Illegal>) -> String,
+) -> String {
+    let mut table = String::new();
+    for (name, event) in events {
+        writeln!(table, "{name}").unwrap();
+        for (told, mut state) in states() {
+            let before = format!("{state:?}");
+            let answer = state.apply(event);
+            if answer.is_err() {
+                assert_eq!(format!("{state:?}"), before, "{name} was refused after {told} and changed the state");
+            }
+            writeln!(table, "    {told:<width$}{}", word(&answer)).unwrap();
+        }
+    }
+    table
+}
+
 #[test]
 fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing() {
     let log = || "SHA256:x".to_owned();
@@ -221,17 +244,6 @@ fn every_kind_of_entry_is_refused_where_it_does_not_belong_and_changes_nothing()
     events.extend(of_documents());
     let asked: BTreeSet<&str> = events.iter().map(|(_, event)| event.kind()).collect();
     assert!(asked.is_superset(&super::kinds_of_runs()), "only of {asked:?} it is asked where they belong");
-    let mut table = String::new();
-    for (name, event) in &events {
-        writeln!(table, "{name}").unwrap();
-        for (told, mut state) in states() {
-            let before = format!("{state:?}");
-            let answer = state.apply(event);
-            if answer.is_err() {
-                assert_eq!(format!("{state:?}"), before, "{name} was refused after {told} and changed the state");
-            }
-            writeln!(table, "    {told:<13}{}", word(&answer)).unwrap();
-        }
-    }
+    let table = table(&events, &states, 13, &|answer| word(answer).to_owned());
     crate::common::assert_output!("legal_transitions", table);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Hub, items, plan, works};
+use super::{Hub, both_succeed, items, plan, succeeds, works};
 use crate::common::ground::{item, wait_for};
 
 impl Hub {
@@ -47,10 +47,7 @@ fn a_driver_that_stops_for_a_moment_is_not_robbed() {
     first.signal(Signal::STOP);
     sleep(Duration::from_millis(600));
     first.signal(Signal::CONT);
-    for driver in [first, second] {
-        let (status, said) = driver.wait();
-        assert!(status.success(), "{said}");
-    }
+    both_succeed([first, second]);
     hub.ends_well(2);
     assert!(!hub.has_lost());
 }
@@ -69,11 +66,9 @@ fn a_driver_that_stops_for_long_is_robbed_and_its_worker_with_a_lock_ends_first(
     wait_for("the worker", || !hub.lines("ran").is_empty());
     let second = hub.drive("b");
     first.signal(Signal::STOP);
-    let (status, said) = second.wait();
-    assert!(status.success(), "{said}");
+    succeeds(second);
     first.signal(Signal::CONT);
-    let (status, said) = first.wait();
-    assert!(status.success(), "{said}");
+    succeeds(first);
     hub.ends_well(1);
     assert!(hub.has_lost());
     let ran = hub.lines("ran");
@@ -92,10 +87,7 @@ fn a_remote_that_refuses_everything_for_a_while_robs_nobody() {
     hub.hook("pre-receive", Some("echo 'maintenance' >&2; exit 1"));
     sleep(Duration::from_secs(6));
     hub.hook("pre-receive", None);
-    for driver in [first, second] {
-        let (status, said) = driver.wait();
-        assert!(status.success(), "{said}");
-    }
+    both_succeed([first, second]);
     hub.ends_well(4);
     assert!(!hub.has_lost());
 }
@@ -132,8 +124,7 @@ fn a_remote_that_was_set_back_gets_the_entries_again() {
         all.lines().any(|line| line == head)
     };
     wait_for("the entries", contains);
-    let (status, said) = driver.wait();
-    assert!(status.success(), "{said}");
+    succeeds(driver);
     hub.ends_well(2);
 }
 
@@ -161,8 +152,7 @@ fn a_poisoned_remote_is_named_and_can_be_set_back() {
     assert_eq!(status.code(), Some(3), "{said}");
     assert!(said.contains(&bad) && said.contains("\"code\"") || said.contains(&bad), "{said}");
     hub.ground.env.git_in("hub.git", ["update-ref", "refs/handoff/runs/r", &good]).success();
-    let (status, said) = hub.drive("repo").wait();
-    assert!(status.success(), "{said}");
+    succeeds(hub.drive("repo"));
     hub.ends_well(1);
 }
 

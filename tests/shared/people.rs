@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Hub, items, plan, works};
+use super::{Hub, items, plan, succeeds, works};
 use crate::common::ground::{item, wait_for};
 use crate::common::report::find_line;
 
@@ -63,10 +63,9 @@ fn drivers_are_listed_and_one_is_declared_lost() {
     let (code, told, said) = hub.command("b", &["lost", "r", "--driver", &id[..8]]);
     assert_eq!((code, told.as_str()), (Some(0), format!("taken from driver {}: i0\n", &id[..8]).as_str()), "{said}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "told");
-    let (status, said) = second.wait();
-    assert!(status.success(), "{said}");
+    succeeds(second);
     hub.ends_well(1);
-    let (code, _, said) = hub.command("b", &["lost", "r", "--driver", "nobody"]);
+    let (code, _, said) = hub.command("b", &["lost", "r", "--driver", "zzz"]);
     assert_eq!(code, Some(2), "{said}");
     let (code, cleaned, said) = hub.command("b", &["clean", "--remote", "--force", "r"]);
     assert_eq!((code, cleaned.lines().count()), (Some(0), 1), "{cleaned}{said}");
@@ -97,8 +96,7 @@ fn what_a_dismissed_key_holds_is_taken_over_at_once() {
     let (code, _, said) = hub.command("repo", &["dismiss", "r", key.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(hub.wait_for("item.requeued", "i0")["because"], "dismissed");
-    let (status, said) = own.wait();
-    assert!(status.success(), "{said}");
+    succeeds(own);
     hub.ends_well(1);
     let (status, said) = other.wait();
     assert!(!status.success() || said.contains("sealed"), "{said}");
