@@ -33,6 +33,7 @@ use crate::model::state::Phase;
 use crate::model::time::Moment;
 use crate::repository::Repository;
 use crate::run::OpenRun;
+use crate::run::via::Via;
 
 use super::attempt::{Finished, Job};
 use super::decide::Schedule;
@@ -266,6 +267,13 @@ impl<'a> Driver<'a> {
         self.catch_up()?;
         self.compare()?;
         self.start_ahead()?;
+        if let Some(pause) = self.pause_before_push() {
+            return self.gather(pause, finished, interrupt).await.map(|()| None);
+        }
+        if self.has_to_push() && self.run.via().is_some_and(Via::awaits_turn) {
+            self.run.read_at_turn()?;
+            return Ok(None);
+        }
         self.apply_rules()?;
         let wake = self.dispatch()?;
         if self.run.state.is_settled() && self.running.is_empty() {
@@ -292,7 +300,9 @@ impl<'a> Driver<'a> {
             () = tokio::time::sleep(sleep.unwrap_or(POLL)), if sleep.is_some() => {}
             () = tokio::time::sleep_until(poll) => {
                 *polled = Instant::now();
-                self.run.refresh()?;
+                if !self.has_just_read() {
+                    self.run.refresh()?;
+                }
                 *polled = Instant::now();
                 self.catch_up()?;
                 self.observe()?;
@@ -357,7 +367,7 @@ impl<'a> Driver<'a> {
     fn sweep(&mut self) -> Result<(), Error> {
         let mut batch = Batch::default();
         batch.sweep(&self.run.state);
-        self.record(&batch.entries)
+        self.stage(&batch.entries)
     }
 
     fn now(&self) -> Moment {

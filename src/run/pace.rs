@@ -16,6 +16,9 @@ const SLOWEST: Duration = Duration::from_secs(10);
 /// The number of drivers that share one push a second.
 const DRIVERS_PER_SECOND: u32 = 8;
 
+/// The most turns that a driver waits for before it pushes anyway.
+pub const MOST_TURNS: u32 = 24;
+
 /// The pushes of one driver, and those that it lost.
 #[derive(Clone, Debug)]
 pub struct Pace {
@@ -27,12 +30,18 @@ pub struct Pace {
     mean: Duration,
     /// When another driver's entries were last read.
     foreign: Option<Instant>,
+    /// When this driver's turn comes.
+    turn: Option<Instant>,
+    /// The number of turns since the last push.
+    turns: u32,
+    /// True if nothing new was read at this driver's turn.
+    is_turn: bool,
 }
 
 impl Pace {
     /// Starts without any push.
     pub fn new(interval: Duration) -> Self {
-        Self { interval, last_push: None, mean: FIRST_GUESS, foreign: None }
+        Self { interval, last_push: None, mean: FIRST_GUESS, foreign: None, turn: None, turns: 0, is_turn: false }
     }
 
     /// Returns the mean time of a push.
@@ -48,9 +57,34 @@ impl Pace {
         (last + gap).saturating_duration_since(now)
     }
 
+    /// Returns how long to wait before the next push: for the gap, or after a lost push for the
+    /// turn.
+    pub fn due(&self, now: Instant, drivers: usize) -> Duration {
+        let turn = self.turn.map_or(Duration::ZERO, |turn| turn.saturating_duration_since(now));
+        self.gap(now, drivers).max(turn)
+    }
+
+    /// Records how long this driver waits for its turn, before it reads again.
+    pub fn await_turn(&mut self, now: Instant, wait: Duration) {
+        self.turns += 1;
+        self.is_turn = self.turns > MOST_TURNS;
+        self.turn = Some(now + wait).filter(|_| !self.is_turn);
+    }
+
+    /// Returns true if the driver has to read before it may push, because others push as well.
+    pub fn awaits_turn(&self, now: Instant, drivers: usize) -> bool {
+        !self.is_turn && (self.turn.is_some() || self.is_contended(now, drivers))
+    }
+
+    /// Records that nothing new was read at this driver's turn.
+    pub fn begin_turn(&mut self) {
+        (self.turn, self.is_turn) = (None, true);
+    }
+
     /// Records a push that took some time. After a lost one only the turn decides.
     pub fn pushed(&mut self, now: Instant, took: Duration, is_lost: bool) {
         self.last_push = (!is_lost).then_some(now);
+        (self.turn, self.turns, self.is_turn) = (None, 0, false);
         self.mean = (self.mean * 3 + took.min(SLOWEST)) / 4;
     }
 
@@ -104,6 +138,22 @@ mod tests {
         pace.pushed(start, Duration::from_millis(50), false);
         assert_eq!(pace.gap(start, 1), Duration::from_millis(500));
         assert_eq!(pace.gap(start + Duration::from_secs(1), 1), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_driver_reads_at_its_turn_while_others_push() {
+        let (start, mut pace) = (Instant::now(), Pace::new(Duration::ZERO));
+        assert!(!pace.awaits_turn(start, 8), "no other driver pushes");
+        pace.saw_others(start);
+        assert!(pace.awaits_turn(start, 8));
+        pace.await_turn(start, Duration::from_millis(300));
+        assert_eq!(pace.due(start, 8), Duration::from_millis(300));
+        pace.begin_turn();
+        assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8).is_zero());
+        pace.pushed(start, Duration::from_millis(100), true);
+        assert!(pace.awaits_turn(start, 8), "the next push needs a turn of its own");
+        (0..=MOST_TURNS).for_each(|_| pace.await_turn(start, Duration::from_millis(300)));
+        assert!(!pace.awaits_turn(start, 8) && pace.due(start, 8).is_zero(), "it waited for enough turns");
     }
 
     /// A hundred drivers with pushes of 5 to 200 ms: a driver with something to push waits at most

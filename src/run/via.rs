@@ -14,9 +14,6 @@ use crate::model::name::RunId;
 
 use super::pace::Pace;
 
-/// The most times that a driver waits for its turn before it pushes anyway.
-pub(super) const MOST_TURNS: u32 = 24;
-
 /// The remote of a shared run.
 pub struct Via {
     tip: Tip,
@@ -133,6 +130,32 @@ impl Via {
     /// Waits until the next push is due.
     pub(super) fn wait_for_gap(&self) {
         thread::sleep(self.pace.gap(Instant::now(), self.drivers()));
+    }
+
+    /// Returns how long to wait before the next push.
+    pub fn due(&self) -> Duration {
+        self.pace.due(Instant::now(), self.drivers())
+    }
+
+    /// Returns the mean time of a push.
+    pub fn push_time(&self) -> Duration {
+        self.pace.push_time()
+    }
+
+    /// Returns true if the driver has to read before it may push.
+    pub fn awaits_turn(&self) -> bool {
+        self.pace.awaits_turn(Instant::now(), self.drivers())
+    }
+
+    /// Makes [`Via::due`] wait for this driver's turn.
+    pub(super) fn await_turn(&mut self) {
+        let wait = self.wait();
+        self.pace.await_turn(Instant::now(), wait);
+    }
+
+    /// Records that nothing new was read at this driver's turn.
+    pub(super) fn begin_turn(&mut self) {
+        self.pace.begin_turn();
     }
 
     /// Moves the chain's ref on the remote, with other refs if `more` names any.

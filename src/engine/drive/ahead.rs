@@ -18,6 +18,9 @@ use super::{Driver, Error};
 /// The shortest mean length of attempts that counts.
 const SHORTEST: Duration = Duration::from_millis(50);
 
+/// The longest time that a result waits for others, to be pushed with them.
+const LONGEST_GATHERING: Duration = Duration::from_millis(100);
+
 /// How long results wait for the remote, and how long attempts take: means of the last few.
 #[derive(Default)]
 pub(in crate::engine) struct Waits {
@@ -32,6 +35,12 @@ impl Waits {
         let (wait, length) = (self.wait.as_millis(), self.length.max(SHORTEST).as_millis());
         let wanted = (slots as u128 * wait).div_ceil(length);
         usize::try_from(wanted).unwrap_or(slots).min(slots)
+    }
+
+    /// Returns how long the first result that waits for the remote still waits for others.
+    pub(super) fn gathering(&self, push_time: Duration) -> Duration {
+        let until = self.since.map(|since| since + push_time.min(LONGEST_GATHERING));
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
     pub(super) fn ended(&mut self, finished: &[Finished]) {

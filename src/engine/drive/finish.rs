@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::engine::attempt::Finished;
 use crate::engine::event::Progress;
@@ -74,6 +74,40 @@ impl Driver<'_> {
             batch.push(next);
         }
         batch
+    }
+
+    /// Returns how long a driver of a shared run waits before it may push, or `None` if it may, or
+    /// has nothing to push.
+    pub(super) fn pause_before_push(&self) -> Option<Duration> {
+        let (shared, via) = (self.shared.as_ref()?, self.run.via()?);
+        if !self.has_to_push() {
+            return None;
+        }
+        let is_alone = self.running.is_empty();
+        let gathering = if is_alone { Duration::ZERO } else { shared.waits.gathering(via.push_time()) };
+        Some(via.due().max(gathering)).filter(|pause| !pause.is_zero())
+    }
+
+    /// Returns true if there are entries to push, or may be claims.
+    pub(super) fn has_to_push(&self) -> bool {
+        self.run.has_staged() || self.schedule.eligible() > 0
+    }
+
+    /// Gathers the ends of attempts while the next push has to wait.
+    pub(super) async fn gather(
+        &mut self,
+        pause: Duration,
+        finished: &mut mpsc::UnboundedReceiver<Finished>,
+        interrupt: &mut watch::Receiver<bool>,
+    ) -> Result<(), Error> {
+        tokio::select! {
+            Some(first) = finished.recv() => {
+                let batch = self.collect_more(first, finished).await;
+                self.reconcile(batch)
+            }
+            () = tokio::time::sleep(pause) => Ok(()),
+            _ = interrupt.changed() => Ok(()),
+        }
     }
 
     async fn end_all(&mut self, finished: &mut mpsc::UnboundedReceiver<Finished>) -> Vec<Finished> {

@@ -340,6 +340,12 @@ impl Driver<'_> {
         self.shared.as_ref().map_or(super::POLL, |shared| shared.poll(drivers))
     }
 
+    /// Returns true if the remote was read so lately that a poll would be too early.
+    pub(super) fn has_just_read(&self) -> bool {
+        let read = self.run.via().and_then(Via::last_read);
+        read.is_some_and(|read| read.elapsed() < self.poll() / 2)
+    }
+
     /// Rebuilds the schedule although no entry was read, because staged entries were dropped.
     pub(super) fn force_catch_up(&mut self) -> Result<(), Error> {
         self.generation = self.run.generation().wrapping_sub(1);

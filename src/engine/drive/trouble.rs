@@ -39,7 +39,7 @@ impl Driver<'_> {
         let Some(shared) = self.shared.as_mut().filter(|_| is_of_remote(&error)) else { return Err(error) };
         if is_raced(&error) {
             // Claims are decided again, and go with the results in one push.
-            self.rebuild();
+            self.generation = self.run.generation().wrapping_sub(1);
             return Ok(());
         }
         let is_new = shared.trouble.is_none();

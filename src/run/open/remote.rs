@@ -14,7 +14,8 @@ use crate::model::driver::DriverId;
 use crate::model::entry::{Event, ItemReconciled, Outcome};
 use crate::model::state::RunState;
 use crate::run::new_entry::NewEntry;
-use crate::run::via::{MOST_TURNS, ReadError, Via};
+use crate::run::pace::MOST_TURNS;
+use crate::run::via::{ReadError, Via};
 use crate::run::{stopped_rules, view};
 use crate::verify::{Further, dispatchers, read_further};
 
@@ -272,13 +273,33 @@ impl OpenRun {
         self.apply(&failed, Applying::Kept)
     }
 
-    /// Waits for this driver's turn, and reads again after each wait until nothing new was read.
+    /// Waits for this writer's turn, and reads again after each wait until nothing new was read. A
+    /// driver does other things meanwhile, and asks [`Via::due`].
     fn wait_for_turn(&mut self) -> Result<(), Error> {
+        if let Some(shared) = self.shared.as_mut().filter(|shared| shared.via.driver().is_some()) {
+            shared.via.await_turn();
+            return Ok(());
+        }
         for _ in 0..MOST_TURNS {
             thread::sleep(self.via().map(Via::wait).unwrap_or_default());
             if self.read_remote()?.is_empty() {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// Reads the remote when this driver's turn came. If others pushed meanwhile, the driver waits
+    /// for its next turn, and staged entries that a lost push would drop are dropped.
+    pub fn read_at_turn(&mut self) -> Result<(), Error> {
+        let staged = std::mem::take(&mut self.staged).entries;
+        self.unstage();
+        let read = self.read_remote();
+        let is_new = read.as_ref().is_ok_and(|commits| !commits.is_empty());
+        self.apply(&staged, if is_new { Applying::Kept } else { Applying::Legal })?;
+        read?;
+        if let Some(shared) = &mut self.shared {
+            if is_new { shared.via.await_turn() } else { shared.via.begin_turn() }
         }
         Ok(())
     }
